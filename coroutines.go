@@ -81,7 +81,8 @@ type Local[T any] = coroutine.Local[T]
 // left out:
 //
 //	Make    func() T            makes the value when it is first asked for;
-//	                            the zero value otherwise
+//	                            the zero value otherwise. It panics to get or
+//	                            set the same Local in there
 //	Inherit func(parent *T) T   makes a new coroutine's from its creator's;
 //	                            not inherited otherwise
 //	Drop    func(*T)            gets the value at the coroutine's end; may

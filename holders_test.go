@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
@@ -37,15 +38,15 @@ var holders = map[string]struct {
 	"two": {
 		func() { round(new(cosync.Mutex), new(cosync.Mutex)) },
 		`"round", waiting for a lock that coroutine \d+ "round" holds, made at(?s:.*)` +
-			`in a circle: (\d+) waits for (\d+), (\d+) waits for (\d+)\n`,
+			`in a circle: (\d+) "round" waits for (\d+) "round", (\d+) "round" waits for`,
 	},
 	"three": {
 		func() { round(new(cosync.Mutex), new(cosync.Mutex), new(cosync.Mutex)) },
-		`in a circle: \d+ waits for \d+, \d+ waits for \d+, \d+ waits for \d+\n`,
+		`in a circle: (\d+ "round" waits for \d+ "round"(, |\n)){3}`,
 	},
 	"writers": {
 		func() { round(new(rwmutex.RWMutex), new(cosync.Mutex)) },
-		`in a circle: \d+ waits for \d+, \d+ waits for \d+\n`,
+		`in a circle: (\d+ "round" waits for \d+ "round"(, |\n)){2}`,
 	},
 	"a reader for a writer": {
 		func() {
@@ -83,6 +84,26 @@ var holders = map[string]struct {
 			m.Lock()
 		},
 		`waiting for a lock that coroutine \d+ has not unlocked before its end, made at`,
+	},
+	"old": {
+		func() {
+			var old [2]cosync.Mutex
+			for range 1000 {
+				for i := range old {
+					old[i].Lock()
+					old[i].Unlock() //lint:ignore SA2001 it is taken often
+				}
+			}
+			round(&old[0], &old[1])
+		},
+		`in a circle`,
+	},
+	"some": {
+		func() {
+			netco.Go(func() { netco.Sleep(time.Hour) })
+			round(new(cosync.Mutex), new(rwmutex.RWMutex))
+		},
+		`in a circle`,
 	},
 	"tried": {
 		func() {
@@ -130,18 +151,34 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestHoldersNotNoted: where locks do not note their holders, the report says
-// how they do.
-func TestHoldersNotNoted(t *testing.T) {
+// TestHoldersOfOldLocks: the holder of a lock is noted by default, but for a
+// lock that was taken often; then the report says how all are.
+func TestHoldersOfOldLocks(t *testing.T) {
 	t.Parallel()
 	if goruntime.RaceEnabled {
-		t.Skip("holders are noted under the race detector")
+		t.Skip("all holders are noted under the race detector")
 	}
-	text := stderrOf(t, reporters.Command(t, "holders", "two"), func(text string) bool {
+	for name, want := range map[string]bool{"two": true, "old": false} {
+		text := stderrOf(t, reporters.Command(t, "holders", name), func(text string) bool {
+			return strings.Contains(text, "#deadlocks")
+		})
+		if strings.Contains(text, "in a circle") != want ||
+			strings.Contains(text, coroutine.HoldersVariable+"=on") == want {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// TestDeadlockOfSome: a circle of locks among some coroutines is reported while
+// others go on.
+func TestDeadlockOfSome(t *testing.T) {
+	t.Parallel()
+	text := stderrOf(t, reporters.Command(t, "holders", "some"), func(text string) bool {
 		return strings.Contains(text, "#deadlocks")
 	})
-	if !strings.Contains(text, coroutine.HoldersVariable+"=on") ||
-		strings.Contains(text, "holds,") {
-		t.Errorf("%s", text)
+	want := `deadlock of 2 coroutines, while others go on(?s:.*)holders_test.go(?s:.*)` +
+		`in a circle: \d+ "round" waits for \d+ "round"`
+	if !regexp.MustCompile(want).MatchString(text) {
+		t.Error(text)
 	}
 }

@@ -65,9 +65,9 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 // none does, when main returns an error, or by a signal:
 //
 //  1. The first signal ends main's context and begins [Shutdown]: accepts
-//     return ErrShutdown, idle connections of Servers are closed, the other
-//     coroutines may end by themselves. When Grace is over they are ended by
-//     force.
+//     return ErrShutdown, idle connections of Servers are closed, handlers of
+//     [Serve] that wait for a request get ErrShutdown, the other coroutines
+//     may end by themselves. When Grace is over they are ended by force.
 //  2. A second signal ends it at once: Main returns, and what os.Exit cuts off
 //     is lost.
 //
@@ -175,8 +175,8 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 }
 
 // shutdown ends the default Scheduler and returns the exit code for how it
-// went. Coroutines that are stuck get no grace, and their end by force is what
-// was reported already.
+// went. Coroutines that are stuck get no grace, and that they end by force, or
+// not even then, is what was reported already.
 func (o *MainOptions) shutdown(stuck bool) int {
 	grace := o.Grace
 	switch {
@@ -189,12 +189,9 @@ func (o *MainOptions) shutdown(stuck bool) int {
 	defer cancel()
 	err := Shutdown(ctx)
 	switch {
-	case err == nil:
+	case err == nil || stuck:
 		return ExitOK
 	case err == ctx.Err(): // itself: when some are left the error says so, around it
-		if stuck {
-			return ExitOK
-		}
 		return ExitForced
 	default:
 		o.report(err)

@@ -53,6 +53,7 @@ var mainScenes = map[string]mainScene{
 	"started": {func(*netco.MainOptions) { netco.Start(netco.Options{}) }, nil},
 	"options": {func(o *netco.MainOptions) { o.Options.Processors = -1 }, nil},
 	"echo":    {nil, echoMain},
+	"serve":   {nil, serveMain},
 	"outlives": {nil, func(context.Context) error {
 		_, err := netco.Go(func() { netco.Sleep(20 * time.Millisecond); fmt.Println("done") })
 		return err
@@ -123,6 +124,16 @@ func echoMain(ctx context.Context) error {
 		}
 		netco.Go(func() { defer c.Close(); io.Copy(c, c) })
 	}
+}
+
+// serveMain is echoMain by Serve.
+func serveMain(ctx context.Context) error {
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println("ready", ln.Addr())
+	return netco.Serve(ln, echoAll)
 }
 
 type mainProcess struct {
@@ -244,6 +255,29 @@ func TestMainSlow(t *testing.T) {
 			if got := netco.WhyMainEnds(c.failed, c.quiet); got != c.want {
 				t.Fatalf("main: %v, Run: %v: ends for %v, want %v", c.failed, c.quiet, got, c.want)
 			}
+		}
+	}
+}
+
+// TestMainEndsIdle: connections of Serve that wait for a request do not keep
+// the program. They held it up for the whole of Grace, and then were ended by
+// force, for exit code 3.
+func TestMainEndsIdle(t *testing.T) {
+	t.Parallel()
+	p := startMain(t, "serve")
+	addr := p.line("ready")
+	var clients []net.Conn
+	for range 3 {
+		clients = append(clients, client(t, addr))
+	}
+	exchange(t, clients[0])
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.line("draining: netco: terminated")
+	p.ends(netco.ExitOK)
+	p.wrote("")
+	for _, c := range clients {
+		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("the client reads %v, want io.EOF", err)
 		}
 	}
 }

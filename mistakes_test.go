@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -21,9 +22,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
 )
 
 // A beginner's mistakes, each in a program of its own.
@@ -159,6 +162,10 @@ var reporters = testenv.Children{
 		<-make(chan int)
 	},
 	"deadlock": func() { fmt.Println(netco.Run(deadlocks[os.Args[1]])) },
+	"locked deadlock": func() {
+		testenv.MustOK(netco.Start(netco.Options{LockThreads: true}))
+		fmt.Println(netco.Run(deadlocks[os.Args[1]]))
+	},
 }
 
 // noticed returns when the handoff or stall of a coroutine has been counted.
@@ -330,8 +337,58 @@ var deadlocks = map[string]func(){
 			panic(err)
 		}
 	},
+	"520":   func() { inChannels(520) },
+	"1000":  func() { inChannels(1000) },
+	"10000": func() { inChannels(10_000) },
+	"Go's channel": func() {
+		c, full := make(chan int), make(chan int)
+		var begun cosync.WaitGroup
+		begun.Add(1)
+		netco.Go(func() { begun.Done(); <-c })
+		begun.Wait()
+		select {
+		case <-c:
+		case full <- 1:
+		}
+	},
+	"Go's lock":       func() { var mu sync.Mutex; mu.Lock(); mu.Lock() },
+	"a blocking call": func() { blocking.Do(func() { <-make(chan int) }) },
+	"a goroutine that ends": func() {
+		go time.Sleep(1500 * time.Millisecond)
+		channel.Make[int](0).Recv()
+	},
+	"another Scheduler's end": func() {
+		s := testenv.Must(scheduler.New(netco.Options{Processors: 1}))
+		testenv.MustOK(s.Start())
+		testenv.Must(s.Go(scheduler.NewSpawn(func() { netco.Sleep(1500 * time.Millisecond) })))
+		channel.Make[int](0).Recv()
+	},
+	"Go's timer": func() {
+		wokenBy(func(wake func()) { time.AfterFunc(1500*time.Millisecond, wake) })
+	},
+	"Go's timer, Go's channel": func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		<-ctx.Done()
+	},
+	"signal": func() {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGUSR1)
+		fmt.Println("ready")
+		<-signals
+	},
 	"connection":             func() { wokenByConnection(func(f func()) { netco.Go(f) }) },
 	"goroutine's connection": func() { wokenByConnection(func(f func()) { go f() }) },
+}
+
+// inChannels has n coroutines wait for others, all but one at the same place.
+func inChannels(n int) {
+	var wg cosync.WaitGroup
+	c := channel.Make[int](0)
+	for range n - 1 {
+		wg.Go(func() { c.Recv() })
+	}
+	wg.Wait()
 }
 
 // wokenBy waits for a channel until something calls wake.
@@ -356,7 +413,16 @@ func TestDeadlockEndsRun(t *testing.T) {
 	for name, want := range map[string]string{
 		"locks": `netco: deadlock: 2 coroutines wait for one another: `, "channel": "netco: deadlock: 1 coroutines",
 		"itself": "netco: deadlock: 1 coroutines", "goroutine": "<nil>", "timer": "<nil>",
-		"sleeper": "<nil>", "context": "<nil>",
+		"sleeper": "<nil>", "context": "<nil>", "Go's timer": "<nil>",
+		"520":                      "netco: deadlock: 520 coroutines",
+		"1000":                     "netco: deadlock: 1000 coroutines",
+		"10000":                    "netco: deadlock: 10000 coroutines",
+		"Go's channel":             "netco: deadlock: 2 coroutines",
+		"Go's lock":                "netco: deadlock: 1 coroutines",
+		"a blocking call":          "netco: deadlock: 1 coroutines",
+		"a goroutine that ends":    "netco: deadlock: 1 coroutines",
+		"another Scheduler's end":  "netco: deadlock: 1 coroutines",
+		"Go's timer, Go's channel": "<nil>",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -366,8 +432,21 @@ func TestDeadlockEndsRun(t *testing.T) {
 			}
 		})
 	}
+	t.Run("threads locked", func(t *testing.T) {
+		t.Parallel()
+		out, err := testenv.Output(reporters.Command(t, "locked deadlock", "Go's lock"))
+		if err != nil || !strings.HasPrefix(out, "netco: deadlock: 1 coroutines") {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+}
+
+// TestNoDeadlockEndsRun: Run goes on while a connection or a signal may come.
+func TestNoDeadlockEndsRun(t *testing.T) {
+	t.Parallel()
 	for name, wrong := range map[string]string{
 		"connection": "deadlock", "goroutine's connection": "any of the 1 coroutines.",
+		"signal": "deadlock",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -377,8 +456,12 @@ func TestDeadlockEndsRun(t *testing.T) {
 			stdout := bufio.NewReader(testenv.Must(cmd.StdoutPipe()))
 			testenv.OK(t, cmd.Start())
 			addr := testenv.Must(stdout.ReadString('\n'))
-			time.Sleep(1500 * time.Millisecond) // a deadlock would have ended Run
-			testenv.Closing(t, testenv.Must(net.Dial("tcp", strings.TrimSpace(addr))))
+			time.Sleep(2500 * time.Millisecond) // a deadlock would have ended Run
+			if name == "signal" {
+				testenv.OK(t, cmd.Process.Signal(syscall.SIGUSR1))
+			} else {
+				testenv.Closing(t, testenv.Must(net.Dial("tcp", strings.TrimSpace(addr))))
+			}
 			out := testenv.Must(io.ReadAll(stdout))
 			err := cmd.Wait()
 			if err != nil || string(out) != "<nil>\n" || says(text.String(), wrong) {

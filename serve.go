@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/serving"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -21,6 +22,14 @@ import (
 // The connection is the handler's, to close or to pass on; a panic in it is
 // that of any coroutine, see [KeepServing]. Where Go refuses the coroutine,
 // Serve closes the connection; with ErrTooManyCoroutines it accepts on.
+//
+// While the Scheduler drains, after [Shutdown] or a signal to [Main], a handler
+// that waits for a request gets ErrShutdown from its Read: where the handler's
+// own coroutine reads the connection, would have to wait, and has written since
+// it last read, or nothing was read or written yet. What it has read it may
+// answer, within the grace. No Read is ended in [Shield], nor where another was
+// the last to write to the connection, nor of a connection that the program
+// accepts by itself. The connection is one of netco's, itself or below TLS.
 //
 // Serve returns when accepting fails, and always with an error: net.ErrClosed
 // after ln was closed, ErrShutdown when the Scheduler is ending, which closes
@@ -59,7 +68,10 @@ func Serve(ln net.Listener, handler func(net.Conn)) error {
 		default:
 			return err
 		}
-		_, err = start(processor.Spawn{Fn: func() { handler(c) }, Site: site})
+		_, err = start(processor.Spawn{Site: site, Fn: func() {
+			serving.Begin(c)
+			handler(c)
+		}})
 		if err != nil {
 			c.Close()
 		}

@@ -1,12 +1,64 @@
 package netco_test
 
 import (
+	"bytes"
 	"errors"
+	"log"
+	"net"
+	"net/http"
+	"os"
 	"testing"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
+
+// TestErrShutdownIsClosed: what libraries check for, to know that a server was
+// ended, holds for the end of a Scheduler.
+func TestErrShutdownIsClosed(t *testing.T) {
+	in := &net.OpError{Op: "accept", Net: "tcp", Err: netco.ErrShutdown}
+	for _, c := range []struct {
+		err, target error
+		want        bool
+	}{
+		{netco.ErrShutdown, net.ErrClosed, true},
+		{in, net.ErrClosed, true},
+		{in, netco.ErrShutdown, true},
+		{netco.ErrShutdown, os.ErrClosed, false},
+		{netco.ErrShutdown, os.ErrDeadlineExceeded, false},
+		{net.ErrClosed, netco.ErrShutdown, false},
+	} {
+		if got := errors.Is(c.err, c.target); got != c.want {
+			t.Errorf("%v is %v: %v", c.err, c.target, got)
+		}
+	}
+}
+
+// TestHTTPServerEnds: an http.Server on a listener of netco is ended by
+// Shutdown as by a Close of its listener, and has nothing to say about it.
+func TestHTTPServerEnds(t *testing.T) {
+	testrun.Start(t, 1)
+	ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+	var text bytes.Buffer
+	server := &http.Server{ErrorLog: log.New(&text, "", 0)}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Get("http://" + ln.Addr().String()) // its connection stays open
+	testenv.OK(t, err)
+	answer.Body.Close()
+	testrun.Shutdown(t)
+	err = testenv.Await(t, ended, "Serve")
+	testenv.Fails(t, err, net.ErrClosed, "Serve")
+	testenv.Fails(t, err, netco.ErrShutdown, "Serve")
+	server.Close()
+	if text.Len() > 0 {
+		t.Errorf("it has logged %s", &text)
+	}
+}
 
 // TestAfterShutdown: nothing that starts the default Scheduler by the way does
 // so after its Shutdown: a goroutine that was late started threads that nothing

@@ -4,12 +4,14 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/internal/invariant"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// bias is a biased lock: the thread that alone uses a channel does without the
-// guard. Two atomic instructions take 10 ns, and a round trip over two channels
-// would have eight.
+// bias is a channel's biased lock: the thread that alone uses the channel does
+// without the guard. Two atomic instructions take 10 ns, and a round trip over
+// two channels would have eight.
 //
 //	owner     meaning                         next
 //	nil       every user locks the guard,     an Executor, after biasAfter
@@ -28,6 +30,8 @@ import (
 // revocation, the revoker sees inside, and waits until the owner has left, a
 // few instructions later. A second barrier makes the owner's writes visible.
 type bias struct {
+	guard  waitq.Guard
+	mark   inside.Mark // of the user that is inside without the guard
 	owner  atomic.Pointer[coroutine.Executor]
 	inside uint32              // 0 or 1; the owner's thread stores, the revoker loads (atomic)
 	plain  bool                // the user that has locked the channel is inside, without the guard
@@ -60,34 +64,67 @@ func (b *bias) enter(ex *coroutine.Executor) bool {
 		b.inside = 0
 		return false
 	}
+	if invariant.Enabled {
+		b.mark.Set()
+	}
 	return true
 }
 
 // exit undoes enter.
-func (b *bias) exit() { b.inside = 0 }
+func (b *bias) exit() {
+	if invariant.Enabled {
+		b.mark.Clear()
+	}
+	b.inside = 0
+}
 
 // lock locks the channel, by the bias or by the guard.
-func (c *Chan[T]) lock() {
-	if c.hasOwner() {
-		if me := coroutine.CurrentWorker(); me != nil && c.enter(me.Executor()) {
-			c.plain = true
+func (b *bias) lock() {
+	if b.hasOwner() {
+		if me := coroutine.CurrentWorker(); me != nil && b.enter(me.Executor()) {
+			b.plain = true
 			return
 		}
 	}
-	c.guard.Lock()
-	if c.owner.Load() != shared {
-		c.countUseLocked()
+	b.guard.Lock()
+	if b.owner.Load() != shared {
+		b.countUseLocked()
 	}
 }
 
-// unlock undoes lock.
-func (c *Chan[T]) unlock() {
-	if c.plain {
-		c.plain = false
-		c.exit()
+// lockDriven is lock for a caller that has called coroutine.Rejoin, and may
+// hold other locks since.
+func (b *bias) lockDriven() {
+	if b.hasOwner() && b.enter(coroutine.DrivenBy()) {
+		b.plain = true
 		return
 	}
-	c.guard.Unlock()
+	b.guard.Lock()
+	if b.owner.Load() != shared {
+		b.countUseLocked()
+	}
+}
+
+// unlock undoes lock and wakes the claimed waiters. It does not park.
+func (b *bias) unlock() {
+	if !b.plain {
+		b.guard.Unlock()
+		return
+	}
+	u := waitq.Begin()
+	u.Add(b.release())
+	u.Wake()
+}
+
+// release unlocks the channel and returns the claimed waiters.
+func (b *bias) release() waitq.Claims {
+	if !b.plain {
+		return b.guard.Release()
+	}
+	claims := b.guard.Detach()
+	b.plain = false
+	b.exit()
+	return claims
 }
 
 // countUseLocked counts a use of a channel that is not shared, and updates

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
 )
 
 // Case is one operation of a Select, from RecvCase, SendCase or Default. It may
@@ -50,11 +51,11 @@ func Default() Case { return Case{kind: kindDefault} }
 // selectable is a channel of any type to a Select. The pointers are *T. Methods
 // whose name ends in Locked need the channel locked.
 type selectable interface {
-	lock()
-	unlock()
+	lockDriven()
+	release() waitq.Claims
 	order() uintptr
 	isReadyLocked(k kind) bool
-	tryLocked(k kind, at unsafe.Pointer) (to *coroutine.Waiter, ok, done bool)
+	tryLocked(k kind, at unsafe.Pointer) (ok, done bool)
 	newSelectWaiter(k kind, w *coroutine.Waiter) selectWaiter
 	nextTickLocked() int64
 	isClosed() bool
@@ -81,19 +82,18 @@ func (c *Chan[T]) isReadyLocked(k kind) bool {
 
 // tryLocked does the operation if that takes no wait. ok is false if the
 // channel is closed.
-func (c *Chan[T]) tryLocked(k kind, at unsafe.Pointer) (to *coroutine.Waiter, ok, done bool) {
+func (c *Chan[T]) tryLocked(k kind, at unsafe.Pointer) (ok, done bool) {
 	if k == kindSend {
 		if c.closed {
-			return nil, false, true
+			return false, true
 		}
-		to, done = c.trySendLocked(*(*T)(at))
-		return to, true, done
+		return true, c.trySendLocked(*(*T)(at))
 	}
-	v, to, ok, done := c.tryRecvLocked()
+	v, ok, done := c.tryRecvLocked()
 	if done && at != nil {
 		*(*T)(at) = v
 	}
-	return to, ok, done
+	return ok, done
 }
 
 // newSelectWaiter returns a waiter for a Select that waits with w.

@@ -1,10 +1,6 @@
 package channel
 
-import (
-	"errors"
-
-	"github.com/netco-go/netco/internal/waitq"
-)
+import "errors"
 
 // ErrClosed is returned for a closed channel, by a receive if the channel is
 // also empty.
@@ -13,8 +9,7 @@ var ErrClosed = errors.New("netco/channel: closed")
 // Chan is a channel of T, made by Make. On a nil *Chan nothing ever happens, as
 // in Go. It must not be copied.
 type Chan[T any] struct {
-	guard waitq.Guard
-	bias
+	bias // its lock
 
 	// Under the guard, or without it if the bias allows; len(buf) is constant.
 	closed bool
@@ -88,11 +83,9 @@ func (c *Chan[T]) closeOnce() bool {
 		return false
 	}
 	c.closed = true
-	var b waitq.Batch
-	c.recvq.claimAll(&b)
-	c.sendq.claimAll(&b)
+	c.claimAllLocked(&c.recvq)
+	c.claimAllLocked(&c.sendq)
 	c.unlock()
-	b.Wake()
 	return true
 }
 

@@ -256,7 +256,7 @@ func TestEveryOrder(t *testing.T) {
 					prog.Threads = append(prog.Threads, m.thread(i+1, word))
 				}
 				return prog
-			}, explore.Limits{Early: p.early})
+			}, explore.Limits{Early: p.early, Moves: true})
 		})
 	}
 }

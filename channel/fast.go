@@ -2,6 +2,7 @@ package channel
 
 import (
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/invariant"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
@@ -85,6 +86,9 @@ func (c *Chan[T]) sendOwned(v T) (done bool) {
 // channel, and readies the coroutine of s, which is of the caller's Processor.
 func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Worker) {
 	w := s.w
+	if invariant.Enabled {
+		c.mark.Clear()
+	}
 	s.ok, w.Tag, c.inside = true, waitq.Released, 0
 	me.Ready(w)
 }

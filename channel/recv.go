@@ -86,22 +86,19 @@ func (c *Chan[T]) recv(limit coroutine.Limit, bounded bool) (v T, err error) {
 // tryRecv receives if that takes no wait.
 func (c *Chan[T]) tryRecv() (v T, ok, done bool) {
 	c.lock()
-	v, from, ok, done := c.tryRecvLocked()
+	v, ok, done = c.tryRecvLocked()
 	c.unlock()
-	if from != nil {
-		waitq.Wake(from)
-	}
 	return v, ok, done
 }
 
 // tryRecvLocked takes the oldest value, from the buffer or from a waiting
-// sender, which the caller must wake. If the buffer was full, the value of a
-// waiting sender goes into the buffer. done is false if there is nothing to
-// receive, not even the end.
-func (c *Chan[T]) tryRecvLocked() (v T, from *coroutine.Waiter, ok, done bool) {
+// sender, which it claims. If the buffer was full, the value of a waiting
+// sender goes into the buffer. done is false if there is nothing to receive,
+// not even the end.
+func (c *Chan[T]) tryRecvLocked() (v T, ok, done bool) {
 	if c.tick != nil {
 		if v, ok := c.tick.take(); ok {
-			return v, nil, true, true
+			return v, true, true
 		}
 	}
 	if c.count > 0 {
@@ -109,26 +106,22 @@ func (c *Chan[T]) tryRecvLocked() (v T, from *coroutine.Waiter, ok, done bool) {
 		if s := c.sendq.claimFront(); s != nil {
 			c.pushLocked(s.value)
 			s.ok = true
-			from = s.w
 		}
-		return v, from, true, true
+		return v, true, true
 	}
 	if s := c.sendq.claimFront(); s != nil {
 		s.ok = true
-		return s.value, s.w, true, true
+		return s.value, true, true
 	}
-	return v, nil, false, c.closed
+	return v, false, c.closed
 }
 
 // recvSlow is recv once more under the guard, or a wait.
 func (c *Chan[T]) recvSlow(limit coroutine.Limit) (v T, err error) {
-	s := c.newWaiter(false)
+	s := c.newWaiter(false, limit)
 	c.lock()
-	if v, from, ok, done := c.tryRecvLocked(); done {
+	if v, ok, done := c.tryRecvLocked(); done {
 		c.discardLocked(s)
-		if from != nil {
-			waitq.Wake(from)
-		}
 		return v, closedError(ok)
 	}
 	c.queueLocked(s)

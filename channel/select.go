@@ -102,37 +102,33 @@ func lockOrder(cases []Case, order []int32) []int32 {
 }
 
 func lockAll(cases []Case, order []int32) {
-	if len(order) > 1 {
-		coroutine.Rejoin() // not while a guard is held: see package inside
-	}
+	coroutine.Rejoin() // not while a guard is held: see package inside
 	for k, i := range order {
 		if k == 0 || cases[order[k-1]].on != cases[i].on {
-			cases[i].on.lock()
+			cases[i].on.lockDriven()
 		}
 	}
 }
 
+// unlockAll unlocks the channels and then wakes what was claimed.
 func unlockAll(cases []Case, order []int32) {
+	u := waitq.Begin()
 	for k, i := range order {
 		if k == 0 || cases[order[k-1]].on != cases[i].on {
-			cases[i].on.unlock()
+			u.Add(cases[i].on.release())
 		}
 	}
+	u.Wake()
 }
 
 // outcome is the case that was done; the index is -1 if none was.
 type outcome struct {
 	index int
-	ok    bool              // false if the channel was closed
-	to    *coroutine.Waiter // to be woken
+	ok    bool // false if the channel was closed
 }
 
-// conclude does the rest of the case after the channels are unlocked, and
-// returns the error of Select.
+// conclude returns the error of Select, or panics. The channels are unlocked.
 func (o outcome) conclude(cases []Case) error {
-	if o.to != nil {
-		waitq.Wake(o.to)
-	}
 	switch {
 	case o.ok:
 		return nil
@@ -167,9 +163,8 @@ func tryCasesLocked(cases []Case, order []int32) outcome {
 				skip--
 				continue
 			}
-			to, ok, done := cases[i].on.tryLocked(cases[i].kind, cases[i].at)
-			if done {
-				return outcome{int(i), ok, to}
+			if ok, done := cases[i].on.tryLocked(cases[i].kind, cases[i].at); done {
+				return outcome{int(i), ok}
 			}
 			break // its waiters were claimed elsewhere, and have left the queue
 		}
@@ -188,10 +183,9 @@ func (s *selection) Lock()   { lockAll(s.cases, s.order) }
 func (s *selection) Unlock() { unlockAll(s.cases, s.order) }
 
 // leaveLocked implements waitq.Leave.
-func (s *selection) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+func (s *selection) leaveLocked(w *coroutine.Waiter) {
 	s.cancelLocked()
 	w.Tag = 0
-	return none
 }
 
 func (s *selection) cancelLocked() {
@@ -204,7 +198,7 @@ func (s *selection) cancelLocked() {
 func wait(cases []Case, order []int32, limit coroutine.Limit) (int, error) {
 	var space [fewCases]selectWaiter
 	s := selection{cases, order, space[:0]}
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	for _, i := range order {
 		s.waiters = append(s.waiters, cases[i].on.newSelectWaiter(cases[i].kind, w))
 	}

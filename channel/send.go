@@ -80,41 +80,35 @@ func (c *Chan[T]) trySend(v T) (sent, closed bool) {
 		c.unlock()
 		return false, true
 	}
-	to, sent := c.trySendLocked(v)
+	sent = c.trySendLocked(v)
 	c.unlock()
-	if to != nil {
-		waitq.Wake(to)
-	}
 	return sent, false
 }
 
-// trySendLocked gives v to a waiting receiver, which the caller must wake, or
-// adds it to the buffer. Precondition: the channel is open.
-func (c *Chan[T]) trySendLocked(v T) (to *coroutine.Waiter, sent bool) {
+// trySendLocked gives v to a waiting receiver, which it claims, or adds it to
+// the buffer. Precondition: the channel is open.
+func (c *Chan[T]) trySendLocked(v T) (sent bool) {
 	if s := c.recvq.claimFront(); s != nil {
 		s.value, s.ok = v, true
-		return s.w, true
+		return true
 	}
 	if c.count < len(c.buf) {
 		c.pushLocked(v)
-		return nil, true
+		return true
 	}
-	return nil, false
+	return false
 }
 
 // sendSlow is send once more under the guard, or a wait.
 func (c *Chan[T]) sendSlow(v T, limit coroutine.Limit) error {
-	s := c.newWaiter(true)
+	s := c.newWaiter(true, limit)
 	c.lock()
 	if c.closed {
 		c.discardLocked(s)
 		return ErrClosed
 	}
-	if to, sent := c.trySendLocked(v); sent {
+	if c.trySendLocked(v) {
 		c.discardLocked(s)
-		if to != nil {
-			waitq.Wake(to)
-		}
 		return nil
 	}
 	s.value = v

@@ -8,7 +8,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/waitq"
 )
 
 // Timed is a channel on which time sends. It is the base of netco.Timer and
@@ -101,15 +100,13 @@ func (x *Timed) Repeat(period time.Duration) {
 // wake to look again.
 func (x *Timed) set(when, period int64) (pending bool) {
 	c, t := &x.c, &x.t
-	var b waitq.Batch
 	c.lock()
 	was := t.when
 	t.when, t.period = when, period
 	if when != 0 && (was == 0 || when < was) {
-		c.recvq.claimAll(&b)
+		c.claimAllLocked(&c.recvq)
 	}
 	c.unlock()
-	b.Wake()
 	return was != 0
 }
 
@@ -117,21 +114,17 @@ func (x *Timed) set(when, period int64) (pending bool) {
 // because a value may be due, or as if by Close but with the channel open,
 // which is how set wakes.
 func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
-	for again := false; ; again = true {
-		s := c.newWaiter(false)
+	over := coroutine.WakeReady // the caller has checked limit
+	for {
+		s := c.newWaiter(false, limit)
 		c.lock()
-		if v, from, ok, done := c.tryRecvLocked(); done {
+		if v, ok, done := c.tryRecvLocked(); done {
 			c.discardLocked(s)
-			if from != nil {
-				waitq.Wake(from)
-			}
 			return v, closedError(ok)
 		}
-		if again {
-			if why := limit.Expired(); why != coroutine.WakeReady {
-				c.discardLocked(s)
-				return v, limit.Err(why)
-			}
+		if over != coroutine.WakeReady {
+			c.discardLocked(s)
+			return v, limit.Err(over)
 		}
 		c.queueLocked(s)
 		until := sooner(limit, c.tick.when)
@@ -144,6 +137,7 @@ func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 		case why == coroutine.WakeCancelled || why == coroutine.WakeShutdown:
 			return v, limit.Err(why)
 		}
+		over = limit.Expired() // not under the guard: a context may be a user's, and wait
 	}
 }
 

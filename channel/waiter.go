@@ -30,23 +30,23 @@ type waiter[T any] struct {
 	chosen   bool // under the guard: w was claimed through this one of a Select
 }
 
-// claim claims s.w for the caller, which has taken s out of its queue, to wake
-// it. It reports false if w was claimed through another channel of a Select.
-// Under the guard.
+// claim claims s.w for the caller, which has taken s out of its queue. It
+// reports false if w was claimed through another channel of a Select. Under the
+// guard.
 func (s *waiter[T]) claim() bool {
+	claims := &s.c.guard.Claims
 	if s.inSelect {
-		s.chosen = waitq.TryClaim(s.w, waitq.AnyKind)
+		s.chosen = claims.TryClaim(s.w, waitq.AnyKind)
 		return s.chosen
 	}
-	waitq.Claim(s.w)
+	claims.Claim(s.w)
 	return true
 }
 
 // leaveLocked implements waitq.Leave.
-func (s *waiter[T]) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+func (s *waiter[T]) leaveLocked(w *coroutine.Waiter) {
 	s.c.queueOf(s).remove(s)
 	w.Tag = 0
-	return none
 }
 
 // queue holds waiters, oldest first. All methods need the guard.
@@ -85,11 +85,10 @@ func (q *queue[T]) claimFront() *waiter[T] {
 	return nil
 }
 
-// claimAll adds all waiters to b, to be woken as by a closed channel.
-func (q *queue[T]) claimAll(b *waitq.Batch) {
+// claimAllLocked claims all waiters of q, as of a closed channel.
+func (c *Chan[T]) claimAllLocked(q *queue[T]) {
 	for s := q.claimFront(); s != nil; s = q.claimFront() {
 		s.ok = false
-		b.Add(s.w)
 	}
 }
 
@@ -100,10 +99,12 @@ func (c *Chan[T]) queueOf(s *waiter[T]) *queue[T] {
 	return &c.recvq
 }
 
-// newWaiter returns a waiter for the calling coroutine or goroutine.
-func (c *Chan[T]) newWaiter(send bool) *waiter[T] {
+// newWaiter returns a waiter for the calling coroutine or goroutine, to wait
+// within limit.
+func (c *Chan[T]) newWaiter(send bool, limit coroutine.Limit) *waiter[T] {
+	w := waitq.Acquire(limit)
 	s := c.unused()
-	s.w, s.send = waitq.Acquire(), send
+	s.w, s.send = w, send
 	return s
 }
 
@@ -135,7 +136,8 @@ func (c *Chan[T]) queueLocked(s *waiter[T]) {
 	c.queueOf(s).push(s)
 }
 
-// discardLocked gives back s, which was not needed, and unlocks.
+// discardLocked gives back s, which was not needed, and unlocks. The caller may
+// move.
 func (c *Chan[T]) discardLocked(s *waiter[T]) {
 	w := s.w
 	c.recycleLocked(s)

@@ -115,6 +115,9 @@ func (co *Coroutine) isShielded() bool {
 	return w != nil && w.shielded
 }
 
+// Shielded reports whether the calling coroutine, co, is in Shield.
+func (co *Coroutine) Shielded() bool { return co.isShielded() }
+
 // Stopping reports whether every wait of the calling coroutine ends at once
 // because it is to end by force: by its Handle's Stop, or with its Scheduler.
 // On an ordinary goroutine it is false.

@@ -7,6 +7,7 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/invariant"
 	"github.com/netco-go/netco/objpool"
 )
 
@@ -194,6 +195,9 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 		(first || !ex.preempt.Load()); first = false {
 		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
 			ex.checkClock()
+		}
+		if invariant.Enabled {
+			holdsNothing("runs a coroutine")
 		}
 		co := ex.runq.pop()
 		w := co.w.Own()

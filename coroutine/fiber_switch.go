@@ -5,6 +5,7 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/invariant"
 )
 
 // fiber runs coroutines driven by hand, one after the other: a goroutine with
@@ -147,6 +148,9 @@ func (c *core) enter() error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if invariant.Enabled {
+		holdsNothing("resumes a fiber")
+	}
 	t := c.t
 	if !t.started {
 		t.start()
@@ -166,6 +170,9 @@ func (c *core) enter() error {
 // exit undoes enter on the fiber's side, but for its resumer's inner: see
 // worker.blocked. The fiber then suspends itself, or ends.
 func (t *fiber) exit() {
+	if invariant.Enabled {
+		holdsNothing("suspends its fiber")
+	}
 	t.w.open.Close()
 	t.running = false
 	if t.w.co.Own() != nil {
@@ -230,6 +237,9 @@ func (t *fiber) resumed() {
 // resumed. w is the coroutine's own; the caller may be a fiber that it has
 // resumed.
 func (w *worker) suspend() {
+	if invariant.Enabled {
+		holdsNothing("gives up its thread")
+	}
 	open := w.open.Own()
 	w.open.Close()
 	if context.Direct() {

@@ -67,7 +67,7 @@ import (
 // Waking does not check: from a coroutine that was left behind it takes the
 // path of other threads (driven). So it may be done under a lock. Nothing else
 // may check under a lock of package inside: to rejoin takes the loop, which may
-// be waiting for that lock.
+// be waiting for that lock. See holding.go for how this is checked.
 const (
 	attached = iota
 	claimed
@@ -227,6 +227,9 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 		w.open.Run() != l.run || co.ex.Load() != ex {
 		w.away.Store(attached)
 		return false
+	}
+	if w.open.Holds() || w.innermost().open.Holds() {
+		panic(holding(w, "blocks in Go"))
 	}
 	w.away.Store(leaving)
 	before(w.noteLeft(co))

@@ -11,11 +11,11 @@ import (
 // their holders.
 const HoldersVariable = "NETCO_HOLDERS"
 
-// NotesHolders says whether locks note their holders. It takes some nanoseconds
-// for each Lock, so it is for those that look for a deadlock; and for builds
-// with the race detector, which are slow anyway. Constant once the program's
-// packages are initialised: a lock's fast path compares with a variable of its
-// package that is never found where holders are noted.
+// NotesHolders says whether locks note all their holders, not only those that
+// package cosync and rwmutex note anyway. It takes some nanoseconds for each
+// Lock, so it is for those that look for a deadlock; and for builds with the
+// race detector, which are slow anyway. Constant once the program's packages
+// are initialised.
 var NotesHolders = goruntime.RaceEnabled || os.Getenv(HoldersVariable) == "on"
 
 // Holder is the part of a lock that says which coroutine has it, for those that
@@ -28,15 +28,8 @@ type Holder struct{ id counter.Counter }
 // heldByGoroutine is the id of all ordinary goroutines.
 const heldByGoroutine = ^uint64(0)
 
-// Note is called by whatever has just taken the lock. It does nothing unless
-// NotesHolders. It does not park.
+// Note is called by whatever has just taken the lock. It does not park.
 func (h *Holder) Note() {
-	if NotesHolders {
-		h.note()
-	}
-}
-
-func (h *Holder) note() {
 	id := heldByGoroutine
 	if w := found(); w != nil {
 		if co := w.co.Load(); co != nil {
@@ -47,20 +40,17 @@ func (h *Holder) note() {
 }
 
 // Clear makes it unknown: before the lock is given up, or passed on.
-func (h *Holder) Clear() {
-	if NotesHolders {
-		h.id.Set(0)
-	}
-}
+func (h *Holder) Clear() { h.id.Set(0) }
 
 // BlockedBy says that w's coroutine, if it is one, is about to wait for the
-// lock that h belongs to; nil, that the wait is over. Owner only.
+// lock that h belongs to, and that nothing but the lock ends the wait; nil,
+// that the wait is over. Owner only.
 func (w *Waiter) BlockedBy(h *Holder) {
-	if !NotesHolders || w.co == nil {
+	if w.co == nil {
 		return
 	}
 	if on := w.co.w.Own(); on != nil {
-		on.blockedBy.Store(h)
+		on.blockedBy.Set(h)
 	}
 }
 

@@ -3,6 +3,8 @@ package coroutine
 import (
 	"runtime"
 	"strings"
+
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // Info is what one coroutine was doing when Range or Find read it.
@@ -105,6 +107,15 @@ func (i *Info) of(w *worker) bool {
 func (i *Info) Resolve() {
 	frame := frameOf(uint64(i.Site))
 	i.File, i.Line, i.Func = frame.File, frame.Line, frame.Function
+}
+
+// AwaitsSignal reports whether the coroutine may receive from a Go channel of
+// signals: unless its goroutine is seen to be blocked in something else. For
+// one that is Running or Outside. Any thread.
+func (i *Info) AwaitsSignal() bool {
+	w := i.Coroutine.w.Load()
+	return w == nil || goruntime.FindStandings() != nil ||
+		goruntime.AwaitsSignal(w.innermost().ctx.G())
 }
 
 // frameOf returns what is known of a site; nothing if that is 0. Code that the

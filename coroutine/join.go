@@ -9,8 +9,26 @@ import (
 
 // ErrShutdown is returned by waits that were ended by force, because the
 // scheduler is shutting down or by the coroutine's Handle.Stop, and by later
-// ones.
-var ErrShutdown = errors.New("netco: scheduler is shutting down")
+// ones. To errors.Is it is net.ErrClosed too, as libraries understand that a
+// server has been ended.
+var ErrShutdown error = shutdownError{}
+
+// shutdownError is the type of ErrShutdown.
+type shutdownError struct{}
+
+func (shutdownError) Error() string { return "netco: scheduler is shutting down" }
+
+// Is implements what errors.Is asks for.
+func (shutdownError) Is(target error) bool { return netClosed != nil && target == netClosed }
+
+// netClosed is net.ErrClosed; nil in a program without Processors. Constant
+// once package processor is initialised.
+var netClosed error
+
+// SetNetClosed sets what ErrShutdown also is. For the init of package
+// processor, which links package net; this one would add it to programs that
+// have no sockets.
+func SetNetClosed(err error) { netClosed = err }
 
 // ErrJoinSelf is returned by a coroutine's Join of itself, which would never
 // end.

@@ -3,9 +3,11 @@ package coroutine
 import (
 	"context"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/invariant"
 )
 
 // Limit is how long a wait may take. The zero Limit is no limit.
@@ -27,6 +29,7 @@ func Timeout(d time.Duration) Limit {
 }
 
 // Context limits a wait to the end of ctx. It allocates when the wait parks.
+// The methods of ctx may be a user's, and wait: see AcquireFor.
 func Context(ctx context.Context) Limit { return Limit{ctx: ctx} }
 
 // Earlier returns the limit that also expires at deadline (CLOCK_MONOTONIC,
@@ -41,6 +44,9 @@ func (limit Limit) Earlier(deadline int64) Limit {
 // Expired returns how a wait that began now would end, WakeTimeout or
 // WakeCancelled; WakeReady if it may begin.
 func (limit Limit) Expired() Wake {
+	if invariant.Enabled {
+		limit.mayCall()
+	}
 	switch {
 	case limit.ctx != nil && limit.ctx.Err() != nil:
 		return WakeCancelled
@@ -57,11 +63,22 @@ func (limit Limit) Err(why Wake) error {
 	case WakeTimeout:
 		return os.ErrDeadlineExceeded
 	case WakeCancelled:
+		if invariant.Enabled {
+			limit.mayCall()
+		}
 		return limit.ctx.Err()
 	case WakeShutdown:
 		return ErrShutdown
 	}
 	return nil
+}
+
+// mayCall precedes calls of the context's methods, which may be a user's and
+// wait.
+func (limit Limit) mayCall() {
+	if limit.ctx != nil {
+		holdsNothing("calls a context")
+	}
 }
 
 // ParkLimit is Park for no longer than the limit allows.
@@ -75,16 +92,78 @@ func (w *Waiter) ParkLimit(reason Reason, limit Limit) Wake {
 	return w.Park(reason)
 }
 
+// AcquireFor is AcquireWaiter for waits within limit. It calls the methods of
+// the limit's context, which may be a user's and use the caller's Waiter, while
+// no queue holds that. So does Release.
+func AcquireFor(limit Limit) *Waiter {
+	if limit.ctx == nil {
+		return AcquireWaiter()
+	}
+	co := Current()
+	if co == nil {
+		return AcquireWaiter()
+	}
+	if on := co.w.Own(); on.watch != nil { // the caller is called by a context, in an Err
+		on.endWatch()
+	}
+	watch := watchContext(co, limit)
+	w := AcquireWaiter()
+	co.w.Own().watch = watch
+	return w
+}
+
+// contextWatch ends a coroutine's parks when a context ends.
+type contextWatch struct {
+	co     *Coroutine
+	ticket atomic.Uint64 // of the latest park, plus 1; the coroutine writes
+	over   atomic.Bool   // the context has ended
+	stop   func() bool
+}
+
+// watchContext returns a watch, which its user stops. co is the caller.
+func watchContext(co *Coroutine, limit Limit) *contextWatch {
+	if invariant.Enabled {
+		limit.mayCall()
+	}
+	c := &contextWatch{co: co}
+	c.stop = context.AfterFunc(limit.ctx, c.end)
+	return c
+}
+
+// end is called when the context ends, on a goroutine. Either it finds the
+// ticket of a park, or that park finds over.
+func (c *contextWatch) end() {
+	c.over.Store(true)
+	if ticket := c.ticket.Load(); ticket != 0 {
+		c.co.Ready(ticket-1, WakeCancelled) // a late call finds another ticket
+	}
+}
+
+// endWatch ends what AcquireFor began.
+func (w *worker) endWatch() {
+	watch := w.watch
+	w.watch = nil
+	watch.stop()
+	Rejoin() // the context may be a user's, whose stop blocks
+}
+
 func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 	if w.co == nil {
 		return w.blockContext(limit)
 	}
-	co, ticket := w.co, w.co.ticket
-	stop := context.AfterFunc(limit.ctx, func() {
-		co.Ready(ticket, WakeCancelled) // a late call finds another ticket
-	})
-	defer Rejoin() // the context may be a user's, whose stop blocks
-	defer stop()
+	co := w.co
+	watch := co.w.Own().watch
+	if watch == nil { // the caller has not called AcquireFor
+		watch = watchContext(co, limit)
+		defer Rejoin()
+		defer watch.stop()
+		Rejoin()
+	}
+	watch.ticket.Store(co.ticket + 1)
+	if watch.over.Load() && !co.woken {
+		co.ticket++ // end may be about to use it
+		return WakeCancelled
+	}
 	if limit.deadline != 0 {
 		return w.ParkUntil(reason|orContext, limit.deadline)
 	}

@@ -1,9 +1,11 @@
 package coroutine
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/inside"
 )
 
@@ -11,7 +13,7 @@ import (
 // left out.
 type LocalOptions[T any] struct {
 	// Make returns a coroutine's value at the first Get; without it that is the
-	// zero value.
+	// zero value. It panics to get or set the same Local in there.
 	Make func() T
 	// Inherit returns the value of a new coroutine, made from its creator's if
 	// that has one, when it is created and on its creator's thread. Without it
@@ -33,8 +35,11 @@ type Local[T any] struct {
 	key    localKey
 	make   func() T
 	mu     sync.Mutex
-	shared *T // of ordinary goroutines; under mu
+	shared *T             // of ordinary goroutines; under mu
+	maker  atomic.Uintptr // the goroutine that is in make under mu, 0 for none
 }
+
+const makeAsks = "netco/coroutine: the Make of a Local gets or sets that Local"
 
 // localKey is a Local without its type. Constant.
 type localKey struct {
@@ -67,20 +72,39 @@ func NewLocal[T any](o LocalOptions[T]) *Local[T] {
 func (l *Local[T]) Get() *T {
 	values := currentLocals()
 	if values == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.shared == nil {
-			l.shared = l.fresh()
-		}
-		return l.shared
+		return l.getShared()
 	}
 	if v := values.find(&l.key); v != nil {
 		return v.(*T)
 	}
-	v := l.fresh()
-	if made := values.find(&l.key); made != nil {
-		return made.(*T) // Make has called Get
+	return l.makeFor(values)
+}
+
+// getShared is Get for an ordinary goroutine.
+func (l *Local[T]) getShared() *T {
+	if l.isMaker() {
+		panic(makeAsks)
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.shared == nil {
+		l.maker.Store(asm.Getg())
+		defer l.maker.Store(0)
+		l.shared = l.fresh()
+	}
+	return l.shared
+}
+
+// isMaker reports whether the caller, an ordinary goroutine, is in make.
+func (l *Local[T]) isMaker() bool { return l.maker.Load() == asm.Getg() }
+
+// makeFor adds a fresh value to a coroutine's others.
+func (l *Local[T]) makeFor(values *localValues) *T {
+	if l.make != nil {
+		values.beginMake(&l.key)
+		defer values.endMake()
+	}
+	v := l.fresh()
 	values.add(&l.key, v)
 	return v
 }
@@ -97,6 +121,9 @@ func (l *Local[T]) fresh() *T {
 func (l *Local[T]) Peek() *T {
 	values := currentLocals()
 	if values == nil {
+		if l.isMaker() {
+			return nil
+		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return l.shared
@@ -113,8 +140,11 @@ func (l *Local[T]) Set(v T) {
 	}
 	values := currentLocals()
 	if values == nil {
-		*l.Get() = v
+		*l.getShared() = v
 		return
+	}
+	if values.makes(&l.key) {
+		panic(makeAsks)
 	}
 	values.add(&l.key, &v)
 }
@@ -123,8 +153,9 @@ func (l *Local[T]) Set(v T) {
 type localValues struct{ set *localSet }
 
 type localSet struct {
-	list  []localValue      // in the order in which they were made
-	index map[*localKey]int // into list; nil while that is short
+	list   []localValue      // in the order in which they were made
+	index  map[*localKey]int // into list; nil while that is short
+	making []*localKey       // whose Make is being called, one by the other
 }
 
 type localValue struct {
@@ -185,6 +216,30 @@ func (v *localValues) add(key *localKey, value any) {
 			s.index[s.list[i].key] = i
 		}
 	}
+}
+
+// beginMake precedes the Make of a Local that has no value.
+func (v *localValues) beginMake(key *localKey) {
+	if v.makes(key) {
+		panic(makeAsks)
+	}
+	if v.set == nil {
+		v.set = new(localSet)
+	}
+	v.set.making = append(v.set.making, key)
+}
+
+// endMake ends the last beginMake.
+func (v *localValues) endMake() {
+	s := v.set
+	if s.making = s.making[:len(s.making)-1]; len(s.making)+len(s.list) == 0 {
+		v.set = nil // the Make has not returned
+	}
+}
+
+// makes reports whether the Make of key's Local is being called.
+func (v *localValues) makes(key *localKey) bool {
+	return v.set != nil && slices.Contains(v.set.making, key)
 }
 
 // drop drops all, the latest first. Values that a Drop makes are dropped too.

@@ -453,20 +453,13 @@ func TestManyLocals(t *testing.T) {
 	})
 }
 
-// TestLocalMakeAsks: Make may ask for other Locals, and for its own.
+// TestLocalMakeAsks: Make may ask for other Locals.
 func TestLocalMakeAsks(t *testing.T) {
-	var a, b *Local[int]
-	depth := 0
-	a = NewLocal(LocalOptions[int]{Make: func() int {
-		if depth++; depth == 1 {
-			*a.Get() = 50
-		}
-		return *b.Get() + 1
-	}})
-	b = NewLocal(LocalOptions[int]{Make: func() int { return 7 }})
+	a := NewLocal(LocalOptions[int]{Make: func() int { return 7 }})
+	b := NewLocal(LocalOptions[int]{Make: func() int { return *a.Get() + 1 }})
 	New(func(*Yielder[int, int], int) int {
-		p := a.Get()
-		if *p != 50 || a.Get() != p || *b.Get() != 7 {
+		p := b.Get()
+		if *p != 8 || b.Get() != p || *a.Get() != 7 {
 			t.Errorf("%d and %d", *a.Get(), *b.Get())
 		}
 		return 0
@@ -488,4 +481,50 @@ func TestLocalMakeAsks(t *testing.T) {
 	New(func(*Yielder[int, int], int) int { get(); return 0 }).Resume(0)
 	tries = 0
 	get() // of goroutines: the lock is free
+}
+
+// TestLocalMakeAsksItself: a Make that gets or sets its own Local panics, on a
+// goroutine, which waited for itself, as in a coroutine. Its Peek finds none.
+// After the panic the Local works.
+func TestLocalMakeAsksItself(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ask  func(l *Local[int])
+	}{
+		{"Get", func(l *Local[int]) { l.Get() }},
+		{"Set", func(l *Local[int]) { l.Set(1) }},
+		{"Get in another's Make", func(l *Local[int]) {
+			NewLocal(LocalOptions[int]{Make: func() int { return *l.Get() }}).Get()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asks := true
+			var l *Local[int]
+			l = NewLocal(LocalOptions[int]{Make: func() int {
+				if l.Peek() != nil {
+					t.Error("there is a value before Make has returned")
+				}
+				if asks {
+					c.ask(l)
+				}
+				return 3
+			}})
+			use := func() {
+				func() {
+					defer func() {
+						if v := recover(); v != makeAsks {
+							t.Errorf("panic %v", v)
+						}
+					}()
+					asks = true
+					l.Get()
+				}()
+				if asks = false; *l.Get() != 3 {
+					t.Errorf("%d", *l.Get())
+				}
+			}
+			use()
+			New(func(*Yielder[int, int], int) int { use(); return 0 }).Resume(0)
+		})
+	}
 }

@@ -115,7 +115,7 @@ func (th *thread) Panicked(co *Coroutine, value any, stack []byte) bool {
 }
 
 // Reserve and Send implement Traveller.
-func (th *thread) Reserve() bool {
+func (th *thread) Reserve(Host) bool {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	th.coming++

@@ -1,6 +1,9 @@
 package coroutine
 
-import "github.com/netco-go/netco/context"
+import (
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/invariant"
+)
 
 // Migration: a coroutine runs on, on another executor. It moves itself, at a
 // point where it is in no queue and has no timer, and where nothing on its
@@ -33,8 +36,9 @@ import "github.com/netco-go/netco/context"
 // Traveller is a Host that can take over a coroutine from another.
 type Traveller interface {
 	// Reserve keeps the Host from ending until Send is called; false means that
-	// it has ended. Any thread. It may block for a moment.
-	Reserve() bool
+	// it has ended. It panics if from must not send anything here: a coroutine
+	// stays with its Scheduler. Any thread. It may block for a moment.
+	Reserve(from Host) bool
 	// Send has Settle called for co on the owner's thread. Any thread.
 	Send(co *Coroutine)
 }
@@ -71,7 +75,7 @@ func (co *Coroutine) MoveTo(to *Executor) bool {
 	}
 	w.open.Close() // Reserve may block, and what follows it is the executor's
 	t, ok := to.host.(Traveller)
-	if ok = ok && t.Reserve(); ok {
+	if ok = ok && t.Reserve(ex.host); ok {
 		co.checkLocks(ex, "waits")
 		ex.moving, ex.movingTo = co, to
 		w.suspend()
@@ -96,6 +100,9 @@ func (ex *Executor) Lend(to func() *Executor) {
 //
 // Preconditions: co is the calling coroutine, and no Waiter of it is queued.
 func (co *Coroutine) MoveOn() {
+	if invariant.Enabled {
+		holdsNothing("may move")
+	}
 	if co.ex.Load().lend.Load() != nil {
 		co.moveOn()
 	}

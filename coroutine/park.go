@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/invariant"
 )
 
 // Ticket returns the number of the next park, for Ready.
@@ -16,6 +17,9 @@ func (co *Coroutine) Ticket() uint64 { return co.ticket }
 //
 // Precondition: co is the calling coroutine.
 func (co *Coroutine) Park(reason Reason) Wake {
+	if invariant.Enabled {
+		holdsNothing("waits")
+	}
 	w := co.w.Own()
 	if w.away.Load() != attached {
 		w.rejoin()

@@ -93,7 +93,7 @@ type simHost struct {
 }
 
 // Reserve and Send implement Traveller.
-func (h *simHost) Reserve() bool      { return true }
+func (h *simHost) Reserve(Host) bool  { return true }
 func (h *simHost) Send(co *Coroutine) { h.moved = append(h.moved, co) }
 
 // settleSome settles the first n of those that have moved here.

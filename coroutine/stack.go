@@ -109,13 +109,13 @@ func (r *stackRequest) send(ctx gocontext.Context) error {
 	if ex == nil || r.of.Done() {
 		return ErrNotFound
 	}
-	r.waiter = AcquireWaiter()
+	limit := Context(ctx)
+	r.waiter = AcquireFor(limit)
 	defer r.waiter.Release()
 	if r.waiter.InBubble() {
 		return ErrBubble
 	}
 	ex.host.Post(&r.inbox)
-	limit := Context(ctx)
 	for {
 		why := r.waiter.ParkLimit(ReasonUser, limit.Earlier(clock.Now()+recheckNs))
 		if why == WakeTimeout && r.missed.Swap(false) {

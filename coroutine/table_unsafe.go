@@ -7,6 +7,7 @@ import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/internal/invariant"
 )
 
 // The table maps a goroutine's identity to the worker that the goroutine is. It
@@ -65,6 +66,9 @@ func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 // ordinary goroutine. A coroutine that was left behind rejoins first, so the
 // caller may touch what belongs to its executor's owner. A few nanoseconds.
 func CurrentWorker() *Worker {
+	if invariant.Enabled {
+		holdsNothing("calls what may wait")
+	}
 	t := table.Load()
 	if goruntime.RaceEnabled { // it does not see the assembly's load, which acquires what w holds
 		return t.probe(asm.Getg()).attached()

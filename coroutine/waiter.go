@@ -124,9 +124,19 @@ func (ex *Executor) AcquireWaiter() *Waiter {
 // Release gives the waiter back after its Park.
 func (w *Waiter) Release() {
 	w.Link, w.Prev, w.Tag = nil, nil, 0
-	if w.co == nil && !w.sema().bubble {
+	if w.co != nil {
+		if on := w.co.w.Own(); on.watch != nil {
+			on.endWatch()
+		}
+	} else if !w.sema().bubble {
 		goroutineWaiters.Put(w)
 	}
+}
+
+// Renew readies the waiter for another queue of the same operation.
+func (w *Waiter) Renew() {
+	w.Link, w.Prev, w.Tag = nil, nil, 0
+	w.Prepare()
 }
 
 // Prepare readies the waiter for another Park of the same caller.

@@ -8,6 +8,7 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/internal/invariant"
 )
 
 // worker is a goroutine of an executor's pool: a context and the coroutine that
@@ -37,7 +38,9 @@ type worker struct {
 	moved    bool                   // owner: its coroutine began on another executor
 	credit   uint8                  // owner: runs of its coroutine that are to have a standby
 
-	blockedBy atomic.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
+	watch *contextWatch // owner: of the context that limits its coroutine's present waits
+
+	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 }
 
 // attach gives co a worker to run on.
@@ -189,6 +192,9 @@ func (w *worker) call() {
 	} else {
 		w.co.Own().fn()
 	}
+	if invariant.Enabled {
+		holdsNothing("returns")
+	}
 	returned = true
 }
 
@@ -317,6 +323,9 @@ func (w *worker) Park(reason Reason) Wake { return w.co.Own().Park(reason) }
 
 // MoveOn is Coroutine.MoveOn of the caller.
 func (w *worker) MoveOn() {
+	if invariant.Enabled {
+		holdsNothing("may move")
+	}
 	if w.ex.lend.Load() != nil {
 		w.co.Own().moveOn()
 	}

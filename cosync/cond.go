@@ -79,14 +79,12 @@ func (c *Cond) Signal() {
 	if !c.hasWaiters.Load() {
 		return
 	}
-	var b waitq.Batch
 	c.guard.Lock()
 	if w := c.queue.Front(); w != nil {
-		b.Take(&c.queue, w)
+		c.guard.Take(&c.queue, w)
 	}
 	c.hasWaiters.Store(!c.queue.Empty())
 	c.guard.Unlock()
-	b.Wake()
 }
 
 // Broadcast wakes all waiters. The caller may hold L but need not. It does not
@@ -95,17 +93,15 @@ func (c *Cond) Broadcast() {
 	if !c.hasWaiters.Load() {
 		return
 	}
-	var b waitq.Batch
 	c.guard.Lock()
-	b.TakeAll(&c.queue)
+	c.guard.TakeAll(&c.queue)
 	c.hasWaiters.Store(false)
 	c.guard.Unlock()
-	b.Wake()
 }
 
 // wait is Wait within b. It returns with L locked.
 func (c *Cond) wait(limit coroutine.Limit) coroutine.Wake {
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	c.guard.Lock()
 	c.queue.Push(w, waitq.AnyKind)
 	c.hasWaiters.Store(true)
@@ -140,10 +136,9 @@ func (c *Cond) unlock(w *coroutine.Waiter) {
 }
 
 // leaveLocked implements waitq.Leave.
-func (c *Cond) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+func (c *Cond) leaveLocked(w *coroutine.Waiter) {
 	c.queue.Remove(w)
 	c.hasWaiters.Store(!c.queue.Empty())
-	return none
 }
 
 // Wait returns or unwinds with L locked, because deferred calls unlock it. In a

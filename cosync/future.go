@@ -120,10 +120,8 @@ func (f *Future[T]) complete(v T, err error) bool {
 	f.value, f.err = v, err
 	waitq.Step(opDone)
 	f.done.Store(true)
-	var b waitq.Batch
-	b.TakeAll(&f.queue)
+	f.guard.TakeAll(&f.queue)
 	f.guard.Unlock()
-	b.Wake()
 	return true
 }
 
@@ -138,7 +136,7 @@ func (f *Future[T]) getSlow(limit coroutine.Limit) (T, error) {
 // wait waits within b until f is complete. It returns WakeReady if f is.
 func (f *Future[T]) wait(limit coroutine.Limit) coroutine.Wake {
 	why := limit.Expired() // not under the guard: a context has a lock of its own
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	f.guard.Lock()
 	done := f.loadDone()
 	if done {
@@ -156,10 +154,7 @@ func (f *Future[T]) wait(limit coroutine.Limit) coroutine.Wake {
 }
 
 // leaveLocked implements waitq.Leave.
-func (f *Future[T]) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
-	f.queue.Remove(w)
-	return none
-}
+func (f *Future[T]) leaveLocked(w *coroutine.Waiter) { f.queue.Remove(w) }
 
 // run completes f with the result of fn, or with how fn ended otherwise.
 func (f *Future[T]) run(fn func() (T, error)) {

@@ -72,7 +72,7 @@ func TestFutureEveryOrder(t *testing.T) {
 	for _, threads := range []string{"S S -", "S - -", "S g t", "S gt c", "S !t !", "S S gc",
 		"S S t -"} {
 		t.Run(threads, func(t *testing.T) {
-			explore.Run(t, futureProgram(threads), explore.Limits{Early: 1})
+			explore.Run(t, futureProgram(threads), explore.Limits{Early: 1, Moves: true})
 		})
 	}
 }

@@ -58,13 +58,11 @@ func (g *Group) SetLimit(n int) {
 		panic(fmt.Sprintf("cosync: SetLimit while %d functions of the Group are running", active))
 	}
 	g.limited, g.limit = n >= 0, n
-	var b waitq.Batch
 	for !g.starts.Empty() && g.belowLimitLocked() { // queued at a limit of 0
 		g.active++
-		b.Take(&g.starts, g.starts.Front())
+		g.guard.Take(&g.starts, g.starts.Front())
 	}
 	g.guard.Unlock()
-	b.Wake()
 }
 
 // Go starts f as a coroutine where netco.Go would. At the limit it waits until
@@ -161,7 +159,7 @@ func (g *Group) tryEnter() bool {
 
 // enter counts one more function as active, and waits at the limit.
 func (g *Group) enter() {
-	w := waitq.Acquire()
+	w := waitq.Acquire(coroutine.Limit{})
 	why := coroutine.WakeReady
 	if g.enqueueStart(w) {
 		why = waitq.Wait(w, coroutine.ReasonGroup, coroutine.Limit{}, &g.guard, g.leaveLocked)
@@ -190,15 +188,13 @@ func (g *Group) exit(err error) {
 	if err != nil {
 		g.fail(err)
 	}
-	var b waitq.Batch
 	g.guard.Lock()
 	if !g.starts.Empty() {
-		b.Take(&g.starts, g.starts.Front())
+		g.guard.Take(&g.starts, g.starts.Front())
 	} else if g.active--; g.active == 0 {
-		b.TakeAll(&g.idle)
+		g.guard.TakeAll(&g.idle)
 	}
 	g.guard.Unlock()
-	b.Wake()
 }
 
 // fail records err if it is the first, and cancels the context. That happens
@@ -232,7 +228,7 @@ func (g *Group) wait(limit coroutine.Limit) error {
 // does.
 func (g *Group) waitIdle(limit coroutine.Limit) coroutine.Wake {
 	why := limit.Expired() // not under the guard: a context has a lock of its own
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	g.guard.Lock()
 	switch {
 	case g.active == 0:
@@ -250,11 +246,10 @@ func (g *Group) waitIdle(limit coroutine.Limit) coroutine.Wake {
 }
 
 // leaveLocked implements waitq.Leave.
-func (g *Group) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+func (g *Group) leaveLocked(w *coroutine.Waiter) {
 	if waitq.Kind(w) == kindStart {
 		g.starts.Remove(w)
 	} else {
 		g.idle.Remove(w)
 	}
-	return none
 }

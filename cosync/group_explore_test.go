@@ -93,7 +93,7 @@ func TestGroupEveryOrder(t *testing.T) {
 		{1, "- w !w"},
 	} {
 		t.Run(fmt.Sprintf("%d,%s", c.limit, c.threads), func(t *testing.T) {
-			explore.Run(t, groupProgram(c.limit, c.threads), explore.Limits{Early: 1})
+			explore.Run(t, groupProgram(c.limit, c.threads), explore.Limits{Early: 1, Moves: true})
 		})
 	}
 }

@@ -27,6 +27,7 @@ type Mutex struct {
 	waiters atomic.Uint32 // atomic, written under guard: noWaiters, needsWake, woken, wokenLocal
 	barges  atomic.Uint32 // atomic: Unlocks since waiters became wokenLocal
 	skip    atomic.Int32  // atomic: waits to go without spinning
+	noted   uint32        // holder: Unlocks since handoff, while the holder is noted
 	holder  coroutine.Holder
 	guard   waitq.Guard
 	queue   waitq.Queue // under guard
@@ -43,6 +44,13 @@ type Mutex struct {
 //	         which is not empty           front; locked, by a waiter that got
 //	                                      it and was not starved, or if the
 //	                                      last waiter gives up
+//
+// quick is a bit beside each of the three: the holder is not noted. Unlock sets
+// it after noteFor holders that were, a starved waiter that sets handoff clears
+// it. The fast paths know quick and quick|locked only. So a mutex's first
+// holders are noted, and those after a waiter was starved: one that is part of
+// a deadlock is likely to be young, or to have been waited for before. Once it
+// is quick, the note costs nothing.
 //
 // waiters says which call is to wake the next waiter. All waiters are in the
 // queue, but for the woken one: it is out of the queue and about to try for the
@@ -74,10 +82,15 @@ type Mutex struct {
 // handoff is set by the woken waiter, and no waiter is woken while the mutex is
 // locked.
 const (
-	free uint32 = iota
-	locked
-	handoff
+	free    uint32 = 0
+	locked  uint32 = 1
+	handoff uint32 = 2
+	quick   uint32 = 4 // a bit
 )
+
+// noteFor is how many holders are noted before a mutex is quick. A variable for
+// tests.
+var noteFor uint32 = 256
 
 const (
 	noWaiters  uint32 = 0
@@ -85,26 +98,14 @@ const (
 	woken      uint32 = 2
 	wokenLocal uint32 = 3
 
-	never uint32 = 1 << 31 // no state
-
 	unlockServes uint32 = 1 // the bit of needsWake and wokenLocal: Unlock has work to do
 )
-
-// fastFree and fastLocked are the states in which Lock and Unlock are done with
-// one swap: free and locked, or never where holders are noted. Constant.
-var fastFree, fastLocked = free, locked
-
-func init() {
-	if coroutine.NotesHolders {
-		fastFree, fastLocked = never, never
-	}
-}
 
 // Lock locks m. If m is locked, a coroutine parks and a goroutine blocks until
 // it is free. A forced shutdown ends the waiting coroutine
 // ([coroutine.Unwind]). Lock does not allocate.
 func (m *Mutex) Lock() {
-	if !m.state.CompareAndSwap(fastFree, locked) {
+	if !m.state.CompareAndSwap(quick, quick|locked) {
 		m.lockSlow()
 	}
 }
@@ -112,7 +113,7 @@ func (m *Mutex) Lock() {
 // Unlock unlocks m, on any thread. It panics, and changes nothing, if m is not
 // locked. It does not park.
 func (m *Mutex) Unlock() {
-	if !m.state.CompareAndSwap(fastLocked, free) {
+	if !m.state.CompareAndSwap(quick|locked, quick) {
 		m.unlockSlow()
 	} else if m.waiters.Load()&unlockServes != 0 {
 		m.serve()
@@ -121,7 +122,7 @@ func (m *Mutex) Unlock() {
 
 // TryLock locks m if it is free, and reports whether it did. It does not park.
 func (m *Mutex) TryLock() bool {
-	return m.state.CompareAndSwap(fastFree, locked) || coroutine.NotesHolders && m.tryNoted()
+	return m.state.CompareAndSwap(quick, quick|locked) || m.tryNoted()
 }
 
 // LockTimeout is Lock for at most d. It returns nil if it has locked m, else

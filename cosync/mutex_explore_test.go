@@ -108,7 +108,7 @@ func (x *mutexModel) check(*explore.Thread) string {
 }
 
 func (x *mutexModel) end() string {
-	if x.m.state.Load() != free || x.m.waiters.Load() != noWaiters || !x.m.queue.Empty() {
+	if x.m.state.Load()&^quick != free || x.m.waiters.Load() != noWaiters || !x.m.queue.Empty() {
 		return "not as new"
 	}
 	return ""
@@ -116,7 +116,8 @@ func (x *mutexModel) end() string {
 
 func (x *mutexModel) appendState(b []byte) []byte {
 	m := &x.m
-	b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()))
+	b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()),
+		byte(m.noted))
 	b = append(b, byte(x.inside), byte(len(x.order)))
 	for _, id := range x.order {
 		b = append(b, byte(id))
@@ -128,14 +129,16 @@ func (x *mutexModel) appendState(b []byte) []byte {
 func seams(w *explore.World) {
 	starved = func(int64) bool { return w.Choose(2) == 1 }
 	sameThread = func(*coroutine.Waiter) bool { return w.Choose(2) == 1 }
-	maxBarges, canSpin = 1, false
+	maxBarges, canSpin, noteFor = 1, false, 0
 }
 
 // restoreSeams undoes seams at the end of the test.
 func restoreSeams(t *testing.T) {
 	wasStarved, wasSame, wasBarges, couldSpin := starved, sameThread, maxBarges, canSpin
+	noted := noteFor
 	t.Cleanup(func() {
 		starved, sameThread, maxBarges, canSpin = wasStarved, wasSame, wasBarges, couldSpin
+		noteFor = noted
 	})
 }
 
@@ -158,7 +161,7 @@ func lockAs(kind string, m *Mutex, th *explore.Thread) bool {
 
 // unlock is Unlock, with a step between its two accesses.
 func unlock(th *explore.Thread, m *Mutex) {
-	if !m.state.CompareAndSwap(locked, free) {
+	if !m.state.CompareAndSwap(quick|locked, quick) {
 		m.unlockSlow()
 		return
 	}

@@ -23,11 +23,11 @@ func (o *Once) Waiting() int       { return o.m.Waiting() }
 
 // AsNew reports whether m is free and has no waiters.
 func (m *Mutex) AsNew() bool {
-	return m.state.Load() == free && m.waiters.Load() == noWaiters && m.Waiting() == 0
+	return m.state.Load()&^quick == free && m.waiters.Load() == noWaiters && m.Waiting() == 0
 }
 
 // Handoff reports whether the next Unlock passes m to a waiter.
-func (m *Mutex) Handoff() bool    { return m.state.Load() == handoff }
+func (m *Mutex) Handoff() bool    { return m.state.Load()&^quick == handoff }
 func (c *Cond) AsNew() bool       { return !c.hasWaiters.Load() && c.Waiting() == 0 }
 func (wg *WaitGroup) AsNew() bool { return wg.state.Load() == 0 && wg.Waiting() == 0 }
 

@@ -28,24 +28,23 @@ var sameThread = func(w *coroutine.Waiter) bool {
 }
 
 func (m *Mutex) lockSlow() {
-	if m.lockLimit(coroutine.Limit{}) != coroutine.WakeReady {
+	if !m.tryNoted() && m.lockLimit(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
 // lockLimit waits for m within b. It returns WakeReady if it has locked m.
 func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
-	if coroutine.NotesHolders && m.tryNoted() {
-		return coroutine.WakeReady
-	}
 	if m.spin() {
-		m.holder.Note()
+		m.note()
 		return coroutine.WakeReady
 	}
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	queued := m.enqueue(w)
 	for since := clock.Now(); queued; {
-		w.BlockedBy(&m.holder)
+		if limit == (coroutine.Limit{}) {
+			w.BlockedBy(&m.holder)
+		}
 		why := waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
 		w.BlockedBy(nil)
 		if why != coroutine.WakeReady {
@@ -56,36 +55,72 @@ func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 		if m.waiters.Load() == woken {
 			m.awaitFree() // before the attempt, which queues again if m is locked
 		}
-		w = waitq.Renew(w) // prepared for another park
+		waitq.Renew(w) // prepared for another park
 		queued = m.afterWake(w, late)
 	}
-	m.holder.Note()
+	m.note()
 	waitq.Release(w)
 	return coroutine.WakeReady
 }
 
-// tryNoted is TryLock where holders are noted.
+// note notes the holder, which is the caller, unless m is quick.
+func (m *Mutex) note() {
+	if m.state.Load()&quick == 0 {
+		m.holder.Note()
+	}
+}
+
+// tryNoted is TryLock while holders are noted.
 func (m *Mutex) tryNoted() bool {
-	if !m.swap(free, locked) {
+	if m.loadState() != free || !m.swap(free, locked) {
 		return false
 	}
 	m.holder.Note()
 	return true
 }
 
-// unlockNoted is the fast path of Unlock where holders are noted. It reports
+// unlockNoted is the fast path of Unlock while holders are noted. It reports
 // whether the state was locked.
 func (m *Mutex) unlockNoted() bool {
-	if m.state.Load() != free {
-		m.holder.Clear() // before it can have another
+	if m.loadState() != locked {
+		return false
 	}
-	if !m.swap(locked, free) {
+	m.holder.Clear() // before it can have another
+	next := free
+	if m.noted++; m.noted > noteFor && !coroutine.NotesHolders {
+		m.noted, next = 0, quick
+	}
+	if !m.swap(locked, next) {
 		return false
 	}
 	if m.loadWaiters()&unlockServes != 0 {
 		m.serve()
 	}
 	return true
+}
+
+// take locks m if it is free.
+func (m *Mutex) take() bool {
+	s := m.loadState()
+	return s&^quick == free && m.swap(s, s|locked)
+}
+
+// requestHandoff sets handoff if m is locked; without quick if the waiter is
+// late.
+func (m *Mutex) requestHandoff(late bool) bool {
+	s := m.loadState()
+	next := handoff | s&quick
+	if late {
+		next = handoff
+	}
+	return s&^quick == locked && m.swap(s, next)
+}
+
+// endHandoff makes m, if that is in handoff, just locked.
+func (m *Mutex) endHandoff() {
+	if s := m.loadState(); s&^quick == handoff {
+		m.swap(s, locked|s&quick)
+	}
 }
 
 // enqueue queues w and reports true, or locks m if it is free by now.
@@ -95,7 +130,7 @@ func (m *Mutex) enqueue(w *coroutine.Waiter) bool {
 	if m.loadWaiters() == noWaiters {
 		m.storeWaiters(needsWake) // before the state is loaded
 	}
-	if m.swap(free, locked) {
+	if m.take() {
 		if m.loadWaiters() == needsWake {
 			m.noneWokenLocked()
 		}
@@ -112,12 +147,12 @@ func (m *Mutex) afterWake(w *coroutine.Waiter, late bool) bool {
 	defer m.guard.Unlock()
 	switch m.loadWaiters() {
 	case woken:
-		return m.retryLocked(w, late)
+		return m.retryLocked(w, late, late)
 	case wokenLocal:
-		return m.retryLocked(w, true)
+		return m.retryLocked(w, true, late)
 	}
 	if !late {
-		m.swap(handoff, locked)
+		m.endHandoff()
 	}
 	return false
 }
@@ -127,14 +162,14 @@ func (m *Mutex) afterWake(w *coroutine.Waiter, late bool) bool {
 // That is for a starved waiter, and for one of its waker's thread: m was
 // unlocked on this thread and is locked while this waiter runs on it, so its
 // holder probably parks while it holds m.
-func (m *Mutex) retryLocked(w *coroutine.Waiter, pass bool) bool {
+func (m *Mutex) retryLocked(w *coroutine.Waiter, pass, late bool) bool {
 	m.storeWaiters(needsWake) // before the state is loaded
 	for {
 		switch {
-		case m.swap(free, locked):
+		case m.take():
 			m.noneWokenLocked()
 			return false
-		case !pass, m.swap(locked, handoff):
+		case !pass, m.requestHandoff(late):
 			m.queue.PushFront(w, waitq.AnyKind)
 			return true
 		}
@@ -143,22 +178,22 @@ func (m *Mutex) retryLocked(w *coroutine.Waiter, pass bool) bool {
 
 // unlockSlow is Unlock if the state was not locked.
 func (m *Mutex) unlockSlow() {
-	if coroutine.NotesHolders && m.unlockNoted() {
+	if m.unlockNoted() {
 		return
 	}
-	var b waitq.Batch
 	m.guard.Lock()
-	switch {
-	case m.loadState() == handoff:
-		m.handOffLocked(&b)
-	case m.swap(locked, free): // handoff has ended meanwhile
-		m.serveLocked(&b)
+	switch s := m.loadState(); {
+	case s&^quick == handoff:
+		m.noted = 0
+		m.holder.Clear()
+		m.handOffLocked()
+	case s&^quick == locked && m.swap(s, s&quick): // handoff has ended meanwhile
+		m.serveLocked()
 	default:
 		m.guard.Unlock()
 		panic(unlockOfUnlocked)
 	}
 	m.guard.Unlock()
-	b.Wake()
 }
 
 // serve is the part of Unlock that follows if there are waiters.
@@ -166,44 +201,42 @@ func (m *Mutex) serve() {
 	if m.loadWaiters() == wokenLocal && m.barges.Add(1) < maxBarges {
 		return
 	}
-	var b waitq.Batch
 	m.guard.Lock()
-	m.serveLocked(&b)
+	m.serveLocked()
 	m.guard.Unlock()
-	b.Wake()
 }
 
 // handOffLocked passes m from its holder to the front of the queue.
 // Precondition: the state is handoff.
-func (m *Mutex) handOffLocked(b *waitq.Batch) {
-	b.Take(&m.queue, m.queue.Front())
+func (m *Mutex) handOffLocked() {
+	m.guard.Take(&m.queue, m.queue.Front())
 	if m.queue.Empty() {
 		m.storeWaiters(noWaiters)
-		m.swap(handoff, locked)
+		m.endHandoff()
 	}
 }
 
 // serveLocked wakes the front of the queue if m is free and no waiter is woken.
 // If too many callers have passed the woken waiter, it locks m for that one. If
 // m is locked again, its holder's Unlock will do all this.
-func (m *Mutex) serveLocked(b *waitq.Batch) {
+func (m *Mutex) serveLocked() {
 	switch m.loadWaiters() {
 	case wokenLocal:
-		if m.barges.Load() >= maxBarges && m.swap(free, locked) {
+		if m.barges.Load() >= maxBarges && m.take() {
 			m.noneWokenLocked()
 			m.dontSpin() // the holder is of this thread and does not run
 		}
 	case needsWake:
-		if m.loadState() == free {
-			m.wakeFrontLocked(b)
+		if m.loadState()&^quick == free {
+			m.wakeFrontLocked()
 		}
 	}
 }
 
 // wakeFrontLocked takes the front out of the queue, to try for m.
-func (m *Mutex) wakeFrontLocked(b *waitq.Batch) {
+func (m *Mutex) wakeFrontLocked() {
 	w := m.queue.Front()
-	b.Take(&m.queue, w)
+	m.guard.Take(&m.queue, w)
 	if !sameThread(w) {
 		m.storeWaiters(woken)
 		return
@@ -213,13 +246,12 @@ func (m *Mutex) wakeFrontLocked(b *waitq.Batch) {
 }
 
 // leaveLocked implements waitq.Leave.
-func (m *Mutex) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+func (m *Mutex) leaveLocked(w *coroutine.Waiter) {
 	m.queue.Remove(w)
 	if m.queue.Empty() && m.loadWaiters() == needsWake {
 		m.storeWaiters(noWaiters)
-		m.swap(handoff, locked)
+		m.endHandoff()
 	}
-	return none
 }
 
 // noneWokenLocked sets waiters for when no waiter is woken.
@@ -248,7 +280,7 @@ const (
 var canSpin = runtime.NumCPU() > 1
 
 // spin locks m if it becomes free soon, and reports whether it did.
-func (m *Mutex) spin() bool { return m.awaitFree() && m.swap(free, locked) }
+func (m *Mutex) spin() bool { return m.awaitFree() && m.take() }
 
 // awaitFree reports whether m becomes free within some microseconds.
 func (m *Mutex) awaitFree() bool {
@@ -260,7 +292,7 @@ func (m *Mutex) awaitFree() bool {
 		return false
 	}
 	for range spinAttempts {
-		switch m.state.Load() {
+		switch m.state.Load() &^ quick {
 		case free:
 			return true
 		case handoff:
@@ -268,7 +300,7 @@ func (m *Mutex) awaitFree() bool {
 		}
 		asm.Pause(spinPauses)
 	}
-	if m.state.Load() == free {
+	if m.state.Load()&^quick == free {
 		return true
 	}
 	m.dontSpin()

@@ -165,7 +165,7 @@ func (s *Semaphore) acquireLimit(n int64, limit coroutine.Limit) error {
 
 // acquire acquires n units within b. It returns WakeReady if it has.
 func (s *Semaphore) acquire(n int64, limit coroutine.Limit) coroutine.Wake {
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	why := coroutine.WakeReady
 	if s.enqueue(w, n) {
 		why = waitq.Wait(w, coroutine.ReasonSemaphore, limit, &s.guard, s.leaveLocked)
@@ -210,9 +210,8 @@ func (s *Semaphore) releaseSlow(n int64) {
 			}
 			continue
 		}
-		b := s.serveLocked(free + n)
+		s.serveLocked(free + n)
 		s.guard.Unlock()
-		b.Wake()
 		return
 	}
 }
@@ -220,7 +219,7 @@ func (s *Semaphore) releaseSlow(n int64) {
 // serveLocked gives the front of the queue its units while there are enough,
 // and stores how many of the free units are left. Precondition: hasWaiters is
 // set.
-func (s *Semaphore) serveLocked(free int64) (served waitq.Batch) {
+func (s *Semaphore) serveLocked(free int64) {
 	for w := s.queue.Front(); w != nil; w = s.queue.Front() {
 		n := int64(waitq.Kind(w) - 1)
 		if n > free {
@@ -228,17 +227,16 @@ func (s *Semaphore) serveLocked(free int64) (served waitq.Batch) {
 			break
 		}
 		free -= n
-		served.Take(&s.queue, w)
+		s.guard.Take(&s.queue, w)
 	}
 	waitq.Step(opSemStore)
 	s.state.Store(free)
-	return served
 }
 
 // leaveLocked implements waitq.Leave: waiters behind w may want fewer units.
-func (s *Semaphore) leaveLocked(w *coroutine.Waiter) (unblocked waitq.Batch) {
+func (s *Semaphore) leaveLocked(w *coroutine.Waiter) {
 	s.queue.Remove(w)
-	return s.serveLocked(s.load() &^ hasWaiters)
+	s.serveLocked(s.load() &^ hasWaiters)
 }
 
 // The slow paths' accesses to the state, as steps of waitq.Tracer.

@@ -136,7 +136,8 @@ func TestSemaphoreEveryOrder(t *testing.T) {
 			if strings.Count(c.threads, "!") > 1 {
 				testenv.Long(t)
 			}
-			explore.Run(t, semaphoreProgram(c.size, c.threads), explore.Limits{Early: 1})
+			explore.Run(t, semaphoreProgram(c.size, c.threads),
+				explore.Limits{Early: 1, Moves: true})
 		})
 	}
 }

@@ -135,7 +135,7 @@ const opCount waitq.Op = "count"
 
 // wait waits within b until the count is 0. It returns WakeReady if it was.
 func (wg *WaitGroup) wait(limit coroutine.Limit) coroutine.Wake {
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	why := coroutine.WakeReady
 	if wg.enqueue(w) {
 		why = waitq.Wait(w, coroutine.ReasonGroup, limit, &wg.guard, wg.leaveLocked)
@@ -164,22 +164,19 @@ func (wg *WaitGroup) enqueue(w *coroutine.Waiter) bool {
 // release wakes all waiters, unless the count has risen again: the last waiter
 // had given up, and others may have queued since.
 func (wg *WaitGroup) release() {
-	var b waitq.Batch
 	wg.guard.Lock()
 	waitq.Step(opCount)
 	if wg.state.CompareAndSwap(waitFlag, 0) {
-		b.TakeAll(&wg.queue)
+		wg.guard.TakeAll(&wg.queue)
 	}
 	wg.guard.Unlock()
-	b.Wake()
 }
 
 // leaveLocked implements waitq.Leave.
-func (wg *WaitGroup) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+func (wg *WaitGroup) leaveLocked(w *coroutine.Waiter) {
 	wg.queue.Remove(w)
 	if wg.queue.Empty() {
 		waitq.Step(opCount)
 		wg.state.And(^waitFlag)
 	}
-	return none
 }

@@ -16,7 +16,7 @@ func TestWaitGroupEveryOrder(t *testing.T) {
 		t.Run(threads, func(t *testing.T) {
 			explore.Run(t, func(w *explore.World) explore.Program {
 				return waitGroupProgram(w, threads)
-			}, explore.Limits{Early: 1})
+			}, explore.Limits{Early: 1, Moves: true})
 		})
 	}
 }

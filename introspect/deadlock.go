@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/processor"
 )
 
 // A deadlock is reported only of a picture that stood still: every Processor
@@ -39,4 +41,35 @@ func (h *handler) deadlock(ctx context.Context, before engine.Progress, c *censu
 		d.Coroutines = append(d.Coroutines, h.describe(&s, at))
 	}
 	return d
+}
+
+// Bounds of what is shown of deadlocks of some.
+const (
+	mostCircles  = 10
+	mostInCircle = 20
+)
+
+// lockCircles returns the deadlocks of some that a walk has found.
+func (h *handler) lockCircles(waits *engine.LockWaits) []LockCircle {
+	list := []LockCircle{} // not null
+	at := now()
+	for _, c := range waits.Circles() {
+		if len(list) == mostCircles {
+			break
+		}
+		one := LockCircle{Circle: c.String(), Count: len(c)}
+		for _, w := range c[:min(len(c), mostInCircle)] {
+			one.Coroutines = append(one.Coroutines, h.describe(seenOf(&w.Info), at))
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+func seenOf(i *coroutine.Info) *seen {
+	s := &seen{Info: *i, processor: -1}
+	if p, ok := i.Host.(*processor.Processor); ok {
+		s.processor = p.Index()
+	}
+	return s
 }

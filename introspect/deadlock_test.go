@@ -52,12 +52,12 @@ func TestDeadlock(t *testing.T) {
 		t.Errorf("%+v", o.Deadlock)
 	}
 	one, other := o.Deadlock.Coroutines[0], o.Deadlock.Coroutines[1]
-	if coroutine.NotesHolders && (one.HeldBy != other.ID || other.HeldBy != one.ID) {
+	if one.HeldBy != other.ID || other.HeldBy != one.ID || len(o.LockCircles) != 1 {
 		t.Errorf("not held by each other: %+v, %+v", one, other)
 	}
 	text, _ := get(t, h, "/", 200)
-	if link := fmt.Sprintf(`held by <a href="coroutine?id=%d">`, one.ID); coroutine.NotesHolders &&
-		!strings.Contains(text, link) {
+	if link := fmt.Sprintf(`held by <a href="coroutine?id=%d">`, one.ID); !strings.Contains(
+		text, link) {
 		t.Errorf("no %s", link)
 	}
 	if !strings.Contains(text, "DEADLOCK") || !strings.Contains(text, "ordinary goroutine") ||
@@ -65,7 +65,45 @@ func TestDeadlock(t *testing.T) {
 		t.Error("the page does not tell")
 	}
 	wellFormed(t, "deadlock", text)
+}
 
+// TestDeadlockOfSome: coroutines that wait for each other's locks are shown
+// while another goes on, until one is stopped.
+func TestDeadlockOfSome(t *testing.T) {
+	noHang(t)
+	s := start(t, scheduler.Options{Processors: 1})
+	h := New(s, Options{})
+	s.Go(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
+	var a, b cosync.Mutex
+	var held cosync.WaitGroup
+	held.Add(2)
+	embrace := func(mine, others *cosync.Mutex) func() {
+		return func() { mine.Lock(); held.Done(); held.Wait(); others.Lock() }
+	}
+	one, err := s.Go(spawn("takes a, then b", embrace(&a, &b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Go(spawn("takes b, then a", embrace(&b, &a)))
+	var o *Overview
+	eventually(t, "the circle", func() bool {
+		o = getJSON[Overview](t, h, "/overview.json")
+		return len(o.LockCircles) == 1
+	})
+	c := o.LockCircles[0]
+	if o.Deadlock != nil || c.Count != 2 || len(c.Coroutines) != 2 ||
+		!strings.Contains(c.Circle, `"takes a, then b" waits for`) {
+		t.Errorf("%+v", o)
+	}
+	text, _ := get(t, h, "/", 200)
+	if !strings.Contains(text, "DEADLOCK of 2") || !strings.Contains(text, "takes b, then a") {
+		t.Error("the page does not show it")
+	}
+	wellFormed(t, "a deadlock of some", text)
+	one.Stop()
+	eventually(t, "its end", func() bool {
+		return len(getJSON[Overview](t, h, "/overview.json").LockCircles) == 0
+	})
 }
 
 // noDeadlocks are what may still set a coroutine going, until end: how it

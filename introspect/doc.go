@@ -13,8 +13,10 @@
 // have no login: bind them to loopback or to a network of the operators' own,
 // or put what checks who asks in front of the handler. They only show, unless
 // [Options] allow more; a change is taken from a browser only if one of these
-// pages asked for it. [CheckHost] keeps foreign sites from reading them by DNS
-// rebinding. What a page shows is cut, escaped, and fetched from nowhere else.
+// pages asked for it. They answer as localhost, under a numeric address and
+// under the names of Options.Hosts, which keeps foreign sites from reading them
+// by DNS rebinding; [CheckHost] does so for what stands beside them. What a
+// page shows is cut, escaped, and fetched from nowhere else.
 //
 // # Cost
 //
@@ -68,4 +70,8 @@
 // future or another's end; and when none has run between two such looks.
 // Something outside the Scheduler, such as an ordinary goroutine, may still
 // wake them: it is not seen.
+//
+// A deadlock of some is reported when each of them waits, without a limit, for
+// a lock that the next one is known to hold, and the last for one of the
+// first's.
 package introspect

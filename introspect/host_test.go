@@ -5,7 +5,30 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/netco-go/netco/scheduler"
 )
+
+// TestPagesCheckHost: the pages as New makes them cannot be read by DNS
+// rebinding; a name in Options.Hosts can.
+func TestPagesCheckHost(t *testing.T) {
+	s, err := scheduler.New(scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := New(s, Options{Hosts: []string{"ops.example"}})
+	for host, want := range map[string]int{"127.0.0.1:6060": 200, "localhost": 200,
+		"ops.example:6060": 200, "evil.example": 403} {
+		for _, path := range []string{"/debug/netco/", "/debug/netco/coroutines.json"} {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s of %q: %d, want %d", path, host, w.Code, want)
+			}
+		}
+	}
+}
 
 // TestCheckHost: what a foreign site's name was made to point at this server
 // for is refused, whatever the path.

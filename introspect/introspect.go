@@ -29,9 +29,8 @@ type Options struct {
 	// logger: GET, and PUT of {"level":"debug"}.
 	AllowLogLevel *zap.AtomicLevel
 	// Hosts are names under which the pages are reached, beside localhost and
-	// numeric addresses. Under others nothing can be stopped or changed, since
-	// a foreign site may have given a name of its own this server's address.
-	// CheckHost refuses all of it.
+	// numeric addresses. Under others they are refused, as CheckHost does: a
+	// foreign site may have given a name of its own this server's address.
 	Hosts []string
 }
 
@@ -41,7 +40,9 @@ type Options struct {
 // The handler is to be served by package net/http on ordinary goroutines; in a
 // coroutine it refuses, since it waits. It is safe for concurrent use, holds
 // nothing and runs nothing between requests.
-func New(s *scheduler.Scheduler, o Options) http.Handler { return handlerOf(of(s), o) }
+func New(s *scheduler.Scheduler, o Options) http.Handler {
+	return CheckHost(handlerOf(of(s), o), o.Hosts...)
+}
 
 type handler struct {
 	src *source // constant
@@ -55,7 +56,6 @@ type handler struct {
 }
 
 func handlerOf(src *source, o Options) *handler {
-	o.Hosts = slices.Clone(o.Hosts)
 	h := &handler{src: src, opt: o, stacks: make(chan struct{}, stackers),
 		guard: http.NewCrossOriginProtection()}
 	h.coroutines.each = src.coroutines
@@ -158,11 +158,6 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request,
 	if err := h.guard.Check(r); err != nil {
 		return errors.Join(errForbidden, err)
 	}
-	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
-	if browser && !known(r.Host, h.opt.Hosts) {
-		return errors.Join(errForbidden, errors.New("the request names a host that Options.Hosts "+
-			"does not"))
-	}
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		if err := r.ParseForm(); err != nil {
@@ -176,9 +171,8 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request,
 // localhost, by a numeric address, or by one of hosts, and for those that name
 // none. Others get 403: a foreign site that has given a name of its own this
 // server's address can make browsers ask under that name, and read the answers.
-// It is for what stands beside the pages and has no such check, as
-// net/http/pprof and zap's level, and for the pages too, which without it
-// refuse only changes.
+// The pages have this check; it is for what stands beside them and has none, as
+// net/http/pprof and zap's level.
 //
 //	checked := introspect.CheckHost(http.DefaultServeMux)
 //	http.ListenAndServe("127.0.0.1:6060", checked)

@@ -47,6 +47,7 @@ func (h *handler) overview(ctx context.Context, q *query) (*Overview, error) {
 	}
 	census.into(&o.Coroutines)
 	o.Deadlock = h.deadlock(ctx, before, census)
+	o.LockCircles = h.lockCircles(&census.locks)
 	return o, nil
 }
 
@@ -73,6 +74,7 @@ type census struct {
 	reasons [coroutine.Reasons]uint64
 	stuck   uint64           // of them, those that only another coroutine or goroutine can wake
 	lowest  *selection[seen] // some of those
+	locks   engine.LockWaits
 	cut     bool
 }
 
@@ -88,6 +90,7 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 			return
 		}
 		c.reasons[s.Reason]++
+		c.locks.Add(&s.Info)
 		if engine.Stuck(&s.Info) {
 			c.stuck++
 			if k := (key{id: s.ID}); c.lowest.wants(k) {

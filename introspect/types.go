@@ -25,6 +25,10 @@ type Overview struct {
 	Handoffs []Handoff `json:"handoffs"` // the most frequent few
 
 	Deadlock *Deadlock `json:"deadlock"` // null: there is none
+
+	// LockCircles are deadlocks of some: each coroutine waits for a lock that
+	// the next one holds, and the last for one of the first's.
+	LockCircles []LockCircle `json:"lock_circles"`
 }
 
 // Counts are coroutines by state.
@@ -93,6 +97,13 @@ type Deadlock struct {
 	Coroutines []Coroutine `json:"coroutines"` // some of them, by id
 }
 
+// LockCircle is a deadlock of some coroutines.
+type LockCircle struct {
+	Circle     string      `json:"circle"`     // "2 waits for 3, 3 waits for 2"
+	Count      int         `json:"count"`      // of the coroutines
+	Coroutines []Coroutine `json:"coroutines"` // the first 20
+}
+
 // Coroutine is a coroutine that has started.
 type Coroutine struct {
 	ID    uint64 `json:"id"`    // see Handle.ID of package scheduler
@@ -104,7 +115,7 @@ type Coroutine struct {
 	WaitsFor string `json:"waits_for"`
 	// HeldBy is the id of the coroutine that holds the lock it waits for, which
 	// may have ended. 0: there is no such lock, its holder is an ordinary
-	// goroutine, or it is not known, as without NETCO_HOLDERS=on.
+	// goroutine, or it is not known: see LIMITS.md, Deadlocks.
 	HeldBy    uint64 `json:"held_by,omitempty"`
 	SinceNs   int64  `json:"since_ns"` // for how long it has been in this state; -1: not known
 	Processor int    `json:"processor"`

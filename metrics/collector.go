@@ -30,6 +30,14 @@ var handoffsBySite = prometheus.NewDesc("netco_handoffs_by_site_total",
 	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or "+
 		"\"elsewhere\".", bySite, nil)
 
+// circles is beside the tables as well: its label is what was found.
+var circles = prometheus.NewDesc("netco_deadlocked_coroutines",
+	"Coroutines that wait for each other's locks in a circle, while others may go on; the label "+
+		"says which waits for which.", []string{"circle"}, nil)
+
+// mostCircles is how many circles have a label of their own.
+const mostCircles = 8
+
 var bySite = []string{"cause", "site"}
 
 // NewCollector returns a collector of what s does, which may be started later.
@@ -45,6 +53,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, ofScheduler)
 	describe(ch, ofProcessor)
 	ch <- handoffsBySite
+	ch <- circles
 }
 
 // Collect implements prometheus.Collector.
@@ -56,6 +65,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 			[]string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
 		ch <- &sample{desc: handoffsBySite, labels: labels, kind: count, value: float64(h.Count)}
 	}
+	collectCircles(ch, engine.Of(c.s).Circles())
 	processors := engine.Of(c.s).Processors()
 	if len(processors) == 0 {
 		return
@@ -64,6 +74,29 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for i, p := range processors {
 		m := &members[i]
 		collect(ch, m.series, m.view(c.s, p))
+	}
+}
+
+// collectCircles sends a value for each circle, and 0 if there is none.
+func collectCircles(ch chan<- prometheus.Metric, found []engine.Circle) {
+	send := func(circle string, n int) {
+		labels := prometheus.MakeLabelPairs(circles,
+			[]string{strings.ToValidUTF8(circle, "\uFFFD")})
+		ch <- &sample{desc: circles, labels: labels, kind: gauge, value: float64(n)}
+	}
+	others := 0
+	for i, c := range found {
+		if i < mostCircles {
+			send(c.String(), len(c))
+		} else {
+			others += len(c)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		send("", 0)
+	case others > 0:
+		send("others", others)
 	}
 }
 

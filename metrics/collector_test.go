@@ -463,3 +463,35 @@ func TestCostDoesNotGrow(t *testing.T) {
 	}
 	gate.Done()
 }
+
+// TestDeadlocked: coroutines that wait for each other's locks are counted,
+// until one is stopped.
+func TestDeadlocked(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1, Quiet: true})
+	r := registered(t, s)
+	const none = "netco_deadlocked_coroutines{circle=}"
+	if got := gather(t, r); got.of(none) != 0 || got.sum("netco_deadlocked_coroutines") != 0 {
+		t.Errorf("%v", got.values)
+	}
+	var locks [2]cosync.Mutex
+	var held cosync.WaitGroup
+	held.Add(2)
+	var all [2]scheduler.Handle
+	for i := range all {
+		all[i] = testenv.Must(s.Go(scheduler.NewSpawn(func() {
+			locks[i].Lock()
+			defer locks[i].Unlock()
+			held.Done()
+			held.Wait()
+			locks[1-i].Lock()
+			locks[1-i].Unlock()
+		})))
+	}
+	eventually(t, "the circle", func() bool {
+		return gather(t, r).sum("netco_deadlocked_coroutines") == 2
+	})
+	all[0].Stop()
+	eventually(t, "its end", func() bool {
+		return gather(t, r).sum("netco_deadlocked_coroutines") == 0
+	})
+}

@@ -15,7 +15,9 @@
 // from a coroutine, a connection or an address, so the number of series is
 // fixed once the Scheduler has started: some eighty for each Processor, as
 // text. Only netco_handoffs_by_site_total has labels ("cause", "site") that
-// come from the program's code, and at most some 75 series.
+// come from the program's code, and at most some 75 series; and
+// netco_deadlocked_coroutines one with the coroutines of a deadlock, at most
+// nine.
 //
 // # Model
 //

@@ -108,6 +108,8 @@ func documented() (all []documentedFamily) {
 	all = append(all, documentedFamily{name: "netco_info", kind: gauge, labels: infoLabels})
 	all = append(all, documentedFamily{name: "netco_handoffs_by_site_total", kind: count,
 		labels: bySite})
+	all = append(all, documentedFamily{name: "netco_deadlocked_coroutines", kind: gauge,
+		labels: []string{"circle"}})
 	all = append(all, documentedOf(ofScheduler)...)
 	all = append(all, documentedOf(ofProcessor)...)
 	return append(all, documentedOf(ofProcess)...)

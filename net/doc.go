@@ -36,8 +36,8 @@
 //     and ListenPacket; DialIP and the functions Dial, DialTimeout and
 //     ListenPacket know them.
 //   - SetMultipathTCP has no effect; connections are plain TCP.
-//   - Resolver has fields of its own besides: Net and Limit. Look-ups run on
-//     ordinary goroutines, so its Dial is called there.
+//   - Resolver has a field of its own besides, Net. Look-ups run on ordinary
+//     goroutines, so its Dial is called there.
 //   - Functions of other packages that take the standard's *net.Dialer,
 //     *net.TCPConn or *net.Resolver do not take those of this package, and do
 //     not compile: crypto/tls's Dialer.NetDialer and DialWithDialer (use
@@ -46,8 +46,8 @@
 //   - Packages that call net themselves, such as http.ListenAndServe,
 //     http.DefaultTransport and SQL drivers, use the standard's. Give them a
 //     listener, or a Dialer's DialContext, of this package.
-//   - Errors: there is one more, coroutine.ErrShutdown, from what the forced
-//     end of the scheduler interrupts.
+//   - Errors: there is one more, coroutine.ErrShutdown, from what the
+//     scheduler's end interrupts. errors.Is takes it for ErrClosed, too.
 //   - Close of a connection that others use closes the fd at once if they wait.
 //     If they are in a system call, the last of them closes it; a goroutine
 //     that calls Close waits up to 0.1 s for that, a coroutine does not.

@@ -25,6 +25,10 @@ func (p *Processor) GiveAll(to *Processor) {
 	p.requestMove(to, moveAll)
 }
 
+// Gives reports whether p has yet to act on Give or GiveAll, or does so. Any
+// thread.
+func (p *Processor) Gives() bool { return p.moveRequest.Load() != nil || !p.Idle() }
+
 // Pinned starts fn on p, for good, whatever the limit; for a caller outside. It
 // returns the zero Handle if p has ended.
 func (p *Processor) Pinned(fn func()) coroutine.Handle { return p.PinnedFrom(nil, fn) }

@@ -115,9 +115,10 @@ func (l *goroutinePoller) released() {
 	}
 }
 
-// goroutineReg is an fd's registration with the goroutine poller.
+// goroutineReg is an fd's registration with the goroutine poller, or says that
+// there was none to register with.
 type goroutineReg struct {
-	at  *goroutinePoller
+	at  *goroutinePoller // nil: none, and a wait is a pollWait
 	reg epoller.Registration
 	of  *Group // whose end ends the fd's waits; nil: that of the default Scheduler, if any
 }
@@ -136,18 +137,32 @@ func (o *goroutineReg) group() *Group {
 	return defaultGroup.Load()
 }
 
+// registeredOutside returns its registration with the goroutine poller, or nil.
+func (pd *PollDesc) registeredOutside() *goroutineReg {
+	if o := pd.outside.Load(); o != nil && o.at != nil {
+		return o
+	}
+	return nil
+}
+
 // registerOutside registers fd with the goroutine poller. The fd belongs to the
 // group of its home, or of the default Scheduler, or of any that runs.
 func (pd *PollDesc) registerOutside(fd int) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
-	if pd.outside.Load() != nil || pd.flags.Load()&flagClosing != 0 {
+	if pd.registeredOutside() != nil || pd.flags.Load()&flagClosing != 0 {
 		return nil
 	}
-	o := &goroutineReg{of: runningGroup()}
+	o := &goroutineReg{}
+	if last := pd.outside.Load(); last != nil {
+		o.of = last.of
+	} else {
+		o.of = runningGroup()
+	}
 	for {
 		l, err := openPoller()
 		if err != nil {
+			pd.outside.Store(o) // the end of the group is that of the wait in any case
 			return err
 		}
 		o.at = l

@@ -152,6 +152,23 @@ func (g *Group) Quiet() <-chan struct{} {
 	return g.quiet
 }
 
+// Alive returns how many coroutines of the group have been started and have not
+// ended: also those that no Processor has adopted, or that are moving. Nothing
+// is adopted meanwhile. Any thread.
+func (g *Group) Alive() (n int) {
+	for _, p := range g.members {
+		p.sub.mu.Lock()
+		n += len(p.sub.open) + len(p.sub.pinned) - int(p.ex.Stats.Ended.Load())
+	}
+	for _, p := range g.members { // last: what ends meanwhile was alive
+		n += int(p.ex.Stats.Spawned.Load())
+	}
+	for _, p := range g.members {
+		p.sub.mu.Unlock()
+	}
+	return n
+}
+
 func (g *Group) takeToken() { g.active.Add(1) }
 
 func (g *Group) giveToken() {

@@ -133,7 +133,7 @@ func (p *Processor) advance() (over bool) {
 	to := p.group.Phase()
 	if p.phase < Draining && to >= Draining {
 		p.ep.Each(func(pd *PollDesc) {
-			if pd.isListener() || pd.Watched() {
+			if pd.drains() {
 				pd.unblock()
 			}
 		})

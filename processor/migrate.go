@@ -20,10 +20,19 @@ import (
 //
 // Only what waits to read moves. A coroutine that waits to write to the same fd
 // stays, and is woken by the Processor that the fd is registered with.
+//
+// Both move within their group only. A reader of another group than the fd's
+// Processor stays, and so does the fd.
 
 // Reserve implements coroutine.Traveller. It takes a token for what will
 // arrive.
-func (p *Processor) Reserve() bool {
+//
+// All that moves comes by here, and so nothing leaves its group: the group's
+// count of what lives, its limit and its end are about those that it started.
+func (p *Processor) Reserve(from coroutine.Host) bool {
+	if q, ok := from.(*Processor); !ok || q.group != p.group {
+		panic("netco/processor: a move to another group")
+	}
 	p.sub.mu.Lock()
 	defer p.sub.mu.Unlock()
 	if p.sub.closed {
@@ -53,11 +62,12 @@ func (p *Processor) Send(co *coroutine.Coroutine) {
 	p.ep.Ring()
 }
 
-// follow moves the calling coroutine to a Processor, and the fd with it. A
-// caller that is there already moves the fd.
+// follow moves the calling coroutine to a Processor of its group, and the fd
+// with it. A caller that is there already moves the fd.
 func (pd *PollDesc) follow(fd int, to *Processor) {
 	co := coroutine.Current()
-	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() {
+	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() ||
+		Current().group != to.group {
 		return
 	}
 	if !co.MoveTo(&to.ex) && Current() != to {
@@ -121,7 +131,7 @@ func init() { inTransit.SetHook(transit{}) }
 // follow moves a Watch that has just been armed at p to where its fd is to
 // move. Owner of p.
 func (x *Watch) follow(p, to *Processor) {
-	if x.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() {
+	if x.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() && to.group == p.group {
 		x.moveTo(p, to)
 	}
 }
@@ -130,7 +140,7 @@ func (x *Watch) follow(p, to *Processor) {
 // it has done so. Owner of p.
 func (x *Watch) moveTo(p, to *Processor) bool {
 	g := &x.pd.read
-	if x.home != p || !to.Reserve() {
+	if x.home != p || !to.Reserve(p) {
 		return false
 	}
 	if !g.w.CompareAndSwap(&x.w, inTransit) {

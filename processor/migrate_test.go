@@ -416,11 +416,32 @@ func TestReserved(t *testing.T) {
 	g := newGroup(t, 1)
 	defer g.Discard()
 	p := g.members[0]
-	if !p.Reserve() || p.closeSubmissions() || !g.Active() {
+	if !p.Reserve(p) || p.closeSubmissions() || !g.Active() {
 		t.Error("it would end although something is coming")
 	}
 	p.unreserve()
-	if !p.closeSubmissions() || p.Reserve() || g.Active() {
+	if !p.closeSubmissions() || p.Reserve(p) || g.Active() {
 		t.Error("it does not end, or could be reserved after its end")
 	}
+}
+
+// TestAliveInTransit: a coroutine that has left one Processor and has not
+// arrived at the other is alive.
+func TestAliveInTransit(t *testing.T) {
+	needMoves(t)
+	within(t, time.Minute)
+	g := roaming(t, 2)
+	l := newLine(t)
+	h := g.members[0].Open(func() { l.read() })
+	eventually(t, "it waits", l.waits)
+	release := moveWhile(t, "while", g.members[0], g.members[1], nil)
+	if n := g.Alive(); n != 2 { // with the one that keeps the other Processor busy
+		t.Errorf("%d are alive, want 2", n)
+	}
+	release()
+	l.send(0)
+	h.Join()
+	eventually(t, "none is alive", func() bool { return g.Alive() == 0 })
+	l.close()
+	quiet(t, g)
 }

@@ -43,7 +43,7 @@ type PollDesc struct {
 	to          atomic.Pointer[Processor] // where its reader is to move it, see migrate.go; or nil
 
 	Owner   any                          // constant: what it is part of, for PollDescs; or nil
-	outside atomic.Pointer[goroutineReg] // its registration for goroutines; changed under mu
+	outside atomic.Pointer[goroutineReg] // what goroutines wait by, see there; changed under mu
 
 	mu  inside.Mutex
 	reg epoller.Registration // with home; under mu
@@ -65,7 +65,11 @@ const (
 	flagDetached             // its Processor has ended
 	flagListener             // constant: it waits for connections, until draining begins
 	flagTimed                // a deadline has been set at some time
+	flagServed               // SetServed was called
 )
+
+// plainFlags are those that no wait and no operation has to check.
+const plainFlags = flagReadOn | flagServed
 
 // Mode is a direction.
 type Mode uint8
@@ -85,6 +89,7 @@ const (
 	Timeout                 // the deadline has passed
 	Closing                 // Evict was called
 	Shutdown                // the scheduler is ending
+	Drained                 // the scheduler is draining; for WaitForRequest alone
 )
 
 func (pd *PollDesc) gate(m Mode) *gate {
@@ -97,7 +102,7 @@ func (pd *PollDesc) gate(m Mode) *gate {
 // Check reports whether an operation in direction m may be tried now. Any
 // thread. The common case is inlined.
 func (pd *PollDesc) Check(m Mode) Verdict {
-	if pd.flags.Load()&^flagReadOn != 0 {
+	if pd.flags.Load()&^plainFlags != 0 {
 		return pd.checkSlow(m)
 	}
 	return Ready
@@ -113,12 +118,16 @@ func (pd *PollDesc) checkSlow(m Mode) Verdict {
 	if d := pd.gate(m).deadline.Load(); d != 0 && d <= clock.Real() {
 		return Timeout
 	}
-	if pd.isListener() {
-		if g := pd.group(); g != nil && g.Phase() >= Draining {
-			return Shutdown
-		}
+	if pd.isListener() && pd.draining() {
+		return Shutdown
 	}
 	return Ready
+}
+
+// draining reports whether the fd's group is at its end, or goes there.
+func (pd *PollDesc) draining() bool {
+	g := pd.group()
+	return g != nil && g.Phase() >= Draining
 }
 
 // SetListener marks the fd as one that waits for connections. It is called
@@ -127,6 +136,15 @@ func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
 
 // isListener reports whether SetListener was called.
 func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
+
+// SetServed has the beginning of draining wake what waits to read, which is
+// then to call WaitForRequest or to wait again.
+func (pd *PollDesc) SetServed() { pd.flags.Or(flagServed) }
+
+// drains reports whether a wait for the fd may end when draining begins.
+func (pd *PollDesc) drains() bool {
+	return pd.flags.Load()&(flagListener|flagServed) != 0 || pd.Watched()
+}
 
 // group returns the group whose end ends the fd's waits, or nil.
 func (pd *PollDesc) group() *Group {
@@ -158,12 +176,12 @@ func (pd *PollDesc) ReadOn() bool { return pd.flags.Load()&flagReadOn != 0 }
 
 // Bound reports whether the fd is registered, so that an edge will announce
 // what comes.
-func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.outside.Load() != nil }
+func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.registeredOutside() != nil }
 
 // EdgesTwice reports whether each edge may come twice, since a Processor and
 // the goroutine poller both watch the fd. The second may be of what has been
 // read since.
-func (pd *PollDesc) EdgesTwice() bool { return pd.outside.Load() != nil }
+func (pd *PollDesc) EdgesTwice() bool { return pd.registeredOutside() != nil }
 
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0
 // is never. It wakes a waiter, which then checks the deadline.
@@ -284,6 +302,19 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 func (pd *PollDesc) WaitFrom(
 	p *Processor, fd int, m Mode, reason coroutine.Reason, until int64,
 ) (Verdict, error) {
+	return pd.waitFrom(p, fd, m, reason, until, false)
+}
+
+// WaitForRequest is WaitFrom for a read which may be given up while nothing has
+// come: it does not wait while the group drains, and returns Drained. A wait
+// that has begun before ends then, with Ready. Precondition: SetServed.
+func (pd *PollDesc) WaitForRequest(p *Processor, fd int) (Verdict, error) {
+	return pd.waitFrom(p, fd, Read, coroutine.ReasonRead, 0, true)
+}
+
+func (pd *PollDesc) waitFrom(
+	p *Processor, fd int, m Mode, reason coroutine.Reason, until int64, request bool,
+) (Verdict, error) {
 	g := pd.gate(m)
 	var w *coroutine.Waiter
 	if p != nil {
@@ -294,7 +325,7 @@ func (pd *PollDesc) WaitFrom(
 	}
 	var err error
 	if w.Coroutine() == nil {
-		if !w.InBubble() && pd.outside.Load() == nil {
+		if !w.InBubble() && pd.registeredOutside() == nil {
 			err = pd.registerOutside(fd)
 		}
 		if w.InBubble() || err == errNoPoller {
@@ -321,7 +352,8 @@ func (pd *PollDesc) WaitFrom(
 		}
 	}
 	wake := coroutine.WakeTimeout // not parked, not woken
-	if pd.Check(m) == Ready {
+	drained := request && pd.draining()
+	if !drained && pd.Check(m) == Ready {
 		d := g.deadline.Load()
 		if d == 0 || until != 0 && until < d {
 			d = until
@@ -345,7 +377,10 @@ func (pd *PollDesc) WaitFrom(
 	if wake == coroutine.WakeShutdown {
 		return Shutdown, nil
 	}
-	return pd.Check(m), nil
+	if v := pd.Check(m); v != Ready || !drained {
+		return v, nil
+	}
+	return Drained, nil
 }
 
 // releaseWaiter releases a waiter of which only the address was used. In a
@@ -388,7 +423,7 @@ func (pd *PollDesc) Unbind() {
 	if p := pd.home.Load(); p != nil {
 		p.ep.Release(pd.reg)
 	}
-	if o := pd.outside.Load(); o != nil {
+	if o := pd.registeredOutside(); o != nil {
 		o.at.release(o.reg)
 	}
 }
@@ -401,7 +436,7 @@ func (pd *PollDesc) Deregister(fd int) {
 	if p := pd.home.Load(); p != nil {
 		p.ep.Remove(fd)
 	}
-	if o := pd.outside.Load(); o != nil {
+	if o := pd.registeredOutside(); o != nil {
 		o.at.ep.Remove(fd)
 	}
 }

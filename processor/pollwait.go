@@ -14,7 +14,8 @@ import (
 // poller cannot wake: in a bubble of testing/synctest nothing outside but the
 // kernel may; or no fds are left for the poller. So the goroutine calls poll(2)
 // itself, which blocks its thread, and a waker writes an eventfd. Without an fd
-// for that the goroutine polls at intervals.
+// for that the goroutine polls at intervals, and in any case where fds are
+// lacking: what ends a Scheduler finds only the fds that a poller has.
 //
 // In a bubble such a wait keeps the clock from advancing, as a wait in package
 // net does, and its deadline is real time.
@@ -23,7 +24,7 @@ type pollWait struct {
 	bell int // eventfd, or -1
 }
 
-// The interval between polls without an eventfd, which doubles each time.
+// The interval between polls for want of fds, which doubles each time.
 const (
 	minPollPause = time.Millisecond
 	maxPollPause = 64 * time.Millisecond
@@ -48,6 +49,7 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	if until != 0 {
 		fd = -1
 	}
+	scarce := bell < 0 || !clock.InBubble()
 	g := pd.gate(m)
 	for !g.w.CompareAndSwap(nil, &a.w) {
 		switch g.w.Load() {
@@ -62,11 +64,15 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	err = nil
 	pause := minPollPause
 	for pd.Check(m) == Ready && g.w.Load() == &a.w && mark == nil && err == nil {
+		if of := pd.group(); of != nil && of.Phase() >= Stopped {
+			pd.flags.Or(flagDetached)
+			break
+		}
 		if until != 0 && clock.Real() >= until {
 			break
 		}
 		next := earlier(g.deadline.Load(), until)
-		if bell < 0 {
+		if scarce {
 			next = earlier(next, clock.Real()+int64(pause))
 			pause = min(2*pause, maxPollPause)
 		}

@@ -3,6 +3,7 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"sync"
@@ -233,6 +234,8 @@ func Current() *Processor {
 	}
 	return nil
 }
+
+func init() { coroutine.SetNetClosed(net.ErrClosed) }
 
 // of returns the Processor that hosts an executor, or nil if another type does.
 func of(ex *coroutine.Executor) *Processor {

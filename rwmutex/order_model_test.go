@@ -277,7 +277,7 @@ func (o *order) checkFlags(s int64) {
 
 // end says what is wrong when all have ended.
 func (o *order) end() string {
-	if s := o.m.state.Load(); s != 0 || o.m.guard.Held() || !o.m.queue.Empty() {
+	if s := o.m.state.Load() &^ quick; s != 0 || o.m.guard.Held() || !o.m.queue.Empty() {
 		return "not free: " + o.describe()
 	}
 	return ""
@@ -285,7 +285,7 @@ func (o *order) end() string {
 
 func (o *order) describe() string {
 	s := o.m.state.Load()
-	return fmt.Sprintf("count %d, flags %05b, queue %v, waiting %v, contender %d", count(s),
+	return fmt.Sprintf("count %d, flags %06b, queue %v, waiting %v, contender %d", count(s),
 		s&flagMask, o.w.Queue(&o.m.queue), o.waiting, o.contender)
 }
 

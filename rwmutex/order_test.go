@@ -74,7 +74,8 @@ func TestEveryOrder(t *testing.T) {
 			if c.long {
 				testenv.Long(t)
 			}
-			defer func() { choose = nil }()
+			defer func(n uint32) { choose, noteFor = nil, n }(noteFor)
+			noteFor = 0
 			explore.Run(t, func(w *explore.World) explore.Program {
 				o := newOrder(w, strings.Fields(c.programs))
 				choose = func(q question) bool { return o.choose(q, c.spin, c.calm) }

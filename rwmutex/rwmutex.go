@@ -16,16 +16,17 @@ import (
 type RWMutex struct {
 	state  atomic.Int64     // atomic: flags and count
 	holder coroutine.Holder // the writer
+	noted  uint32           // writer: Unlocks since handoff, while the writer is noted
 	guard  waitq.Guard
 	misses atomic.Int32 // atomic: waits since spinning last succeeded
 	since  atomic.Int64 // atomic: about when the front queued, in ns of internal/clock
 	queue  waitq.Queue  // under guard
 }
 
-// The state is a count and five flags:
+// The state is a count and six flags:
 //
-//	63 ... 5   4          3        2      1       0
-//	count      needsWake  handoff  woken  queued  writer
+//	63 ... 6   5      4          3        2      1       0
+//	count      quick  needsWake  handoff  woken  queued  writer
 //
 //	count      readers that hold the lock, and pending readers
 //	writer     a writer holds it
@@ -34,12 +35,18 @@ type RWMutex struct {
 //	           lock; there is one at most
 //	handoff    only waiters get the lock; queued or woken is set too
 //	needsWake  queued and not woken: an unlock must serve the queue
+//	quick      writers are not noted (coroutine.Holder). Unlock sets it when
+//	           noteFor writers have been; handoff ends it
+//
+// The fast paths of Lock and Unlock are for quick: so the first writers are
+// noted, which a deadlock is likely to be of, and what follows a long wait.
 //
 // A pending reader has added its 1, which RLock does first, and then has found
 // a writer or handoff. It gets the lock as soon as both are gone. It does not
 // park before it has taken its 1 back, so it is never pending for long.
 //
-// The lock is free with count 0 and no writer. There are two ways to get it. By
+// In what follows, quick is left out. The lock is free with count 0 and no
+// writer. There are two ways to get it. By
 // barging, a running caller takes it past the queue, if it is free or, for a
 // reader, has no writer. By service, it goes to the front of the queue: a
 // writer is woken to try for it or, with handoff, gets it at once; all readers
@@ -102,8 +109,13 @@ const (
 	woken
 	handoff
 	needsWake
+	quick
 	one // of the count
 )
+
+// noteFor is how many writers are noted before a lock is quick. A variable for
+// tests.
+var noteFor uint32 = 256
 
 const (
 	flagMask       = one - 1
@@ -121,26 +133,13 @@ const (
 // the swap would fail, at the cost of one that succeeds. BenchmarkContended
 // without reads and work takes 13 ns instead of 17.
 
-// fastFree and fastWriter are the states in which Lock and Unlock are done with
-// one swap: 0 and writer, or never where holders are noted. Constant.
-var fastFree, fastWriter int64 = 0, writer
-
-// never is no state.
-const never = negative
-
-func init() {
-	if coroutine.NotesHolders {
-		fastFree, fastWriter = never, never
-	}
-}
-
 // Lock locks m for writing. If m is held, a coroutine parks and an ordinary
 // goroutine blocks until its turn. A forced shutdown ends the waiting coroutine
 // ([coroutine.Unwind]).
 func (m *RWMutex) Lock() {
 	if goruntime.RaceEnabled {
 		m.raceLock()
-	} else if m.state.Load() != fastFree || !m.state.CompareAndSwap(0, writer) {
+	} else if m.state.Load() != quick || !m.state.CompareAndSwap(quick, quick|writer) {
 		m.lockUnbounded()
 	}
 }
@@ -150,7 +149,7 @@ func (m *RWMutex) Lock() {
 func (m *RWMutex) Unlock() {
 	if goruntime.RaceEnabled {
 		m.raceUnlock()
-	} else if m.state.Load() != fastWriter || !m.state.CompareAndSwap(writer, 0) {
+	} else if m.state.Load() != quick|writer || !m.state.CompareAndSwap(quick|writer, quick) {
 		m.unlockSlow()
 	}
 }
@@ -179,10 +178,10 @@ func (m *RWMutex) RUnlock() {
 // TryLock locks m for writing if it is free and has no waiters, and reports
 // whether it did. It does not park.
 func (m *RWMutex) TryLock() bool {
-	if !m.swap(0, writer) {
+	if s := m.load(); s&^quick != 0 || !m.swap(s, s|writer) {
 		return false
 	}
-	m.holder.Note()
+	m.note()
 	m.raceLocked()
 	return true
 }
@@ -192,7 +191,7 @@ func (m *RWMutex) TryLock() bool {
 func (m *RWMutex) TryRLock() bool {
 	for {
 		s := m.loadSlow()
-		if s&flagMask != 0 || s < 0 {
+		if s&(flagMask&^quick) != 0 || s < 0 {
 			return false
 		}
 		if m.swapSlow(s, s+one) {

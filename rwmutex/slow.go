@@ -50,9 +50,16 @@ func (m *RWMutex) rlockLimit(limit coroutine.Limit) error {
 func (m *RWMutex) lockSlow(limit coroutine.Limit) coroutine.Wake {
 	why := m.awaitLock(limit)
 	if why == coroutine.WakeReady {
-		m.holder.Note()
+		m.note()
 	}
 	return why
+}
+
+// note notes the writer, which is the caller, unless m is quick.
+func (m *RWMutex) note() {
+	if m.load()&quick == 0 {
+		m.holder.Note()
+	}
 }
 
 func (m *RWMutex) awaitLock(limit coroutine.Limit) coroutine.Wake {
@@ -64,13 +71,15 @@ func (m *RWMutex) awaitLock(limit coroutine.Limit) coroutine.Wake {
 		return coroutine.WakeReady
 	}
 	since := clock.Now()
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	if why, queued := m.enqueueWriter(w, since, over); !queued {
 		waitq.Release(w)
 		return why
 	}
 	for {
-		w.BlockedBy(&m.holder)
+		if limit == (coroutine.Limit{}) {
+			w.BlockedBy(&m.holder)
+		}
 		why := waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
 		w.BlockedBy(nil)
 		if why != coroutine.WakeReady {
@@ -80,7 +89,7 @@ func (m *RWMutex) awaitLock(limit coroutine.Limit) coroutine.Wake {
 		if m.loadSlow()&woken == 0 || m.spin(m.tryWoken) { // handed off, or locked
 			break
 		}
-		if w = waitq.Renew(w); !m.requeueWriter(w, since, starved(since)) {
+		if waitq.Renew(w); !m.requeueWriter(w, since, starved(since)) {
 			break
 		}
 	}
@@ -153,7 +162,7 @@ func (m *RWMutex) requeueWriter(w *coroutine.Waiter, since int64, starved bool) 
 		}
 		next := normal(s&^woken | queued)
 		if starved {
-			next |= handoff
+			next = next&^quick | handoff
 		}
 		if m.swapSlow(s, next) {
 			m.since.Store(since)
@@ -195,10 +204,12 @@ func (m *RWMutex) rlockSlow(limit coroutine.Limit) coroutine.Wake {
 		return coroutine.WakeReady
 	}
 	since := clock.Now()
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	why, queued := m.enqueueReader(w, since, over)
 	if queued {
-		w.BlockedBy(&m.holder)
+		if limit == (coroutine.Limit{}) {
+			w.BlockedBy(&m.holder)
+		}
 		why = waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
 		w.BlockedBy(nil)
 		if why == coroutine.WakeReady {
@@ -253,9 +264,8 @@ func (m *RWMutex) enqueueReader(
 	if isQueued {
 		m.pushLocked(w, kindReader, since)
 	}
-	b := m.serveLocked()
+	m.serveLocked()
 	m.guard.Unlock()
-	b.Wake()
 	return over, isQueued
 }
 
@@ -267,13 +277,27 @@ func (m *RWMutex) unlockSlow() {
 			panic(misuse("Unlock", s))
 		}
 		m.holder.Clear() // before it can have another
-		if m.swapSlow(s, s&^writer) {
+		if m.swapSlow(s, m.afterWriter(s)) {
 			if s&needsWake != 0 {
 				m.serve()
 			}
 			return
 		}
 	}
+}
+
+// afterWriter returns the state after an Unlock in the state s.
+func (m *RWMutex) afterWriter(s int64) int64 {
+	switch {
+	case coroutine.NotesHolders: // m never becomes quick
+	case s&(quick|handoff) != 0:
+		m.noted = 0
+	case m.noted >= noteFor:
+		s |= quick
+	default:
+		m.noted++
+	}
+	return s &^ writer
 }
 
 // runlockSlow is RUnlock if the state that it left, s, has runlockSlowBits.
@@ -291,17 +315,15 @@ func (m *RWMutex) runlockSlow(s int64) {
 // undoRUnlock puts back the 1 that an RUnlock too many has taken off the count,
 // unless it is back already, and panics.
 func (m *RWMutex) undoRUnlock() {
-	var b waitq.Batch
 	m.guard.Lock()
 	s := m.loadSlow()
 	for ; count(s) < 0; s = m.loadSlow() {
 		if m.swapSlow(s, s+one) {
-			b = m.serveLocked() // callers may have queued because the lock looked held
+			m.serveLocked() // callers may have queued because the lock looked held
 			break
 		}
 	}
 	m.guard.Unlock()
-	b.Wake()
 	panic(misuse("RUnlock", s))
 }
 
@@ -309,38 +331,36 @@ func (m *RWMutex) undoRUnlock() {
 func (m *RWMutex) startHandoff() {
 	m.guard.Lock()
 	s := m.loadSlow()
-	for s&needsWake != 0 && !m.swapSlow(s, s|handoff) {
+	for s&needsWake != 0 && !m.swapSlow(s, s&^quick|handoff) {
 		s = m.loadSlow()
 	}
-	b := m.serveLocked()
+	m.serveLocked()
 	m.guard.Unlock()
-	b.Wake()
 }
 
 // serve gives m to the front of the queue, or wakes a writer there to try.
 func (m *RWMutex) serve() {
 	m.guard.Lock()
-	b := m.serveLocked()
+	m.serveLocked()
 	m.guard.Unlock()
-	b.Wake()
 }
 
-// serveLocked is serve; it returns the waiters to wake.
-func (m *RWMutex) serveLocked() (served waitq.Batch) {
+// serveLocked is serve under the guard.
+func (m *RWMutex) serveLocked() {
 	for {
 		s := m.loadSlow()
 		if s&writer != 0 || s&needsWake == 0 {
-			return served
+			return
 		}
 		n, next := m.nextLocked(s)
 		if n == 0 {
-			return served
+			return
 		}
 		if m.swapSlow(s, next) {
 			for range n {
-				served.Take(&m.queue, m.queue.Front())
+				m.guard.Take(&m.queue, m.queue.Front())
 			}
-			return served
+			return
 		}
 	}
 }
@@ -377,17 +397,17 @@ func (m *RWMutex) readersInFrontLocked() (n int, last *coroutine.Waiter) {
 }
 
 // leaveLocked implements waitq.Leave.
-func (m *RWMutex) leaveLocked(w *coroutine.Waiter) (unblocked waitq.Batch) {
+func (m *RWMutex) leaveLocked(w *coroutine.Waiter) {
 	m.queue.Remove(w)
 	if m.queue.Empty() {
 		for s := m.loadSlow(); !m.swapSlow(s, normal(s&^queued)); s = m.loadSlow() {
 		}
 	}
-	return m.serveLocked()
+	m.serveLocked()
 }
 
 // count returns the count of a state. It is negative while a misuse is undone.
-func count(s int64) int64 { return s >> 5 }
+func count(s int64) int64 { return s >> 6 }
 
 // isFree reports whether the lock has no holder and no pending reader.
 func isFree(s int64) bool { return s&(^flagMask|writer) == 0 }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/stacks"
 	"github.com/netco-go/netco/processor"
 )
@@ -22,11 +24,18 @@ import (
 var ErrDeadlock = errors.New("netco: deadlock")
 
 // DeadlockError describes a deadlock: all coroutines of the process wait for
-// locks, channels, groups or one another, without a timer, a context or an fd
-// that could end a wait, and no ordinary goroutine is there that could.
+// locks, channels, groups or one another, netco's or Go's, without a timer, a
+// context, a signal or an fd that could end a wait, and no ordinary goroutine
+// is there that could.
 type DeadlockError struct {
-	Count      int      // coroutines
-	Coroutines []string // the first 20: number, name, what it waits for, where it was made
+	Count int // coroutines
+
+	// Coroutines describes them, 20 lines at most: number, name, what it waits
+	// for, where it was made. Those that differ in their numbers only share a
+	// line.
+	Coroutines []string
+
+	shown int // coroutines in the lines
 }
 
 // Error names the coroutines.
@@ -37,7 +46,7 @@ func (e *DeadlockError) Error() string {
 		e.Count,
 		strings.Join(e.Coroutines, "; "),
 	)
-	if more := e.Count - len(e.Coroutines); more > 0 {
+	if more := e.Count - e.shown; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
 	return text
@@ -46,112 +55,212 @@ func (e *DeadlockError) Error() string {
 // Is reports whether target is ErrDeadlock.
 func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 
-// A deadlock is looked for by the watchdog, when nothing has moved for a while:
-// first to report it, and later, before the watchdog pauses, to end Run. It
-// costs some 0.3 µs for each coroutine, but the first that waits for something
-// else ends it.
+// A deadlock is looked for by the watchdog, when nothing has moved for a while.
 //
-//	picture    every Processor of the process sleeps, before and after, and has
-//	           run nothing in between; no timer is set, no fd is watched without
-//	           a coroutine
-//	coroutines all wait for what only another coroutine or goroutine ends
-//	goroutines all others are netco's own, or wait for netco's coroutines;
-//	           after that the picture is taken again, for a goroutine may have
-//	           woken a coroutine and ended meanwhile
+//	picture    every Processor of the process sleeps, before and after, or its
+//	           coroutine has the thread; it has run nothing in between; no timer
+//	           is set, no fd is watched without a coroutine
+//	coroutines all wait for what only another coroutine or goroutine ends, or
+//	           are blocked outside netco
+//	goroutines at one instant all are blocked in Go's channels and locks, and
+//	           none in a channel of signals; no timer of Go's is set; after that
+//	           the picture is taken again
 //
-// What cannot be seen is a time.AfterFunc that would end a wait. So a deadlock
-// is reported, as a suspicion, after stuckAfter, and ends Run after pauseAfter.
+// If the picture and the coroutines are so, a deadlock is suspected: each that
+// could still wake another is an ordinary goroutine, a timer of Go's, a signal,
+// or C that calls Go. If the goroutines are so as well, then it is sure, and
+// ends Run. What costs little is asked first: the coroutines some 0.3 µs each,
+// up to the first that waits for something else, all goroutines 5 to 10 µs
+// each, with the world stopped.
+//
+// No Processor notices when an ordinary goroutine ends. So where a deadlock is
+// suspected it is looked for again after 1, 2, 4 seconds and so on up to
+// lookFor, and then whenever the garbage collector has run, which Go sees to
+// every two minutes. An idle process is not woken for it.
 const (
-	stuckAfter = int64(300 * time.Millisecond)
+	stuckAfter = int64(300 * time.Millisecond) // the first look
+	lookFor    = int64(time.Minute)
 	mostStuck  = 10_000 // coroutines; more are not walked
 )
 
 // deadlock is what was found.
 type deadlock struct {
 	all      int
-	some     []coroutine.Info // shownForced at most, by number
-	sure     bool             // no ordinary goroutine could end it
+	alike    []alike // by number
+	outside  bool    // some are blocked outside netco
+	sure     bool    // nothing else could end it
 	progress engine.Progress
 }
 
-// findDeadlock returns nil if there is none. alone reports whether there is no
-// ordinary goroutine that could end a wait.
-func findDeadlock(alone func() bool) *deadlock {
+// alike are coroutines that differ in nothing but their numbers.
+type alike struct {
+	coroutine.Info // of the one with the lowest number
+	count          int
+}
+
+// findDeadlock returns nil if none is suspected. alone reports whether nothing
+// but a coroutine could end a wait; outside are those coroutines that are
+// blocked outside netco, if they are blocked.
+func findDeadlock(alone func(outside []coroutine.Info) bool) *deadlock {
 	d := &deadlock{progress: engine.ProgressOf(processor.AllRunning())}
-	if !d.progress.Still() || d.progress.Live > mostStuck {
+	if !d.progress.StillIfBlocked() || d.progress.Live > mostStuck {
 		return nil
 	}
+	var all, outside []coroutine.Info
 	free := false
 	coroutine.Range(func(i coroutine.Info) bool {
-		if d.all++; d.all > mostStuck || !engine.Stuck(&i) {
-			free = true
-			return false
+		free = len(all) == mostStuck || !stuck(&i, d.progress)
+		if all = append(all, i); i.State != coroutine.Waiting {
+			outside = append(outside, i)
 		}
-		d.some = append(d.some, i)
-		return true
+		return !free
 	})
-	if free || uint64(d.all) != d.progress.Live {
+	if d.all = len(all); free || uint64(d.all) != d.progress.Live {
 		return nil
 	}
-	d.sure = alone()
+	d.outside, d.sure = len(outside) > 0, alone(outside)
 	if engine.ProgressOf(processor.AllRunning()) != d.progress {
 		return nil
 	}
-	slices.SortFunc(d.some, func(a, b coroutine.Info) int { return int(int64(a.ID - b.ID)) })
-	d.some = d.some[:min(len(d.some), shownForced)]
-	for i := range d.some {
-		d.some[i].Resolve()
-	}
+	d.alike = groupsOf(all)
 	return d
 }
 
-// noOther reports whether there is no ordinary goroutine but those of netco and
-// of the runtime, and those that wait for coroutines themselves.
-func noOther() bool {
+// lasts reports whether the deadlock is still there, and nothing has moved,
+// when what was under way unseen has come: what a Processor steals, or a
+// goroutine that was about to block.
+func (d *deadlock) lasts() bool {
+	time.Sleep(10 * time.Millisecond)
+	is := findDeadlock(noOther)
+	return is != nil && is.sure && is.progress == d.progress
+}
+
+// stuck reports whether a coroutine waits for others only, or is blocked
+// outside netco if what runs is; then one that is ready does not get to run.
+func stuck(i *coroutine.Info, g engine.Progress) bool {
+	switch i.State {
+	case coroutine.Waiting:
+		return engine.Stuck(i) || i.Reason == coroutine.ReasonBlocking && !i.OrContext
+	case coroutine.Outside:
+		return true
+	}
+	return !g.Asleep
+}
+
+// groupsOf returns coroutines by the lowest numbers of those that are alike.
+func groupsOf(all []coroutine.Info) (list []alike) {
+	type key struct {
+		name, waitsFor string
+		site           uintptr
+		state          coroutine.State
+		held           coroutine.Held
+	}
+	slices.SortFunc(all, func(a, b coroutine.Info) int { return cmp.Compare(a.ID, b.ID) })
+	at := map[key]int{}
+	for _, i := range all {
+		k := key{i.Name, i.WaitsFor, i.Site, i.State, i.Held()}
+		n, known := at[k]
+		if !known {
+			n = len(list)
+			at[k] = n
+			i.Resolve()
+			list = append(list, alike{Info: i})
+		}
+		list[n].count++
+	}
+	return list
+}
+
+// mayMoveLater reports whether a deadlock may come about without a move of the
+// Scheduler's own: what stands still waits for others.
+func (s *Scheduler) mayMoveLater() bool {
+	g := engine.ProgressOf(s.members())
+	later := g.StillIfBlocked() && g.Live <= mostStuck
+	if later {
+		coroutine.Range(func(i coroutine.Info) bool {
+			p, ok := i.Host.(*processor.Processor)
+			later = !ok || of(p) != s || stuck(&i, g)
+			return later
+		})
+	}
+	return later
+}
+
+// noOther reports whether nothing but a coroutine could wake another: neither a
+// timer of Go's, nor a signal, nor an ordinary goroutine.
+func noOther(outside []coroutine.Info) bool {
+	signal := slices.ContainsFunc(outside, awaitsSignal)
+	if !goruntime.NoTimers() {
+		return false
+	}
 	all, err := stacks.All()
 	if err != nil {
 		return false
 	}
-	return !slices.ContainsFunc(all, mayWake)
+	signals := slices.ContainsFunc(all, func(g stacks.Stack) bool {
+		return slices.Contains(g.Funcs, signalLoop)
+	})
+	if signals && (signal || slices.ContainsFunc(outside, awaitsSignal)) {
+		return false
+	}
+	return goruntime.NoTimers() && !slices.ContainsFunc(all, func(g stacks.Stack) bool {
+		return mayWake(g, signals)
+	})
 }
 
-// waiting are the calls in which an ordinary goroutine waits for coroutines and
-// nothing else.
-var waiting = []string{
-	module + "scheduler.awaitRun",
-	strings.TrimSuffix(module, "/") + ".Main",
-	module + "coroutine.(*Waiter).Park",
-}
+func awaitsSignal(i coroutine.Info) bool { return i.AwaitsSignal() }
 
-// inRun is a call that starts a coroutine, unless the goroutine waits already.
-const inRun = module + "scheduler.(*Scheduler).Run"
+// signalLoop is on the stack of a goroutine if package os/signal is in use.
+const signalLoop = "os/signal.loop"
+
+// bystanders are the calls in which a goroutine's state says nothing: it has
+// been looked at otherwise.
+var bystanders = []string{
+	loopEnd,
+	module + "processor.(*goroutinePoller).loop", // see forFD
+	module + "scheduler.(*watchdog).run",
+	signalLoop,
+}
 
 // forFD is the call in which an ordinary goroutine waits for an fd.
 const forFD = module + "processor.(*PollDesc).WaitFrom"
 
-// mayWake reports whether a goroutine could end a coroutine's wait.
-func mayWake(g stacks.Stack) bool {
-	if g.State == stacks.Switching { // a coroutine's
+// forOthers are the states of a goroutine that only another one ends, or a
+// timer; in a channel, a signal as well.
+var forOthers = []string{
+	"chan receive", "select", "chan send", "chan receive (nil chan)", "chan send (nil chan)",
+	"select (no cases)", "sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock",
+	"sync.WaitGroup.Wait", "sync.Cond.Wait",
+}
+
+// noSignal are the calls in which an ordinary goroutine waits in channels, but
+// not for a signal that would wake a coroutine; and those of coroutines, which
+// Info.AwaitsSignal knows.
+var noSignal = []string{
+	module + "scheduler.awaitRun",
+	strings.TrimSuffix(module, "/") + ".Main",
+	module + "coroutine.(*Waiter).Park",
+	coroutineEnd,
+	fiberEnd,
+}
+
+// mayWake reports whether a goroutine could end another's wait. signals is
+// whether a signal could wake it, if it waits for one.
+func mayWake(g stacks.Stack, signals bool) bool {
+	among := func(list []string) bool {
+		return slices.ContainsFunc(g.Funcs, func(f string) bool { return slices.Contains(list, f) })
+	}
+	switch {
+	case g.State == stacks.Switching || among(bystanders):
+		return false
+	case slices.Contains(g.Funcs, forFD) || !slices.Contains(forOthers, g.State):
+		return true
+	case !signals || g.State != "chan receive" && g.State != "select" || among(noSignal):
 		return false
 	}
-	if slices.Contains(g.Funcs, forFD) { // though it parks as for a coroutine
-		return true
-	}
-	own := false
-	for _, f := range g.Funcs {
-		if slices.Contains(waiting, f) {
-			return g.State == "runnable" || g.State == "running" // it has been woken
-		}
-		if f == inRun {
-			return true
-		}
-		own = own || strings.HasPrefix(f, "os/signal.") || isOwn(f)
-	}
-	users := slices.ContainsFunc(
-		g.Funcs,
-		func(f string) bool { return !isOwn(f) && !coroutine.Standard(f) },
-	)
-	return users || !own // the standard library's may call what is a user's
+	return slices.ContainsFunc(g.Funcs, func(f string) bool {
+		return strings.HasPrefix(f, "os/signal.") || !isOwn(f) && !coroutine.Standard(f)
+	})
 }
 
 // isOwn reports whether a function is netco's.
@@ -162,8 +271,9 @@ func isOwn(function string) bool {
 
 func (d *deadlock) err() *DeadlockError {
 	e := &DeadlockError{Count: d.all}
-	for i := range d.some {
-		e.Coroutines = append(e.Coroutines, describe(&d.some[i]))
+	for i := range d.alike[:min(len(d.alike), shownForced)] {
+		e.Coroutines = append(e.Coroutines, describe(&d.alike[i].Info, d.alike[i].count))
+		e.shown += d.alike[i].count
 	}
 	return e
 }
@@ -181,31 +291,49 @@ func (d *deadlock) report() {
 			text.WriteString(", unless an ordinary goroutine does")
 		}
 		text.WriteString(".\n")
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		for i := range d.some {
-			fmt.Fprintf(&text, "\tcoroutine %s\n", describe(&d.some[i]))
-			stack, err := d.some[i].Stack(ctx)
-			if err != nil {
-				continue
-			}
-			for _, f := range userFrames(framesOf(stack)) {
-				fmt.Fprintf(&text, "\t\t%s\n", place(f.File, f.Line, f.Function))
-			}
+		writeAlike(&text, d.alike)
+		for _, c := range circles() {
+			fmt.Fprintf(&text, "\tin a circle: %v\n", c)
 		}
-		if more := d.all - len(d.some); more > 0 {
-			fmt.Fprintf(&text, "\tand %d more\n", more)
-		}
-		if round := circle(d.some); round != nil {
-			fmt.Fprintf(&text, "\tin a circle: %s\n", inWords(round))
-		}
-		if !coroutine.NotesHolders {
+		if slices.ContainsFunc(d.alike, unknownHolder) {
 			fmt.Fprintf(&text, "\t%s=on shows which coroutine holds which lock\n",
 				coroutine.HoldersVariable)
 		}
 		fmt.Fprintf(&text, "\t%sLIMITS.md#deadlocks\n", pages)
 		return text.String()
 	})
+}
+
+// writeAlike writes coroutines, with the calls that they wait in.
+func writeAlike(text *strings.Builder, list []alike) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	more := 0
+	for i := range list {
+		one := &list[i]
+		if i >= shownForced {
+			more += one.count
+			continue
+		}
+		fmt.Fprintf(text, "\tcoroutine %s\n", describe(&one.Info, one.count))
+		stack, err := one.Stack(ctx)
+		if err != nil {
+			continue
+		}
+		for _, f := range userFrames(framesOf(stack)) {
+			fmt.Fprintf(text, "\t\t%s\n", place(f.File, f.Line, f.Function))
+		}
+	}
+	if more > 0 {
+		fmt.Fprintf(text, "\tand %d more\n", more)
+	}
+}
+
+// unknownHolder reports whether coroutines wait for a lock of which the holder
+// is not known.
+func unknownHolder(a alike) bool {
+	return a.State == coroutine.Waiting && a.Reason == coroutine.ReasonLock &&
+		a.Held() == coroutine.Held{}
 }
 
 // heldBy continues "waits for a lock": which coroutine has it, "" if that is
@@ -228,34 +356,57 @@ func heldBy(held coroutine.Held) string {
 	return text + " holds"
 }
 
-// circle returns the ids of coroutines of which each waits for a lock that the
-// next one holds, and the last for the first one's; nil if there are none.
-func circle(all []coroutine.Info) []uint64 {
-	holder := map[uint64]uint64{}
-	for i := range all {
-		if by := all[i].Held().By; by != 0 {
-			holder[all[i].ID] = by
+// lookForCircles looks for deadlocks of some of the Scheduler's coroutines, and
+// reports those that are new. It costs as much as the walk of a look.
+func (d *watchdog) lookForCircles() {
+	if engine.ProgressOf(processor.AllRunning()).Live > mostStuck {
+		return
+	}
+	all := slices.DeleteFunc(circles(), func(c engine.Circle) bool {
+		p, ok := c[0].Host.(*processor.Processor)
+		return !ok || of(p) != d.s
+	})
+	before := d.circles.Swap(&all)
+	for _, c := range all {
+		known := before != nil && slices.ContainsFunc(*before, func(b engine.Circle) bool {
+			return b.String() == c.String()
+		})
+		if !known && !d.all {
+			d.reportCircle(c)
 		}
 	}
-	for i := range all {
-		var path []uint64
-		for id := all[i].ID; id != 0; id = holder[id] {
-			if at := slices.Index(path, id); at >= 0 {
-				return path[at:]
-			}
-			path = append(path, id)
-		}
-	}
-	return nil
 }
 
-// inWords writes a circle: "2 waits for 3, 3 waits for 2".
-func inWords(circle []uint64) string {
-	var parts []string
-	for i, id := range circle {
-		parts = append(parts, fmt.Sprintf("%d waits for %d", id, circle[(i+1)%len(circle)]))
+// circles returns those of the process.
+func circles() []engine.Circle {
+	var waits engine.LockWaits
+	coroutine.Range(func(i coroutine.Info) bool {
+		waits.Add(&i)
+		return true
+	})
+	return waits.Circles()
+}
+
+func (d *watchdog) reportCircle(c engine.Circle) {
+	switch {
+	case d.s.logs:
+		d.report(func() { d.log.Error("deadlock of some", zap.Stringer("circle", c)) })
+	case d.s.reporting():
+		d.report(func() {
+			reports.write("deadlock of some", func() string {
+				list := make([]alike, len(c))
+				for i := range c {
+					c[i].Resolve()
+					list[i] = alike{c[i].Info, 1}
+				}
+				var text strings.Builder
+				fmt.Fprintf(&text, "deadlock of %d coroutines, while others go on.\n", len(c))
+				writeAlike(&text, list)
+				fmt.Fprintf(&text, "\tin a circle: %v\n\t%sLIMITS.md#deadlocks\n", c, pages)
+				return text.String()
+			})
+		})
 	}
-	return strings.Join(parts, ", ")
 }
 
 // runs are the calls of Run under way.
@@ -263,6 +414,9 @@ type runs struct {
 	mu   sync.Mutex
 	list []chan *DeadlockError // each takes one
 }
+
+// allRuns are those of the process: a deadlock is of all Schedulers.
+var allRuns runs
 
 // add returns a channel that receives when a deadlock ends the call, and what
 // to do when it is over.
@@ -290,17 +444,32 @@ func (r *runs) end(e *DeadlockError) {
 	}
 }
 
-// lookStuck looks for a deadlock. The watchdog calls it when nothing has moved
-// for stuckAfter, and with last when it is about to pause.
-func (d *watchdog) lookStuck(last bool) {
+// look looks for a deadlock, and reports one once. It returns when to look
+// again if nothing moves: 0 for not at all.
+func (d *watchdog) look(now int64) (again int64) {
 	found := findDeadlock(noOther)
-	switch {
-	case found == nil:
-	case last && found.sure:
-		d.s.runs.end(found.err())
-	case last:
-	case d.s.logs:
+	if d.all = found != nil; d.all {
 		e := found.err()
+		if text := e.Error(); (found.sure || !found.outside) && text != d.reported {
+			d.reported = text
+			d.reportDeadlock(found, e)
+		}
+		if found.sure && now-d.movedAt >= pauseAfter && found.lasts() {
+			allRuns.end(e)
+		}
+	}
+	if found == nil && !d.s.mayMoveLater() {
+		return 0
+	}
+	if now-d.movedAt < pauseAfter {
+		return d.movedAt + pauseAfter
+	}
+	return now + min(now-d.movedAt, lookFor)
+}
+
+func (d *watchdog) reportDeadlock(found *deadlock, e *DeadlockError) {
+	switch {
+	case d.s.logs:
 		d.report(func() {
 			d.log.Error(
 				"deadlock",

@@ -6,8 +6,9 @@
 //
 //	new, Start: running, Shutdown: draining, ctx over: stopping, then stopped
 //
-//	draining   listeners return ErrShutdown, Go from outside returns it too;
-//	           coroutines end by themselves and may start others
+//	draining   listeners return ErrShutdown, Go from outside returns it too,
+//	           and so do reads of handlers of netco.Serve that wait for a
+//	           request; coroutines end by themselves and may start others
 //	stopping   every wait returns ErrShutdown; a wait that cannot return an
 //	           error unwinds its coroutine (runtime.Goexit)
 //	stopped    Processors, epoll, timer and event fds are gone

@@ -17,6 +17,15 @@ func (o *opened) Group() *processor.Group { return o.group.Load() }
 
 func (o *opened) Processors() []*processor.Processor { return (*Scheduler)(o).members() }
 
+func (o *opened) Circles() []engine.Circle {
+	if d := o.dog.Load(); d != nil && !(*Scheduler)(o).Ended() {
+		if all := d.circles.Load(); all != nil {
+			return *all
+		}
+	}
+	return nil
+}
+
 func (o *opened) Go(sp processor.Spawn) (coroutine.Handle, error) {
 	return (*Scheduler)(o).start(sp)
 }

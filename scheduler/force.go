@@ -17,7 +17,8 @@ const (
 
 // EndedByForce describes the coroutines whose waits [Scheduler.Shutdown] had to
 // end, 20 at most: id, name, state, where they were made. all is how many there
-// were. It is empty as long as there was none. From any thread.
+// were, with those that had been started and had not run yet. It is empty as
+// long as there was none. From any thread.
 func (s *Scheduler) EndedByForce() (some []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,8 +33,8 @@ type forced struct {
 
 // noteForced records and logs which coroutines live.
 func (s *Scheduler) noteForced() {
-	f := forced{s.alive(), s.Live()}
-	f.all = max(f.all, len(f.some))
+	f := forced{s.alive(), s.group.Load().Alive()}
+	f.all = max(f.all, len(f.some)) // some may have started since
 	if f.all == 0 {
 		return // the last one has ended just now
 	}
@@ -57,20 +58,29 @@ func (s *Scheduler) alive() (list []string) {
 			return true
 		}
 		i.Resolve()
-		list = append(list, describe(&i))
+		list = append(list, describe(&i, 1))
 		return len(list) < shownForced
 	})
 	return list
 }
 
-func describe(i *coroutine.Info) string {
+// describe describes a coroutine, which stands for count that differ
+// in nothing but their numbers.
+func describe(i *coroutine.Info, count int) string {
 	text := fmt.Sprint(i.ID)
 	if i.Name != "" {
 		text += fmt.Sprintf(" %.*q", shownName, i.Name)
 	}
-	text += ", " + i.State.String()
-	if i.WaitsFor != "" {
-		text += " for " + i.WaitsFor + heldBy(i.Held())
+	if count > 1 {
+		text += fmt.Sprintf(" and %d more", count-1)
+	}
+	switch {
+	case i.State == coroutine.Outside:
+		text += ", blocked outside netco"
+	case i.WaitsFor != "":
+		text += ", waiting for " + i.WaitsFor + heldBy(i.Held())
+	default:
+		text += ", " + i.State.String()
 	}
 	if at := site(i.File, i.Line, i.Func); at != "" {
 		text += ", made at " + at

@@ -3,7 +3,10 @@ package scheduler_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,4 +73,43 @@ func TestEndedByForce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestEndedByForceUnstarted: coroutines that have been started and that no
+// Processor has got to yet count, too.
+func TestEndedByForceUnstarted(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 1, LockThreads: true, Quiet: true})
+	var free atomic.Bool
+	busy := make(chan bool)
+	testenv.Must(s.Go(spawn(func() {
+		close(busy)
+		for !free.Load() {
+			runtime.Gosched()
+		}
+	})))
+	<-busy
+	const others = 5
+	for range others {
+		testenv.Must(s.Go(spawn(func() { processor.Sleep(time.Hour) })))
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown(over()) }()
+	testenv.Until(t, "the forced end", func() bool { _, all := s.EndedByForce(); return all > 0 })
+	free.Store(true)
+	testenv.Fails(t, testenv.Await(t, ended, "Shutdown"), context.Canceled)
+	if _, all := s.EndedByForce(); all != 1+others {
+		t.Errorf("%d were ended by force, want %d", all, 1+others)
+	}
+}
+
+// TestNewSpawnSite: what was started by way of NewSpawn has a place.
+func TestNewSpawnSite(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 1})
+	sites := make(chan string, 1)
+	testenv.Must(s.Go(scheduler.NewSpawn(func() {
+		file, _ := coroutine.Current().Site()
+		sites <- filepath.Base(file)
+	})))
+	testenv.Equal(t, testenv.Await(t, sites, "the coroutine"), "force_test.go")
+	shutdown(t, s)
 }

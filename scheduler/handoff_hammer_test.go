@@ -437,14 +437,14 @@ func TestNoHandoffInside(t *testing.T) {
 		name string
 		wait func()
 	}{
-		{"Mutex", mu.Lock},
-		{"RWMutex for reading", rw.RLock},
-		{"RWMutex for writing", rw.Lock},
+		{"Mutex", func() { mu.Lock(); defer mu.Unlock() }},
+		{"RWMutex for reading", func() { rw.RLock(); defer rw.RUnlock() }},
+		{"RWMutex for writing", func() { rw.Lock(); defer rw.Unlock() }},
 		{"Pin", func() {
-			p := inside.Pin()
+			defer inside.Pin().Unpin()
 			inside.Pin().Unpin() // ends nothing
 			mu.Lock()
-			p.Unpin()
+			defer mu.Unlock()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -460,7 +460,6 @@ func TestNoHandoffInside(t *testing.T) {
 			rw.Unlock()
 			mu.Unlock()
 			h.Join()
-			mu, rw = inside.Mutex{}, inside.RWMutex{}
 		})
 	}
 	h, _ := s.Go(spawn(func() { inside.Pin().Unpin(); time.Sleep(50 * time.Millisecond) }))

@@ -304,7 +304,7 @@ func reportLasting(
 			h.Cause, h.Detail, h.BlockedAt = causeOfHandoff(frames)
 			reported = reportHandoff(h, frames)
 		}
-		if after < lookAgainFor {
+		if 2*after <= lookAgainFor {
 			reportLasting(left, stack, reported, 2*after)
 		}
 	})

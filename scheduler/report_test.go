@@ -60,7 +60,8 @@ func TestReporterLast(t *testing.T) {
 	}
 }
 
-// TestMayWake: which ordinary goroutines could end a coroutine's wait.
+// TestMayWake: which goroutines could end another's wait, where signals
+// are in use and where not.
 func TestMayWake(t *testing.T) {
 	const (
 		user  = "example.com/m.f"
@@ -68,39 +69,52 @@ func TestMayWake(t *testing.T) {
 		netco = "github.com/netco-go/netco/"
 		waits = netco + "coroutine.(*Waiter)."
 		run   = netco + "scheduler.(*Scheduler).Run"
+		no    = 0
+		yes   = 2
 	)
+	const ifSignals = 1
 	for _, c := range []struct {
-		name  string
-		state string
-		funcs []string
-		want  bool
+		name, state string
+		funcs       []string
+		want        int
 	}{
-		{"a user's that sleeps", "sleep", []string{"time.Sleep", user}, true},
-		{"a user's in a channel", "chan receive", []string{user}, true},
-		{"the program's main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, true},
-		{"a server's of the standard library", "IO wait",
-			[]string{"net/http.(*Server).Serve"}, true},
-		{"a coroutine's", stacks.Switching, []string{user}, false},
-		{"a loop's", "syscall",
-			[]string{"syscall.Syscall6", netco + "processor.(*Processor).loop"}, false},
-		{"Run's", "select",
-			[]string{netco + "scheduler.awaitRun", run, root + "Run", "main.main"}, false},
-		{"Run's that has not started its coroutine", "running",
-			[]string{netco + "processor.(*Group).Go", run, root + "Main.func1"}, true},
-		{"Main's", "select",
-			[]string{root + "(*MainOptions).await", root + "Main", "main.main"}, false},
-		{"one that waits for a coroutine", "chan receive",
-			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, false},
-		{"one that waits for so long", "select",
-			[]string{waits + "ParkUntil", netco + "cosync.(*Mutex).LockTimeout", user}, true},
-		{"one that has been woken, but has not run yet", "runnable",
-			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, true},
-		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},
-		{"one in a netco function that it has called", "running",
-			[]string{netco + "channel.Make", user}, true},
+		{"sleeps", "sleep", []string{"time.Sleep", user}, yes},
+		{"in a channel", "chan receive", []string{user}, ifSignals},
+		{"in a select", "select", []string{user}, ifSignals},
+		{"sends", "chan send", []string{user}, no},
+		{"in a lock", "sync.Mutex.Lock", []string{user}, no},
+		{"of the runtime's", "semacquire", []string{user}, yes},
+		{"in a bubble", "chan receive (durable)", []string{user}, yes},
+		{"main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, yes},
+		{"a server's", "IO wait", []string{"net/http.(*Server).Serve"}, yes},
+		{"a client's", "select", []string{"net/http.(*persistConn).writeLoop"}, no},
+		{"NotifyContext's", "select", []string{"os/signal.NotifyContext.func1"}, ifSignals},
+		{"a coroutine's", stacks.Switching, []string{user}, no},
+		{"a coroutine's that is blocked", "select", []string{user, coroutineEnd}, no},
+		{"a loop's", "syscall", []string{"syscall.Syscall6", loopEnd}, no},
+		{"Run's", "select", []string{netco + "scheduler.awaitRun", run, root + "Run", "main.main"},
+			no},
+		{"Run's that begins", "running",
+			[]string{netco + "processor.(*Group).Go", run, root + "Main.func1"}, yes},
+		{"Main's ahead of Run", "runnable", []string{root + "Main.func1"}, yes},
+		{"Main's", "select", []string{root + "(*MainOptions).await", root + "Main", "main.main"},
+			no},
+		{"waits for a coroutine", "chan receive",
+			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, no},
+		{"waits for an fd", "chan receive", []string{waits + "Park", forFD, user}, yes},
+		{"has been woken", "runnable",
+			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, yes},
+		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, no},
+		{"in netco", "running", []string{netco + "channel.Make", user}, yes},
 	} {
-		if got := mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
+		got := no
+		for _, signals := range []bool{true, false} {
+			if mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}, signals) {
+				got++
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }

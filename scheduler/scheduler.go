@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/netco-go/netco/asm"
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
@@ -32,7 +33,6 @@ type Scheduler struct {
 	opt      Options
 	refusals refusals
 	handoffs handoffs
-	runs     runs
 	logs     bool // constant: there is a logger, which gets what reports would say
 
 	mu     sync.Mutex
@@ -219,8 +219,11 @@ func (sp Spawn) engine() processor.Spawn {
 	return processor.Spawn{Fn: sp.Fn, Name: sp.Name, Site: sp.Site}
 }
 
-// NewSpawn returns the Spawn for fn, without a name.
-func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn} }
+// NewSpawn returns the Spawn for fn, without a name. Its Site is the call of
+// NewSpawn.
+//
+//go:noinline
+func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn, Site: asm.CallerPC()} }
 
 // Current returns the Scheduler of the calling coroutine, or nil on an ordinary
 // goroutine. It takes a few nanoseconds and does not park.
@@ -288,14 +291,14 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
 // Run starts a coroutine and returns when no coroutine of the Scheduler lives
 // any more. It may be called again, and by several goroutines. From a coroutine
 // of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
-// When all coroutines wait for one another for ever it returns a
+// When all coroutines of the process wait for one another for ever it returns a
 // *DeadlockError, about a second later, if there is a watchdog; they stay as
 // they are. Blocks.
 func (s *Scheduler) Run(sp Spawn) error {
 	if s.local(processor.Current()) != nil {
 		return ErrInCoroutine
 	}
-	stuck, over := s.runs.add() // before the start: a deadlock may be found at any time after
+	stuck, over := allRuns.add() // before the start: a deadlock may be found at any time after
 	defer over()
 	h, err := s.start(sp.engine())
 	if err != nil {
@@ -312,8 +315,7 @@ func (s *Scheduler) Run(sp Spawn) error {
 	return awaitRun(quiet, stuck)
 }
 
-// awaitRun is how Run waits. In Run, but not here, a goroutine is about to
-// start a coroutine, which may end a deadlock: see mayWake.
+// awaitRun is how Run waits, known by its name to mayWake.
 func awaitRun(quiet <-chan error, stuck <-chan *DeadlockError) error {
 	select {
 	case err := <-quiet:
@@ -425,7 +427,10 @@ func (s *Scheduler) Ended() bool {
 func (s *Scheduler) Live() int {
 	n := 0
 	for _, p := range s.members() {
-		n += int(p.Coroutines().Live.Load())
+		n -= int(p.Coroutines().Ended.Load())
+	}
+	for _, p := range s.members() { // of one that moves neither Processor may have it in its Live
+		n += int(p.Coroutines().Spawned.Load())
 	}
 	return n
 }

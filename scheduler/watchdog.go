@@ -3,11 +3,13 @@ package scheduler
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -72,10 +74,15 @@ type watchdog struct {
 	onStall   func(Stall) // may be nil
 
 	// Its own goroutine's.
-	subjects []*subject
-	pauseAt  int64 // CLOCK_MONOTONIC, ns: when all have been asleep for long enough
-	stuckAt  int64 // when to look for a deadlock; 0 once that is done
-	budget   budget
+	subjects  []*subject
+	movedAt   int64  // CLOCK_MONOTONIC, ns: when any was last seen to have done something
+	lookAt    int64  // when to look for a deadlock; 0 for not before one moves
+	reported  string // the last deadlock
+	all       bool   // the last look has found one of all coroutines
+	circlesAt int64  // when it has looked for deadlocks of some last
+	budget    budget
+
+	circles atomic.Pointer[[]engine.Circle] // it writes; what lookForCircles has found
 
 	quit  chan struct{}
 	ended chan struct{}

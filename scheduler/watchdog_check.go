@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -46,6 +47,8 @@ type subject struct {
 const (
 	pauseAfter = int64(time.Second)
 	tooLate    = int64(50 * time.Millisecond)
+
+	circleEvery = int64(5 * time.Second) // a look takes 0.3 ms for a thousand coroutines
 )
 
 // run is the watchdog's goroutine. It sleeps until the first time at which a
@@ -57,6 +60,7 @@ func (d *watchdog) run() {
 	defer timer.Stop()
 	wanted := clock.Now()
 	d.rebaseline(wanted)
+	d.moved(wanted)
 	for {
 		now := clock.Now()
 		if now-wanted > max(tooLate, d.threshold/2) {
@@ -64,23 +68,20 @@ func (d *watchdog) run() {
 		}
 		next, moved := d.check(now)
 		if moved {
-			d.pauseAt, d.stuckAt = now+pauseAfter, now+stuckAfter
+			d.moved(now)
 		}
-		if d.stuckAt != 0 && now >= d.stuckAt {
-			d.stuckAt = 0
-			d.lookStuck(false)
+		if d.lookAt != 0 && now >= d.lookAt {
+			d.lookAt = d.look(now)
 		}
-		if now >= d.pauseAt && d.pauseAt != 0 {
-			d.lookStuck(true)
+		still := now-d.movedAt >= pauseAfter
+		if now-d.circlesAt >= circleEvery || still && d.circlesAt < d.movedAt+pauseAfter {
+			d.circlesAt = now
+			d.lookForCircles()
 		}
-		if now >= d.pauseAt && d.group.BeginPause() {
-			select {
-			case <-d.group.Resumed():
-			case <-d.quit:
+		if still && d.group.BeginPause() {
+			if !d.pause(timer) {
 				return
 			}
-			d.group.EndPause()
-			d.pauseAt = 0
 			wanted = clock.Now()
 			d.rebaseline(wanted)
 			continue
@@ -93,6 +94,52 @@ func (d *watchdog) run() {
 			return
 		}
 	}
+}
+
+// moved notes that a Processor has done something by now.
+func (d *watchdog) moved(now int64) {
+	d.movedAt, d.lookAt, d.all = now, now+stuckAfter, false
+	lastMoved.Store(d)
+}
+
+// lastMoved is the watchdog of which moved was called last. Only that one looks
+// for a deadlock by the timer: another's would be a timer that may wake what
+// seems dead.
+var lastMoved atomic.Pointer[watchdog]
+
+// pause returns when a Processor has woken, or it is time to look for a
+// deadlock: by the timer at first, later after a collection. false means that
+// the watchdog is to end.
+func (d *watchdog) pause(timer *time.Timer) bool {
+	defer d.group.EndPause()
+	var due <-chan time.Time
+	var collected <-chan struct{}
+	switch {
+	case d.lookAt == 0:
+	case lastMoved.Load() == d && d.lookAt-d.movedAt <= lookFor:
+		timer.Reset(time.Duration(d.lookAt - clock.Now()))
+		due = timer.C
+	default:
+		collected = afterCollection()
+	}
+	select {
+	case <-d.group.Resumed():
+		d.moved(clock.Now())
+	case <-due:
+	case <-collected:
+	case <-d.quit:
+		return false
+	}
+	return true
+}
+
+// afterCollection returns a channel that receives when the garbage collector
+// has run.
+func afterCollection() <-chan struct{} {
+	c := make(chan struct{}, 1)
+	garbage := new([64]byte) // small objects may share their memory
+	runtime.AddCleanup(garbage, func(c chan struct{}) { c <- struct{}{} }, c)
+	return c
 }
 
 // rebaseline restarts every turn's clock after the watchdog itself was late:
@@ -127,7 +174,7 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	default:
 	}
 	t := w.now()
-	moved = !t.Asleep || t.Number != w.turn
+	moved = t.Number != w.turn || !t.Asleep && w.stall == nil
 	if t.Asleep || t.Number != w.turn || t.Start != w.start {
 		if w.stall != nil {
 			d.ends(w, w.endOfStall(t, now))

@@ -16,11 +16,9 @@ type bell struct {
 
 // ring wakes the waiters, to check their condition again. It does not park.
 func (b *bell) ring() {
-	var woken waitq.Batch
 	b.guard.Lock()
-	woken.TakeAll(&b.queue)
+	b.guard.TakeAll(&b.queue)
 	b.guard.Unlock()
-	woken.Wake()
 }
 
 // wait parks the caller until ready, which must not park, returns true, or
@@ -43,7 +41,7 @@ func (b *bell) wait(reason coroutine.Reason, until int64, ready func() bool) err
 // could find the caller.
 func (b *bell) waitOnce(reason coroutine.Reason, limit coroutine.Limit,
 	ready func() bool) coroutine.Wake {
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	defer waitq.Release(w)
 	b.guard.Lock()
 	b.queue.Push(w, waitq.AnyKind)
@@ -54,7 +52,4 @@ func (b *bell) waitOnce(reason coroutine.Reason, limit coroutine.Limit,
 	return waitq.Wait(w, reason, limit, &b.guard, b.leaveLocked)
 }
 
-func (b *bell) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
-	b.queue.Remove(w)
-	return none
-}
+func (b *bell) leaveLocked(w *coroutine.Waiter) { b.queue.Remove(w) }

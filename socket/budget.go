@@ -67,14 +67,17 @@ func (s *socket) spendWrite(n int) {
 	s.writeBudget.spend(n)
 }
 
-// check reports whether an operation in direction m may be tried. It is
-// PollDesc.Check, and refuses a cancelled coroutine whose budget is spent.
-// Under m's lock.
+// check reports whether an operation in direction m may be tried, before its
+// first attempt. It is PollDesc.Check, and refuses a cancelled coroutine whose
+// budget is spent. Under m's lock.
 func (s *socket) check(m processor.Mode) processor.Verdict {
 	spent := m == processor.Read && s.readBudget.spent() || m == processor.Write &&
 		s.writeBudget.spent()
 	if spent && coroutine.Stopping() {
 		return processor.Shutdown
+	}
+	if m == processor.Write && s.served.Load() != 0 {
+		s.noteWrite()
 	}
 	return s.pd.Check(m)
 }

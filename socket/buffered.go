@@ -121,23 +121,17 @@ func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 // Close sends what was written as far as the socket takes it without waiting,
 // and closes the connection. It returns io.ErrShortWrite, in a *net.OpError, if
 // that was not all; a caller that must know that everything was sent, or wants
-// to wait for it, calls Flush first. While another caller is inside a write
-// Close sends nothing: that write may end with net.ErrClosed, and what was
-// written before it may be lost without an error. A second Close returns
-// net.ErrClosed. It does not park.
+// to wait for it, calls Flush first. While another caller is inside a write, or
+// a read that sends, that call sends in place of Close, and returns
+// net.ErrClosed if that was not all. A second Close returns net.ErrClosed. It
+// does not park.
 func (b *Buffered) Close() error {
 	var unsent error
-	if b.s.mu.tryLock(writing) {
-		unsent = b.c.opError("close", b.lastLocked())
-		if b.s.mu.unlock(writing) { // not b.unlock, which may have to wait
-			b.s.destroy()
-		}
-	}
-	err := b.stream.Close()
+	err := b.s.closeAfter(func() { unsent = b.lastLocked() })
 	if unsent != nil {
-		return unsent
+		err = unsent
 	}
-	return err
+	return b.c.opError("close", err)
 }
 
 // lastLocked sends what it can and forgets the rest.

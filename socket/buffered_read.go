@@ -3,8 +3,10 @@ package socket
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/netco-go/netco/processor"
 )
@@ -174,8 +176,7 @@ func (b *Buffered) fill(need int) error {
 		n, err := b.s.tryRead(b.in[b.w:])
 		if n > 0 {
 			b.w += n
-			b.hasRead()
-			return nil
+			return b.hasRead()
 		}
 		if err := b.idle(err); err != nil {
 			return err
@@ -189,8 +190,7 @@ func (b *Buffered) readDirect(p []byte) (int, error) {
 	for {
 		n, err := b.s.tryRead(p)
 		if n > 0 {
-			b.hasRead()
-			return n, nil
+			return n, b.hasRead()
 		}
 		if err := b.idle(err); err != nil {
 			return 0, err
@@ -231,11 +231,15 @@ func (b *Buffered) release() {
 
 // hasRead sends what was written if reads have found something too often in a
 // row: a peer that always sends would else wait until its answers fill a
-// buffer.
-func (b *Buffered) hasRead() {
-	if b.reads++; b.reads >= maxReads {
-		b.autoFlush() // an error is remembered
+// buffer. The error is net.ErrClosed only; others are remembered.
+func (b *Buffered) hasRead() error {
+	if b.reads++; b.reads < maxReads {
+		return nil
 	}
+	if err := b.autoFlush(); errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // idle is called when an attempt to read has found nothing: it releases an
@@ -247,14 +251,17 @@ func (b *Buffered) idle(found error) error {
 	}
 	unsent := b.autoFlush()
 	switch {
-	case found == io.EOF:
+	case found == io.EOF && !errors.Is(unsent, net.ErrClosed):
 		return found
-	case found != errWouldPark:
+	case found != errWouldPark && found != io.EOF:
 		return b.c.opError("read", found)
 	case unsent != nil:
 		return unsent
 	}
 	b.turn.units = 0
+	if b.r < b.w {
+		b.s.noteRead() // a part of a request, though what was before it is answered
+	}
 	return b.stream.WaitReadable()
 }
 

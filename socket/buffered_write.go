@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"errors"
 	"net"
 
 	"github.com/netco-go/netco/processor"
@@ -13,28 +14,36 @@ func (b *Buffered) lock() error {
 		return b.c.opError("write", net.ErrClosed)
 	}
 	if b.werr != nil {
-		err := b.werr
-		b.unlock()
-		return err
+		return b.unlock(b.werr)
 	}
 	return nil
 }
 
-// unlock releases the write lock. A reader that found it taken waits, and has
-// set needsFlush before its last attempt to lock. The holder checks needsFlush
-// after it has unlocked: so one of the two, or the one that took the lock in
-// between, sends what is unsent.
-func (b *Buffered) unlock() {
-	for {
-		if b.s.mu.unlock(writing) {
-			b.s.destroy()
-			return
-		}
+// unlock releases the write lock, and returns err, or why something that was
+// written is lost.
+//
+// A reader that found the lock taken waits, and has set needsFlush before its
+// last attempt to lock. The holder checks needsFlush after it has unlocked: so
+// one of the two, or the one that took the lock in between, sends what is
+// unsent.
+//
+// Close sends what is unsent if it finds the lock free. Else it leaves that to
+// the holder, which has the lock still when it finds the connection closed.
+func (b *Buffered) unlock(err error) error {
+	for b.s.mu.unlockIfOpen(writing) {
 		if !b.needsFlush.Load() || !b.s.mu.tryLock(writing) {
-			return
+			return err
 		}
-		b.flushOwedLocked()
+		unsent := b.flushOwedLocked()
+		if err == nil && errors.Is(unsent, net.ErrClosed) {
+			err = unsent // others are remembered
+		}
 	}
+	if b.lastLocked() != nil && err == nil {
+		err = b.c.opError("write", net.ErrClosed)
+	}
+	b.s.unlock(writing)
+	return err
 }
 
 // autoFlush sends what was written, unless another is writing: that one then
@@ -50,9 +59,7 @@ func (b *Buffered) autoFlush() error {
 			return nil
 		}
 	}
-	err := b.flushOwedLocked()
-	b.unlock()
-	return err
+	return b.unlock(b.flushOwedLocked())
 }
 
 // flushOwedLocked sends for the reader: a slice that AvailableBuffer gave to a
@@ -78,8 +85,7 @@ func (b *Buffered) Flush() error {
 	b.lent = false
 	err := b.sendLocked()
 	b.dropLocked()
-	b.unlock()
-	return err
+	return b.unlock(err)
 }
 
 // Write takes all of p, sending what does not fit in the buffer. A p of 16 KiB
@@ -90,8 +96,7 @@ func (b *Buffered) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := b.writeLocked(p)
-	b.unlock()
-	return n, err
+	return n, b.unlock(err)
 }
 
 func (b *Buffered) writeLocked(p []byte) (done int, err error) {
@@ -145,8 +150,7 @@ func (b *Buffered) WriteString(s string) (done int, err error) {
 			done += n
 		}
 	}
-	b.unlock()
-	return done, err
+	return done, b.unlock(err)
 }
 
 // WriteByte is Write of one byte.
@@ -160,8 +164,7 @@ func (b *Buffered) WriteByte(c byte) error {
 		b.out[b.end] = c
 		b.end++
 	}
-	b.unlock()
-	return err
+	return b.unlock(err)
 }
 
 // AvailableBuffer returns an empty slice whose capacity is the room left in the
@@ -176,7 +179,9 @@ func (b *Buffered) AvailableBuffer() []byte {
 	b.acquireLocked()
 	b.lent = true
 	p := b.out[b.end:b.end]
-	b.unlock()
+	if b.unlock(nil) != nil {
+		return nil
+	}
 	return p
 }
 

@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +30,7 @@ const closeLimit = 100 * time.Millisecond
 // field for them.
 var closers struct {
 	n  atomic.Int32 // len(waiting), so that most that close an fd need not lock
-	mu sync.Mutex   // never held across a park or a system call
+	mu waitq.Mutex  // never held across a park or a system call
 
 	waiting map[*descriptor]*waitq.Queue // under mu; none is empty
 }
@@ -39,7 +38,7 @@ var closers struct {
 // awaitDestroyed ends the use that mu.close began and waits until the last user
 // has closed the fd, or for closeLimit.
 func (s *socket) awaitDestroyed() {
-	w := waitq.Acquire()
+	w := waitq.Acquire(coroutine.Limit{})
 	defer waitq.Release(w)
 	d, q := s.descriptor, new(waitq.Queue)
 	closers.mu.Lock()
@@ -55,10 +54,9 @@ func (s *socket) awaitDestroyed() {
 		s.destroy() // which wakes w, or an Inspect does
 	}
 	waitq.Wait(w, coroutine.ReasonLock, coroutine.Timeout(closeLimit), &closers.mu,
-		func(w *coroutine.Waiter) (none waitq.Batch) {
+		func(w *coroutine.Waiter) {
 			q.Remove(w)
 			forgetCloserLocked(d)
-			return none
 		})
 }
 
@@ -72,12 +70,10 @@ func wakeCloser(d *descriptor) {
 	if closers.n.Load() == 0 {
 		return
 	}
-	var woken waitq.Batch
 	closers.mu.Lock()
 	if q := closers.waiting[d]; q != nil {
-		woken.TakeAll(q)
+		closers.mu.TakeAll(q)
 		forgetCloserLocked(d)
 	}
 	closers.mu.Unlock()
-	woken.Wake()
 }

@@ -268,7 +268,7 @@ func TestDialerErrors(t *testing.T) {
 			}
 		}
 	})
-	idle(t, r)
+	idle(t)
 }
 
 // dialTarget is what is dialled.
@@ -431,7 +431,7 @@ func TestDialContext(t *testing.T) {
 		}
 	})
 	testenv.Equal(t, socket.OpenCount(), before)
-	idle(t, r)
+	idle(t)
 }
 
 // TestDialCancelled: a coroutine that is parked in a connect, while others of

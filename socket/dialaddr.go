@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"context"
 	"errors"
 	"net"
 
@@ -28,8 +27,7 @@ func (d *Dialer) targets(l limits, n network, address string) ([]net.Addr, error
 	}
 	// Without httptrace's hooks, which would take a name server for the host
 	// that is dialled.
-	addrs, err := d.Resolver.internetAddrs(l, untraced{context.WithoutCancel(l.ctx)}, n.String(),
-		address)
+	addrs, err := d.Resolver.internetAddrs(l, untraced{l.ctx}, n.String(), address)
 	if err != nil || local == nil {
 		return addrs, err
 	}

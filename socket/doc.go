@@ -75,8 +75,9 @@
 // waiter is closed by the garbage collector, as with package net; code that is
 // done with something had better call Close. A deadline ends with
 // os.ErrDeadlineExceeded what waits and what comes later, until it is moved.
-// When the scheduler ends, Accept returns coroutine.ErrShutdown at once, and
-// every wait when the end is forced.
+// When the scheduler ends, Accept returns coroutine.ErrShutdown at once, as
+// does a Read of a handler of netco.Serve that waits for a request, and every
+// wait when the end is forced.
 //
 // A coroutine whose reads or writes always succeed at once yields after a burst
 // of them, or when its Processor's turn has lasted half a millisecond, so that

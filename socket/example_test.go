@@ -283,11 +283,10 @@ func ExampleDialer() {
 	// true
 }
 
-// Several coroutines ask for one name at once; there is one look-up, and no
-// thread of theirs waits for it.
+// Several coroutines ask for a name, and no thread of theirs waits for it.
 func ExampleResolver() {
 	defer netco.Shutdown(context.Background())
-	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true}, Limit: 8}
+	r := &socket.Resolver{PreferGo: true}
 	found := make([]string, 3)
 	netco.Run(func() {
 		for i := range found {

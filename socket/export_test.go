@@ -37,7 +37,13 @@ func (x *FDMutex) Lock(s side) bool          { return x.opened().lock(s) }
 func (x *FDMutex) Unlock(s side) (last bool) { return x.opened().unlock(s) }
 func (x *FDMutex) Use() bool                 { return x.opened().use() }
 func (x *FDMutex) Unuse() (last bool)        { return x.opened().unuse() }
-func (x *FDMutex) Close() bool               { return x.opened().close() > 0 }
+func (x *FDMutex) UnlockIfOpen(s side) bool  { return x.opened().unlockIfOpen(s) }
+
+// Close reports whether it was open, and whether the write lock was held.
+func (x *FDMutex) Close() (open, written bool) {
+	users, written := x.opened().close()
+	return users > 0, written
+}
 
 // Idle reports whether nothing holds, uses or waits for it.
 func (x *FDMutex) Idle() bool {
@@ -51,6 +57,16 @@ func FileName(name string) net.Addr { return fileName(name) }
 // Holds reports which buffers b has. For a b that is not in use.
 func (b *Buffered) Holds() (reading, writing bool) { return b.in != nil, b.out != nil }
 
+// WriteAround is Write that calls f before it releases the write lock.
+func (b *Buffered) WriteAround(p []byte, f func()) (int, error) {
+	if err := b.lock(); err != nil {
+		return 0, err
+	}
+	n, err := b.writeLocked(p)
+	f()
+	return n, b.unlock(err)
+}
+
 // FDOf returns the fd of a stream, for tests that ask the kernel about it. It
 // stays shared with nothing, as SyscallConn would have it.
 func FDOf(c Stream) int { return c.base().s.fd }
@@ -58,17 +74,9 @@ func FDOf(c Stream) int { return c.base().s.fd }
 // Home returns the Processor that watches the connection's fd, or nil.
 func (c *TCPConn) Home() *processor.Processor { return c.s.pd.Home() }
 
-// Flights returns what a Resolver is doing: look-ups under way, those that wait
-// for their turn, and all who wait for one.
-func (r *Resolver) Flights() (running, queued, waiters int) {
-	g := &r.orDefault().flights
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, f := range g.flying {
-		waiters += len(f.waiters)
-	}
-	return g.running, len(g.queue), waiters
-}
+// Lookups returns how many look-ups of coroutines are under way, those included
+// that their askers have left.
+func Lookups() int { return lookups.Stats().Running }
 
 // ForAddress is how long the next of so many addresses is given when so much is
 // left for all.
@@ -197,5 +205,6 @@ const (
 // themselves some seconds later: a run of tests waits for that.
 func CloseIdleWorkers() {
 	files.CloseIdle()
+	lookups.CloseIdle()
 	blocking.Default().CloseIdle()
 }

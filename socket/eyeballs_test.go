@@ -335,7 +335,7 @@ func TestRaceHammer(t *testing.T) {
 	}
 	testrun.WaitAll(t, tasks...)
 	untilOpen(t, before)
-	idle(t, r)
+	idle(t)
 }
 
 // serveOne sends one byte to all who connect to a listening fd.

@@ -24,6 +24,7 @@ import (
 //	lock     closed: fails. Lock free: takes it, as a user. Else queues under
 //	         guard, in one step with the check, and tries again when woken.
 //	unlock   releases the lock, and wakes the first waiter of its queue.
+//	         unlockIfOpen keeps it if the fd is closed.
 //	close    clears open and wakes all waiters.
 type fdMutex struct {
 	state atomic.Uint64
@@ -60,7 +61,8 @@ func (m *fdMutex) open() { m.state.Store(mutexOpen) }
 // lock takes the lock of one direction, as a user; false means that the fd is
 // closed. Parks while another has it.
 //
-// lock and unlock are inlined, for a caller that is the only user.
+// lock, unlock and unlockIfOpen are inlined, for a caller that is the only
+// user.
 func (m *fdMutex) lock(s side) bool {
 	return m.state.CompareAndSwap(mutexOpen, mutexOpen|mutexUser|2<<s) || m.lockSlow(s)
 }
@@ -104,18 +106,17 @@ func (m *fdMutex) tryLock(s side) bool {
 // wait parks until the lock has been released once, or returns at once if it is
 // free or the fd closed.
 func (m *fdMutex) wait(s side) {
-	w := waitq.Acquire()
+	w := waitq.Acquire(coroutine.Limit{})
 	defer waitq.Release(w)
 	if !m.enqueue(s, w) {
 		return
 	}
 	why := waitq.Wait(w, coroutine.ReasonLock, coroutine.Limit{}, &m.guard,
-		func(w *coroutine.Waiter) (none waitq.Batch) {
+		func(w *coroutine.Waiter) {
 			q := &m.queues.Load()[s]
 			if q.Remove(w); q.Empty() {
 				m.state.And(^s.queuedBit())
 			}
-			return none
 		})
 	if why != coroutine.WakeReady {
 		coroutine.Unwind()
@@ -148,36 +149,61 @@ func (m *fdMutex) unlock(s side) (last bool) {
 	return !m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) && m.unlockSlow(s)
 }
 
+//go:noinline
 func (m *fdMutex) unlockSlow(s side) (last bool) {
+	_, last = m.release(s, false)
+	return last
+}
+
+// unlockIfOpen is unlock, unless the fd is closed: then the caller still has
+// the lock, and false is returned.
+func (m *fdMutex) unlockIfOpen(s side) bool {
+	return m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) || m.unlockIfOpenSlow(s)
+}
+
+//go:noinline
+func (m *fdMutex) unlockIfOpenSlow(s side) bool {
+	released, _ := m.release(s, true)
+	return released
+}
+
+// release releases the lock, or does nothing if the fd is closed and it is to
+// be open.
+func (m *fdMutex) release(s side, ifOpen bool) (released, last bool) {
 	for {
 		old := m.state.Load()
 		if old&s.lockBit() == 0 || old&mutexUsers == 0 {
 			panic("netco/socket: unlock of an unlocked fd")
 		}
+		if ifOpen && old&mutexOpen == 0 {
+			return false, false
+		}
 		if old&s.queuedBit() != 0 {
-			return m.unlockAndWake(s)
+			return m.releaseAndWake(s, ifOpen)
 		}
 		if next := (old &^ s.lockBit()) - mutexUser; m.state.CompareAndSwap(old, next) {
-			return isLast(next)
+			return true, isLast(next)
 		}
 	}
 }
 
-// unlockAndWake is unlock while waiters are queued, or were a moment ago.
-func (m *fdMutex) unlockAndWake(s side) (last bool) {
-	var woken waitq.Batch
+// releaseAndWake is release while waiters are queued, or were a moment ago.
+func (m *fdMutex) releaseAndWake(s side, ifOpen bool) (released, last bool) {
 	m.guard.Lock()
+	if ifOpen && m.state.Load()&mutexOpen == 0 { // which changes only under guard
+		m.guard.Unlock()
+		return false, false
+	}
 	q := &m.queues.Load()[s]
 	if w := q.Front(); w != nil {
-		woken.Take(q, w)
+		m.guard.Take(q, w)
 	}
 	if q.Empty() {
 		m.state.And(^s.queuedBit()) // only under guard is it set
 	}
 	next := m.state.Add(-(mutexUser + s.lockBit()))
 	m.guard.Unlock()
-	woken.Wake()
-	return isLast(next)
+	return true, isLast(next)
 }
 
 // isLast reports whether the user whose release made state has to close the fd.
@@ -214,9 +240,9 @@ func (m *fdMutex) unuse() (last bool) { return isLast(m.state.Add(^uint64(mutexU
 
 // close marks the fd as closed, wakes all waiters, and makes the caller a user,
 // which must end that use. It returns how many users there are, the caller
-// among them; there will be no more. 0 means that it was closed already.
-func (m *fdMutex) close() (users int) {
-	var woken waitq.Batch
+// among them, and whether one of them has the write lock; there will be no
+// more. 0 means that it was closed already.
+func (m *fdMutex) close() (users int, written bool) {
 	m.guard.Lock()
 	for {
 		old := m.state.Load()
@@ -226,14 +252,14 @@ func (m *fdMutex) close() (users int) {
 		next := (old &^ (mutexOpen | reading.queuedBit() | writing.queuedBit())) + mutexUser
 		if m.state.CompareAndSwap(old, next) {
 			users = int(next&mutexUsers) / mutexUser
+			written = next&writing.lockBit() != 0
 			break
 		}
 	}
 	if queues := m.queues.Load(); users > 0 && queues != nil {
-		woken.TakeAll(&queues[reading])
-		woken.TakeAll(&queues[writing])
+		m.guard.TakeAll(&queues[reading])
+		m.guard.TakeAll(&queues[writing])
 	}
 	m.guard.Unlock()
-	woken.Wake()
-	return users
+	return users, written
 }

@@ -26,8 +26,17 @@ func TestFDMutexRules(t *testing.T) {
 	if !m.Lock(socket.Reading) {
 		t.Error("the read lock was not free again")
 	}
-	if !m.Close() || m.Close() {
-		t.Error("close succeeds exactly once")
+	if !m.UnlockIfOpen(socket.Writing) || !m.Lock(socket.Writing) {
+		t.Error("the write lock was not released, or not free again")
+	}
+	if open, written := m.Close(); !open || !written {
+		t.Error("close of an open fd with a writer:", open, written)
+	}
+	if open, _ := m.Close(); open {
+		t.Error("close succeeds twice")
+	}
+	if m.UnlockIfOpen(socket.Writing) {
+		t.Error("the write lock of a closed fd was released")
 	}
 	if m.Lock(socket.Reading) || m.Lock(socket.Writing) || m.Use() {
 		t.Error("a closed mutex was taken")
@@ -127,8 +136,8 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 		running = append(running, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for round := range rounds {
 				if i == closer && round == rounds/2 {
-					if !m.Close() {
-						t.Error("closed by another")
+					if open, written := m.Close(); !open || !written && holders[1].Load() > 0 {
+						t.Error("closed:", !open, "written:", written)
 					}
 					freed(m.Unuse())
 				}
@@ -154,6 +163,9 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 					netco.Yield()
 				}
 				h.Add(-1)
+				if rnd.IntN(2) == 0 && m.UnlockIfOpen(s) {
+					continue
+				}
 				freed(m.Unlock(s))
 			}
 		}))

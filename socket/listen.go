@@ -81,8 +81,7 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
 	}
-	addrs, err := DefaultResolver.internetAddrs(only(ctx), context.WithoutCancel(ctx), n.String(),
-		address)
+	addrs, err := DefaultResolver.internetAddrs(only(ctx), ctx, n.String(), address)
 	if err != nil {
 		return nil, err
 	}

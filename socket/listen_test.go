@@ -111,7 +111,7 @@ func TestListenContext(t *testing.T) {
 			}
 			l.Close()
 		})
-		k.UntilParked(t, coroutine.ReasonConnect)
+		k.UntilParked(t, coroutine.ReasonBlocking)
 		cancel()
 		k.Wait(t)
 	})

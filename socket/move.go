@@ -162,6 +162,7 @@ func (t *transfer) take() error {
 			n, call, errno := t.tryTake()
 			switch {
 			case n > 0:
+				s.noteRead()
 				t.last = n
 				return nil
 			case errno == 0:
@@ -336,6 +337,7 @@ func (s *socket) putBack(p []byte) {
 
 // takeUnread moves bytes that were put back into p. Under the read lock.
 func (s *socket) takeUnread(p []byte) int {
+	s.noteRead()
 	n := copy(p, s.unread.p)
 	if s.unread.p = s.unread.p[n:]; len(s.unread.p) == 0 {
 		s.unread = nil

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
@@ -105,7 +104,7 @@ func (e *pipeEnd) SetWriteDeadline(t time.Time) error {
 // the turn and leaves without it, because of a deadline say, wakes the next:
 // settleLocked, at the end of every operation.
 type pipeWay struct {
-	mu sync.Mutex // guards all of it; held to copy bytes, never across a park
+	mu waitq.Mutex // guards all of it; held to copy bytes, never across a park
 
 	offer         []byte // what is left of the writer's bytes, while offered
 	turn, offered bool
@@ -113,7 +112,6 @@ type pipeWay struct {
 	readers waitq.Queue
 	writer  waitq.Queue // the one that has the turn, while it waits
 	writers waitq.Queue // the others
-	woken   waitq.Batch // to be woken when mu is unlocked
 
 	// By side.
 	until  [2]int64      // deadline in ns of CLOCK_MONOTONIC, 0 is none
@@ -121,13 +119,22 @@ type pipeWay struct {
 	budget [2]coopBudget // see socket.check
 }
 
+// pipeWait is what an operation waits with. Owner: the operation.
+type pipeWait struct{ x *coroutine.Waiter } // nil before its first wait
+
 // do reads into p or writes it.
 func (w *pipeWay) do(s side, p []byte) (n int, err error) {
+	var wait pipeWait
 	w.mu.Lock()
-	if s == reading {
-		n, err = w.readLocked(p)
-	} else {
-		n, err = w.writeLocked(p)
+	switch {
+	case w.budget[s].spent() && w.stoppingLocked():
+		if err = w.endedLocked(s); err == nil {
+			err = coroutine.ErrShutdown
+		}
+	case s == reading:
+		n, err = w.readLocked(p, &wait)
+	default:
+		n, err = w.writeLocked(p, &wait)
 	}
 	w.settleLocked()
 	w.budget[s]++
@@ -136,11 +143,22 @@ func (w *pipeWay) do(s side, p []byte) (n int, err error) {
 	if yield {
 		w.budget[s] = 0
 	}
-	w.unlock()
+	w.mu.Unlock()
+	if wait.x != nil {
+		waitq.Release(wait.x)
+	}
 	if yield || again && processor.TurnOver() {
 		w.yield(s)
 	}
 	return n, err
+}
+
+// stoppingLocked reports whether the caller's waits end at once. It unlocks mu
+// meanwhile.
+func (w *pipeWay) stoppingLocked() bool {
+	w.mu.Unlock()
+	defer w.mu.Lock()
+	return coroutine.Stopping()
 }
 
 // yield lets other coroutines run, as coopBudget.spend does: with its peer on
@@ -153,7 +171,7 @@ func (w *pipeWay) yield(s side) {
 	}
 }
 
-func (w *pipeWay) readLocked(p []byte) (int, error) {
+func (w *pipeWay) readLocked(p []byte, wait *pipeWait) (int, error) {
 	for {
 		if err := w.endedLocked(reading); err != nil {
 			return 0, err
@@ -161,7 +179,7 @@ func (w *pipeWay) readLocked(p []byte) (int, error) {
 		if w.offered {
 			return w.takeLocked(p), nil
 		}
-		if err := w.waitLocked(reading, &w.readers); err != nil {
+		if err := w.waitLocked(wait, reading, &w.readers); err != nil {
 			return 0, err
 		}
 	}
@@ -179,8 +197,8 @@ func (w *pipeWay) takeLocked(p []byte) int {
 	return n
 }
 
-func (w *pipeWay) writeLocked(p []byte) (int, error) {
-	if err := w.takeTurnLocked(); err != nil {
+func (w *pipeWay) writeLocked(p []byte, wait *pipeWait) (int, error) {
+	if err := w.takeTurnLocked(wait); err != nil {
 		return 0, err
 	}
 	w.offer, w.offered = p, true
@@ -188,7 +206,7 @@ func (w *pipeWay) writeLocked(p []byte) (int, error) {
 	var err error
 	for w.offered && err == nil {
 		if err = w.endedLocked(writing); err == nil {
-			err = w.waitLocked(writing, &w.writer)
+			err = w.waitLocked(wait, writing, &w.writer)
 		}
 	}
 	if !w.offered {
@@ -201,7 +219,7 @@ func (w *pipeWay) writeLocked(p []byte) (int, error) {
 
 // takeTurnLocked waits for other writers, so that the bytes of one Write stay
 // together.
-func (w *pipeWay) takeTurnLocked() error {
+func (w *pipeWay) takeTurnLocked(wait *pipeWait) error {
 	for {
 		if err := w.endedLocked(writing); err != nil {
 			return err
@@ -210,7 +228,7 @@ func (w *pipeWay) takeTurnLocked() error {
 			w.turn = true
 			return nil
 		}
-		if err := w.waitLocked(writing, &w.writers); err != nil {
+		if err := w.waitLocked(wait, writing, &w.writers); err != nil {
 			return err
 		}
 	}
@@ -234,8 +252,6 @@ func (w *pipeWay) endedLocked(s side) error {
 		return io.ErrClosedPipe
 	case w.gone[other]:
 		return io.EOF
-	case w.budget[s].spent() && coroutine.Stopping():
-		return coroutine.ErrShutdown
 	case w.until[s] != 0 && clock.Now() >= w.until[s]:
 		return os.ErrDeadlineExceeded
 	}
@@ -243,22 +259,25 @@ func (w *pipeWay) endedLocked(s side) error {
 }
 
 // waitLocked parks in q until it is woken or the deadline comes; the caller
-// checks which. It unlocks mu meanwhile. The error is coroutine.ErrShutdown.
-func (w *pipeWay) waitLocked(s side, q *waitq.Queue) error {
-	x := waitq.Acquire()
-	defer waitq.Release(x)
-	q.Push(x, waitq.AnyKind)
+// checks which. It unlocks mu meanwhile: the first call only for what it needs
+// in order to wait. The error is coroutine.ErrShutdown.
+func (w *pipeWay) waitLocked(wait *pipeWait, s side, q *waitq.Queue) error {
+	if wait.x == nil {
+		w.mu.Unlock()
+		wait.x = waitq.Acquire(coroutine.Limit{})
+		w.mu.Lock()
+		return nil
+	}
+	q.Push(wait.x, waitq.AnyKind)
 	w.budget[s] = 0
 	var limit coroutine.Limit
 	if w.until[s] != 0 {
 		limit = limit.Earlier(w.until[s])
 	}
-	w.unlock()
+	w.mu.Unlock()
 	reason := [2]coroutine.Reason{coroutine.ReasonRead, coroutine.ReasonWrite}[s]
-	why := waitq.Wait(x, reason, limit, &w.mu, func(x *coroutine.Waiter) (none waitq.Batch) {
-		q.Remove(x)
-		return none
-	})
+	why := waitq.Wait(wait.x, reason, limit, &w.mu, q.Remove)
+	waitq.Renew(wait.x)
 	w.mu.Lock()
 	if why == coroutine.WakeShutdown {
 		return coroutine.ErrShutdown
@@ -266,44 +285,36 @@ func (w *pipeWay) waitLocked(s side, q *waitq.Queue) error {
 	return nil
 }
 
-// unlock unlocks mu and wakes the waiters that were claimed under it.
-func (w *pipeWay) unlock() {
-	woken := w.woken
-	w.woken = waitq.Batch{}
-	w.mu.Unlock()
-	woken.Wake()
-}
-
 // wakeOneLocked wakes the first of q, if there is one.
 func (w *pipeWay) wakeOneLocked(q *waitq.Queue) {
 	if x := q.Front(); x != nil {
-		w.woken.Take(q, x)
+		w.mu.Take(q, x)
 	}
 }
 
 // close ends both sides, for an end that has this one.
 func (w *pipeWay) close(s side) {
 	w.mu.Lock()
-	defer w.unlock()
+	defer w.mu.Unlock()
 	w.gone[s] = true
-	w.woken.TakeAll(&w.readers)
-	w.woken.TakeAll(&w.writer)
-	w.woken.TakeAll(&w.writers)
+	w.mu.TakeAll(&w.readers)
+	w.mu.TakeAll(&w.writer)
+	w.mu.TakeAll(&w.writers)
 }
 
 // setDeadline sets the deadline of a side, and wakes its waiters to check it.
 func (w *pipeWay) setDeadline(s side, until int64) error {
 	w.mu.Lock()
-	defer w.unlock()
+	defer w.mu.Unlock()
 	if w.gone[reading] || w.gone[writing] {
 		return io.ErrClosedPipe
 	}
 	w.until[s] = until
 	if s == reading {
-		w.woken.TakeAll(&w.readers)
+		w.mu.TakeAll(&w.readers)
 	} else {
-		w.woken.TakeAll(&w.writer)
-		w.woken.TakeAll(&w.writers)
+		w.mu.TakeAll(&w.writer)
+		w.mu.TakeAll(&w.writers)
 	}
 	return nil
 }

@@ -144,6 +144,7 @@ func (s *socket) rawRead(f func(fd uintptr) bool) error {
 			return errno
 		}
 		if f(uintptr(s.fd)) {
+			s.noteRead()
 			s.spendRead(0)
 			return nil
 		}

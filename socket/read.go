@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
@@ -127,6 +126,7 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 			s.queue = recvQueueAfter(short && n > 0, errno)
 			switch {
 			case n > 0 || errno == 0 && s.kind == packets:
+				s.noteRead()
 				s.spendRead(n)
 				return n, nil
 			case errno == 0:
@@ -138,8 +138,7 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 		if !wait {
 			return 0, errWouldPark
 		}
-		s.beforeWait(here.IO())
-		v, err := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
+		v, err := s.waitLocked(here)
 		if err != nil {
 			s.queue = maybe // the fd is in no epoll, so no edge will be reported
 		}
@@ -196,8 +195,7 @@ func (s *socket) waitReadable() error {
 	}
 	for err == nil && s.queue != maybe && s.unread == nil && !s.pd.Edge(processor.Read) {
 		here := processor.Current()
-		s.beforeWait(here.IO())
-		v, werr := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
+		v, werr := s.waitLocked(here)
 		if werr != nil {
 			s.queue = maybe // the fd is in no epoll, so no edge will be reported
 		}
@@ -237,6 +235,7 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 			n, errno := try(s.fd)
 			s.queue = recvQueueAfter(false, errno)
 			if errno == 0 {
+				s.noteRead()
 				s.spendRead(n)
 				return nil
 			}
@@ -254,8 +253,7 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 // which is the error.
 func (s *socket) awaitReadableLocked() error {
 	here := processor.Current()
-	s.beforeWait(here.IO())
-	v, err := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
+	v, err := s.waitLocked(here)
 	if err != nil {
 		s.queue = maybe // the fd is in no epoll, so no edge will be reported
 	}

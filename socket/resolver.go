@@ -2,23 +2,30 @@ package socket
 
 import (
 	"context"
+	"errors"
+	"math"
 	"net"
 	"net/netip"
-	"slices"
 	"sync/atomic"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/clock"
 )
 
-// Resolver looks up names without blocking a Processor: Go's resolver is asked
-// on an ordinary goroutine, and the caller is parked, or blocked if it is a
-// goroutine itself. Callers that ask the same at the same time share one
-// look-up, from which each may go by its own context; it is cancelled when the
-// last has gone. Addresses and port numbers are answered at once.
+// Resolver looks up names without blocking a Processor: a coroutine is parked
+// while Go's resolver is asked on an ordinary goroutine. Goroutines ask in
+// place. Addresses and port numbers are answered at once.
 //
 // The methods are those of net.Resolver, with its results and errors; besides
 // these there is coroutine.ErrShutdown, at a forced shutdown. Answers are the
-// caller's own. The look-up sees the values of the context of the first to ask.
-// Hooks of net/http/httptrace are called as package net calls them, each
-// asker's own, on its coroutine or goroutine.
+// caller's own. A coroutine goes by its context at once; Go's resolver may go
+// on with the look-up for a while. Hooks of net/http/httptrace are called as
+// package net calls them, on the asker's coroutine or goroutine.
+//
+// Nothing limits how many look-ups are under way, so none waits for another: a
+// name whose server is silent holds up those who ask for it. Each takes a
+// goroutine, and a descriptor or two; with C's resolver a thread, of which
+// package net takes 500 at most.
 //
 // The zero Resolver, and a nil one, is ready for use. It must not be copied,
 // and its fields not be changed once it has been used.
@@ -33,20 +40,12 @@ type Resolver struct {
 	// Net is asked; nil is as the fields above say.
 	Net *net.Resolver
 
-	// Limit is how many look-ups are under way at most, 0 is 32. Others wait in
-	// a queue. Each may take a thread if C's resolver is in use, and a
-	// descriptor or two if it is Go's.
-	Limit int
-
-	flights flights
-	made    atomic.Pointer[net.Resolver] // of the fields above, by the first caller that needs it
+	made atomic.Pointer[net.Resolver] // of the fields above, by the first caller that needs it
 }
 
 // DefaultResolver is used by the package's look-up functions, and by Dialers
 // without one of their own.
 var DefaultResolver = &Resolver{}
-
-const defaultLookups = 32
 
 func (r *Resolver) orDefault() *Resolver {
 	if r == nil || r == DefaultResolver {
@@ -69,36 +68,31 @@ func (r *Resolver) asked() *net.Resolver {
 	return r.made.Load()
 }
 
-func (r *Resolver) limit() int {
-	if r.Limit < 1 {
-		return defaultLookups
-	}
-	return r.Limit
-}
-
 // LookupHost returns the addresses of a host. The error is a *net.DNSError.
 // Parks, unless it is an address.
 func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error) {
 	if literal(host) {
 		return r.orDefault().asked().LookupHost(ctx, host)
 	}
-	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askHost, name: host},
+	return ask(r, only(ctx), ctx, host,
 		func(ctx context.Context, of *net.Resolver) ([]string, error) {
-			return of.LookupHost(ctx, host)
-		}, slices.Clone)
+			addrs, err := of.LookupHost(ctx, host)
+			noteAsked(host, err)
+			return addrs, err
+		})
 }
 
 // LookupIPAddr returns the IPv4 and IPv6 addresses of a host. The error is a
 // *net.DNSError. Parks, unless it is an address.
 func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
-	return r.ipAddrs(only(ctx), context.WithoutCancel(ctx), "ip", host)
+	return r.ipAddrs(only(ctx), ctx, "ip", host)
 }
 
 // LookupIP returns the addresses of a host for network ip, ip4 or ip6. The
 // error is a net.UnknownNetworkError or a *net.DNSError. Parks, unless it is an
 // address.
 func (r *Resolver) LookupIP(ctx context.Context, network, host string) ([]net.IP, error) {
-	return r.ips(only(ctx), context.WithoutCancel(ctx), network, host)
+	return r.ips(only(ctx), ctx, network, host)
 }
 
 // LookupNetIP returns the addresses of a host for network ip, ip4 or ip6. The
@@ -128,37 +122,37 @@ func (r *Resolver) LookupPort(ctx context.Context, network, service string) (int
 // LookupAddr returns the names of an address. The error is a *net.DNSError.
 // Parks.
 func (r *Resolver) LookupAddr(ctx context.Context, addr string) ([]string, error) {
-	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askAddr, name: addr},
+	return ask(r, only(ctx), ctx, addr,
 		func(ctx context.Context, of *net.Resolver) ([]string, error) {
 			return of.LookupAddr(ctx, addr)
-		}, slices.Clone)
+		})
 }
 
 // LookupCNAME returns the canonical name of a host. The error is a
 // *net.DNSError. Parks.
 func (r *Resolver) LookupCNAME(ctx context.Context, host string) (string, error) {
-	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askCNAME, name: host},
+	return ask(r, only(ctx), ctx, host,
 		func(ctx context.Context, of *net.Resolver) (string, error) {
 			return of.LookupCNAME(ctx, host)
-		}, itself)
+		})
 }
 
 // LookupMX returns the mail servers of a domain, sorted by preference. The
 // error is a *net.DNSError. Parks.
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
-	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askMX, name: name},
+	return ask(r, only(ctx), ctx, name,
 		func(ctx context.Context, of *net.Resolver) ([]*net.MX, error) {
 			return of.LookupMX(ctx, name)
-		}, clonePointers)
+		})
 }
 
 // LookupNS returns the name servers of a domain. The error is a *net.DNSError.
 // Parks.
 func (r *Resolver) LookupNS(ctx context.Context, name string) ([]*net.NS, error) {
-	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askNS, name: name},
+	return ask(r, only(ctx), ctx, name,
 		func(ctx context.Context, of *net.Resolver) ([]*net.NS, error) {
 			return of.LookupNS(ctx, name)
-		}, clonePointers)
+		})
 }
 
 // services are the results of LookupSRV.
@@ -168,27 +162,24 @@ type services struct {
 }
 
 // LookupSRV returns the servers of a service, as net.Resolver.LookupSRV does.
-// Callers that share a look-up get the same order, which is random within a
-// priority. The error is a *net.DNSError. Parks.
+// The error is a *net.DNSError. Parks.
 func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV,
 	error) {
-	s, err := answer(r, only(ctx), context.WithoutCancel(ctx),
-		question{kind: askSRV, network: service + "\x00" + proto, name: name},
+	s, err := ask(r, only(ctx), ctx, name,
 		func(ctx context.Context, of *net.Resolver) (s services, err error) {
 			s.cname, s.srvs, err = of.LookupSRV(ctx, service, proto, name)
 			return s, err
-		},
-		func(s services) services { return services{s.cname, clonePointers(s.srvs)} })
+		})
 	return s.cname, s.srvs, err
 }
 
 // LookupTXT returns the text records of a name. The error is a *net.DNSError.
 // Parks.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
-	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askTXT, name: name},
+	return ask(r, only(ctx), ctx, name,
 		func(ctx context.Context, of *net.Resolver) ([]string, error) {
 			return of.LookupTXT(ctx, name)
-		}, slices.Clone)
+		})
 }
 
 // only are the limits of a context and nothing else.
@@ -201,16 +192,65 @@ func literal(host string) bool {
 	return err == nil || host == ""
 }
 
-func itself(s string) string { return s }
+// lookups runs Go's resolver for coroutines, any number at a time.
+var lookups = func() *blocking.Pool {
+	p, err := blocking.New(math.MaxInt)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
 
-func clonePointers[T any](s []*T) []*T {
-	if s == nil {
-		return nil
+// ask calls fn where it may block, and waits for it until the limits say. ctx
+// is l.ctx, with the values that the look-up is to see.
+func ask[T any](r *Resolver, l limits, ctx context.Context, name string,
+	fn func(context.Context, *net.Resolver) (T, error)) (v T, err error) {
+	if err := l.err(); err != nil {
+		return v, dnsError(err, name)
 	}
-	c := make([]*T, len(s))
-	for i, p := range s {
-		v := *p
-		c[i] = &v
+	of := r.orDefault().asked()
+	if !l.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, l.until)
+		defer cancel()
 	}
-	return c
+	switch {
+	case !clock.InBubble():
+		v, err = blocking.CallContextOn(ctx, lookups, func(ctx context.Context) (T, error) {
+			return fn(ctx, of)
+		})
+	case askedOutside.Load():
+		v, err = fn(ctx, of) // a worker is none of the bubble's
+	default:
+		err = dnsError(errFirstInBubble, name)
+	}
+	if ended := ctx.Err(); err != nil && ended != nil {
+		err = dnsError(contextError(ended), name)
+	}
+	return v, err
+}
+
+// askedOutside reports whether Go's resolver has been used outside bubbles of
+// testing/synctest. What it makes at its first use, a channel, is else that
+// bubble's, and ends the program at the next use elsewhere.
+var askedOutside atomic.Bool
+
+var errFirstInBubble = errors.New("netco: the first look-up cannot be made in a testing/synctest " +
+	"bubble")
+
+// noteAsked notes the use of Go's resolver, after a look-up of a host. One that
+// has failed may have got by without.
+func noteAsked(host string, err error) {
+	if err == nil && !literal(host) {
+		askedOutside.Store(true)
+	}
+}
+
+// dnsError is what net makes of the end of a context.
+func dnsError(err error, name string) error {
+	e := &net.DNSError{UnwrapErr: err, Err: err.Error(), Name: name}
+	if ne, ok := err.(net.Error); ok {
+		e.IsTimeout, e.IsTemporary = ne.Timeout(), ne.Timeout()
+	}
+	return e
 }

@@ -3,94 +3,49 @@ package socket
 import (
 	"context"
 	"net"
-	"net/http/httptrace"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // ipAddrs looks a host up for network ip, ip4 or ip6, as any of net's networks
-// asks for it.
-func (r *Resolver) ipAddrs(l limits, values context.Context, network, host string) ([]net.IPAddr,
+// asks for it. ctx is ask's.
+func (r *Resolver) ipAddrs(l limits, ctx context.Context, network, host string) ([]net.IPAddr,
 	error) {
-	if network != "ip" && !literal(host) {
-		ips, err := r.ips(l, values, network, host)
+	switch {
+	case literal(host):
+		return r.orDefault().asked().LookupIPAddr(l.ctx, host)
+	case network != "ip":
+		ips, err := r.ips(l, ctx, network, host)
 		addrs := make([]net.IPAddr, len(ips))
 		for i, ip := range ips {
 			addrs[i].IP = ip
 		}
 		return addrs, err
 	}
-	if literal(host) {
-		return r.orDefault().asked().LookupIPAddr(l.ctx, host)
-	}
-	done := traceLookup(l.ctx, host)
-	addrs, shared, err := sharedAnswer(r, l, lookupValues(values),
-		question{kind: askIPAddr, name: host},
+	return askTraced(r, l, ctx, host,
 		func(ctx context.Context, of *net.Resolver) ([]net.IPAddr, error) {
-			return of.LookupIPAddr(ctx, host)
-		}, cloneIPAddrs)
-	if done != nil {
-		done(httptrace.DNSDoneInfo{Addrs: append([]net.IPAddr{}, addrs...), Err: err,
-			Coalesced: shared})
-	}
-	return addrs, err
+			addrs, err := of.LookupIPAddr(ctx, host)
+			noteAsked(host, err)
+			return cloneIPAddrs(addrs), err
+		})
 }
 
 // ips is LookupIP. A network with a protocol's name in it is looked up too.
-func (r *Resolver) ips(l limits, values context.Context, network, host string) ([]net.IP, error) {
+func (r *Resolver) ips(l limits, ctx context.Context, network, host string) ([]net.IP, error) {
 	if literal(host) && !strings.Contains(network, ":") {
 		return r.orDefault().asked().LookupIP(l.ctx, network, host)
 	}
-	q := question{kind: askIP, network: network, name: host}
+	lookup := func(ctx context.Context, of *net.Resolver) ([]net.IP, error) {
+		ips, err := of.LookupIP(ctx, network, host)
+		noteAsked(host, err)
+		return cloneIPs(ips), err
+	}
 	if network != "ip" && network != "ip4" && network != "ip6" {
 		// An unknown one is not looked up, and one with a protocol only if that
 		// exists: the hooks are left to net.
-		return answer(r, l, values, q,
-			func(ctx context.Context, of *net.Resolver) ([]net.IP, error) {
-				return of.LookupIP(ctx, network, host)
-			}, cloneIPs)
+		return ask(r, l, ctx, host, lookup)
 	}
-	done := traceLookup(l.ctx, host)
-	f, shared, err := sharedAnswer(r, l, lookupValues(values), q,
-		func(ctx context.Context, of *net.Resolver) (f foundIPs, err error) {
-			var seen struct {
-				mu   sync.Mutex // a Resolver's Dial may look up names too
-				info httptrace.DNSDoneInfo
-			}
-			ctx = httptrace.WithClientTrace(ctx,
-				&httptrace.ClientTrace{DNSDone: func(info httptrace.DNSDoneInfo) {
-					seen.mu.Lock()
-					seen.info = info
-					seen.mu.Unlock()
-				}})
-			f.ips, err = of.LookupIP(ctx, network, host)
-			seen.mu.Lock()
-			f.info = seen.info
-			seen.mu.Unlock()
-			return f, err
-		}, foundIPs.clone)
-	if done != nil {
-		f.info.Coalesced = f.info.Coalesced || shared
-		if f.info.Err == nil && len(f.info.Addrs) == 0 {
-			f.info.Err = err // there was no look-up, or its end was not waited for
-		}
-		f.info.Addrs = append([]net.IPAddr{}, f.info.Addrs...)
-		done(f.info)
-	}
-	return f.ips, err
-}
-
-// foundIPs are those of a network, and what net's DNSDone gets, of which they
-// may be a part.
-type foundIPs struct {
-	ips  []net.IP
-	info httptrace.DNSDoneInfo
-}
-
-func (f foundIPs) clone() foundIPs {
-	f.ips, f.info.Addrs = cloneIPs(f.ips), cloneIPAddrs(f.info.Addrs)
-	return f
+	return askTraced(r, l, ctx, host, lookup)
 }
 
 // port is LookupPort.
@@ -99,13 +54,13 @@ func (r *Resolver) port(l limits, network, service string) (int, error) {
 		// No name, perhaps an error.
 		return r.orDefault().asked().LookupPort(l.ctx, network, service)
 	}
-	return answer(r, l, context.Background(), question{kind: askPort, network: network,
-		name: service},
+	return ask(r, l, l.ctx, service,
 		func(ctx context.Context, of *net.Resolver) (int, error) {
 			return of.LookupPort(ctx, network, service)
-		},
-		func(port int) int { return port })
+		})
 }
+
+// Package net gives those that share a look-up the same memory.
 
 func cloneIPs(ips []net.IP) []net.IP {
 	c := slices.Clone(ips)
@@ -124,8 +79,8 @@ func cloneIPAddrs(addrs []net.IPAddr) []net.IPAddr {
 }
 
 // internetAddrs resolves an address of a TCP, UDP or IP network into all that
-// it may mean. Values are for the look-up.
-func (r *Resolver) internetAddrs(l limits, values context.Context, network,
+// it may mean. ctx is ask's.
+func (r *Resolver) internetAddrs(l limits, ctx context.Context, network,
 	address string) ([]net.Addr, error) {
 	host, port := address, 0
 	isIP := strings.HasPrefix(network, "ip")
@@ -143,7 +98,7 @@ func (r *Resolver) internetAddrs(l limits, values context.Context, network,
 		return []net.Addr{makeAddr(network, net.IPAddr{}, port)}, nil
 	}
 	ipNetwork := "ip" + strings.TrimLeft(network, "tcpudi")
-	ips, err := r.ipAddrs(l, values, ipNetwork, host)
+	ips, err := r.ipAddrs(l, ctx, ipNetwork, host)
 	if err != nil {
 		return nil, err
 	}

@@ -131,12 +131,12 @@ func ResolveIPAddr(network, address string) (*net.IPAddr, error) {
 	if has {
 		// Net knows what a protocol may be called, from a file. It does not
 		// look at an empty address.
-		_, err := answer(DefaultResolver, only(context.Background()), context.Background(),
-			question{kind: askProtocol, name: protocol},
-			func(context.Context, *net.Resolver) (string, error) {
+		ctx := context.Background()
+		_, err := ask(DefaultResolver, only(ctx), ctx, protocol,
+			func(context.Context, *net.Resolver) (none struct{}, _ error) {
 				_, err := net.ResolveIPAddr(network, "")
-				return "", err
-			}, itself)
+				return none, err
+			})
 		if err != nil {
 			return nil, err
 		}

@@ -47,27 +47,55 @@ var zone = map[string][]record{
 	"1.2.0.192.in-addr.arpa.": {{typePTR, wireName("one.test.")}},
 }
 
-// waiters waits until so many wait for look-ups.
-func waiters(t testing.TB, r *socket.Resolver, n int) {
+// idle waits until no look-up is under way.
+func idle(t testing.TB) {
 	t.Helper()
-	testenv.Until(t, fmt.Sprint(n, " waiters"), func() bool {
-		_, _, now := r.Flights()
-		return now == n
-	})
+	testenv.Until(t, "the look-ups to end", func() bool { return socket.Lookups() == 0 })
 }
 
-// idle waits until a Resolver does nothing.
-func idle(t testing.TB, r *socket.Resolver) {
-	t.Helper()
-	testenv.Until(t, "the look-ups to end", func() bool {
-		running, queued, waiters := r.Flights()
-		return running == 0 && queued == 0 && waiters == 0
+// TestResolverSilentNames: names whose server is silent, however many, hold up
+// no look-up of another. From 32 on they held up all.
+func TestResolverSilentNames(t *testing.T) {
+	start(t, 2)
+	const silent = 64 // questions that fit into the name server's receive buffer
+	zone := map[string][]record{"one.test.": addresses("192.0.2.1")}
+	names := make([]string, silent)
+	for i := range names {
+		names[i] = fmt.Sprintf("silent%d.test.", i)
+		zone[names[i]] = addresses("192.0.2.2")
+	}
+	s := serveNames(t, zone)
+	r := s.resolver()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var tasks []*testrun.Task
+	for i, name := range names {
+		s.hold(name)
+		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
+			if ips, err := r.LookupIP(ctx, "ip4", name); err == nil {
+				t.Errorf("%s: %v", name, ips)
+			}
+		}))
+	}
+	for _, name := range names {
+		testenv.Until(t, "the question", func() bool { return s.questions(name) > 0 })
+	}
+	everywhere(t, func(p testrun.Place) {
+		for _, name := range []string{"one.test.", "localhost"} {
+			if ips, err := r.LookupIP(context.Background(), "ip4", name); err != nil ||
+				len(ips) != 1 {
+				t.Errorf("%s: %s: %v, %v", p.Name, name, ips, err)
+			}
+		}
 	})
+	cancel()
+	testrun.WaitAll(t, tasks...)
+	idle(t)
 }
 
-// TestResolverShares: those who ask the same at the same time cause one
-// look-up, and each gets an answer that is its own.
-func TestResolverShares(t *testing.T) {
+// TestResolverOwnAnswers: package net shares look-ups of addresses; each asker
+// gets an answer of its own all the same.
+func TestResolverOwnAnswers(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
 	release := s.hold("one.test.")
@@ -75,71 +103,32 @@ func TestResolverShares(t *testing.T) {
 	const each = 20
 	var tasks []*testrun.Task
 	for _, p := range testrun.Places {
-		for range each {
+		for i := range each {
 			tasks = append(tasks, p.Go(func() {
-				ips, err := r.LookupIP(context.Background(), "ip4", "one.test.")
-				if err != nil || len(ips) != 1 || !ips[0].Equal(net.IPv4(192, 0, 2, 1)) {
-					t.Errorf("%s: %v, %v", p.Name, ips, err)
-					return
+				var ip net.IP
+				if i%2 == 0 {
+					if ips, err := r.LookupIP(context.Background(), "ip", "one.test."); err == nil {
+						ip = ips[0]
+					}
+				} else if addrs, err := r.LookupIPAddr(context.Background(), "one.test."); err ==
+					nil {
+					ip = addrs[0].IP
 				}
-				clear(ips[0]) // the race detector, or another holder, would see it
-				ips[0] = nil
+				if !ip.Equal(net.IPv4(192, 0, 2, 1)) {
+					t.Errorf("%s: %v", p.Name, ip)
+				}
+				clear(ip) // the race detector, or another asker, would see it
 			}))
 		}
 	}
-	waiters(t, r, each*len(testrun.Places))
+	testenv.Until(t, "coroutines to ask", func() bool { return socket.Lookups() >= each })
 	release()
 	testrun.WaitAll(t, tasks...)
-	if n := s.questions("one.test."); n != 1 {
-		t.Errorf("the server was asked %d times", n)
-	}
-	idle(t, r)
+	idle(t)
 }
 
-// TestResolverOwnAnswers: answers that hold pointers are not shared either.
-func TestResolverOwnAnswers(t *testing.T) {
-	start(t, 2)
-	s := serveNames(t, zone)
-	r := s.resolver()
-	for _, name := range []string{"mail.test.", "ns.test.", "_web._tcp.test."} {
-		release := s.hold(name)
-		var tasks []*testrun.Task
-		for _, p := range testrun.Places {
-			tasks = append(tasks, p.Go(func() {
-				switch name {
-				case "mail.test.":
-					mx, _ := r.LookupMX(context.Background(), name)
-					if len(mx) != 2 || mx[0].Host != "first.test." {
-						t.Errorf("%v", mx)
-						return
-					}
-					mx[0].Host = ""
-				case "ns.test.":
-					ns, _ := r.LookupNS(context.Background(), name)
-					if len(ns) != 1 || ns[0].Host != "ns1.test." {
-						t.Errorf("%v", ns)
-						return
-					}
-					ns[0].Host = ""
-				default:
-					_, srv, _ := r.LookupSRV(context.Background(), "", "", name)
-					if len(srv) != 2 || srv[0].Target != "one.test." {
-						t.Errorf("%v", srv)
-						return
-					}
-					srv[0].Target = ""
-				}
-			}))
-		}
-		waiters(t, r, len(testrun.Places))
-		release()
-		testrun.WaitAll(t, tasks...)
-	}
-	idle(t, r)
-}
-
-// TestResolverOneLeaves: a waiter's cancellation or deadline is its own; its
-// error is net's.
+// TestResolverOneLeaves: an asker's cancellation or deadline is its own; its
+// error is net's. A coroutine leaves at once, also where Go's resolver goes on.
 func TestResolverOneLeaves(t *testing.T) {
 	for _, timeout := range []bool{false, true} {
 		for _, p := range testrun.Places {
@@ -149,110 +138,47 @@ func TestResolverOneLeaves(t *testing.T) {
 				release := s.hold("one.test.")
 				r := s.resolver()
 				stays := testrun.Second.Go(func() {
-					if all, err := r.LookupHost(context.Background(), "one.test."); err != nil ||
+					if all, err := r.LookupIPAddr(context.Background(), "one.test."); err != nil ||
 						len(all) != 1 {
 						t.Errorf("the other's look-up: %v, %v", all, err)
 					}
 				})
-				waiters(t, r, 1)
+				testenv.Until(t, "the question", func() bool {
+					return s.questions("one.test.") > 0
+				})
 				ctx, cancel := context.WithCancel(context.Background())
 				if timeout {
 					ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
 				}
 				defer cancel()
 				leaves := p.Go(func() {
-					_, err := r.LookupHost(ctx, "one.test.")
+					_, err := r.LookupIPAddr(ctx, "one.test.")
 					if want := context.Cause(ctx); want == nil || !errors.Is(err, want) {
-						t.Errorf("LookupHost: %v", err)
+						t.Errorf("LookupIPAddr: %v", err)
 					}
 					_, want := s.net().LookupIPAddr(ctx, "one.test.")
-					same(t, "LookupHost", err, want)
+					same(t, "LookupIPAddr", err, want)
+				})
+				alone := testrun.First.Go(func() {
+					if _, err := r.LookupHost(ctx, "one.test."); !errors.Is(err, ctx.Err()) {
+						t.Errorf("LookupHost: %v", err)
+					}
 				})
 				if !timeout {
-					waiters(t, r, 2)
+					alone.UntilParked(t, coroutine.ReasonBlocking)
 					cancel()
 				}
 				leaves.Wait(t)
-				waiters(t, r, 1)
+				alone.Wait(t)
 				if stays.Over() {
 					t.Error("the other's look-up was cancelled too")
 				}
 				release()
 				stays.Wait(t)
-				idle(t, r)
+				idle(t)
 			})
 		}
 	}
-}
-
-// TestResolverAllLeave: without waiters the look-up ends, and what
-// asks then does not join it.
-func TestResolverAllLeave(t *testing.T) {
-	start(t, 2)
-	s := serveNames(t, zone)
-	s.hold("one.test.")
-	r := s.resolver()
-	for round := 1; round <= 3; round++ {
-		ctx, cancel := context.WithCancel(context.Background())
-		var tasks []*testrun.Task
-		for _, p := range testrun.Places {
-			tasks = append(tasks, p.Go(func() {
-				if _, err := r.LookupIP(ctx, "ip4", "one.test."); !errors.Is(err,
-					context.Canceled) {
-					t.Errorf("LookupIP: %v", err)
-				}
-			}))
-		}
-		waiters(t, r, len(testrun.Places))
-		testenv.Until(t, "the question", func() bool { return s.questions("one.test.") == round })
-		cancel()
-		testrun.WaitAll(t, tasks...)
-		idle(t, r) // well before Go's resolver would give up by itself, after ten seconds
-	}
-}
-
-// TestResolverLimit: no more look-ups than the limit are under way, others
-// follow in order, and one that leaves the queue is not asked for.
-func TestResolverLimit(t *testing.T) {
-	start(t, 2)
-	s := serveNames(t, zone)
-	r := s.resolver()
-	r.Limit = 2
-	names := []string{"one.test.", "two.test.", "three.test.", "four.test."}
-	var releases []func()
-	var tasks []*testrun.Task
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	for i, name := range names {
-		releases = append(releases, s.hold(name))
-		own := context.Background()
-		if i == 2 {
-			own = ctx
-		}
-		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
-			if _, err := r.LookupIP(own, "ip4", name); (err != nil) != (i == 2) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}))
-		waiters(t, r, i+1)
-	}
-	if running, queued, _ := r.Flights(); running != 2 || queued != 2 {
-		t.Errorf("%d look-ups and %d in the queue", running, queued)
-	}
-	cancel()
-	tasks[2].Wait(t)
-	if running, queued, _ := r.Flights(); running != 2 || queued != 1 {
-		t.Errorf("after one has left: %d look-ups and %d in the queue", running, queued)
-	}
-	releases[1]()
-	testenv.Until(t, "the fourth question", func() bool { return s.questions("four.test.") == 1 })
-	releases[0]()
-	releases[3]()
-	testrun.WaitAll(t, tasks...)
-	if n := s.questions("three.test."); n != 0 {
-		t.Errorf("a name that nobody wanted any more was asked for %d times", n)
-	}
-	idle(t, r)
 }
 
 // TestResolverShutdown: a look-up does not hold up the end of the scheduler.
@@ -267,32 +193,31 @@ func TestResolverShutdown(t *testing.T) {
 			t.Errorf("LookupHost: %v", err)
 		}
 	})
-	k.UntilParked(t, coroutine.ReasonConnect)
+	k.UntilParked(t, coroutine.ReasonBlocking)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	netco.Shutdown(over)
 	k.Wait(t)
 	release() // else Go's resolver waits for as long as the host's configuration says
-	idle(t, r)
+	idle(t)
 }
 
-// TestResolverGoexit: a Dial function that ends its goroutine does not hang who
-// waits.
+// TestResolverGoexit: a Dial function that ends its goroutine ends the asker,
+// as with net.
 func TestResolverGoexit(t *testing.T) {
 	start(t, 2)
-	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string,
-		string) (net.Conn, error) {
+	r := &socket.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn,
+		error) {
 		runtime.Goexit()
 		return nil, nil
-	}}}
+	}}
 	for _, p := range testrun.Places {
-		p.Do(t, func() {
-			if _, err := r.LookupMX(context.Background(), "mail.test."); err == nil {
-				t.Error("LookupMX succeeded")
-			}
-		})
+		p.Go(func() {
+			r.LookupMX(context.Background(), "mail.test.")
+			t.Error("LookupMX returned")
+		}).Wait(t)
 	}
-	idle(t, r)
+	idle(t)
 }
 
 // lookups are the methods that ours and net's resolver have in common.
@@ -369,7 +294,7 @@ func TestResolverIsNets(t *testing.T) {
 	}
 	testrun.First.Go(check).Wait(t)
 	testrun.Goroutine.Go(check).Wait(t)
-	idle(t, ours)
+	idle(t)
 }
 
 // TestResolverAtOnce: what needs no look-up makes none, and does not park.
@@ -445,7 +370,7 @@ func TestResolveAddr(t *testing.T) {
 	}
 	testrun.Second.Go(check).Wait(t)
 	testrun.Goroutine.Go(check).Wait(t)
-	idle(t, nil)
+	idle(t)
 }
 
 // TestResolverUnderUse: many look-ups of few names with random ends, from
@@ -454,7 +379,6 @@ func TestResolverUnderUse(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
 	r := s.resolver()
-	r.Limit = 3
 	names := []string{"one.test.", "two.test.", "three.test.", "four.test.", "none.test.",
 		"both.test."}
 	var tasks []*testrun.Task
@@ -473,7 +397,7 @@ func TestResolverUnderUse(t *testing.T) {
 		}))
 	}
 	testrun.WaitAll(t, tasks...)
-	idle(t, r)
+	idle(t)
 }
 
 // TestBell: no ring is lost, none is left over, and a wait ends at its time.

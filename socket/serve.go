@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,8 +61,8 @@ type Server struct {
 
 	closing atomic.Bool // set under mu, for good: no more connections; none goes idle
 
-	mu    sync.Mutex // never held across a call or a park
-	limit *connLimit // of MaxConns; under mu until it is made, then constant
+	mu    waitq.Mutex // never held across a call or a park
+	limit *connLimit  // of MaxConns; under mu until it is made, then constant
 	// Under mu; pointers, as a listener's type need not be comparable.
 	listeners map[*net.Listener]struct{}
 	first     *ServerConn // under mu: all connections, through next
@@ -189,7 +188,8 @@ func (s *Server) ServeConn(c Stream) error {
 // wait: ErrBubble. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shut((*ServerConn).kick)
-	w := waitq.Acquire()
+	limit := coroutine.Context(ctx)
+	w := waitq.Acquire(limit)
 	defer waitq.Release(w)
 	s.mu.Lock()
 	switch {
@@ -202,12 +202,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	s.empty.Push(w, waitq.AnyKind)
 	s.mu.Unlock()
-	limit := coroutine.Context(ctx)
 	return limit.Err(waitq.Wait(w, coroutine.ReasonJoin, limit, &s.mu,
-		func(w *coroutine.Waiter) (none waitq.Batch) {
-			s.empty.Remove(w)
-			return none
-		}))
+		s.empty.Remove))
 }
 
 // Close closes the listeners and all connections, and does not wait for Handle
@@ -345,10 +341,8 @@ func (s *Server) drop(c *ServerConn) {
 		c.next.prev = c.prev
 	}
 	c.next, c.prev = nil, nil
-	var woken waitq.Batch
 	if s.open--; s.open == 0 {
-		woken.TakeAll(&s.empty)
+		s.mu.TakeAll(&s.empty)
 	}
 	s.mu.Unlock()
-	woken.Wake()
 }

@@ -45,6 +45,7 @@ type socket struct {
 	readBudget, writeBudget coopBudget // under mu's read and write lock
 
 	unread    *unreadBuf      // taken by a copy whose sink did not take it; under mu's read lock
+	served    counter.Counter // which coroutine serves it, see serving.go
 	readParks counter.Counter // written under the read lock
 	parksSeen uint64          // of readParks, by the last write; under mu's write lock
 }
@@ -95,7 +96,7 @@ func verdictError(v processor.Verdict) error {
 		return os.ErrDeadlineExceeded
 	case processor.Closing:
 		return net.ErrClosed
-	case processor.Shutdown:
+	case processor.Shutdown, processor.Drained:
 		return coroutine.ErrShutdown
 	}
 	return nil
@@ -114,13 +115,20 @@ func (s *socket) destroy() { s.disown() }
 
 // close ends the socket: operations under way and later ones return
 // net.ErrClosed. It does not park a coroutine, see closing.go.
-func (s *socket) close() error {
+func (s *socket) close() error { return s.closeAfter(func() {}) }
+
+// closeAfter is close that calls last in between, when the write lock can not
+// be had any more, unless a caller still has it.
+func (s *socket) closeAfter(last func()) error {
 	if s.kind == unmade {
 		return syscall.EINVAL
 	}
-	users := s.mu.close()
+	users, written := s.mu.close()
 	if users == 0 {
 		return net.ErrClosed
+	}
+	if !written {
+		last()
 	}
 	switch parked := s.pd.Evict(); {
 	case users == 1+parked:

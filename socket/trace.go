@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http/httptrace"
 	"reflect"
+	"sync"
 )
 
 // Dialer and Resolver call httptrace's hooks where package net does, with the
@@ -41,16 +42,41 @@ func traceLookup(ctx context.Context, host string) (done func(httptrace.DNSDoneI
 	return trace.DNSDone
 }
 
-// lookupValues are a context's values for a look-up whose askers call the DNS
-// hooks themselves. The connections to name servers are traced, as by net, for
-// the first to ask.
-func lookupValues(ctx context.Context) context.Context {
-	trace := httptrace.ContextClientTrace(ctx)
-	if trace == nil {
-		return ctx
+// askTraced is ask for the addresses of a host. The DNS hooks of l.ctx are
+// called by the asker, not where package net is asked, which the asker may have
+// left by the time that it ends. The connections to name servers are traced
+// there, if ctx says so.
+func askTraced[T any](r *Resolver, l limits, ctx context.Context, host string,
+	fn func(context.Context, *net.Resolver) (T, error)) (T, error) {
+	done, trace := traceLookup(l.ctx, host), httptrace.ContextClientTrace(ctx)
+	if done == nil && trace == nil {
+		return ask(r, l, ctx, host, fn)
 	}
-	return httptrace.WithClientTrace(untraced{ctx},
-		&httptrace.ClientTrace{ConnectStart: trace.ConnectStart, ConnectDone: trace.ConnectDone})
+	own := &httptrace.ClientTrace{}
+	if trace != nil {
+		own.ConnectStart, own.ConnectDone = trace.ConnectStart, trace.ConnectDone
+		ctx = untraced{ctx}
+	}
+	if done == nil {
+		return ask(r, l, httptrace.WithClientTrace(ctx, own), host, fn)
+	}
+	var mu sync.Mutex // a Resolver's Dial may look up names too
+	var seen httptrace.DNSDoneInfo
+	own.DNSDone = func(info httptrace.DNSDoneInfo) {
+		mu.Lock()
+		seen = info
+		mu.Unlock()
+	}
+	v, err := ask(r, l, httptrace.WithClientTrace(ctx, own), host, fn)
+	mu.Lock()
+	info := seen
+	mu.Unlock()
+	if info.Err == nil && len(info.Addrs) == 0 {
+		info.Err = err // there was no look-up, or its end was not waited for
+	}
+	info.Addrs = append([]net.IPAddr{}, cloneIPAddrs(info.Addrs)...)
+	done(info)
+	return v, err
 }
 
 // untraced is a context without httptrace's hooks. There are two values of

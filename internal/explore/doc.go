@@ -49,6 +49,9 @@
 //
 //	Limits.Early      so many parks of coroutines, in all, end with WakeReady
 //	                  without a wake
+//	Limits.Moves      a coroutine moves where it releases its waiter: it goes on
+//	                  when no other spins for its release, since that may hold
+//	                  up the loop that it moves to
 //	Thread.Stoppable  its parks may end by shutdown, at any time
 //	a limit           a park under coroutine.Timeout may end with WakeTimeout at
 //	                  any time, one under coroutine.Context(th.Context()) with
@@ -84,5 +87,5 @@
 //     World.Owner gives a waiter a number.
 //   - What a thread keeps from an earlier access than its last needs a Note. So
 //     does a loop in the program with no Step in it.
-//   - A Batch is woken right after the Guard is unlocked.
+//   - What is claimed is woken as the Guard is unlocked.
 package explore

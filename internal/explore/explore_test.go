@@ -37,7 +37,7 @@ func (l *toy) lock(limit coroutine.Limit) error {
 }
 
 func (l *toy) waitLocked(limit coroutine.Limit) error {
-	w := waitq.Acquire()
+	w := waitq.Acquire(coroutine.Limit{})
 	l.queue.Push(w, 1)
 	l.guard.Unlock()
 	why := waitq.Wait(w, coroutine.ReasonLock, limit, &l.guard, l.leave)
@@ -51,18 +51,20 @@ func (l *toy) waitLocked(limit coroutine.Limit) error {
 	return coroutine.ErrShutdown
 }
 
-func (l *toy) leave(w *coroutine.Waiter) (none waitq.Batch) {
+func (l *toy) leave(w *coroutine.Waiter) {
 	if l.bug != "stays in the queue" {
 		l.queue.Remove(w)
 	}
-	return none
 }
 
 func (l *toy) unlock() {
-	var b waitq.Batch
+	if l.bug == "moves before it wakes" {
+		l.unlockMoving()
+		return
+	}
 	l.guard.Lock()
 	if !l.queue.Empty() {
-		b.Take(&l.queue, l.queue.Front())
+		l.guard.Take(&l.queue, l.queue.Front())
 		if l.bug == "hands over and frees" {
 			l.held = false
 		}
@@ -70,7 +72,19 @@ func (l *toy) unlock() {
 		l.held = false
 	}
 	l.guard.Unlock()
-	b.Wake()
+}
+
+// unlockMoving is unlock that moves between the claim and the wake.
+func (l *toy) unlockMoving() {
+	w := waitq.Acquire(coroutine.Limit{})
+	l.guard.Lock()
+	if l.held = !l.queue.Empty(); l.held {
+		l.guard.Take(&l.queue, l.queue.Front())
+	}
+	u := waitq.Begin()
+	u.Add(l.guard.Release())
+	waitq.Release(w)
+	u.Wake()
 }
 
 // program has a thread for each field of threads: "!" stoppable, "g" a
@@ -134,7 +148,9 @@ func program(bug, threads string) func(*World) Program {
 func TestGood(t *testing.T) {
 	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "gt gt", "c gc",
 		"!t - gt"} {
-		t.Run(threads, func(t *testing.T) { Run(t, program("", threads), Limits{Early: 1}) })
+		t.Run(threads, func(t *testing.T) {
+			Run(t, program("", threads), Limits{Early: 1, Moves: true})
+		})
 	}
 }
 
@@ -149,10 +165,11 @@ func TestBugsAreFound(t *testing.T) {
 		{"leaves it locked", "- -", "at the end: not free"},
 		{"leaves it locked", "- - -", "waits for ever"},
 		{"panics", "-", "panicked: ouch"},
+		{"moves before it wakes", "- t", "waits for ever at \"move\""},
 	} {
 		t.Run(c.bug+","+c.threads, func(t *testing.T) {
 			s := search{program: program(c.bug, c.threads), seed: maphash.MakeSeed(),
-				ids: map[uint64]int{}}
+				ids: map[uint64]int{}, limits: Limits{Moves: true}}
 			got := s.run()
 			if !strings.Contains(got, c.want) {
 				t.Errorf("found %q, want %s", got, c.want)
@@ -211,7 +228,7 @@ func TestGoroutineTokens(t *testing.T) {
 			Threads: []func(*Thread){
 				func(th *Thread) {
 					th.Goroutine = true
-					wt := waitq.Acquire()
+					wt := waitq.Acquire(coroutine.Limit{})
 					g.Lock()
 					q.Push(wt, 1)
 					g.Unlock()
@@ -224,11 +241,9 @@ func TestGoroutineTokens(t *testing.T) {
 					waitq.Release(wt)
 				},
 				func(*Thread) {
-					var b waitq.Batch
 					g.Lock()
-					b.TakeAll(&q)
+					g.TakeAll(&q)
 					g.Unlock()
-					b.Wake()
 				},
 			},
 		}

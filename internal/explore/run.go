@@ -28,7 +28,8 @@ type Program struct {
 
 // Limits bound what happens besides the program's own steps.
 type Limits struct {
-	Early int // parks that end without a wake, in all
+	Early int  // parks that end without a wake, in all
+	Moves bool // coroutines move where they release their waiter
 }
 
 // tooMany states mean a State that appends what only grows, or a program too

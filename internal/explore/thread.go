@@ -13,6 +13,7 @@ type Op = waitq.Op
 
 const (
 	opPark   Op = "park"
+	opMove   Op = "move"
 	opWake   Op = "wake"
 	opDrain  Op = "drain"
 	opChoose Op = "choose"
@@ -141,11 +142,32 @@ func (t *Thread) moves(all []move) []move {
 			all = append(all, move{thread: t.id, choice: i})
 		}
 	case opPark:
-		t.parkEnds(add)
+		if t.hasLoop() {
+			t.parkEnds(add)
+		}
+	case opMove:
+		if t.hasLoop() {
+			add(onward)
+		}
 	default:
 		add(onward)
 	}
 	return all
+}
+
+// hasLoop reports whether the loop of some Processor can run the thread, a
+// coroutine, which may be any: none that a coroutine holds up by spinning.
+func (t *Thread) hasLoop() bool {
+	if t.Goroutine {
+		return true
+	}
+	for _, x := range t.w.threads {
+		if !x.Goroutine && !x.ended && x.at.op == waitq.OpReleased &&
+			!waitq.IsReleased(&x.waiter) {
+			return false
+		}
+	}
+	return true
 }
 
 // parkEnds adds how the thread's park may end.

@@ -46,6 +46,13 @@ func (w *World) Release(wt *coroutine.Waiter) {
 	wt.Link, wt.Prev, wt.Tag = nil, nil, 0
 }
 
+// Move stops a coroutine until the loop that it moves to runs it.
+func (w *World) Move() {
+	if w.roaming && !w.running.Goroutine {
+		w.pause(at{op: opMove})
+	}
+}
+
 // Prepare readies the waiter for one more park.
 func (w *World) Prepare(*coroutine.Waiter) { w.running.prepared = w.running.ticket }
 

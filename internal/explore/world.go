@@ -14,12 +14,13 @@ type World struct {
 	threads []*Thread
 	running *Thread
 	early   int // how many more parks may end without a wake
+	roaming bool
 	failure string
 	buf     []byte
 }
 
 func newWorld(program func(*World) Program, limits Limits) *World {
-	w := &World{early: limits.Early}
+	w := &World{early: limits.Early, roaming: limits.Moves}
 	w.program = program(w)
 	for i, body := range w.program.Threads {
 		w.threads = append(w.threads, newThread(w, i, body))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,7 +53,9 @@ type waitReasons struct {
 	semaphore           uint8
 	coroutine           uint8
 	racectxAfterGoid    uintptr
-	namesSemaphores     bool // g.waiting is set for them, too
+	namesSemaphores     bool    // g.waiting is set for them, too
+	waiterLink          uintptr // of runtime.sudog: its waitlink
+	waiterChannel       uintptr // and its channel
 }
 
 var knownReasons = []waitReasons{
@@ -67,6 +70,8 @@ var knownReasons = []waitReasons{
 		38,
 		152,
 		false,
+		64,
+		80,
 	},
 	{
 		"go1.26",
@@ -77,6 +82,8 @@ var knownReasons = []waitReasons{
 		38,
 		160,
 		true,
+		72,
+		96,
 	},
 	{
 		"go1.27",
@@ -87,6 +94,8 @@ var knownReasons = []waitReasons{
 		38,
 		160,
 		true,
+		72,
+		96,
 	},
 }
 
@@ -108,6 +117,9 @@ var standings struct {
 	semaphore int // the reason, or -1 if which one is not known
 	reason    [256]Standing
 	stacks    bool // whether StackOf works
+
+	receive, choice uint8   // the reasons of a receive and a select
+	link, channel   uintptr // in a waiter
 }
 
 // FindStandings prepares StandingOf. The error says that this Go release is not
@@ -139,13 +151,15 @@ func findStandings() error {
 	if known.namesSemaphores {
 		standings.semaphore = int(known.semaphore)
 	}
+	standings.receive, standings.choice = known.chanReceive, known.choice
+	standings.link, standings.channel = known.waiterLink, known.waiterChannel
 	return known.probe()
 }
 
 // probe checks the offsets on goroutines of which it knows what they do.
 func (k *waitReasons) probe() error {
 	var receiving, choosing atomic.Uintptr
-	over := make(chan struct{})
+	over, other := make(chan struct{}), make(chan struct{})
 	defer close(over)
 	receive := func() { receiving.Store(asm.Getg()); <-over }
 	go receive()
@@ -153,16 +167,24 @@ func (k *waitReasons) probe() error {
 		choosing.Store(asm.Getg())
 		select {
 		case <-over:
-		case <-make(chan struct{}):
+		case <-other:
 		}
 	}()
 	is := func(g uintptr, status uint32, reason uint8) bool {
 		return g != 0 && statusOf(g) == status &&
 			(status != statusWaiting || reasonOf(g) == reason && waitsInSudog(g))
 	}
+	one, two := reflect.ValueOf(over).Pointer(), reflect.ValueOf(other).Pointer()
+	in := func(g uintptr, want ...uintptr) bool {
+		got, ok := channelsOf(g)
+		slices.Sort(got)
+		slices.Sort(want)
+		return ok && slices.Equal(got, want)
+	}
 	for end := time.Now().Add(time.Second); ; runtime.Gosched() {
 		if is(asm.Getg(), statusRunning, 0) && is(receiving.Load(), statusWaiting, k.chanReceive) &&
-			is(choosing.Load(), statusWaiting, k.choice) {
+			is(choosing.Load(), statusWaiting, k.choice) && in(receiving.Load(), one) &&
+			in(choosing.Load(), one, two) {
 			probeStack(receiving.Load(),
 				runtime.FuncForPC(reflect.ValueOf(receive).Pointer()).Name())
 			return nil

@@ -9,7 +9,9 @@
 //
 // The holder of one of these locks must not wait for its Processor, which may
 // be waiting for the lock: it calls nothing that has a coroutine rejoin. To
-// wake others does not.
+// wake others does not. Where invariants are checked, each goroutine of an
+// executor counts what it holds (Mark, Begin), and package coroutine panics
+// where one that holds anything gives up its thread or calls what may.
 package inside
 
 import (
@@ -26,7 +28,10 @@ import (
 // one switch to it to the next. 2^31 pins in one run count as a new one.
 //
 // Owner: the goroutine. Any thread reads it.
-type Openness struct{ n counter.Counter }
+type Openness struct {
+	held // first, since it may have no size
+	n    counter.Counter
+}
 
 const nextRun = 1 << 32
 
@@ -87,13 +92,17 @@ func (p Pinned) Unpin() {
 }
 
 // Mutex is a sync.Mutex whose wait is pinned.
-type Mutex struct{ mu sync.Mutex }
+type Mutex struct {
+	mark Mark
+	mu   sync.Mutex
+}
 
 // Lock takes it.
 func (m *Mutex) Lock() {
 	if !m.mu.TryLock() {
 		m.lockSlow()
 	}
+	m.mark.Set()
 }
 
 func (m *Mutex) lockSlow() {
@@ -103,16 +112,23 @@ func (m *Mutex) lockSlow() {
 }
 
 // Unlock gives it back.
-func (m *Mutex) Unlock() { m.mu.Unlock() }
+func (m *Mutex) Unlock() {
+	m.mark.Clear()
+	m.mu.Unlock()
+}
 
 // RWMutex is a sync.RWMutex whose waits are pinned.
-type RWMutex struct{ mu sync.RWMutex }
+type RWMutex struct {
+	mark Mark // of the writer; readers are not counted
+	mu   sync.RWMutex
+}
 
 // Lock takes it for writing.
 func (m *RWMutex) Lock() {
 	p := Pin()
 	m.mu.Lock()
 	p.Unpin()
+	m.mark.Set()
 }
 
 // RLock takes it for reading.
@@ -132,7 +148,10 @@ func (m *RWMutex) rlockSlow() {
 }
 
 // Unlock undoes Lock.
-func (m *RWMutex) Unlock() { m.mu.Unlock() }
+func (m *RWMutex) Unlock() {
+	m.mark.Clear()
+	m.mu.Unlock()
+}
 
 // RUnlock undoes RLock.
 func (m *RWMutex) RUnlock() { m.mu.RUnlock() }

@@ -7,7 +7,7 @@
 //	ByID     stops the world: 4 to 10 µs for each goroutine, 40 for one that is
 //	         in 50 calls. It knows the goroutines' numbers and states, and
 //	         returns all calls.
-//	All      the same, for all of them
+//	All      the same, for all but those in the switch between coroutines
 //	ByRoot   stops the world twice, shortly; 2 to 5 µs for each goroutine while
 //	         others run, and 400 bytes. It returns the innermost 32 calls,
 //	         without number or state.
@@ -27,9 +27,10 @@ import (
 	"strings"
 )
 
-// Limits: of goroutines, for either way.
+// Limits: of goroutines, for each way.
 const (
 	MaxByID   = 512     // stops the world for 5 ms, or 20 if all are in 50 calls
+	MaxAll    = 1 << 15 // for a fraction of a second
 	MaxByRoot = 1 << 16 // 25 MB, for a fraction of a second
 )
 
@@ -68,11 +69,12 @@ func ByID(ids []uint64) (Stack, error) {
 	return Stack{}, ErrGone
 }
 
-// All returns the stacks of all goroutines but the runtime's own. It costs what
-// ByID does. The error is ErrTooMany.
+// All returns the stacks, at one instant, of all goroutines but the runtime's
+// own and those that are Switching. The error is ErrTooMany, if there are more
+// than MaxAll goroutines.
 func All() ([]Stack, error) {
 	n := runtime.NumGoroutine()
-	if n > MaxByID {
+	if n > MaxAll {
 		return nil, ErrTooMany
 	}
 	buf := make([]byte, 64<<10+n<<12)
@@ -81,8 +83,12 @@ func All() ([]Stack, error) {
 		return nil, ErrTooMany // the last ones are missing
 	}
 	var all []Stack
-	for one := range strings.SplitSeq(string(buf[:size]), "\n\n") {
-		if s, ok := parse(one); ok {
+	for one := range bytes.SplitSeq(buf[:size], []byte("\n\n")) {
+		head, _, _ := bytes.Cut(one, []byte("\n"))
+		if bytes.Contains(head, []byte("["+Switching)) {
+			continue
+		}
+		if s, ok := parse(string(one)); ok {
 			all = append(all, s)
 		}
 	}

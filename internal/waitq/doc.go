@@ -10,8 +10,8 @@
 //
 //   - A caller that must block checks that it must and queues its waiter, in
 //     one step under the guard. Then it calls [Wait].
-//   - A waker claims waiters under the guard, which moves them to a [Batch],
-//     releases the guard, and wakes the batch.
+//   - A waker claims waiters under the guard, which moves them to the guard's
+//     [Claims]. Unlocking the guard wakes them.
 //
 // # Contract
 //

@@ -8,22 +8,29 @@ import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/internal/invariant"
 )
 
 // Guard is a spin lock for some tens of instructions without a blocking call.
 // Go or the operating system can preempt its holder, so a locker spins only
 // briefly before it lets others run. The zero value is unlocked.
+//
+// Unlock wakes what the holder has claimed.
 type Guard struct {
-	held atomic.Uint32 // 0 or 1
+	Claims // under it
+	mark   inside.Mark
+	held   atomic.Uint32 // 0 or 1
 }
 
 // Lock locks g.
 func (g *Guard) Lock() {
 	atGuard(g)
-	if g.held.CompareAndSwap(0, 1) {
-		return
+	if !g.held.CompareAndSwap(0, 1) {
+		g.lockSlow()
 	}
-	g.lockSlow()
+	if invariant.Enabled {
+		g.mark.Set()
+	}
 }
 
 func (g *Guard) lockSlow() {
@@ -36,8 +43,49 @@ func (g *Guard) lockSlow() {
 	}
 }
 
-// Unlock unlocks g.
-func (g *Guard) Unlock() { g.held.Store(0) }
+// Unlock unlocks g and wakes the claimed waiters. It does not park.
+func (g *Guard) Unlock() {
+	if g.last != nil {
+		g.unlockSlow()
+		return
+	}
+	if invariant.Enabled {
+		g.mark.Clear()
+	}
+	g.held.Store(0)
+}
+
+func (g *Guard) unlockSlow() {
+	u := Begin()
+	u.Add(g.Release())
+	u.Wake()
+}
+
+// Release unlocks g and returns the claimed waiters, for an Unlocking.
+func (g *Guard) Release() Claims {
+	claims := g.Detach()
+	g.mark.Clear()
+	g.held.Store(0)
+	return claims
+}
+
+// Mutex is a Guard that may be held for longer: its lockers block, and are not
+// left behind meanwhile. The zero value is unlocked.
+type Mutex struct {
+	Claims // under it
+	mu     inside.Mutex
+}
+
+// Lock locks m.
+func (m *Mutex) Lock() { m.mu.Lock() }
+
+// Unlock unlocks m and wakes the claimed waiters. It does not park.
+func (m *Mutex) Unlock() {
+	u := Begin()
+	u.Add(m.Detach())
+	m.mu.Unlock()
+	u.Wake()
+}
 
 // Relax spins in the first rounds, yields the thread in the next, then sleeps.
 const (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/ilist"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // Queue holds waiters, oldest first. The zero value is empty. All methods need
@@ -16,11 +17,11 @@ import (
 //	0         in no queue                     owner (Queue.Remove)     held
 //	1..max/2  queued; a kind of the           owner (Queue.Push)       held
 //	          primitive
-//	Claimed   out of its queue; it has what   waker (Batch.Take,       held
+//	Claimed   out of its queue; it has what   waker (Claims.Take,      held
 //	          it waited for, and the waker    Claim, TryClaim)
 //	          may still access it
-//	Released  the waker accesses it no more,  that waker (Batch.Wake,  free
-//	          and is about to wake it         Wake), its last access
+//	Released  the waker accesses it no more,  that waker, as it has     free
+//	          and is about to wake it         unlocked: its last access
 type Queue struct{ waiters ilist.List[coroutine.Waiter] }
 
 // The tags above the kinds.
@@ -67,24 +68,112 @@ func Queued(w *coroutine.Waiter) bool {
 	return atomic.LoadUintptr(&w.Tag) < Claimed
 }
 
-// Claim claims w, which the caller has taken out of its only queue. Under the
-// guard.
-func Claim(w *coroutine.Waiter) { atomic.StoreUintptr(&w.Tag, Claimed) }
-
-// TryClaim claims w if it is queued as kind, and reports whether it did. It is
-// for a waiter in several queues, each under another guard: one of several
-// wakers claims it.
-func TryClaim(w *coroutine.Waiter, kind uintptr) bool {
+// TryClaim claims w for c if it is queued as kind, and reports whether it did.
+// It is for a waiter in several queues, each under another guard: one of
+// several wakers claims it.
+func (c *Claims) TryClaim(w *coroutine.Waiter, kind uintptr) bool {
 	Step(OpClaim)
-	return atomic.CompareAndSwapUintptr(&w.Tag, kind, Claimed)
+	if !atomic.CompareAndSwapUintptr(&w.Tag, kind, Claimed) {
+		return false
+	}
+	c.add(w)
+	return true
 }
 
-// Wake wakes w, which the caller has claimed, and must not access afterwards.
-// Without the guard. Does not park.
+// Claims are the waiters that were claimed under a lock, in that order. They
+// are part of the lock, whose Unlock wakes them. The zero value is none.
+//
+// So a waker that has claimed a waiter cannot park, move or call others before
+// it has woken it. It must not: a claimed waiter whose park ends otherwise
+// spins until it is released, and would for ever if the waker waited for its
+// Processor.
+type Claims struct{ last *coroutine.Waiter } // a ring through Link, oldest behind last
+
+// Take moves w from q to c: it is claimed. Under the guard.
+func (c *Claims) Take(q *Queue, w *coroutine.Waiter) {
+	q.waiters.Remove(w)
+	c.Claim(w)
+}
+
+// TakeAll moves all waiters of q to c. Under the guard.
+func (c *Claims) TakeAll(q *Queue) {
+	for w := q.Front(); w != nil; w = q.Front() {
+		c.Take(q, w)
+	}
+}
+
+// Claim claims w for c. The caller has taken it out of its only queue. Under
+// the guard.
+func (c *Claims) Claim(w *coroutine.Waiter) {
+	atomic.StoreUintptr(&w.Tag, Claimed)
+	c.add(w)
+}
+
+func (c *Claims) add(w *coroutine.Waiter) {
+	if c.last == nil {
+		w.Link = w
+	} else {
+		w.Link, c.last.Link = c.last.Link, w
+	}
+	c.last = w
+}
+
+// Detach returns the claims, for an Unlocking. Under the guard.
+func (c *Claims) Detach() (all Claims) {
+	all, c.last = *c, nil
+	return all
+}
+
+// Unlocking is the end of a critical section under one lock or several: it has
+// the claims that are woken once all are unlocked. Begin makes one.
+type Unlocking struct {
+	claims Claims
+	busy   inside.Busy
+}
+
+// Begin is called under the locks. What unlocks them and Wake follow, and
+// nothing else.
+func Begin() Unlocking { return Unlocking{busy: inside.Begin()} }
+
+// Add adds the claims of one of the locks.
+func (u *Unlocking) Add(c Claims) {
+	switch {
+	case c.last == nil:
+	case u.claims.last == nil:
+		u.claims = c
+	default: // two rings become one
+		u.claims.last.Link, c.last.Link = c.last.Link, u.claims.last.Link
+		u.claims = c
+	}
+}
+
+// Wake wakes all, in the order in which they were added and claimed. Without a
+// lock. It does not park.
+func (u *Unlocking) Wake() {
+	if u.claims.last != nil {
+		u.claims.wake()
+	}
+	u.busy.Done()
+}
+
+func (c *Claims) wake() {
+	for c.last != nil {
+		w := c.last.Link
+		if w == c.last {
+			c.last = nil
+		} else {
+			c.last.Link = w.Link
+		}
+		w.Link = nil
+		wake(w)
+	}
+}
+
+// wake wakes w, which the caller has claimed, and must not access afterwards.
 //
 // It releases w first: the woken thread may take the waker's core at once, and
 // would wait for the release for as long as the waker then has none.
-func Wake(w *coroutine.Waiter) {
+func wake(w *coroutine.Waiter) {
 	if trace != nil {
 		wakeTraced(w)
 		return
@@ -92,33 +181,4 @@ func Wake(w *coroutine.Waiter) {
 	waking := w.Waking()
 	atomic.StoreUintptr(&w.Tag, Released)
 	waking.Wake()
-}
-
-// Batch holds claimed waiters that are to be woken after the guard is released.
-// The zero value is empty.
-type Batch struct{ waiters ilist.List[coroutine.Waiter] }
-
-// Take moves w from q to b and claims it. Under the guard.
-func (b *Batch) Take(q *Queue, w *coroutine.Waiter) {
-	q.waiters.Remove(w)
-	Claim(w)
-	b.Add(w)
-}
-
-// TakeAll moves all waiters of q to b. Under the guard.
-func (b *Batch) TakeAll(q *Queue) {
-	for w := q.Front(); w != nil; w = q.Front() {
-		b.Take(q, w)
-	}
-}
-
-// Add adds a waiter that has been claimed and is in no queue.
-func (b *Batch) Add(w *coroutine.Waiter) { b.waiters.PushBack(w) }
-
-// Wake wakes the waiters in the order in which they were added. Without the
-// guard. Does not park.
-func (b *Batch) Wake() {
-	for w := b.waiters.PopFront(); w != nil; w = b.waiters.PopFront() {
-		Wake(w)
-	}
 }

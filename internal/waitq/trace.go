@@ -14,6 +14,7 @@ type Tracer interface {
 	Guard(g *Guard) // before each attempt to lock g, in place of Step(OpGuard)
 	Acquire() *coroutine.Waiter
 	Release(*coroutine.Waiter)
+	Move() // may follow Release
 	Prepare(*coroutine.Waiter)
 	Park(*coroutine.Waiter, coroutine.Limit) coroutine.Wake
 	Drain(*coroutine.Waiter)
@@ -88,7 +89,7 @@ func drain(w *coroutine.Waiter) {
 	w.Drain()
 }
 
-// wakeTraced is Wake for a Tracer.
+// wakeTraced is wake for a Tracer.
 func wakeTraced(w *coroutine.Waiter) {
 	trace.Waking(w)
 	Step(OpRelease)

@@ -7,12 +7,14 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// Acquire returns the caller's waiter, to be queued and passed to Wait.
-func Acquire() *coroutine.Waiter {
+// Acquire returns the caller's waiter, to be queued and passed to Wait with the
+// same limit. It calls the limit's context, which may be a user's and wait.
+// Precondition: the caller holds no guard.
+func Acquire(limit coroutine.Limit) *coroutine.Waiter {
 	if trace != nil {
 		return trace.Acquire()
 	}
-	return coroutine.AcquireWaiter()
+	return coroutine.AcquireFor(limit)
 }
 
 // Release gives back the result of Acquire. The caller, if it is a coroutine,
@@ -21,6 +23,7 @@ func Acquire() *coroutine.Waiter {
 func Release(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
+		trace.Move()
 		return
 	}
 	co := w.Coroutine()
@@ -30,20 +33,20 @@ func Release(w *coroutine.Waiter) {
 	}
 }
 
-// Renew gives back w for another Waiter, for a wait more of the same operation:
-// the caller does not move in the middle of it.
-func Renew(w *coroutine.Waiter) *coroutine.Waiter {
+// Renew readies w for a wait more of the same operation: the caller does not
+// move in the middle of it.
+func Renew(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
-	} else {
-		w.Release()
+		trace.Acquire()
+		return
 	}
-	return Acquire()
+	w.Renew()
 }
 
 // Leave takes w, whose wait is over before it was claimed, out of its queue,
-// and returns the waiters that this unblocks. The guard is held.
-type Leave func(w *coroutine.Waiter) (unblocked Batch)
+// and claims the waiters that this unblocks. The guard is held.
+type Leave func(w *coroutine.Waiter)
 
 // Wait parks until w is claimed, and then returns WakeReady, or until b ends
 // the wait, and then returns how. In either case w is in no queue afterwards
@@ -89,7 +92,6 @@ func WaitFrom(
 // An early waiter prepares under the guard because a waker reads what Prepare
 // writes: one that claims w later must wake the next park.
 func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave) bool {
-	var b Batch
 	g.Lock()
 	queued := Queued(w)
 	Step(OpSettle)
@@ -98,16 +100,19 @@ func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave)
 	case why == coroutine.WakeReady:
 		prepare(w)
 	default:
-		b = leave(w)
+		leave(w)
 	}
 	g.Unlock()
-	b.Wake()
 	return queued
 }
 
 // awaitReleased waits until the waker accesses w no more, a few instructions
 // after the claim; w can then be queued anew. Where the waker has ended the
 // park it has happened.
+//
+// The waker is on another thread, or it is a coroutine that was left behind and
+// does not rejoin before the release: it wakes as it unlocks the guard, and
+// holds something until then, see package inside.
 func awaitReleased(w *coroutine.Waiter) {
 	for i := 0; ; i++ {
 		Step(OpReleased)
@@ -121,12 +126,12 @@ func awaitReleased(w *coroutine.Waiter) {
 // Block parks the caller until b ends the wait, and returns how. Nothing wakes
 // it: without a bound it waits for shutdown.
 func Block(reason coroutine.Reason, limit coroutine.Limit) coroutine.Wake {
-	w := Acquire()
+	if why := limit.Expired(); why != coroutine.WakeReady {
+		return why
+	}
+	w := Acquire(limit)
 	defer Release(w)
 	for {
-		if why := limit.Expired(); why != coroutine.WakeReady {
-			return why
-		}
 		if why := park(w, reason, limit); why != coroutine.WakeReady {
 			return why
 		}

@@ -18,7 +18,7 @@ type latch struct {
 }
 
 func (l *latch) wait(limit coroutine.Limit) error {
-	w := waitq.Acquire()
+	w := waitq.Acquire(limit)
 	defer waitq.Release(w)
 	l.guard.Lock()
 	if l.open {
@@ -30,18 +30,13 @@ func (l *latch) wait(limit coroutine.Limit) error {
 	return limit.Err(waitq.Wait(w, coroutine.ReasonUser, limit, &l.guard, l.leaveLocked))
 }
 
-func (l *latch) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
-	l.queue.Remove(w)
-	return none
-}
+func (l *latch) leaveLocked(w *coroutine.Waiter) { l.queue.Remove(w) }
 
 func (l *latch) setOpen() {
-	var b waitq.Batch
 	l.guard.Lock()
 	l.open = true
-	b.TakeAll(&l.queue)
+	l.guard.TakeAll(&l.queue)
 	l.guard.Unlock()
-	b.Wake()
 }
 
 func Example() {
@@ -81,8 +76,10 @@ func TestReleasedFirst(t *testing.T) {
 	var w coroutine.Waiter
 	woken := false
 	w.SetHook(hook(func() { woken = waitq.IsReleased(&w) }))
-	waitq.Claim(&w)
-	waitq.Wake(&w)
+	var g waitq.Guard
+	g.Lock()
+	g.Claim(&w)
+	g.Unlock()
 	if !woken {
 		t.Error("woken before its waker had released it")
 	}

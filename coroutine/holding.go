@@ -1,0 +1,40 @@
+package coroutine
+
+import "strconv"
+
+// While a coroutine holds one of netco's locks, or has claimed a waiter that it
+// has not woken, others of its Processor may spin for that. So it must not give
+// up its thread, nor call what may: a function of the user's, or one that has a
+// coroutine rejoin. Where invariants are checked, package inside counts what
+// each goroutine of an executor holds, and the following panic:
+//
+//	a switch               Park, suspend, a fiber's enter and exit, the loop's
+//	                       resume, the return of a coroutine's function
+//	a move                 MoveOn and MoveTo, whether or not it would move
+//	a check that may wait  CurrentWorker and what calls it
+//	a context              Limit.Expired, Err and AcquireFor
+//	a handoff              of a coroutine that is found blocked
+
+// holdsNothing panics if the caller's goroutine holds anything, or that of a
+// resumer if it is a fiber's. doing is what it is about to do. To be called
+// where invariants are checked.
+func holdsNothing(doing string) {
+	for w := found(); w != nil; w = w.fiber.by {
+		if w.open.Holds() {
+			panic(holding(w, doing))
+		}
+		if w.fiber == nil {
+			return
+		}
+	}
+}
+
+// holding is what such a panic says of w.
+func holding(w *worker, doing string) string {
+	who := "a loop"
+	if co := w.co.Load(); co != nil {
+		who = "coroutine " + strconv.FormatUint(co.ID(), 10)
+	}
+	return "netco/coroutine: " + who + " " + doing +
+		" under a lock of netco's, or before it has woken a waiter that it has claimed"
+}

@@ -1,0 +1,130 @@
+package engine_test
+
+import (
+	"context"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/scheduler"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// circles returns those of the process.
+func circles() []engine.Circle {
+	var waits engine.LockWaits
+	coroutine.Range(func(i coroutine.Info) bool {
+		waits.Add(&i)
+		return true
+	})
+	return waits.Circles()
+}
+
+// start starts a Scheduler that ends with the test, its coroutines by force.
+func start(t *testing.T) *scheduler.Scheduler {
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 2, Quiet: true}))
+	testenv.OK(t, s.Start())
+	t.Cleanup(func() {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Shutdown(over)
+	})
+	return s
+}
+
+// TestCircles: those that wait for each other's locks are found, each circle
+// once, and not what waits beside it or for a time.
+func TestCircles(t *testing.T) {
+	s := start(t)
+	var locks [3]cosync.Mutex
+	var held cosync.WaitGroup
+	held.Add(len(locks))
+	for i := range locks {
+		testenv.Must(s.Go(scheduler.Spawn{Name: "round", Fn: func() {
+			locks[i].Lock()
+			held.Done()
+			held.Wait()
+			locks[(i+1)%len(locks)].Lock()
+		}}))
+	}
+	want := regexp.MustCompile(`^(\d+) "round" waits for (\d+) "round", (\d+) "round" waits for ` +
+		`(\d+) "round", (\d+) "round" waits for (\d+) "round"$`)
+	var found []engine.Circle
+	testenv.Until(t, "a circle", func() bool { found = circles(); return len(found) > 0 })
+	ids := want.FindStringSubmatch(found[0].String())
+	if len(found) != 1 || ids == nil || ids[2] != ids[3] || ids[4] != ids[5] || ids[6] != ids[1] {
+		t.Fatalf("%v", found)
+	}
+	testenv.Must(s.Go(scheduler.NewSpawn(locks[0].Lock))) // beside it
+	var m rwmutex.RWMutex
+	itself := testenv.Must(s.Go(scheduler.NewSpawn(func() { m.Lock(); m.RLock() })))
+	testenv.Until(t, "another circle", func() bool { found = circles(); return len(found) == 2 })
+	if one := found[1]; len(one) != 1 || one[0].ID != itself.ID() {
+		t.Errorf("%v", found)
+	}
+	itself.Stop()
+	testenv.Until(t, "its end", func() bool { return len(circles()) == 1 })
+}
+
+// TestBoundedWaits: a wait that ends by itself is in no circle.
+func TestBoundedWaits(t *testing.T) {
+	s := start(t)
+	var m cosync.Mutex
+	for _, lock := range []func(){
+		func() { m.LockTimeout(testenv.Limit) },
+		func() { m.LockContext(t.Context()) },
+	} {
+		h := testenv.Must(s.Go(scheduler.NewSpawn(func() {
+			m.Lock()
+			defer m.Unlock()
+			lock()
+		})))
+		testenv.Until(t, "the wait", func() bool {
+			i, ok := coroutine.Find(h.ID())
+			return ok && i.Reason == coroutine.ReasonLock
+		})
+		if found := circles(); len(found) > 0 {
+			t.Errorf("%v", found)
+		}
+		h.Stop()
+		testenv.OK(t, h.Join())
+	}
+}
+
+// TestNoCircleHammer: where all take two locks in the same order, and hold them
+// while they park, no circle is ever found.
+func TestNoCircleHammer(t *testing.T) {
+	s := start(t)
+	var first cosync.Mutex
+	var second rwmutex.RWMutex
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	for range 8 {
+		h := testenv.Must(s.Go(scheduler.NewSpawn(func() {
+			for !over.Load() {
+				first.Lock()
+				coroutine.Yield()
+				second.Lock()
+				coroutine.Yield()
+				first.Unlock()
+				coroutine.Yield()
+				second.Unlock()
+			}
+		})))
+		wg.Go(func() { h.Join() })
+	}
+	for range testenv.Rounds(20_000) {
+		if found := circles(); len(found) > 0 {
+			t.Errorf("%v", found)
+		}
+	}
+	over.Store(true)
+	wg.Wait()
+}

@@ -1,0 +1,69 @@
+package goruntime_test
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestAwaitsSignal: what waits for a channel of signals is distinguished
+// from what waits for other channels.
+func TestAwaitsSignal(t *testing.T) {
+	findStandings(t)
+	signals := make(chan os.Signal, 1)
+	other := make(chan int)
+	for _, c := range []struct {
+		name, state string
+		block       func()
+		want        bool
+	}{
+		{"receive", "chan receive", func() { <-other }, false},
+		{"signal", "chan receive", func() { <-signals }, true},
+		{"select", "select", func() {
+			select {
+			case <-other:
+			case other <- 1:
+			}
+		}, false},
+		{"select with a signal", "select", func() {
+			select {
+			case <-signals:
+			case <-other:
+			}
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g, end := started(c.block)
+			awaitStanding(t, g, c.state, goruntime.Blocked)
+			if got := goruntime.AwaitsSignal(g); got != c.want {
+				t.Errorf("AwaitsSignal: %v", got)
+			}
+			if c.want {
+				signals <- syscall.SIGWINCH
+			} else {
+				other <- 1
+			}
+			end()
+		})
+	}
+}
+
+// TestNoTimers: a timer that is set is seen.
+func TestNoTimers(t *testing.T) {
+	if goruntime.Verified() != nil {
+		t.Skip("not a verified release")
+	}
+	goruntime.NoTimers() // its first call sets some itself
+	timer := time.AfterFunc(time.Hour, func() {})
+	defer timer.Stop()
+	for range 100 {
+		if goruntime.NoTimers() {
+			t.Fatal("none, though one is set")
+		}
+		runtime.Gosched()
+	}
+}

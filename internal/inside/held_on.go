@@ -1,0 +1,61 @@
+//go:build netco_invariants || race
+
+package inside
+
+import "sync/atomic"
+
+// held counts what a goroutine has of netco's and must give back before it
+// gives up its thread: locks, and waiters that it has claimed and not woken. A
+// coroutine of the same Processor may spin for any of them.
+//
+// The goroutine writes; any thread reads.
+type held struct{ n atomic.Int32 }
+
+// Mark is part of a lock that must not be held across a switch. It says which
+// goroutine of an executor has the lock: nil for any other. Under the lock.
+type Mark struct{ by *Openness }
+
+// Set is for the caller that has just taken the lock.
+func (m *Mark) Set() {
+	if m.by = own(); m.by != nil {
+		m.by.held.n.Add(1)
+	}
+}
+
+// Clear is for the caller that is about to give the lock back.
+func (m *Mark) Clear() {
+	if by := m.by; by != nil {
+		m.by = nil
+		by.held.n.Add(-1)
+	}
+}
+
+// Busy is what Begin counts and Done ends.
+type Busy struct{ o *Openness }
+
+// Begin counts the caller's claims as one more thing held, until Done.
+func Begin() Busy {
+	b := Busy{own()}
+	if b.o != nil {
+		b.o.held.n.Add(1)
+	}
+	return b
+}
+
+// Done ends what Begin has begun.
+func (b Busy) Done() {
+	if b.o != nil {
+		b.o.held.n.Add(-1)
+	}
+}
+
+// Holds reports whether the goroutine holds anything. Any thread.
+func (o *Openness) Holds() bool { return o.held.n.Load() != 0 }
+
+// own returns the calling goroutine's Openness, or nil.
+func own() *Openness {
+	if find == nil {
+		return nil
+	}
+	return find()
+}

@@ -1,0 +1,30 @@
+// Package serving is how package socket learns from netco.Serve which coroutine
+// serves a connection, its handler, and from package tls that a handshake was
+// no request. It is for the engine: users call Serve.
+//
+// The connection is one of package socket, or a type around it that has a
+// method NetConn, as TLS has. For others the calls have no effect.
+package serving
+
+import "net"
+
+var begin, answered func(net.Conn) // constant once packages are initialised
+
+// Register sets what Begin and Answered call. Called once, when package socket
+// is initialised.
+func Register(b, a func(net.Conn)) { begin, answered = b, a }
+
+// Begin makes the calling coroutine the handler of c, before it uses c.
+func Begin(c net.Conn) {
+	if begin != nil {
+		begin(c)
+	}
+}
+
+// Answered says that what was read from c so far belongs to no request that is
+// still to be answered. Without effect if the caller is not c's handler.
+func Answered(c net.Conn) {
+	if answered != nil {
+		answered(c)
+	}
+}

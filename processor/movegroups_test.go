@@ -1,0 +1,207 @@
+package processor
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// bindTo registers l's fd with p: a coroutine there waits for a byte.
+func bindTo(t *testing.T, l *line, p *Processor) {
+	t.Helper()
+	h := p.Pinned(func() { l.read() })
+	eventually(t, "it waits", l.waits)
+	l.send(0)
+	h.Join()
+	if l.pd.Home() != p {
+		t.Fatal("the fd is not where it was waited for")
+	}
+}
+
+// marked has p give all away, and returns when it has marked l's fd to go, too.
+func marked(t *testing.T, l *line, p, to *Processor) {
+	t.Helper()
+	p.GiveAll(to)
+	eventually(t, "the fd is marked", func() bool { return l.pd.to.Load() == to })
+}
+
+// TestReaderStaysInGroup: a coroutine that reads a connection of another group
+// stays where it is when that group packs its work. It became one of that
+// group, which its own then neither counted nor waited for.
+func TestReaderStaysInGroup(t *testing.T) {
+	within(t, time.Minute)
+	theirs, own := roaming(t, 2), roaming(t, 2)
+	l := newLine(t)
+	bindTo(t, l, theirs.members[0])
+	at := make(chan *Group)
+	h := own.members[0].Open(func() {
+		for {
+			if _, v := l.read(); v != Ready {
+				return
+			}
+			at <- Current().group
+		}
+	})
+	eventually(t, "it waits", l.waits)
+	marked(t, l, theirs.members[0], theirs.members[1])
+	for range 2 {
+		l.send(1)
+		if g := <-at; g != own {
+			t.Error("it runs in the other group")
+		}
+	}
+	l.pd.Evict()
+	h.Join()
+	l.close()
+	quiet(t, theirs)
+	quiet(t, own)
+}
+
+// TestWatchStaysInGroup is TestReaderStaysInGroup for a Watch.
+func TestWatchStaysInGroup(t *testing.T) {
+	within(t, time.Minute)
+	theirs, own := roaming(t, 2), roaming(t, 1)
+	a := newArmer(t)
+	bindTo(t, a.line, theirs.members[0])
+	marked(t, a.line, theirs.members[0], theirs.members[1])
+	a.x.Begin(nil, own.members[0])
+	for range 2 {
+		eventually(t, "it is armed", func() bool { return a.waits() && a.pd.to.Load() == nil })
+		if g := a.pd.Home().group; g != own {
+			t.Error("it waits in the other group")
+		}
+		calls := a.calls.Load()
+		a.send(7)
+		eventually(t, "it was woken", func() bool { return a.calls.Load() > calls })
+	}
+	a.pd.Evict()
+	<-a.ended
+	a.close()
+	quiet(t, theirs)
+	quiet(t, own)
+}
+
+// TestNoMoveToAnotherGroup: what would move a coroutine to another group is a
+// bug, and is called one.
+func TestNoMoveToAnotherGroup(t *testing.T) {
+	theirs, own := newGroup(t, 1), newGroup(t, 1)
+	defer theirs.Discard()
+	defer own.Discard()
+	defer func() {
+		if recover() == nil {
+			t.Error("it would take what another group has started")
+		}
+	}()
+	theirs.members[0].Reserve(own.members[0])
+}
+
+// packer has each group pack and spread its connections at random until it is
+// stopped.
+func packer(groups []*Group) (stop func()) {
+	var stops []func()
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	for _, g := range groups {
+		stops = append(stops, mover(g))
+		wg.Go(func() {
+			for !over.Load() {
+				n := rand.IntN(len(g.members))
+				g.members[n].requestMove(g.members[(n+1)%len(g.members)], moveAll)
+				pauseNow()
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		wg.Wait()
+		for _, stop := range stops {
+			stop()
+		}
+	}
+}
+
+// stint reads bytes of a connection from next on, in a coroutine of g, which
+// stays one.
+func stint(t *testing.T, l *line, g *Group, next, n int) {
+	g.members[rand.IntN(len(g.members))].Open(func() {
+		for i := range n {
+			if b, v := l.read(); v != Ready || b != byte(next+i) {
+				t.Errorf("byte %d is %d, the read ended with %d", next+i, b, v)
+			}
+			if rand.IntN(8) == 0 {
+				Sleep(time.Duration(rand.IntN(50_000)))
+			}
+			if Current().group != g {
+				t.Error("a coroutine has changed its group")
+			}
+		}
+	}).Join()
+}
+
+// TestGroupsHammer: coroutines of two groups take turns at connections, while
+// both groups pack and spread theirs. Each byte comes once, and what a group
+// has started ends in it.
+func TestGroupsHammer(t *testing.T) {
+	within(t, 2*time.Minute)
+	groups := []*Group{roaming(t, 3), roaming(t, 2)}
+	stop := packer(groups)
+	end := time.Now().Add(time.Duration(scaled(4_000)) * time.Millisecond)
+	var wg sync.WaitGroup
+	var stints atomic.Int64
+	for i := range 16 {
+		wg.Go(func() {
+			for first := true; first || time.Now().Before(end); first = false {
+				if i%4 == 0 { // a Watch of the one, where a coroutine of the other has read
+					useWatchOf(t, groups[i/4%2], groups[1-i/4%2].members[0])
+					continue
+				}
+				l := newLine(t)
+				for next := 0; next < 64; {
+					n := 1 + rand.IntN(8)
+					for b := range n {
+						l.send(byte(next + b))
+					}
+					stint(t, l, groups[rand.IntN(2)], next, n)
+					next += n
+					stints.Add(1)
+				}
+				l.close()
+			}
+		})
+	}
+	wg.Wait()
+	stop()
+	for _, g := range groups {
+		for _, p := range g.members {
+			p.moveRequest.Store(nil)
+		}
+		quiet(t, g)
+	}
+	t.Logf("%d stints", stints.Load())
+}
+
+// useWatchOf sends bytes to a Watch of g, whose fd is with another group's
+// Processor at first.
+func useWatchOf(t *testing.T, g *Group, first *Processor) {
+	a := newArmer(t)
+	a.send(0)
+	first.Pinned(func() {
+		a.line.read()
+		a.pd.bind(a.fd)
+	}).Join()
+	a.x.Begin(nil, g.members[rand.IntN(len(g.members))])
+	n := 1 + rand.IntN(50)
+	for b := range n {
+		a.send(byte(b))
+		pauseNow()
+		if a.pd.Watched() && a.pd.Home().group != g {
+			t.Error("a Watch waits in another group")
+		}
+	}
+	eventually(t, "all is read", func() bool { return a.read.Load() == int64(n) })
+	a.pd.Evict()
+	<-a.ended
+	a.close()
+}

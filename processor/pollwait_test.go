@@ -1,0 +1,81 @@
+package processor
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// leaveFDs lets the process open n more fds at most, until the function that it
+// returns is called.
+func leaveFDs(t *testing.T, n int) (restore func()) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	lowest, err := unix.Dup(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(lowest)
+	few := was
+	few.Cur = uint64(lowest + n)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	return func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }
+}
+
+// TestEndWithoutFDs: a goroutine that waits while no fds are left for a poller
+// is ended with the Scheduler, as any other: an Accept by draining, a read by
+// its end. It waited for ever.
+func TestEndWithoutFDs(t *testing.T) {
+	within(t, time.Minute)
+	for _, c := range []struct {
+		name     string
+		left     int // fds
+		listener bool
+	}{
+		{"no fd", 0, true}, {"one fd", 1, true},
+		{"read, no fd", 0, false}, {"read, one fd", 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := startRoaming(t, 1)
+			l := newLine(t)
+			if c.listener {
+				l.pd.SetListener()
+			}
+			eventually(t, "no poller", func() bool { return currentPoller.Load() == nil })
+			restore := leaveFDs(t, c.left)
+			result := make(chan Verdict, 1)
+			go func() {
+				for {
+					v, err := l.pd.Wait(l.fd, Read, coroutine.ReasonAccept, 0)
+					if v != Ready || err != nil {
+						result <- v
+						return
+					}
+				}
+			}()
+			eventually(t, "it waits", l.waits)
+			restore()
+			if c.listener {
+				g.Advance(Draining)
+				if v := <-result; v != Shutdown {
+					t.Errorf("%d, want Shutdown", v)
+				}
+			}
+			end(g)
+			if !c.listener {
+				if v := <-result; v != Shutdown {
+					t.Errorf("%d, want Shutdown", v)
+				}
+			}
+			l.close()
+		})
+	}
+}
