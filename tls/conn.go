@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/serving"
 )
 
 // Conn is a TLS connection, a net.Conn: crypto/tls's, whose methods park a
@@ -18,9 +19,10 @@ import (
 //
 // Renegotiation is off, whatever Config says.
 type Conn struct {
-	tls    *stdtls.Conn // its conn is &wire
-	raw    net.Conn
-	limits *Limits // constant
+	tls      *stdtls.Conn // its conn is &wire
+	raw      net.Conn
+	limits   *Limits // constant
+	isClient bool    // constant
 
 	shake     cosync.Mutex // serialises handshakes; nothing else calls tls meanwhile
 	shaken    atomic.Bool  // the handshake has succeeded; written under shake
@@ -283,6 +285,9 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 	}
 	c.shakeErr = c.handshake(ctx)
 	c.shaken.Store(c.shakeErr == nil)
+	if c.shakeErr == nil && c.wire.in == nil {
+		serving.Answered(c.raw)
+	}
 	return c.shakeErr
 }
 

@@ -160,36 +160,6 @@ func TestCloseAfterHandshake(t *testing.T) {
 	})
 }
 
-// TestMaxHandshakes: handshakes over the limit wait, within their time, and
-// take the place of one that ends.
-func TestMaxHandshakes(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
-		sc, cc := configs()
-		limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: time.Minute}
-		silent, peer := pair(t)
-		first := limits.Server(silent, sc)
-		a, b := pair(t)
-		ctx, cancel := context.WithCancel(context.Background())
-		run(
-			func() error {
-				if err := first.Handshake(); err == nil {
-					return errors.New("a handshake with a silent peer")
-				}
-				return nil
-			},
-			func() error {
-				time.Sleep(5 * time.Millisecond) // the first is under way, or else comes second
-				c, _ := pair(t)
-				defer peer.Close()
-				time.AfterFunc(time.Millisecond, cancel)
-				return isError(context.Canceled)(0, limits.Server(c, sc).HandshakeContext(ctx))
-			},
-			limits.Server(a, sc).Handshake,
-			tls.Client(b, cc).Handshake,
-		)
-	})
-}
-
 // TestNotTLS: the error of a handshake has what did not look like TLS, and the
 // connection below, to answer on.
 func TestNotTLS(t *testing.T) {

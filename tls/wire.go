@@ -26,10 +26,10 @@ type wire struct {
 	wait func() error // constant: waits until raw has something to read; nil for none
 
 	// The reading half, of the caller that shakes hands or reads.
-	shaking bool
-	in      *buffer // nil if there is nothing in it
-	r, w    int     // in.bytes[r:w] has not been read by crypto/tls
-	err     error   // follows in: the end of the stream, or what broke it
+	shaking *handshake // nil when it is over
+	in      *buffer    // nil if there is nothing in it
+	r, w    int        // in.bytes[r:w] has not been read by crypto/tls
+	err     error      // follows in: the end of the stream, or what broke it
 
 	// The writing half. unsent counts the bytes of out and of what is being
 	// sent.
@@ -69,11 +69,8 @@ func (w *wire) init(c *Conn) {
 
 // Read implements net.Conn.
 func (w *wire) Read(p []byte) (int, error) {
-	if w.shaking {
-		if err := w.c.flush(); err != nil {
-			return 0, err
-		}
-		return w.c.raw.Read(p)
+	if w.shaking != nil {
+		return w.shaking.read(p)
 	}
 	if w.in == nil {
 		if w.err != nil {
