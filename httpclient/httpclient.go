@@ -187,6 +187,7 @@ type body struct {
 	cancel func()        // constant: of the request's context
 	size   int64         // constant: of the whole; -1 if unknown
 	ended  atomic.Bool   // atomic: base has returned io.EOF; for good
+	closed atomic.Bool   // atomic: Close was called
 
 	// The reader's. A goroutine that reads for it has buf meanwhile.
 	buf    []byte
@@ -202,7 +203,10 @@ type read struct {
 
 // Read implements io.Reader. Parks.
 func (b *body) Read(p []byte) (int, error) {
-	if len(b.unread) > 0 || b.err != nil || len(p) == 0 {
+	switch {
+	case b.closed.Load() && b.err != coroutine.ErrShutdown:
+		b.unread, b.err = nil, nil // base says what a Read returns from now on
+	case len(b.unread) > 0 || b.err != nil || len(p) == 0:
 		return b.readAhead(p)
 	}
 	if coroutine.Current() == nil || b.base == http.NoBody {
@@ -251,6 +255,7 @@ func (b *body) bufferSize(n int) int {
 
 // Close implements io.Closer. Parks.
 func (b *body) Close() error {
+	b.closed.Store(true)
 	defer b.cancel()
 	if coroutine.Current() == nil || b.base == http.NoBody || b.ended.Load() {
 		return b.base.Close() // after the end that only takes note

@@ -116,6 +116,46 @@ func TestAsStandard(t *testing.T) {
 	})
 }
 
+// afterClose returns what Reads return once so many bytes were read, -1 for
+// all, and the body closed.
+func afterClose(c *http.Client, url string, bytes int64) string {
+	resp, err := c.Get(url)
+	if err != nil {
+		return err.Error()
+	}
+	if bytes < 0 {
+		io.Copy(io.Discard, resp.Body)
+	} else {
+		io.CopyN(io.Discard, resp.Body, bytes)
+	}
+	closed := resp.Body.Close()
+	n, err := resp.Body.Read(make([]byte, 10))
+	n2, err2 := resp.Body.Read(nil)
+	return fmt.Sprint(closed, n, err, n2, err2)
+}
+
+// TestReadAfterClose: a closed body is read no more. What had been read ahead
+// was returned.
+func TestReadAfterClose(t *testing.T) {
+	versions(t, func(t *testing.T, two bool) {
+		url, client := start(t, two, pages)
+		standard := &http.Client{Transport: client.Transport.(*httpclient.Transport).Base}
+		testrun.Start(t, 2)
+		for _, path := range []string{"/small", "/large", "/chunks", "/none"} {
+			for _, bytes := range []int64{0, 1, -1} {
+				want := afterClose(standard, url+path, bytes)
+				testrun.Each(t, func(t *testing.T, p testrun.Place) {
+					p.Do(t, func() {
+						if got := afterClose(client, url+path, bytes); got != want {
+							t.Errorf("%d bytes of %s: %s, want %s", bytes, path, got, want)
+						}
+					})
+				})
+			}
+		}
+	})
+}
+
 // TestManyOnOne: many coroutines of a Processor that waits for each, as its
 // threads are locked, have requests under way at a time. No answer ends before
 // all have come and a coroutine beside them has run.

@@ -38,7 +38,7 @@ func broadcast(b *testing.B, burst int) {
 	const conns = 1000
 	var all []*outbox.Outbox
 	for range conns {
-		all = append(all, outbox.New(sink{}, outbox.Options{}))
+		all = append(all, outbox.New(sink{}, outbox.Options{}).Vectors(sink{}))
 	}
 	m := make([]byte, 100)
 	for b.Loop() {

@@ -29,9 +29,10 @@
 // Send starts a writer if there is none: a coroutine, or a goroutine where a
 // goroutine calls it or Options.MaxCoroutines refuses the coroutine. It writes
 // what is queued, many messages at a time: to a TCP or Unix connection of netco
-// with one system call, to another stream, such as one of package tls, as one
-// Write of up to 16 KiB. To anything else each message is a Write. When the
-// queue is empty the writer ends, so an idle connection costs some 400 bytes.
+// with one system call, to another stream, such as one of package tls or a type
+// that embeds a connection, as one Write of up to 16 KiB. To anything else each
+// message is a Write. When the queue is empty the writer ends, so an idle
+// connection costs some 400 bytes.
 //
 // If a write fails, the connection is closed and every later call returns that
 // error. What was queued counts as dropped.

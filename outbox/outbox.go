@@ -13,6 +13,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/beside"
+	"github.com/netco-go/netco/socket"
 )
 
 // Policy is what a message does that finds the queue full.
@@ -117,8 +118,10 @@ func New(c net.Conn, o Options) *Outbox {
 	b := &Outbox{c: c, o: o, site: asm.CallerPC(), batch: singleBatch}
 	if isStream(c) {
 		b.batch = copyBatch
-		if v, ok := c.(vectorWriter); ok {
-			b.vector, b.batch = v, vectorBatch
+		switch v := c.(type) {
+		case *socket.TCPConn, *socket.UnixConn:
+			// Not a type that embeds one: it may have a Write of its own.
+			b.vector, b.batch = v.(vectorWriter), vectorBatch
 		}
 	}
 	b.changed.L = &b.mu
@@ -135,7 +138,8 @@ func isStream(c net.Conn) bool {
 // Send queues p, which must not be changed any more. With the policy Wait it
 // waits for room: a coroutine parks, a goroutine blocks. The error is
 // net.ErrClosed after Close, ErrSlow, that of a failed write, or ErrShutdown;
-// then p was not queued.
+// then p was not queued. If a Local's Inherit panics, so does Send; p is queued
+// all the same.
 func (b *Outbox) Send(p []byte) error { return b.send(context.Background(), p) }
 
 // SendContext is Send that waits for room until ctx is done, whose error it
@@ -157,9 +161,22 @@ func (b *Outbox) send(ctx context.Context, p []byte) error {
 	b.writing = true
 	b.mu.Unlock()
 	if start {
-		beside.Go(b.runFunc, func() {}, b.site)
+		b.startWriter()
 	}
 	return nil
+}
+
+// startWriter starts the writer that the queue has by now. If a Local's Inherit
+// keeps it from being a coroutine, it is a goroutine.
+func (b *Outbox) startWriter() {
+	started := false
+	defer func() {
+		if !started {
+			go b.run()
+		}
+	}()
+	beside.Go(b.runFunc, func() {}, b.site)
+	started = true
 }
 
 // makeRoomLocked makes room for a message of so many bytes, by the policy.
@@ -249,11 +266,11 @@ func (b *Outbox) Close() error {
 	b.changed.Broadcast()
 	until := time.Now().Add(b.o.FlushTimeout)
 	var late error
-	for b.writing && b.err == nil && late == nil {
+	for b.unwrittenLocked() && b.err == nil && late == nil {
 		late = b.awaitLocked(context.Background(), time.Until(until))
 	}
-	if late != nil && b.writing {
-		b.failLocked(late)
+	if b.unwrittenLocked() && b.err == nil {
+		b.cutLocked(late)
 	}
 	err := b.err
 	b.mu.Unlock()
@@ -264,6 +281,27 @@ func (b *Outbox) Close() error {
 		err = failed
 	}
 	return err
+}
+
+func (b *Outbox) unwrittenLocked() bool { return b.queue.len() > 0 || b.inFlight > 0 }
+
+// cutLocked ends the Outbox while it has something to write, unless all that it
+// has is in a write which turns out to have succeeded. That is known once the
+// connection is closed and the write has returned.
+func (b *Outbox) cutLocked(late error) {
+	dropped := b.stats.Dropped
+	b.failLocked(late)
+	b.mu.Unlock()
+	b.closeRaw()
+	b.mu.Lock()
+	for b.inFlight > 0 {
+		if b.awaitLocked(context.Background(), math.MaxInt64) != nil {
+			return
+		}
+	}
+	if b.stats.Dropped == dropped {
+		b.err = nil
+	}
 }
 
 // writerName is what the coroutines are called.

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	stdtls "crypto/tls"
 	"encoding/binary"
@@ -21,6 +22,7 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/outbox"
+	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/tls"
 )
 
@@ -269,7 +271,7 @@ func TestBatches(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			conn := &vectors{gated: newGated("tcp")}
-			b := outbox.New(conn, outbox.Options{Messages: 1000})
+			b := outbox.New(conn, outbox.Options{Messages: 1000}).Vectors(conn)
 			testenv.OK(t, b.Send(nil))
 			synctest.Wait() // it is being written
 			for range c.count {
@@ -400,4 +402,82 @@ func TestSendContext(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	b.Close()
+}
+
+// reluctant is a connection whose Write succeeds and returns when it is closed.
+type reluctant struct{ *gated }
+
+func (r reluctant) Write(p []byte) (int, error) {
+	<-r.closed
+	return len(p), nil
+}
+
+// TestCloseWritten: a write that has succeeded is no timeout, also if it
+// returns late.
+func TestCloseWritten(t *testing.T) {
+	for _, flush := range []time.Duration{-1, time.Second} {
+		for queued, want := range []error{nil, os.ErrDeadlineExceeded} {
+			synctest.Test(t, func(t *testing.T) {
+				b := outbox.New(reluctant{newGated("tcp")}, outbox.Options{FlushTimeout: flush})
+				testenv.OK(t, b.Send([]byte("x")))
+				synctest.Wait() // it is being written
+				for range queued {
+					testenv.OK(t, b.Send([]byte("y")))
+				}
+				if err := b.Close(); !errors.Is(err, want) {
+					t.Errorf("flush %v, %d queued: %v, want %v", flush, queued, err, want)
+				}
+				if s := b.Stats(); s.Sent != 1 || s.Dropped != uint64(queued) || s.Queued != 0 {
+					t.Errorf("flush %v, %d queued: %+v", flush, queued, s)
+				}
+				testenv.Fails(t, b.Send(nil), cmp.Or(want, net.ErrClosed))
+			})
+		}
+	}
+}
+
+// TestInherit: a Send whose writer cannot inherit the Locals of its sender
+// panics, and does not leave the messages without a writer.
+func TestInherit(t *testing.T) {
+	panics := true
+	local := netco.NewLocal(netco.LocalOptions[int]{Inherit: func(*int) int {
+		if panics {
+			panic("no heir")
+		}
+		return 0
+	}})
+	testrun.Start(t, 2)
+	near, far := pair(t, "tcp", "127.0.0.1:0")
+	b := outbox.New(near, outbox.Options{})
+	testrun.In(t, 0, func() {
+		local.Set(1)
+		func() {
+			defer func() { testenv.Equal(t, recover(), any("no heir")) }()
+			b.Send([]byte("hel"))
+			t.Error("Send has returned")
+		}()
+		panics = false
+		testenv.OK(t, b.Send([]byte("lo")))
+		testenv.OK(t, b.Close())
+	})
+	testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(far)))
+}
+
+// shouting has a Write of its own.
+type shouting struct{ *socket.TCPConn }
+
+func (s shouting) Write(p []byte) (int, error) { return s.TCPConn.Write(bytes.ToUpper(p)) }
+
+// TestEmbeds: the Write of a type that embeds a connection is not gone round.
+func TestEmbeds(t *testing.T) {
+	testrun.Start(t, 1)
+	near, far := pair(t, "tcp", "127.0.0.1:0")
+	b := outbox.New(shouting{near.(*socket.TCPConn)}, outbox.Options{})
+	testrun.In(t, 0, func() {
+		for _, m := range []string{"he", "l", "lo"} { // before the writer runs
+			testenv.OK(t, b.Send([]byte(m)))
+		}
+		testenv.OK(t, b.Close())
+	})
+	testenv.Gives(t, "HELLO", nil)(testenv.AsText(io.ReadAll(far)))
 }
