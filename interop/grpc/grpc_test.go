@@ -4,6 +4,7 @@ package grpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"testing"
@@ -45,6 +46,39 @@ func TestCalls(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestServerEnds: the end of the Scheduler ends a server as a Close of its
+// listener does.
+func TestServerEnds(t *testing.T) {
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ln) }()
+	conn, err := dial(ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := calls(conn); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), place.Limit)
+	defer cancel()
+	if err := netco.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Serve returned %v, want what is net.ErrClosed", err)
+	}
+	server.Stop()
 }
 
 func dial(address string) (*grpc.ClientConn, error) {

@@ -101,23 +101,25 @@ func echo(c net.Conn) { // in a coroutine; c from netco.Listen
 	}
 }
 
-// TestPage: the server in docs/INTEROP.md is the one here.
+// TestPage: the servers in docs/INTEROP.md are those here.
 func TestPage(t *testing.T) {
-	var texts []string
-	for _, file := range []string{"../../docs/INTEROP.md", "websocket_test.go"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, name := range []string{"echo", "handOver"} {
+		var texts []string
+		for _, file := range []string{"../../docs/INTEROP.md", "websocket_test.go"} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(string(text), "\nfunc "+name+"(")
+			body, _, found := strings.Cut(rest, "\n}\n")
+			if !found {
+				t.Fatalf("%s has no func %s", file, name)
+			}
+			texts = append(texts, body)
 		}
-		_, rest, _ := strings.Cut(string(text), "func echo(")
-		body, _, found := strings.Cut(rest, "\n}\n")
-		if !found {
-			t.Fatalf("%s has no func echo", file)
+		if texts[0] != texts[1] {
+			t.Errorf("the page has\n%s\nwant\n%s", texts[0], texts[1])
 		}
-		texts = append(texts, body)
-	}
-	if texts[0] != texts[1] {
-		t.Errorf("the page has\n%s\nwant\n%s", texts[0], texts[1])
 	}
 }
 
@@ -141,8 +143,8 @@ func gobwasClient(address string) error {
 	return nil
 }
 
-// TestOverHTTP: servers that net/http upgrades are its goroutines. Clients may
-// be coroutines.
+// TestOverHTTP: servers that net/http upgrades are its goroutines, unless the
+// connection is handed to a coroutine. Clients may be coroutines.
 func TestOverHTTP(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -151,6 +153,7 @@ func TestOverHTTP(t *testing.T) {
 		native bool // the client waits for no goroutine
 	}{
 		{"gorilla", echoGorilla, gorillaClient, true},
+		{"gorilla, handed to a coroutine", handOver, gorillaClient, true},
 		{"coder", echoCoder, coderClient, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,12 +177,27 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
+func handOver(w http.ResponseWriter, r *http.Request) { // the server's listener is netco's
+	var u gorilla.Upgrader
+	c, err := u.Upgrade(w, r, nil)
+	if err != nil {
+		return
+	}
+	if _, err := netco.Go(func() { echoMessages(c) }); err != nil {
+		c.Close()
+	}
+}
+
 func echoGorilla(w http.ResponseWriter, r *http.Request) {
 	var u gorilla.Upgrader
 	c, err := u.Upgrade(w, r, nil)
 	if err != nil {
 		return
 	}
+	echoMessages(c)
+}
+
+func echoMessages(c *gorilla.Conn) {
 	defer c.Close()
 	for {
 		kind, text, err := c.ReadMessage()
