@@ -54,6 +54,7 @@ bench busy echo -conns 1,64 -busy 8 -rounds 3 -duration 3s
 bench quota echo -conns 64 -rate 2000 -quota 0.2 -rounds 3 -duration 4s
 bench closed-loop echo -conns 1,8,64 -rounds 5 -duration 3s
 bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -duration 3s
+measure work bench/work.sh 7 2s
 bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -duration 1s -warmup 300ms -rounds 9
 bench conns conns -json $out/conns.json
 bench hold hold

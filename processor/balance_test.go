@@ -150,6 +150,67 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestDecideLongRuns: while runs are long a spread needs little load and no
+// trial, and packing next to none.
+func TestDecideLongRuns(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		active  string // as marks
+		busy    busy
+		times   int
+		asked   []string // as requests
+		becomes string   // as marks
+	}{
+		{"once", "+-", busy{0.4, 0}, longAfter - 1, nil, "+-"},
+		{"spread", "+-", busy{0.4, 0}, longAfter, []string{"0>1:4"}, "++"},
+		{"hardly busy", "+-", busy{0.1, 0}, 3 * longAfter, nil, "+-"},
+		{"stays spread", "++", busy{0.1, 0.1}, 2 * packAfter, nil, "++"},
+		{"packed", "++", busy{0.05, 0.01}, packAfter, []string{"1>0:all"}, "+-"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGroup(t, len(c.active))
+			defer g.Discard()
+			g.minActive = 1
+			for i, p := range g.members {
+				p.active.Store(c.active[i] == '+')
+				registerFds(t, p, 8)
+			}
+			b := &balancer{at: time.Now(), busy: c.busy, long: true}
+			for range c.times {
+				g.decide(b)
+			}
+			if asked := requests(g); !slices.Equal(asked, c.asked) || marks(g) != c.becomes {
+				t.Errorf("%s are active, asked for %q, want %s, %q", marks(g), asked, c.becomes, c.asked)
+			}
+			if b.trial.added != nil {
+				t.Error("a trial has begun")
+			}
+		})
+	}
+}
+
+// TestMeasureRun: runs become long at one threshold, and are so down to the
+// other; an interval without runs says nothing.
+func TestMeasureRun(t *testing.T) {
+	var b balancer
+	for i, c := range []struct {
+		busyNs, runs int64
+		long         bool
+	}{
+		{longAboveNs*10 - 10, 10, false},
+		{longAboveNs * 10, 10, true},
+		{longBelowNs * 10, 10, true},
+		{0, 0, true},
+		{longBelowNs*10 - 10, 10, false},
+		{1e9, 0, false},
+		{longBelowNs * 10, 10, false},
+	} {
+		if b.measureRun(c.busyNs, c.runs); b.long != c.long {
+			t.Errorf("step %d: long %t", i, b.long)
+		}
+	}
+}
+
 // TestTrial: a spread stays if it brings enough work, and is taken back if not,
 // with ever longer pauses; less work because the load has gone is no verdict.
 func TestTrial(t *testing.T) {

@@ -9,3 +9,6 @@ func SetUnwindGrace(d time.Duration) (restore func()) {
 	unwindGrace = d
 	return func() { unwindGrace = old }
 }
+
+// DefaultProcessors is how many Processors a Scheduler has by default.
+var DefaultProcessors = defaultProcessors

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"time"
 
 	"go.uber.org/zap"
@@ -152,7 +151,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.LockThreads = o.LockThreads || len(o.CPUs) > 0
 	if o.Processors == 0 {
-		o.Processors = min(runtime.GOMAXPROCS(0), maxProcessors)
+		o.Processors = defaultProcessors()
 	}
 	if o.MinActive == 0 {
 		o.MinActive = 1

@@ -72,6 +72,7 @@ func firstCPU(t *testing.T) int {
 // TestEveryOption runs a load of every kind under each option that changes how.
 func TestEveryOption(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
+	procs := scheduler.DefaultProcessors() // not one more after the first Scheduler
 	for name, o := range map[string]scheduler.Options{
 		"default":      {},
 		"one":          {Processors: 1},
@@ -86,7 +87,7 @@ func TestEveryOption(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, o)
-			if want := o.Processors; want == 0 && s.Processors() != runtime.GOMAXPROCS(0) ||
+			if want := o.Processors; want == 0 && s.Processors() != procs ||
 				want != 0 && s.Processors() != want {
 				t.Errorf("%d Processors", s.Processors())
 			}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,8 +66,9 @@ func New(o Options) (*Scheduler, error) {
 // ErrBubble in a bubble of testing/synctest, or the operating system's error,
 // after which the Scheduler is as before.
 //
-// On a machine with one CPU, or in a process that may use only one, it sets
-// GOMAXPROCS to 2, unless GOMAXPROCS stands in the environment.
+// The first Scheduler with as many Processors as GOMAXPROCS raises that by one,
+// unless GOMAXPROCS stands in the environment. From then on the Go runtime does
+// not adjust it to a CPU quota.
 func (s *Scheduler) Start() error {
 	if clock.InBubble() {
 		return ErrBubble
@@ -83,7 +82,7 @@ func (s *Scheduler) Start() error {
 	if err != nil {
 		return err
 	}
-	spareP()
+	spareP(len(s.procs))
 	for i, p := range s.procs {
 		if err := p.Start(); err != nil {
 			for _, unstarted := range s.procs[i+1:] {
@@ -101,17 +100,6 @@ func (s *Scheduler) Start() error {
 	}
 	s.runningLocked(group)
 	return nil
-}
-
-// spareP lets Go run two goroutines at once where it would run one, because
-// there is one CPU. A Processor that sleeps in epoll keeps Go's P if another is
-// idle. If there is none, the runtime takes the P away within some 20 µs, wakes
-// a thread to look for work with it, and wakes its monitor when the Processor
-// comes back: a third of the CPU time of a request at low rates.
-func spareP() {
-	if runtime.NumCPU() == 1 && runtime.GOMAXPROCS(0) == 1 && os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(2)
-	}
 }
 
 // makeLocked makes a group of n Processors, of which none runs yet.
