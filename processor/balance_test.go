@@ -180,7 +180,8 @@ func TestDecideLongRuns(t *testing.T) {
 				g.decide(b)
 			}
 			if asked := requests(g); !slices.Equal(asked, c.asked) || marks(g) != c.becomes {
-				t.Errorf("%s are active, asked for %q, want %s, %q", marks(g), asked, c.becomes, c.asked)
+				t.Errorf("%s are active, asked for %q, want %s, %q", marks(g), asked, c.becomes,
+					c.asked)
 			}
 			if b.trial.added != nil {
 				t.Error("a trial has begun")

@@ -55,6 +55,9 @@ func (p *Processor) InboxDepth() int {
 	return int(p.posted.Load() - done)
 }
 
+// Posted returns how many wakes by other threads have come, ever.
+func (p *Processor) Posted() uint64 { return p.posted.Load() }
+
 // Watches returns how many Watches are armed, or are woken and wait for a
 // coroutine. Most of them are idle connections.
 func (p *Processor) Watches() int { return int(p.watches.Load()) }
