@@ -270,7 +270,7 @@ func TestMainEndsIdle(t *testing.T) {
 	for range 3 {
 		clients = append(clients, client(t, addr))
 	}
-	exchange(t, clients[0])
+	exchange(t, clients[2]) // all have been accepted
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	p.line("draining: netco: terminated")
 	p.ends(netco.ExitOK)
