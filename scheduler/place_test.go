@@ -1,12 +1,14 @@
 package scheduler_test
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -23,16 +25,23 @@ func burst(t *testing.T, processors int) {
 	const n = 1000
 	s := start(t, scheduler.Options{Processors: processors})
 	on := make([]atomic.Int32, processors)
-	var begun atomic.Int32
+	var held, begun atomic.Int32
+	var sent atomic.Bool
 	var wg sync.WaitGroup
 	wg.Add(n)
-	for i := range processors { // none is idle, so none steals from one that is short of CPU
+	// None adopts any before all are there, however little CPU time the test
+	// gets; and none is idle, so none steals.
+	for i := range processors {
 		s.GoOn(i, spawn(func() {
+			for held.Add(1); !sent.Load(); {
+				runtime.Gosched()
+			}
 			for begun.Load() < n {
 				coroutine.Yield()
 			}
 		}))
 	}
+	testenv.Until(t, "all to be held", func() bool { return held.Load() == int32(processors) })
 	for range n {
 		s.Go(spawn(func() {
 			defer wg.Done()
@@ -42,6 +51,7 @@ func burst(t *testing.T, processors int) {
 			}
 		}))
 	}
+	sent.Store(true)
 	wg.Wait()
 	for i := range on {
 		if got := on[i].Load(); int(got) < n/processors/8 {
