@@ -20,8 +20,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const (
@@ -124,14 +122,6 @@ func Speed() (float64, error) {
 
 // sink keeps Speed's computation from being removed.
 var sink uint64
-
-func threadCPU() (time.Duration, error) {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
-		return 0, fmt.Errorf("clock_gettime: %w", err)
-	}
-	return time.Duration(ts.Nano()), nil
-}
 
 // compute is n rounds of work. Each needs the result of the one before.
 //
