@@ -71,6 +71,14 @@ func (s *socket) pollReadable() bool {
 	return n > 0 || errno != 0 && errno != unix.EAGAIN // an Injector's EAGAIN: nothing
 }
 
+// pollIn asks the kernel whether there are bytes to read, or the end of the
+// stream.
+func (s *socket) pollIn() bool {
+	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+	n, _ := sysx.TryPoll(fds[:])
+	return n > 0 && fds[0].Revents&unix.POLLIN != 0
+}
+
 // beforeWait accounts for a wait that begins. Under the read lock.
 func (s *socket) beforeWait(counts *processor.IOStats) {
 	s.readBudget = 0
@@ -160,8 +168,13 @@ func (s *socket) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool
 		}
 		return n, false, errno
 	}
-	n, short, errno = sysx.TryRecv(s.fd, p)
-	counts.CountRead(n, errno)
+	for again := true; again; {
+		n, short, errno = sysx.TryRecv(s.fd, p)
+		counts.CountRead(n, errno)
+		// In front of urgent data a thread with a signal pending, and Go sends
+		// those, gets EAGAIN though there is something (tcp_recvmsg).
+		again = errno == unix.EAGAIN && s.pd.ReadOn() && s.pollIn()
+	}
 	return n, short && s.kind == tcpStream && !s.pd.ReadOn(), errno
 }
 

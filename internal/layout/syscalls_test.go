@@ -65,7 +65,7 @@ var entries = map[string]string{
 		socket.socket.sendFileLocked socket.makeNonblocking socket.socket.awaitConnected socket.socket.connectLocked
 	`,
 	"of few fds: then the call is raw": `
-		socket.socket.spuriousEOF socket.socket.pollReadable
+		socket.socket.spuriousEOF socket.socket.pollIn socket.socket.pollReadable
 	`,
 	"the caller has only an fd in hand, or what no Processor owns": `
 		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
