@@ -484,7 +484,7 @@ func TestDeadlocked(t *testing.T) {
 			held.Done()
 			held.Wait()
 			locks[1-i].Lock()
-			locks[1-i].Unlock()
+			defer locks[1-i].Unlock()
 		})))
 	}
 	eventually(t, "the circle", func() bool {

@@ -14,9 +14,6 @@ type limits struct {
 	until time.Time       // zero is never
 }
 
-// untilNs is until in ns of clock.Now, 0 for never.
-func (l limits) untilNs() int64 { return deadline(l.until) }
-
 // err is why it has to end, as net says it; nil if it need not.
 func (l limits) err() error {
 	if err := l.ctx.Err(); err != nil {
