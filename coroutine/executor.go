@@ -57,6 +57,9 @@ type Executor struct {
 
 	lend atomic.Pointer[func() *Executor] // owner: writes; see Lend
 
+	shared  *Executor // constant: the home of those that wait shared; nil for none
+	sharing *byte     // constant: the same for all that share; nil for none
+
 	host    Host
 	ended   func() // Config.Ended
 	keep    int
@@ -279,10 +282,18 @@ func (ex *Executor) Stopping() bool { return ex.stopping }
 
 // Wake is Waiter.Wake on the owning thread.
 func (ex *Executor) Wake(w *Waiter) {
-	if w.co != nil && w.co.ex.Load() == ex {
+	if w.co == nil {
+		w.Wake()
+		return
+	}
+	switch home := w.co.ex.Load(); {
+	case home == nil: // of an earlier incarnation
+	case home == ex:
 		w.co.prefetch()
 		ex.Ready(w.co, w.ticket.Load(), WakeReady)
-	} else {
+	case ex.takes(home) && ex.take(w.co, home):
+		ex.Ready(w.co, w.co.ticket, WakeReady)
+	default:
 		w.Wake()
 	}
 }

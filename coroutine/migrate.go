@@ -128,6 +128,10 @@ func (ex *Executor) depart() {
 	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
 	ex.current.Set(nil)
 	w.ex = to
+	if to == ex.shared {
+		ex.leaveShared(co)
+		return
+	}
 	co.ex.SetOrdered(to) // from here on wakes are posted there, and it is the new owner's
 	to.host.(Traveller).Send(co)
 }

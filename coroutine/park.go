@@ -61,6 +61,12 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 		ex.Ready(co, ticket, why)
 		return
 	}
+	if w != nil && w.ex.takes(ex) {
+		if w.ex.take(co, ex) {
+			w.ex.Ready(co, co.ticket, WakeReady)
+		}
+		return // else the park that the ticket names has ended
+	}
 	next := ticket<<8 | uint64(why)
 	for {
 		old := co.remote.Load()
@@ -87,12 +93,22 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 // thread has it called here, on the loop, see stackRequest.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
-	if home := co.ex.Load(); home == nil {
+	home := co.ex.Load()
+	if home != nil && ex.takes(home) {
+		if ex.take(co, home) {
+			ex.Ready(co, co.ticket, WakeReady)
+			ex.checkCancel(co)
+			return
+		}
+		home = co.ex.Load()
+	}
+	if home == nil {
 		if co.waiter.co == nil { // constant: an inbox function
 			co.fn()
 		}
 		return // the wake was for an earlier incarnation; the next has not been woken
-	} else if home != ex {
+	}
+	if home != ex {
 		// The wake was for an earlier incarnation, on this executor; a wake for
 		// the present one may have relied on this node being on its way.
 		if !co.queued.Swap(true) {

@@ -166,6 +166,14 @@ func (r *stackRequest) arrive() {
 		return
 	case r.of.Done():
 		r.gone = true
+	case CurrentExecutor().takes(home): // no thread is the coroutine's
+		ex := CurrentExecutor()
+		if !ex.take(co, home) {
+			ex.host.Post(&r.inbox)
+			return
+		}
+		r.captureAll(co)
+		ex.Ready(co, co.ticket, WakeReady)
 	case home != CurrentExecutor(): // it has moved
 		home.host.Post(&r.inbox)
 		return

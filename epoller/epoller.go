@@ -50,6 +50,7 @@ const (
 type Epoller[T any] struct {
 	fd, bell int
 	events   [maxEvents]unix.EpollEvent // owner
+	batch    int                        // owner; see SetBatch
 	asleep   atomic.Bool
 	slab     slab[T]
 
@@ -81,7 +82,7 @@ func Open[T any]() (*Epoller[T], error) {
 		sysx.CloseFD(epfd)
 		return nil, fmt.Errorf("netco/epoller: eventfd: %w", err)
 	}
-	e := &Epoller[T]{fd: epfd, bell: bell}
+	e := &Epoller[T]{fd: epfd, bell: bell, batch: maxEvents}
 	if err := e.addSpecial(bell, slotBell); err != nil {
 		e.Close()
 		return nil, err
@@ -142,13 +143,27 @@ type Registration struct {
 // The error is epoll_ctl's: EPERM for a file that cannot be polled, ENOSPC or
 // ENOMEM; or it is ErrClosed.
 func (e *Epoller[T]) Register(fd int, v *T) (Registration, error) {
+	return e.register(fd, v, sysx.Add)
+}
+
+// RegisterShared is Register of an fd that other Epollers watch too, each by
+// RegisterShared. An event wakes one of their owners if any is blocked in Wait,
+// in the order in which they have registered the fd; else it is there for
+// whichever polls first. Events do not say whether ReadOn holds.
+func (e *Epoller[T]) RegisterShared(fd int, v *T) (Registration, error) {
+	return e.register(fd, v, sysx.AddShared)
+}
+
+func (e *Epoller[T]) register(
+	fd int, v *T, add func(epfd, fd int, slot, generation int32) error,
+) (Registration, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
 		return Registration{}, ErrClosed // e.fd may be another file's number by now
 	}
 	r := e.slab.alloc(v)
-	if err := sysx.Add(e.fd, fd, r.slot, int32(r.gen)); err != nil {
+	if err := add(e.fd, fd, r.slot, int32(r.gen)); err != nil {
 		e.slab.release(r)
 		return Registration{}, err
 	}
@@ -178,11 +193,15 @@ func (e *Epoller[T]) Registered() int { return int(e.slab.used.Load()) }
 // objects registered or released during the call.
 func (e *Epoller[T]) Each(f func(*T)) { e.slab.each(f) }
 
+// SetBatch sets how many events Poll and Wait collect at most, from 1 to
+// maxEvents; it is maxEvents at first. Owner only.
+func (e *Epoller[T]) SetBatch(n int) { e.batch = min(max(n, 1), maxEvents) }
+
 // Poll collects events without waiting and returns how many there are for
 // Event.
 func (e *Epoller[T]) Poll() int {
 	e.Stats.Polls.Inc()
-	n, errno := sysx.Poll(e.fd, e.events[:])
+	n, errno := sysx.Poll(e.fd, e.events[:e.batch])
 	return e.check(n, errno)
 }
 
@@ -190,7 +209,7 @@ func (e *Epoller[T]) Poll() int {
 // return 0 without any of them.
 func (e *Epoller[T]) Wait() int {
 	e.Stats.Waits.Inc()
-	n, errno := sysx.Wait(e.fd, e.events[:])
+	n, errno := sysx.Wait(e.fd, e.events[:e.batch])
 	return e.check(n, errno)
 }
 

@@ -19,9 +19,13 @@ import (
 //	busyAbove, spreadAfter times in a     half of its connections and of its
 //	row, and not all are active           ready coroutines to an inactive one,
 //	                                      which becomes active
-//	runs are long, and an active one is   the same, for good
-//	busier than longBusy, longAfter
-//	times in a row
+//	runs are long, and all together keep  the members of a domain share, at the
+//	shareAbove of one busy                next turn of one (share.go)
+//	such a domain is busier than          the same for domains: spread, even
+//	domainAbove                           out, pack
+//	packAfter times in a row they do not  end that
+//	keep shareBelow of one busy, or runs
+//	are short
 //	a spread did not raise the work       undo it, and wait before the next
 //	done per second
 //	an active one is busier than          even out the difference
@@ -29,8 +33,7 @@ import (
 //	another less busy by unevenAbove
 //	the active ones together, packAfter   pack: the least busy gives all away
 //	times in a row, would keep one fewer  and becomes inactive
-//	busy for packBelow; with long runs
-//	for longPack
+//	busy for packBelow
 //	an inactive one was busy              it gives all away in its next turn
 //
 // A spread is a trial, because only its outcome shows whether there is a core
@@ -40,7 +43,8 @@ import (
 // Runs are long if they take longAboveNs on average. An event then waits for
 // the handler before it, and one wake serves no more than one event: packing
 // saves little and costs much. With 100 µs in the handler and 8,000 requests a
-// second, one Processor has six times the p90 of two.
+// second, one Processor has six times the p90 of two. So nothing is packed or
+// spread while Processors share.
 //
 // A burst of starts goes to all Processors: once burstStarts are waiting to
 // start on one, the next go to others (place), and idle ones steal some
@@ -49,15 +53,15 @@ const (
 	balanceEvery = 20 * time.Millisecond
 	busyAbove    = 0.9
 	unevenAbove  = 0.25
+	domainAbove  = 0.75
 	packBelow    = 0.6
 	packAfter    = 15 // times balanceEvery
 	burstStarts  = 64
 
 	longAboveNs = 20_000
 	longBelowNs = 12_000 // once they are long
-	longAfter   = 2      // times balanceEvery
-	longBusy    = 0.15
-	longPack    = 0.1
+	shareAbove  = 0.15
+	shareBelow  = 0.1
 
 	spreadAfter   = 4   // times balanceEvery
 	trialSettles  = 2   // samples until the connections have moved
@@ -73,17 +77,18 @@ var trialGain = 1.1
 
 // balancer is what the monitor knows of a group. All fields: the monitor's.
 type balancer struct {
-	at      time.Time // of the last sample
-	busyNs  []int64   // of each member, at that time
-	busy    []float64 // of each member, as a share of the last interval
-	resumes uint64    // of all members, at that time
-	rate    float64   // resumes per second, in the last interval
-	long    bool      // runs were long in the last interval
-	crowded int       // how often in a row they were, and one busier than longBusy
-	high    int       // how often in a row one was busier than busyAbove
-	work    float64   // sum of the rates in these intervals
-	low     int       // how often in a row one fewer would have been enough
-	trial   trial
+	at       time.Time // of the last sample
+	busyNs   []int64   // of each member, at that time
+	busy     []float64 // of each member, as a share of the last interval
+	resumes  uint64    // of all members, at that time
+	rate     float64   // resumes per second, in the last interval
+	long     bool      // runs were long in the last interval
+	seldom   int       // how often in a row sharing was not worth it
+	mayShare bool      // there is enough to do for sharing
+	high     int       // how often in a row one was busier than busyAbove
+	work     float64   // sum of the rates in these intervals
+	low      int       // how often in a row one fewer would have been enough
+	trial    trial
 }
 
 // trial is a spread whose outcome is not known yet.
@@ -115,6 +120,7 @@ func (g *Group) SetMinActive(n int) {
 	for i, p := range g.members {
 		p.active.Store(i < g.minActive)
 	}
+	g.setDomains()
 }
 
 // IsActive reports whether p gets new work. Any thread.
@@ -144,10 +150,33 @@ func (g *Group) balance(b *balancer, now time.Time) {
 	b.measureRun(busyNs, int64(resumes-b.resumes))
 	b.resumes = resumes
 	if stale {
-		b.high, b.low, b.work, b.crowded = 0, 0, 0, 0
+		b.high, b.low, b.work = 0, 0, 0
 		return
 	}
-	g.decide(b)
+	if b.decideShare(float64(busyNs)/float64(span), g.sharing.Load()) {
+		g.sharing.Store(false)
+	}
+	g.mayShare.Store(b.mayShare)
+	if g.sharing.Load() {
+		g.decideDomains(b)
+	} else {
+		g.decide(b)
+	}
+}
+
+// decideShare sets mayShare, and reports whether sharing is to end. busy is how
+// many Processors' time the group has used.
+func (b *balancer) decideShare(busy float64, sharing bool) (end bool) {
+	b.mayShare = busy >= shareAbove || sharing
+	if !sharing || b.long && busy >= shareBelow {
+		b.seldom = 0
+		return false
+	}
+	if b.seldom++; b.seldom < packAfter {
+		return false
+	}
+	b.seldom, b.mayShare = 0, false
+	return true
 }
 
 // measureRun notes whether runs are long, by how long those of the last
@@ -192,16 +221,7 @@ func (g *Group) decide(b *balancer) {
 	} else {
 		b.high, b.work = 0, 0
 	}
-	if b.long && most > longBusy {
-		b.crowded++
-	} else {
-		b.crowded = 0
-	}
-	fill := packBelow
-	if b.long {
-		fill = longPack
-	}
-	if active > g.minActive && sum < fill*float64(active-1) {
+	if active > g.minActive && sum < packBelow*float64(active-1) {
 		b.low++
 	} else {
 		b.low = 0
@@ -211,11 +231,8 @@ func (g *Group) decide(b *balancer) {
 	}
 	switch {
 	case b.trial.added != nil:
-	case b.crowded >= longAfter && spare != nil && hot.movable() > 1:
-		g.spread(b, longBusy)
-		b.trial.added = nil // no trial
 	case b.high >= spreadAfter && spare != nil && b.at.After(b.trial.after) && hot.movable() > 1:
-		g.spread(b, busyAbove)
+		g.spread(b)
 	case b.high >= 2 && most-b.busy[cold.cfg.Index] > unevenAbove && hot != cold:
 		hot.requestMove(cold, int(float64(hot.movable())*(most-b.busy[cold.cfg.Index])/(2*most)))
 		b.high, b.work = 0, 0
@@ -224,6 +241,74 @@ func (g *Group) decide(b *balancer) {
 		b.low = 0
 	}
 	g.packAgain(b)
+}
+
+// decideDomains is decide for domains, while their members share. All members
+// of a domain are active, or none.
+func (g *Group) decideDomains(b *balancer) {
+	var hot, cold, spare []*Processor
+	most, least, sum, active := 0.0, 0.0, 0.0, 0
+	for d := range slices.Chunk(g.members, domainSize) {
+		busy := 0.0
+		for _, p := range d {
+			busy += b.busy[p.cfg.Index] / float64(len(d))
+		}
+		if !d[0].active.Load() {
+			if spare == nil {
+				spare = d
+			}
+			continue
+		}
+		active++
+		sum += busy
+		if hot == nil || busy > most {
+			hot, most = d, busy
+		}
+		if cold == nil || busy <= least {
+			cold, least = d, busy
+		}
+	}
+	b.high, b.low = rising(b.high, most > domainAbove), rising(b.low,
+		active > 1 && sum < packBelow*float64(active-1))
+	switch {
+	case b.high >= 2 && spare != nil:
+		moveDomain(hot, spare, 0.5)
+		b.high = 0
+	case b.high >= 2 && most-least > unevenAbove:
+		moveDomain(hot, cold, (most-least)/(2*most))
+		b.high = 0
+	case b.low >= packAfter && !sameDomain(cold, hot):
+		for _, p := range cold {
+			p.active.Store(false)
+		}
+		moveDomain(cold, hot, 1)
+		b.low = 0
+	}
+}
+
+// rising returns how often in a row something was found.
+func rising(n int, found bool) int {
+	if found {
+		return n + 1
+	}
+	return 0
+}
+
+func sameDomain(a, b []*Processor) bool { return &a[0] == &b[0] }
+
+// moveDomain has the members of a domain move a part of their work to another,
+// which is active from then on.
+func moveDomain(from, to []*Processor, part float64) {
+	for _, p := range to {
+		p.active.Store(true)
+	}
+	for i, p := range from {
+		n := moveAll
+		if part < 1 {
+			n = int(part * float64(p.homes()))
+		}
+		p.requestMove(to[i%len(to)], n)
+	}
 }
 
 // pack has the least busy Processor give all away to the next least busy.
@@ -245,15 +330,15 @@ func (g *Group) packAgain(b *balancer) {
 	}
 }
 
-// spread has every active Processor that is busier than above give half of its
-// work to an inactive one.
-func (g *Group) spread(b *balancer, above float64) {
+// spread has every active Processor that is busier than busyAbove give half of
+// its work to an inactive one.
+func (g *Group) spread(b *balancer) {
 	t := &b.trial
 	t.before, t.work, t.samples = b.work/float64(max(b.high, 1)), 0, 0
 	spare := slices.DeleteFunc(slices.Clone(g.members), (*Processor).IsActive)
 	before := slices.Collect(g.actives())
 	for _, p := range before {
-		if len(spare) > 0 && b.busy[p.cfg.Index] > above && p.movable() > 1 {
+		if len(spare) > 0 && b.busy[p.cfg.Index] > busyAbove && p.movable() > 1 {
 			t.added = append(t.added, spare[0])
 			spare[0].active.Store(true) // first: p moves work to active ones only
 			p.requestMove(spare[0], p.movable()/2)

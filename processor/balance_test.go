@@ -33,7 +33,9 @@ func registerFds(t testing.TB, p *Processor, n int) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { unix.Close(fd) })
-		if _, err := p.ep.Register(fd, new(PollDesc)); err != nil {
+		pd := new(PollDesc)
+		pd.home.Store(p)
+		if _, err := p.ep.Register(fd, pd); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,9 +152,40 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideLongRuns: while runs are long a spread needs little load and no
-// trial, and packing next to none.
-func TestDecideLongRuns(t *testing.T) {
+// TestDecideShare: Processors may share while there is enough to do, and end it
+// when that was not worth it for a while.
+func TestDecideShare(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		busy    float64
+		long    bool
+		sharing bool
+		times   int
+		may     bool
+		ends    bool
+	}{
+		{"too little", shareAbove - 0.01, true, false, 1, false, false},
+		{"enough", shareAbove, true, false, 1, true, false},
+		{"goes on", shareBelow, true, true, 3 * packAfter, true, false},
+		{"hardly busy", shareBelow - 0.01, true, true, packAfter - 1, true, false},
+		{"hardly busy for long", shareBelow - 0.01, true, true, packAfter, false, true},
+		{"short runs", 1, false, true, packAfter - 1, true, false},
+		{"short runs for long", 1, false, true, packAfter, false, true},
+	} {
+		var b balancer
+		b.long = c.long
+		ends := false
+		for range c.times {
+			ends = b.decideShare(c.busy, c.sharing)
+		}
+		if b.mayShare != c.may || ends != c.ends {
+			t.Errorf("%s: may %t, ends %t", c.name, b.mayShare, ends)
+		}
+	}
+}
+
+// TestDecideDomains: domains are spread, evened out and packed as a whole.
+func TestDecideDomains(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		active  string // as marks
@@ -161,30 +194,32 @@ func TestDecideLongRuns(t *testing.T) {
 		asked   []string // as requests
 		becomes string   // as marks
 	}{
-		{"once", "+-", busy{0.4, 0}, longAfter - 1, nil, "+-"},
-		{"spread", "+-", busy{0.4, 0}, longAfter, []string{"0>1:4"}, "++"},
-		{"hardly busy", "+-", busy{0.1, 0}, 3 * longAfter, nil, "+-"},
-		{"stays spread", "++", busy{0.1, 0.1}, 2 * packAfter, nil, "++"},
-		{"packed", "++", busy{0.05, 0.01}, packAfter, []string{"1>0:all"}, "+-"},
+		{"once", "++++----", busy{1, 1, 1, 1, 0, 0, 0, 0}, 1, nil, "++++----"},
+		{"one is busy, not all", "++++----", busy{1, 1, 0.5, 0.4, 0, 0, 0, 0}, 3, nil, "++++----"},
+		{"spread", "++++----", busy{1, 1, 1, 1, 0, 0, 0, 0}, 2,
+			[]string{"0>4:4", "1>5:4", "2>6:4", "3>7:4"}, "++++++++"},
+		{"smaller one", "++++--", busy{1, 1, 1, 1, 0, 0}, 2,
+			[]string{"0>4:4", "1>5:4", "2>4:4", "3>5:4"}, "++++++"},
+		{"uneven", "++++++", busy{1, 1, 1, 1, 0.5, 0.5}, 2,
+			[]string{"0>4:2", "1>5:2", "2>4:2", "3>5:2"}, "++++++"},
+		{"needed", "++++++", busy{0.4, 0.4, 0.4, 0.4, 0.3, 0.3}, 2 * packAfter, nil, "++++++"},
+		{"packed", "++++++", busy{0.2, 0.2, 0.2, 0.2, 0.1, 0.1}, packAfter,
+			[]string{"4>0:all", "5>1:all"}, "++++--"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t, len(c.active))
 			defer g.Discard()
-			g.minActive = 1
 			for i, p := range g.members {
 				p.active.Store(c.active[i] == '+')
 				registerFds(t, p, 8)
 			}
-			b := &balancer{at: time.Now(), busy: c.busy, long: true}
+			b := &balancer{at: time.Now(), busy: c.busy}
 			for range c.times {
-				g.decide(b)
+				g.decideDomains(b)
 			}
 			if asked := requests(g); !slices.Equal(asked, c.asked) || marks(g) != c.becomes {
 				t.Errorf("%s are active, asked for %q, want %s, %q", marks(g), asked, c.becomes,
 					c.asked)
-			}
-			if b.trial.added != nil {
-				t.Error("a trial has begun")
 			}
 		})
 	}

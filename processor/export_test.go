@@ -25,6 +25,15 @@ func (p *Processor) GiveAll(to *Processor) {
 	p.requestMove(to, moveAll)
 }
 
+// Share has the fds of p's group be those of the domains, or not. Any thread.
+func (p *Processor) Share(on bool) {
+	if on {
+		p.group.share()
+	} else {
+		p.group.sharing.Store(false)
+	}
+}
+
 // Gives reports whether p has yet to act on Give or GiveAll, or does so. Any
 // thread.
 func (p *Processor) Gives() bool { return p.moveRequest.Load() != nil || !p.Idle() }

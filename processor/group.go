@@ -39,8 +39,10 @@ type Group struct {
 	spinners      atomic.Int32  // Processors that spin
 	turns         atomic.Uint32 // rotates placement among many
 	limit         limit
-	watchdogPause pauseState // the watchdog's
-	monitor       *monitor   // nil without one
+	sharing       atomic.Bool // fds are the domains', see share.go
+	mayShare      atomic.Bool // there is enough to do for that; the monitor writes
+	watchdogPause pauseState  // the watchdog's
+	monitor       *monitor    // nil without one
 
 	minActive    int        // fewest active members; constant once the first has started
 	monitorPause pauseState // the monitor's
@@ -77,6 +79,9 @@ func (g *Group) Advance(ph Phase) {
 		if g.phase.CompareAndSwap(old, int32(ph)) {
 			break
 		}
+	}
+	if ph > Running {
+		g.sharing.Store(false)
 	}
 	for _, p := range g.members {
 		p.ex.RequestPreempt()

@@ -76,7 +76,8 @@ func (p *Processor) hasWork() bool {
 // advances reports whether advance has something to do. In the phase Stopped
 // that is nothing as long as a coroutine lives, whose end the loop sees itself.
 func (p *Processor) advances() bool {
-	return p.group.Phase() != p.phase && (p.phase < Stopping || p.ex.Stats.Live.Own() == 0)
+	return p.group.Phase() != p.phase &&
+		(p.phase < Stopping || p.ex.Stats.Live.Own() == 0 && p.lent.Load() == 0)
 }
 
 // spinUntil polls for work without sleeping, for spinNs at most and no longer

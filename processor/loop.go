@@ -19,9 +19,10 @@ const (
 func (p *Processor) loop() {
 	for {
 		now := clock.Now()
-		if p.ran {
-			p.ran = false
+		if p.ran > 0 {
 			length := now - int64(p.Stats.TurnStart.Own())
+			p.noteRuns(length, p.ran)
+			p.ran = 0
 			p.Stats.TurnNs.Observe(length)
 			p.history.note(now, length)
 			p.time.turn.note(p.Stats.Turns.Own(), now)
@@ -48,6 +49,9 @@ func (p *Processor) loop() {
 		if !p.retimed.funcs.Empty() {
 			p.retime()
 		}
+		if p.returned.any.Load() {
+			p.takeReturned()
+		}
 		if p.sub.waiting.Load() != 0 {
 			p.adopt(turnStarts)
 		}
@@ -73,8 +77,10 @@ func (p *Processor) loop() {
 		if p.ep.Registered() > 0 {
 			p.dispatch(p.ep.Poll())
 		}
-		p.ran = true
-		p.ex.Run(turnResumes, now+turnNs)
+		if p.group.sharing.Load() && p.ex.Queued() > 1 {
+			p.offer()
+		}
+		p.ran = p.ex.Run(turnResumes, now+turnNs)
 	}
 }
 
@@ -149,7 +155,7 @@ func (p *Processor) advance() (over bool) {
 			// Run the deferred calls of coroutines driven by hand.
 			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
 		}
-		return p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
+		return p.lent.Load() == 0 && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}
 	p.phase = to
 	return false

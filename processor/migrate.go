@@ -101,8 +101,14 @@ func (pd *PollDesc) move(fd int, to *Processor) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	from := pd.home.Load()
-	if from == nil || from == to || pd.flags.Load()&(flagClosing|flagDetached) != 0 {
+	if from == nil || pd.flags.Load()&(flagClosing|flagDetached) != 0 {
 		return nil // under flagClosing the fd may be closed, but only after Unbind has had mu
+	}
+	if pd.shared.Load() != nil {
+		return pd.unshareLocked(fd, to)
+	}
+	if from == to {
+		return nil
 	}
 	reg, err := to.ep.Register(fd, pd)
 	if err != nil {
@@ -247,6 +253,11 @@ func (p *Processor) moveOne(pd *PollDesc, to *Processor) bool {
 	w := pd.read.w.Load()
 	if w == nil || w == readyW {
 		return false
+	}
+	if pd.shared.Load() != nil { // whichever member takes what waits, its next wait moves it
+		pd.to.Store(to)
+		pd.read.unblock()
+		return true
 	}
 	if x, ok := w.Hook().(*Watch); ok {
 		return x.moveTo(p, to)

@@ -57,6 +57,9 @@ func shuffle(procs []*processor.Processor) (stop func()) {
 			case <-over:
 				return
 			}
+			if rand.IntN(16) == 0 {
+				procs[0].Share(rand.IntN(2) == 0)
+			}
 			if from, to := procs[rand.IntN(len(procs))], procs[rand.IntN(len(procs))]; from != to {
 				from.Give(to, 1+rand.IntN(8))
 			}
@@ -251,7 +254,7 @@ func talk(t *testing.T, address string, over *atomic.Bool,
 func TestServersWhoseConnectionsMove(t *testing.T) {
 	span := time.Duration(testenv.Rounds(1_000)) * time.Millisecond
 	for _, server := range echoServers {
-		for n := 2; n <= 4; n++ {
+		for _, n := range []int{2, 3, 6} {
 			for _, forced := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%d/forced %v", server.name, n, forced), func(t *testing.T) {
 					files := testenv.Files()

@@ -39,14 +39,15 @@ type PollDesc struct {
 	// What a wait touches comes first: one cache line.
 	read, write gate
 	flags       atomic.Uint32
-	home        atomic.Pointer[Processor] // whose epoll watches it for coroutines; changed under mu
-	to          atomic.Pointer[Processor] // where its reader is to move it, see migrate.go; or nil
+	home        atomic.Pointer[Processor]  // whose epoll watches it; changed under mu
+	shared      atomic.Pointer[sharedRegs] // nil unless others watch it, too; changed under mu
+	to          atomic.Pointer[Processor]  // where its reader is to move it, see migrate.go; or nil
 
 	Owner   any                          // constant: what it is part of, for PollDescs; or nil
 	outside atomic.Pointer[goroutineReg] // what goroutines wait by, see there; changed under mu
 
 	mu  inside.Mutex
-	reg epoller.Registration // with home; under mu
+	reg epoller.Registration // with home, unless shared; under mu
 }
 
 // gate is what waits in one direction.
@@ -143,7 +144,7 @@ func (pd *PollDesc) SetServed() { pd.flags.Or(flagServed) }
 
 // drains reports whether a wait for the fd may end when draining begins.
 func (pd *PollDesc) drains() bool {
-	return pd.flags.Load()&(flagListener|flagServed) != 0 || pd.Watched()
+	return pd.flags.Load()&(flagListener|flagServed) != 0 || pd.Watched() || pd.shared.Load() != nil
 }
 
 // group returns the group whose end ends the fd's waits, or nil.
@@ -324,6 +325,7 @@ func (pd *PollDesc) waitFrom(
 		w = coroutine.AcquireWaiter()
 	}
 	var err error
+	var shared bool
 	if w.Coroutine() == nil {
 		if !w.InBubble() && pd.registeredOutside() == nil {
 			err = pd.registerOutside(fd)
@@ -332,10 +334,10 @@ func (pd *PollDesc) waitFrom(
 			w.Release()
 			return pd.waitByPoll(fd, m, until)
 		}
-	} else if home := pd.home.Load(); home == nil {
+	} else if m == Read {
+		shared, err = pd.register(fd, p, w.Coroutine())
+	} else if pd.home.Load() == nil {
 		err = pd.bind(fd)
-	} else if home != p && m == Read && w.Coroutine().Moved() {
-		pd.fetch(fd, home)
 	}
 	if err != nil {
 		releaseWaiter(w)
@@ -358,7 +360,9 @@ func (pd *PollDesc) waitFrom(
 		if d == 0 || until != 0 && until < d {
 			d = until
 		}
-		if d == 0 {
+		if shared {
+			wake = pd.parkShared(p, w.Coroutine(), reason, d)
+		} else if d == 0 {
 			wake = w.Park(reason)
 		} else {
 			wake = w.ParkUntil(reason, d)
@@ -420,9 +424,7 @@ func (pd *PollDesc) bind(fd int) error {
 func (pd *PollDesc) Unbind() {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
-	if p := pd.home.Load(); p != nil {
-		p.ep.Release(pd.reg)
-	}
+	pd.eachRegLocked(func(p *Processor, reg epoller.Registration) { p.ep.Release(reg) })
 	if o := pd.registeredOutside(); o != nil {
 		o.at.release(o.reg)
 	}
@@ -433,9 +435,7 @@ func (pd *PollDesc) Unbind() {
 func (pd *PollDesc) Deregister(fd int) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
-	if p := pd.home.Load(); p != nil {
-		p.ep.Remove(fd)
-	}
+	pd.eachRegLocked(func(p *Processor, _ epoller.Registration) { p.ep.Remove(fd) })
 	if o := pd.registeredOutside(); o != nil {
 		o.at.ep.Remove(fd)
 	}

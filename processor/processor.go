@@ -59,9 +59,11 @@ type Processor struct {
 	woken    wokenWatches
 	phase    Phase
 	turn     func() bool // called in each turn; nil for none
-	ran      bool        // the last turn ran something
+	ran      int         // how many runs the last turn had
 	history  history     // owner: writes
 	lending  lending     // owner
+	runs     runMeter
+	domain   []*Processor // constant once it has started: with which it shares; nil for none
 	cfg      Config
 	group    *Group
 
@@ -70,6 +72,8 @@ type Processor struct {
 	wakes       mpsc.Queue[coroutine.Coroutine]
 	posted      atomic.Uint64 // how many were ever pushed to wakes
 	retimed     retimed
+	returned    returnedTimers
+	lent        atomic.Int32 // waits that began here and are shared
 	sub         submissions
 	ended       chan struct{} // closed when the thread has ended
 	alive       atomic.Bool   // the loop runs: fds may be registered
@@ -239,6 +243,9 @@ func init() { coroutine.SetNetClosed(net.ErrClosed) }
 
 // of returns the Processor that hosts an executor, or nil if another type does.
 func of(ex *coroutine.Executor) *Processor {
+	if ex == nil {
+		return nil
+	}
 	p, _ := ex.Host().(*Processor)
 	return p
 }

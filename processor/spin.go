@@ -84,7 +84,7 @@ func (s *spinner) init(mode SpinMode) { s.off = mode == SpinOff || cores() < 2 }
 // begin reports whether to spin now, and if so takes one of the group's few
 // places for that; end gives it back.
 func (s *spinner) begin(g *Group) bool {
-	if s.off || s.score < spinScoreMin {
+	if s.off || s.score < spinScoreMin || g.sharing.Load() {
 		return false
 	}
 	if s.skip > 0 {

@@ -46,7 +46,11 @@ func (p *Processor) Registered() int { return p.ep.Registered() }
 // may miss those that come or go meanwhile. Any thread.
 func (p *Processor) PollDescs(f func(*PollDesc) bool) {
 	more := true
-	p.ep.Each(func(pd *PollDesc) { more = more && f(pd) })
+	p.ep.Each(func(pd *PollDesc) {
+		if more && pd.home.Load() == p { // of a shared one each member has a registration
+			more = f(pd)
+		}
+	})
 }
 
 // InboxDepth returns how many wakes by other threads are in the inbox.

@@ -53,8 +53,9 @@ func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
 	if here != p {
 		p.ex.RequestPreempt()
 	}
-	if !p.ep.Ring() && (open > 1 || open == 1 && here != p && p.stalled(clock.Now())) {
-		p.wakeStealer() // p is busy and has more than it can start at once, or is stalled
+	if !p.ep.Ring() && (open > 1 || open == 1 && (p.group.sharing.Load() ||
+		here != p && p.stalled(clock.Now()))) {
+		p.wakeStealer() // p is busy, and with more or for longer than one start can wait
 	}
 	return true
 }

@@ -96,6 +96,10 @@ func (p *Processor) run() {
 	removeRunning(p)
 	p.ex.Leave()
 	p.buffers.free = nil // their leases refer to p, so neither would be collected
-	p.ep.Each(func(pd *PollDesc) { pd.detach() })
+	p.ep.Each(func(pd *PollDesc) {
+		if pd.home.Load() == p {
+			pd.detach()
+		}
+	})
 	p.Discard()
 }

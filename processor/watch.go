@@ -33,6 +33,7 @@ type Watch struct {
 	t     *timer.Timer     // owner: home; nil unless armed under a deadline
 
 	placed bool // owner: Begin's caller, then home; home.placed counts it
+	shared bool // constant while armed: any member of home's domain may take it, see share.go
 }
 
 // Watcher is called at the end of a wait.
@@ -56,18 +57,21 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {
 	pd, p := x.pd, Current()
-	var err error
-	switch pd.home.Load() {
-	case p:
-	case nil:
-		err = pd.bind(fd)
-	default:
-		err = pd.move(fd, p) // the caller has moved, for another fd
+	shared, err := false, error(nil)
+	if to := pd.to.Load(); to == nil || pd.home.Load() == nil {
+		shared, err = pd.register(fd, p, coroutine.Current())
 	}
-	if err != nil || pd.home.Load() != p {
+	if home := pd.home.Load(); err == nil && !shared && home != nil &&
+		(home != p || pd.shared.Load() != nil) {
+		err = pd.move(fd, p) // the caller has moved, for another fd; or it is to move
+	}
+	if err != nil || !shared && pd.home.Load() != p {
 		return false, err
 	}
 	x.home, x.fd = p, fd
+	if shared {
+		return x.publishShared(p), nil
+	}
 	if !x.publish(p, nil) {
 		return false, nil
 	}
@@ -89,12 +93,34 @@ func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
 		p.watches.Set(p.watches.Own() - 1)
 		return false
 	}
-	if d := g.deadline.Load(); d != 0 {
+	x.arm(p)
+	return true
+}
+
+// arm sets the timer for the deadline, if there is one. Owner of p.
+func (x *Watch) arm(p *Processor) {
+	if d := x.pd.read.deadline.Load(); d != 0 {
 		x.t = p.sleepers.Get()
 		x.t.F, x.t.Arg = watchExpired, x
 		p.timers.Set(x.t, d)
 	}
-	return true
+}
+
+// publishShared is publish of a Watch that any member of p's domain may take,
+// as soon as it is published. Owner of p.
+func (x *Watch) publishShared(p *Processor) bool {
+	pd, g := x.pd, &x.pd.read
+	x.shared = true
+	p.Leaving()
+	x.arm(p)
+	if g.w.CompareAndSwap(nil, &x.w) && (pd.Check(Read) == Ready && p.Left() ||
+		!g.w.CompareAndSwap(&x.w, nil)) {
+		return true
+	}
+	x.shared = false
+	x.disarm(p)
+	p.Taken(p)
+	return false
 }
 
 // watchExpired is the function of the timers of Watches.
@@ -108,11 +134,34 @@ func watchExpired(arg any, _ int64) {
 // Woken implements coroutine.Hook.
 func (x *Watch) Woken() {
 	p := x.home
+	if x.shared {
+		x.take(p)
+		return
+	}
 	if p.ex.OnThread() {
 		p.woken.add(p, x)
 		return
 	}
 	p.sendWatch(arrival{x: x}) // it cannot fail: p does not end while x is armed
+}
+
+// take has the waker's Processor serve a Watch that was armed shared at from,
+// if it is of the same group; else from.
+func (x *Watch) take(from *Processor) {
+	x.shared = false
+	p := of(coroutine.DrivenBy())
+	if p == nil || p.group != from.group {
+		from.sendWatch(arrival{x: x, shared: true})
+		return
+	}
+	if x.t != nil && p != from {
+		from.returnTimer(x.t)
+		x.t = nil
+	}
+	x.home = p
+	p.watches.Inc()
+	p.Taken(from)
+	p.woken.add(p, x)
 }
 
 // maxStarters is how many coroutines for woken Watches may wait in the run
@@ -202,9 +251,10 @@ func (x *Watch) disarm(p *Processor) {
 // arrival is a Watch that another thread sends to its home because it is woken,
 // new (see Begin) or moved.
 type arrival struct {
-	x     *Watch
-	new   bool // it carries one of the group's tokens
-	moved bool // it was armed on another Processor; it carries a token
+	x      *Watch
+	new    bool // it carries one of the group's tokens
+	moved  bool // it was armed on another Processor; it carries a token
+	shared bool // it was armed shared, here
 }
 
 // Begin calls the Watcher in a coroutine of p, as if the Watch had been armed
@@ -273,6 +323,9 @@ func (p *Processor) arrive(a arrival) {
 	case a.new:
 		p.watches.Inc()
 		p.takeOverToken()
+	case a.shared:
+		p.watches.Inc()
+		p.Taken(p)
 	case a.moved:
 		p.takeOverToken()
 		p.Stats.MovedWatches.Inc()

@@ -21,6 +21,18 @@ func (p *Pointer[T]) SetOrdered(v *T) {
 	storePointerOrdered((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
 }
 
+// Publish is Counter.Publish.
+func (p *Pointer[T]) Publish(v *T) {
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
+}
+
+// CompareAndSwap replaces old, which no owner writes any more, and makes the
+// caller the owner; false if another thread was first.
+func (p *Pointer[T]) CompareAndSwap(old, v *T) bool {
+	return atomic.CompareAndSwapPointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)),
+		unsafe.Pointer(old), unsafe.Pointer(v))
+}
+
 // Own returns the pointer without an atomic load. Owner only.
 func (p *Pointer[T]) Own() *T { return p.p }
 

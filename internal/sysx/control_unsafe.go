@@ -13,13 +13,24 @@ import (
 // among them because a read stops short in front of it. slot and generation
 // come back with each event.
 func Add(epfd, fd int, slot, generation int32) error {
+	return add(epfd, fd, slot, generation, unix.EPOLLPRI|unix.EPOLLRDHUP)
+}
+
+// AddShared is Add of an fd that several epoll instances have, each by
+// AddShared: an event wakes one thread that waits in one of them (Linux 4.5).
+// There are no events for urgent data, nor for the peer's end alone.
+func AddShared(epfd, fd int, slot, generation int32) error {
+	return add(epfd, fd, slot, generation, unix.EPOLLEXCLUSIVE)
+}
+
+func add(epfd, fd int, slot, generation int32, more uint32) error {
 	if injector.Load() != nil {
 		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
 			return errno
 		}
 	}
 	ev := unix.EpollEvent{
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET,
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLET | more,
 		Fd:     slot,
 		Pad:    generation,
 	}

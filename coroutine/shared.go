@@ -1,0 +1,104 @@
+package coroutine
+
+// Shared waits: a coroutine waits at no executor, and whichever of its
+// Scheduler's wakes it runs it. So an event need not wait for the thread on
+// which the coroutine ran before.
+//
+// A shared wait is a migration (migrate.go) whose destination is known only at
+// its end. Each executor has a second one beside it, which no loop runs: the
+// home of those that wait shared.
+//
+//	co.ex            means                     becomes
+//	an executor      it lives there            its shared one, by the loop,
+//	                                           when the coroutine has suspended
+//	                                           itself in ParkShared
+//	a shared one     it waits, in no list,     the executor of the thread that
+//	                 and has no owner          takes it, by an exchange
+//
+// A waker on a thread of the same Scheduler takes the coroutine. Any other
+// posts it to the executor where it waited last, whose Arrive takes it. Every
+// wake takes it, also one for an old ticket, which then is an early wake; so
+// Handle.Stop, a late timer and a stack request need no state of their own. The
+// Waiter must be one whose wait may end early.
+//
+// Stop does not find those that wait shared. The Host has them woken before:
+// Sharer.Left refuses them once the Scheduler ends, after they can be found.
+
+// Sharer is a Host of an executor whose coroutines may wait shared.
+type Sharer interface {
+	// Leaving keeps the Scheduler from ending while a coroutine waits shared.
+	// Owner only.
+	Leaving()
+	// Left is called when others may take it, and reports whether it may go on
+	// waiting. Owner only.
+	Left() bool
+	// Taken takes over what Leaving of another Host, or this one, began. Owner
+	// of the executor that has taken the coroutine.
+	Taken(from Host)
+}
+
+// Share lets the coroutines of several executors of one Scheduler wait shared.
+// Their Hosts are Sharers. It is called before the first of them is entered.
+func Share(executors []*Executor) {
+	sharing := new(byte)
+	for _, ex := range executors {
+		ex.shared = &Executor{host: ex.host, sharing: sharing}
+		ex.sharing = sharing
+	}
+}
+
+// takes reports whether coroutines at home at from wait for an executor such as
+// ex to take them. Any thread.
+func (ex *Executor) takes(from *Executor) bool {
+	return ex != nil && from.shared == nil && from.sharing != nil && from.sharing == ex.sharing
+}
+
+// CanShare reports whether the calling coroutine, co, may wait shared. Owner
+// only.
+func (co *Coroutine) CanShare() bool {
+	w := co.w.Own()
+	return w.ex.shared != nil && w.fiber == nil && w.away.Load() == attached && co.Movable()
+}
+
+// ParkShared is Park for a coroutine that CanShare. It may return early, and on
+// another executor.
+func (co *Coroutine) ParkShared(reason Reason) Wake {
+	w := co.w.Own()
+	if w.away.Load() != attached {
+		w.rejoin()
+	}
+	ex := co.ex.Own()
+	if co.woken || w.cancelling(co) || w.open.Own()&1 == 0 {
+		return co.Park(reason)
+	}
+	co.checkLocks(ex, "waits")
+	co.setState(Waiting, reason, ex.stamp)
+	ex.moving, ex.movingTo = co, ex.shared
+	w.suspend()
+	return co.wake
+}
+
+// leaveShared is the loop's part of ParkShared, behind depart's.
+func (ex *Executor) leaveShared(co *Coroutine) {
+	host := ex.host.(Sharer)
+	host.Leaving()
+	co.ex.Publish(ex.shared) // others may take it; before Left checks
+	if !host.Left() && ex.take(co, ex.shared) {
+		ex.Ready(co, co.ticket, WakeReady)
+	}
+}
+
+// take makes a coroutine that waits shared, at from, one that waits here. It
+// returns false if another thread has taken it. Owner only.
+func (ex *Executor) take(co *Coroutine, from *Executor) bool {
+	if !co.ex.CompareAndSwap(from, ex) {
+		return false
+	}
+	w := co.w.Own()
+	w.moved = w.moved || from != ex.shared
+	w.ex = ex
+	ex.list(w)
+	ex.Stats.Live.Inc()
+	ex.host.(Sharer).Taken(from.host)
+	return true
+}

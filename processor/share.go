@@ -1,0 +1,316 @@
+package processor
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/timer"
+)
+
+// Sharing: while handlers compute, no event waits for the Processor that is in
+// one of them.
+//
+// The Processors of a domain, up to domainSize of a group, then watch the same
+// fds, each by its own epoll (epoller.RegisterShared). The kernel wakes one
+// that sleeps, the first of the domain before others; while none sleeps the
+// event is there for whichever polls first, and each takes few at a time. What
+// waits to read waits shared (coroutine.ParkShared), and so do Watches: it runs
+// on the Processor that has found its event. No fd moves for that.
+//
+// Sharing is for runs that are long, longAboveNs on average. A wake of another
+// thread, the registrations and a poll for each event cost a microsecond or two
+// a request; where a request takes no longer than some of these, one Processor
+// that serves all of them without a sleep is faster (balance.go).
+//
+//	Group.sharing  means                     becomes
+//	false          a wait is the home's      true, by the first member whose
+//	                                         runs are long
+//	true           a wait for an fd makes    false, by the monitor, when the
+//	               it the domain's           runs of all are short again; when
+//	                                         the group leaves Running
+//
+// Each fd follows at its next wait, so that a change costs nothing by itself.
+// Until then its events are delivered as before; what waits is woken by any
+// member.
+//
+// A shared wait has one of the group's tokens, as nothing else keeps the group
+// from being quiet; and the Processor where it began does not end before it is
+// over (lent), since it takes the wakes of other threads. Its deadline is a
+// timer of the Processor where it began, and acts on the fd: whichever ends the
+// wait returns the timer.
+//
+// At its end the group has all that wait shared woken: each member wakes what
+// waits for the fds that it watches (advance), and a wait that begins later is
+// refused (Left). So none is left behind by Executor.Stop.
+const (
+	domainSize = 4
+
+	// runsNoted is over how many runs their length is averaged. With it, one
+	// long run in twenty makes for a steady mean.
+	runsNoted = 256
+
+	// batchNs is how long the events that a Processor takes at once may take to
+	// serve: others could serve them meanwhile.
+	batchNs = 40_000
+)
+
+// sharedRegs are the registrations of an fd with the members of a domain.
+type sharedRegs struct {
+	domain []*Processor
+	regs   [domainSize]epoller.Registration
+	has    [domainSize]bool // whether registering has succeeded
+}
+
+// setDomains puts the members into domains, and lets their coroutines wait
+// shared. It is called before the first has started.
+func (g *Group) setDomains() {
+	if len(g.members) < 2 {
+		return
+	}
+	var executors []*coroutine.Executor
+	for i, p := range g.members {
+		if p.cfg.LockThread {
+			return
+		}
+		from := i / domainSize * domainSize
+		p.domain = g.members[from:min(from+domainSize, len(g.members))]
+		executors = append(executors, &p.ex)
+	}
+	coroutine.Share(executors)
+}
+
+// runMeter measures how long a coroutine runs from its resume to its next wait,
+// on average. All fields: owner.
+type runMeter struct {
+	meanNs float64
+	shared bool // the group was sharing at the last turn
+}
+
+// note adds a turn with so many runs.
+func (m *runMeter) note(turnNs int64, runs int) {
+	m.meanNs += (float64(turnNs)/float64(runs) - m.meanNs) * min(float64(runs)/runsNoted, 1)
+}
+
+// noteRuns measures a turn, and begins sharing if runs are long. Owner.
+func (p *Processor) noteRuns(turnNs int64, runs int) {
+	g, m := p.group, &p.runs
+	m.note(turnNs, runs)
+	sharing := g.sharing.Load()
+	switch {
+	case m.shared && !sharing:
+		m.meanNs = 0
+		p.ep.SetBatch(wholeBatch)
+	case !sharing && m.meanNs >= longAboveNs && p.domain != nil && g.mayShare.Load():
+		sharing = g.share()
+	}
+	if m.shared = sharing; sharing {
+		p.ep.SetBatch(int(batchNs / m.meanNs))
+	}
+}
+
+// wholeBatch is as many events as Poll can return.
+const wholeBatch = math.MaxInt
+
+// share begins sharing, unless the group is at its end, and makes all members
+// of a domain active in which one is. Any thread.
+func (g *Group) share() bool {
+	g.sharing.Store(true)
+	for d := range slices.Chunk(g.members, domainSize) {
+		if slices.ContainsFunc(d, (*Processor).IsActive) {
+			for _, p := range d {
+				p.active.Store(true)
+			}
+		}
+	}
+	if g.Phase() != Running { // Advance may not have seen it
+		g.sharing.Store(false)
+		return false
+	}
+	return true
+}
+
+// Leaving implements coroutine.Sharer.
+func (p *Processor) Leaving() {
+	p.group.takeToken()
+	p.lent.Add(1)
+}
+
+// Left implements coroutine.Sharer.
+func (p *Processor) Left() bool { return p.group.Phase() == Running }
+
+// Taken implements coroutine.Sharer.
+func (p *Processor) Taken(from coroutine.Host) {
+	p.takeOverToken()
+	q := from.(*Processor)
+	if q.lent.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
+		q.Wake() // it may have waited for that to end
+	}
+}
+
+// register registers fd where the events for a reader on p are to come, and
+// reports whether that is the domain, so that the reader may wait shared. The
+// caller owns the reading direction.
+func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (bool, error) {
+	home, regs := pd.home.Load(), pd.shared.Load()
+	on := p.group.sharing.Load()
+	switch {
+	case on && !pd.isListener() && co.CanShare():
+		if regs != nil && &regs.domain[0] == &p.domain[0] {
+			return true, nil
+		}
+		if home != nil && home.group != p.group {
+			return false, nil
+		}
+		return true, pd.share(fd, p)
+	case home == nil:
+		return false, pd.bind(fd)
+	case regs != nil && !on && home.group == p.group:
+		return false, pd.move(fd, p)
+	case regs == nil && home != p && co.Moved():
+		pd.fetch(fd, home)
+	}
+	return false, nil
+}
+
+// share registers fd with the domain of p, in place of its home.
+func (pd *PollDesc) share(fd int, p *Processor) error {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.flags.Load()&(flagClosing|flagDetached) != 0 {
+		return nil
+	}
+	pd.unregisterLocked(fd)
+	s := &sharedRegs{domain: p.domain}
+	pd.flags.Or(flagReadOn) // events do not say so; until the fd is one Processor's again
+	var failed error
+	done := 0
+	for i, q := range p.domain {
+		reg, err := q.ep.RegisterShared(fd, pd)
+		if err != nil {
+			failed = err
+			continue
+		}
+		s.regs[i], s.has[i] = reg, true
+		done++
+	}
+	if done == 0 {
+		return failed
+	}
+	pd.shared.Store(s)
+	pd.home.Store(p)
+	return nil
+}
+
+// unshareLocked registers a shared fd with one Processor alone.
+func (pd *PollDesc) unshareLocked(fd int, to *Processor) error {
+	pd.unregisterLocked(fd) // first: to may be of the domain
+	pd.flags.And(^uint32(flagReadOn))
+	reg, err := to.ep.Register(fd, pd) // its first event says whether to read on
+	if err != nil {
+		return err // the next wait registers it
+	}
+	pd.reg = reg
+	pd.home.Store(to)
+	return nil
+}
+
+// unregisterLocked takes the fd out of all epolls of Processors. Until it is
+// registered again it has no home.
+func (pd *PollDesc) unregisterLocked(fd int) {
+	pd.eachRegLocked(func(p *Processor, reg epoller.Registration) {
+		p.ep.Remove(fd)
+		p.ep.Release(reg)
+	})
+	pd.shared.Store(nil)
+	pd.home.Store(nil)
+}
+
+// eachRegLocked calls f for each Processor's registration.
+func (pd *PollDesc) eachRegLocked(f func(*Processor, epoller.Registration)) {
+	if s := pd.shared.Load(); s != nil {
+		for i, p := range s.domain {
+			if s.has[i] {
+				f(p, s.regs[i])
+			}
+		}
+	} else if p := pd.home.Load(); p != nil {
+		f(p, pd.reg)
+	}
+}
+
+// parkShared is ParkShared of the calling coroutine until deadline, if that is
+// not 0. Owner of p.
+func (pd *PollDesc) parkShared(
+	p *Processor, co *coroutine.Coroutine, reason coroutine.Reason, deadline int64,
+) coroutine.Wake {
+	if deadline == 0 {
+		return co.ParkShared(reason)
+	}
+	t := p.sleepers.Get()
+	t.F, t.Arg = readExpired, pd
+	p.timers.Set(t, deadline)
+	wake := co.ParkShared(reason)
+	p.returnTimer(t)
+	return wake
+}
+
+// readExpired is the function of the timers of shared waits.
+func readExpired(arg any, _ int64) { arg.(*PollDesc).read.unblock() }
+
+// returnedTimers are those of shared waits that ended on another Processor.
+type returnedTimers struct {
+	mu   inside.Mutex
+	list []*timer.Timer // under mu
+	any  atomic.Bool
+}
+
+// returnTimer cancels one of p's timers. Any thread of the group.
+func (p *Processor) returnTimer(t *timer.Timer) {
+	if p.ex.OnThread() {
+		p.dropTimer(t)
+		return
+	}
+	p.returned.mu.Lock()
+	p.returned.list = append(p.returned.list, t)
+	p.returned.any.Store(true)
+	p.returned.mu.Unlock()
+}
+
+// takeReturned cancels what returnTimer has queued. Owner.
+func (p *Processor) takeReturned() {
+	p.returned.mu.Lock()
+	defer p.returned.mu.Unlock()
+	for i, t := range p.returned.list {
+		p.dropTimer(t)
+		p.returned.list[i] = nil
+	}
+	p.returned.list = p.returned.list[:0]
+	p.returned.any.Store(false)
+}
+
+func (p *Processor) dropTimer(t *timer.Timer) {
+	p.timers.Cancel(t)
+	t.Arg = nil
+	p.sleepers.Put(t)
+}
+
+// homes returns of how many fds p is the home. Any thread.
+func (p *Processor) homes() (n int) {
+	p.PollDescs(func(*PollDesc) bool { n++; return true })
+	return n
+}
+
+// offer has up to half of the ready coroutines move to a member that sleeps.
+// Owner.
+func (p *Processor) offer() {
+	for _, q := range p.domain {
+		if q != p && q.ep.Sleeping() {
+			p.lend(q, p.ex.Queued())
+			return
+		}
+	}
+}
