@@ -76,6 +76,7 @@ type Processor struct {
 	TurnP50 int64   `json:"turn_p50_ns"` // of the turns of the last minutes
 	TurnP99 int64   `json:"turn_p99_ns"`
 	TurnMax int64   `json:"turn_max_ns"`
+	WaitNs  int64   `json:"wait_ns"` // from ready to resumed, on average in the last half minute
 	Stalls  uint64  `json:"stalls"`
 
 	History []Slice `json:"history"` // the last minutes

@@ -21,10 +21,11 @@ func (p *Processor) loop() {
 		now := clock.Now()
 		if p.ran > 0 {
 			length := now - int64(p.Stats.TurnStart.Own())
-			p.noteRuns(length, p.ran)
-			p.ran = 0
 			p.Stats.TurnNs.Observe(length)
 			p.history.note(now, length)
+			p.noteRuns(length, p.ran)
+			p.noteWaits(length, uint64(p.ran))
+			p.ran = 0
 			p.time.turn.note(p.Stats.Turns.Own(), now)
 		}
 		p.Stats.Turns.Inc()
@@ -71,6 +72,7 @@ func (p *Processor) loop() {
 		p.Stats.Timers.Set(uint64(p.timers.Len()))
 		if p.ex.Queued() == 0 {
 			p.releaseToken()
+			p.beforeNs = 0
 			p.idle(now)
 			continue
 		}

@@ -26,6 +26,7 @@ type Stats struct {
 	Queued       counter.Counter   // ready coroutines when the last turn began
 	Timers       counter.Counter   // in the heap when the last turn began
 	TurnNs       counter.Histogram // length of the turns that ran something
+	WaitNs       counter.Histogram // how long what has run was ready before, see noteWaits
 	LateNs       counter.Histogram // how late timers fired
 }
 

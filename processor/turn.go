@@ -9,6 +9,21 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
+// noteWaits counts how long what a turn has run was ready before, or its event
+// or wake was there. Of n runs the i-th waited for those before it in the turn,
+// and for half of the turn before, on average: what comes meanwhile is found at
+// its end. A wait of the thread itself for a core shows only in the length of
+// the turn that it interrupts. Two observations stand for the turn, one for each
+// half of its runs. Owner.
+func (p *Processor) noteWaits(turnNs int64, n uint64) {
+	before := p.beforeNs / 2
+	p.beforeNs = turnNs
+	perRun := turnNs / int64(n)
+	p.Stats.WaitNs.ObserveN(before+perRun*int64(n/4), n-n/2)
+	p.Stats.WaitNs.ObserveN(before+perRun*int64(n-n/4-1), n/2)
+	p.history.noteWaits(before*int64(n)+perRun*int64(n*(n-1)/2), n)
+}
+
 // Turn is what a Processor is doing, as another thread sees it.
 type Turn struct {
 	Number    uint64 // of the turn; 0: its loop has not begun
