@@ -1,11 +1,11 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test long releases race bench peers lint portable interop arm64 soak check
+.PHONY: help build test long releases race bench bench-report peers lint portable interop arm64 soak check
 
 help: ## print this
-	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
-		grep -hE '^[a-z0-9]+:.*## ' Makefile
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
+		grep -hE '^[a-z0-9-]+:.*## ' Makefile
 
 build: ## build every package and program
 	go build ./...
@@ -26,11 +26,17 @@ bench: ## run the packages' benchmarks and netco's primitives beside Go's
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/netco-bench switch
 
+bench-report: ## measure all figures of docs anew: text into docs/bench, JSON and HTML into bench/report
+	bench/all.sh
+
 peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one
 	bench/peers.sh
 
 lint: ## gofmt, go vet, staticcheck, other platforms, and the API beside the last release's
 	.ci/run format vet platforms api lint
+
+tidy: ## run go mod tidy in every module
+	.ci/run --tidy
 
 portable: ## run the tests under the portable context backend, at full length
 	.ci/run portable

@@ -81,14 +81,11 @@ var requirements = []string{
 	// package rate embeds x/time's Limiter".
 	"golang.org/x/time",
 
-	// Only netco-bench's: see docs/RATIONALE.md, "Histograms of our own".
-	"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net",
-
 	// What those bring.
-	"go.uber.org/multierr", "github.com/stretchr/testify",
+	"go.uber.org/multierr",
 	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug",
 	"github.com/munnerz/goautoneg",
-	"github.com/prometheus/procfs", "google.golang.org/protobuf", "golang.org/x/text",
+	"github.com/prometheus/procfs", "google.golang.org/protobuf",
 }
 
 // requires: go.mod names no others.
