@@ -3,7 +3,8 @@ package httpclient_test
 import (
 	"testing"
 
+	"github.com/netco-go/netco/httpclient"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { testenv.Main(m, httpclient.CloseIdle) }

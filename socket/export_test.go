@@ -208,3 +208,10 @@ func CloseIdleWorkers() {
 	lookups.CloseIdle()
 	blocking.Default().CloseIdle()
 }
+
+// CloseIdle ends the idle goroutines of look-ups, files and package blocking.
+func CloseIdle() {
+	lookups.CloseIdle()
+	files.CloseIdle()
+	blocking.Default().CloseIdle()
+}

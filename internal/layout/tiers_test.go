@@ -25,7 +25,7 @@ import (
 var (
 	usersPackages = []string{
 		".", "blocking", "channel", "cosync", "errgroup", "fiber", "httpclient", "introspect",
-		"logging", "metrics", "net", "outbox", "profile", "rate", "rwmutex", "scheduler",
+		"logging", "metrics", "net", "outbox", "profile", "rwmutex", "scheduler",
 		"socket", "sync", "tls",
 	}
 	enginePackages = []string{

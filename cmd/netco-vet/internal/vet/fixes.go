@@ -129,6 +129,8 @@ func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 	switch {
 	case f.rule == "net" || f.rule == "sync":
 		return w.importFix(fn.Pkg().Path())
+	case f.cure == cureRate:
+		return no("what waits if the context ends has to be decided")
 	case f.rule == "time" && w.static(c.Fun) == nil:
 		return no("it is called by a variable, which others may assign")
 	case f.rule == "time":

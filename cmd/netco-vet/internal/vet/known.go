@@ -118,7 +118,6 @@ var waitNames = map[string][]string{
 	"net":    {"Dial", "Lookup", "Resolve"},
 	"tls":    {"Dial", "Read", "Write", "Handshake", "Accept"},
 	"outbox": {"Send", "Close"},
-	"rate":   {"Wait"},
 
 	"httpclient": {"RoundTrip"},
 }
@@ -236,9 +235,14 @@ func cmpWhat(what, key string) string {
 	return what
 }
 
-const xErrgroup = "golang.org/x/sync/errgroup.Group"
+const (
+	xErrgroup = "golang.org/x/sync/errgroup.Group"
+	xLimiter  = "golang.org/x/time/rate.Limiter"
+	cureRate  = "use Limiter.ReserveN, and netco.Sleep for the Delay of what it returns"
+)
 
-// blockers are functions of the standard library and x/sync, by funcKey.
+// blockers are functions of the standard library, x/sync and x/time, by
+// funcKey.
 var blockers = map[string]finding{
 	"time.Sleep":          {"time", "", "use netco.Sleep"},
 	"sync.Cond.Wait":      {"sync", "", "import netco/sync"},
@@ -247,6 +251,8 @@ var blockers = map[string]finding{
 	xErrgroup + ".Go":     {"sync", "errgroup.Group.Go", "import netco/errgroup"},
 	xErrgroup + ".TryGo":  {"sync", "errgroup.Group.TryGo", "import netco/errgroup"},
 	xErrgroup + ".Wait":   {"sync", "errgroup.Group.Wait", "import netco/errgroup"},
+	xLimiter + ".Wait":    {"time", "rate.Limiter.Wait", cureRate},
+	xLimiter + ".WaitN":   {"time", "rate.Limiter.WaitN", cureRate},
 	"runtime.LockOSThread": {
 		"osthread", "", "do it in blocking.Do, whose function has a goroutine to itself",
 	},

@@ -1,0 +1,4 @@
+package httpclient
+
+// CloseIdle ends the idle goroutines.
+func CloseIdle() { goroutines.CloseIdle() }
