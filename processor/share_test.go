@@ -35,7 +35,9 @@ var endsOfSharedWaits = []struct {
 	want     Verdict
 }{
 	{"data", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.send(7) }, Ready},
-	{"data under a deadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) { l.send(7) }, Ready},
+	{"data under a deadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) {
+		l.send(7)
+	}, Ready},
 	{"deadline", 1e6, func(*line, coroutine.Handle, *Group) {}, Timeout},
 	{"SetDeadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) {
 		l.pd.SetDeadline(Read, 1)
@@ -77,9 +79,11 @@ func TestSharedWait(t *testing.T) {
 				got <- v
 			})
 			if c.deadline == 0 || c.deadline > 1e9 {
-				eventually(t, "it waits shared", func() bool { return l.waits() && p.lent.Load() == 1 })
-				if p.ex.Stats.Live.Load() != 0 || !g.Active() {
-					t.Errorf("%d live here, the group is active: %t", p.ex.Stats.Live.Load(), g.Active())
+				eventually(t, "it waits shared", func() bool {
+					return l.waits() && p.lent.Load() == 1
+				})
+				if n := p.ex.Stats.Live.Load(); n != 0 || !g.Active() {
+					t.Errorf("%d live here, the group is active: %t", n, g.Active())
 				}
 			}
 			c.do(l, h, g)
@@ -144,7 +148,7 @@ func armedShared(t testing.TB, p *Processor) *armer {
 }
 
 // TestSharingEnds: an fd is one Processor's again at the next wait after
-// sharing, and is told of the peer's end.
+// sharing, and its reader learns of the peer's end.
 func TestSharingEnds(t *testing.T) {
 	within(t, 60*time.Second)
 	g := sharing(t, 3)
@@ -205,7 +209,8 @@ func TestSharingBegins(t *testing.T) {
 				p.noteRuns(64*c.runNs, 64)
 			}
 			if g.sharing.Load() != c.on || g.members[1].IsActive() != c.on {
-				t.Errorf("shares: %t, the other is active: %t", g.sharing.Load(), g.members[1].IsActive())
+				t.Errorf("shares: %t, the other is active: %t", g.sharing.Load(),
+					g.members[1].IsActive())
 			}
 			g.sharing.Store(false) // as the monitor does
 			p.noteRuns(c.runNs, 1)

@@ -13,8 +13,8 @@ import (
 // or wake was there. Of n runs the i-th waited for those before it in the turn,
 // and for half of the turn before, on average: what comes meanwhile is found at
 // its end. A wait of the thread itself for a core shows only in the length of
-// the turn that it interrupts. Two observations stand for the turn, one for each
-// half of its runs. Owner.
+// the turn that it interrupts. Two observations stand for the turn, one for
+// each half of its runs. Owner.
 func (p *Processor) noteWaits(turnNs int64, n uint64) {
 	before := p.beforeNs / 2
 	p.beforeNs = turnNs
