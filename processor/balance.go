@@ -2,6 +2,7 @@ package processor
 
 import (
 	"iter"
+	"math"
 	"slices"
 	"time"
 )
@@ -19,13 +20,15 @@ import (
 //	busyAbove, spreadAfter times in a     half of its connections and of its
 //	row, and not all are active           ready coroutines to an inactive one,
 //	                                      which becomes active
-//	runs are long, and all together keep  the members of a domain share, at the
-//	shareAbove of one busy                next turn of one (share.go)
+//	a Processor's runs take longAboveNs   the members of a domain share, from
+//	and waited for waitAboveNs, on        its next turn on (share.go)
+//	average
 //	such a domain is busier than          the same for domains: spread, even
 //	domainAbove                           out, pack
-//	packAfter times in a row they do not  end that
-//	keep shareBelow of one busy, or runs
-//	are short
+//	packAfter times in a row runs take    that ends
+//	less than longBelowNs, or would
+//	wait for less than waitBelowNs on
+//	one Processor
 //	a spread did not raise the work       undo it, and wait before the next
 //	done per second
 //	an active one is busier than          even out the difference
@@ -40,11 +43,10 @@ import (
 // for another thread. Where the peers, or other programs, are on this machine,
 // a second thread may take from them what the first one needs.
 //
-// Runs are long if they take longAboveNs on average. An event then waits for
-// the handler before it, and one wake serves no more than one event: packing
-// saves little and costs much. With 100 µs in the handler and 8,000 requests a
-// second, one Processor has six times the p90 of two. So nothing is packed or
-// spread while Processors share.
+// Where a run takes longAboveNs, an event waits for the handler before it, and
+// one wake serves no more than one event: packing saves little and costs much.
+// With 100 µs in the handler and 8,000 requests a second, one Processor has six
+// times the p90 of two. So nothing is packed or spread while Processors share.
 //
 // A burst of starts goes to all Processors: once burstStarts are waiting to
 // start on one, the next go to others (place), and idle ones steal some
@@ -59,9 +61,9 @@ const (
 	burstStarts  = 64
 
 	longAboveNs = 20_000
-	longBelowNs = 12_000 // once they are long
-	shareAbove  = 0.15
-	shareBelow  = 0.1
+	longBelowNs = 12_000
+	waitAboveNs = 15_000
+	waitBelowNs = 7_500
 
 	spreadAfter   = 4   // times balanceEvery
 	trialSettles  = 2   // samples until the connections have moved
@@ -77,18 +79,17 @@ var trialGain = 1.1
 
 // balancer is what the monitor knows of a group. All fields: the monitor's.
 type balancer struct {
-	at       time.Time // of the last sample
-	busyNs   []int64   // of each member, at that time
-	busy     []float64 // of each member, as a share of the last interval
-	resumes  uint64    // of all members, at that time
-	rate     float64   // resumes per second, in the last interval
-	long     bool      // runs were long in the last interval
-	seldom   int       // how often in a row sharing was not worth it
-	mayShare bool      // there is enough to do for sharing
-	high     int       // how often in a row one was busier than busyAbove
-	work     float64   // sum of the rates in these intervals
-	low      int       // how often in a row one fewer would have been enough
-	trial    trial
+	at      time.Time // of the last sample
+	busyNs  []int64   // of each member, at that time
+	busy    []float64 // of each member, as a share of the last interval
+	resumes uint64    // of all members, at that time
+	rate    float64   // resumes per second, in the last interval
+	runNs   float64   // mean length of the runs of the last interval that had any
+	seldom  int       // how often in a row sharing was not worth it
+	high    int       // how often in a row one was busier than busyAbove
+	work    float64   // sum of the rates in these intervals
+	low     int       // how often in a row one fewer would have been enough
+	trial   trial
 }
 
 // trial is a spread whose outcome is not known yet.
@@ -147,16 +148,17 @@ func (g *Group) balance(b *balancer, now time.Time) {
 		resumes += p.ex.Stats.Resumes.Load()
 	}
 	b.rate = float64(resumes-b.resumes) / span.Seconds()
-	b.measureRun(busyNs, int64(resumes-b.resumes))
+	if runs := resumes - b.resumes; runs > 0 { // else as before
+		b.runNs = float64(busyNs) / float64(runs)
+	}
 	b.resumes = resumes
 	if stale {
 		b.high, b.low, b.work = 0, 0, 0
 		return
 	}
-	if b.decideShare(float64(busyNs)/float64(span), g.sharing.Load()) {
+	if g.sharing.Load() && b.endsSharing(float64(busyNs)/float64(span)) {
 		g.sharing.Store(false)
 	}
-	g.mayShare.Store(b.mayShare)
 	if g.sharing.Load() {
 		g.decideDomains(b)
 	} else {
@@ -164,31 +166,25 @@ func (g *Group) balance(b *balancer, now time.Time) {
 	}
 }
 
-// decideShare sets mayShare, and reports whether sharing is to end. busy is how
-// many Processors' time the group has used.
-func (b *balancer) decideShare(busy float64, sharing bool) (end bool) {
-	b.mayShare = busy >= shareAbove || sharing
-	if !sharing || b.long && busy >= shareBelow {
-		b.seldom = 0
+// endsSharing reports whether sharing is to end: it has not been worth it
+// packAfter times in a row. busy is how many Processors' time the group uses.
+func (b *balancer) endsSharing(busy float64) bool {
+	b.seldom = rising(b.seldom, b.runNs < longBelowNs || alone(busy, b.runNs) < waitBelowNs)
+	if b.seldom < packAfter {
 		return false
 	}
-	if b.seldom++; b.seldom < packAfter {
-		return false
-	}
-	b.seldom, b.mayShare = 0, false
+	b.seldom = 0
 	return true
 }
 
-// measureRun notes whether runs are long, by how long those of the last
-// interval took in all. Without any it is as before.
-func (b *balancer) measureRun(busyNs, runs int64) {
-	limit := int64(longAboveNs)
-	if b.long {
-		limit = longBelowNs
+// alone returns how long an event would wait, on average, if one Processor
+// served all of a load that keeps it busy for a part of the time with runs of
+// runNs: what M/D/1 has, by Pollaczek and Khinchin.
+func alone(busy, runNs float64) float64 {
+	if busy >= 1 {
+		return math.Inf(1)
 	}
-	if runs > 0 {
-		b.long = busyNs/runs >= limit
-	}
+	return busy * runNs / (2 * (1 - busy))
 }
 
 // decide acts on the measurements as the table above says.

@@ -152,34 +152,28 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideShare: Processors may share while there is enough to do, and end it
-// when that was not worth it for a while.
-func TestDecideShare(t *testing.T) {
+// TestEndsSharing: sharing ends when it was not worth it for a while.
+func TestEndsSharing(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		busy    float64
-		long    bool
-		sharing bool
-		times   int
-		may     bool
-		ends    bool
+		name        string
+		busy, runNs float64
+		times       int
+		ends        bool
 	}{
-		{"too little", shareAbove - 0.01, true, false, 1, false, false},
-		{"enough", shareAbove, true, false, 1, true, false},
-		{"goes on", shareBelow, true, true, 3 * packAfter, true, false},
-		{"hardly busy", shareBelow - 0.01, true, true, packAfter - 1, true, false},
-		{"hardly busy for long", shareBelow - 0.01, true, true, packAfter, false, true},
-		{"short runs", 1, false, true, packAfter - 1, true, false},
-		{"short runs for long", 1, false, true, packAfter, false, true},
+		{"worth it", 0.4, 40_000, 3 * packAfter, false},
+		{"more than one can serve", 1.5, 40_000, 3 * packAfter, false},
+		{"hardly a wait", 0.2, 40_000, packAfter - 1, false},
+		{"hardly a wait for long", 0.2, 40_000, packAfter, true},
+		{"short runs", 1.5, longBelowNs - 1, packAfter - 1, false},
+		{"short runs for long", 1.5, longBelowNs - 1, packAfter, true},
 	} {
-		var b balancer
-		b.long = c.long
+		b := balancer{runNs: c.runNs}
 		ends := false
 		for range c.times {
-			ends = b.decideShare(c.busy, c.sharing)
+			ends = b.endsSharing(c.busy)
 		}
-		if b.mayShare != c.may || ends != c.ends {
-			t.Errorf("%s: may %t, ends %t", c.name, b.mayShare, ends)
+		if ends != c.ends {
+			t.Errorf("%s: ends %t", c.name, ends)
 		}
 	}
 }
@@ -222,28 +216,6 @@ func TestDecideDomains(t *testing.T) {
 					c.asked)
 			}
 		})
-	}
-}
-
-// TestMeasureRun: runs become long at one threshold, and are so down to the
-// other; an interval without runs says nothing.
-func TestMeasureRun(t *testing.T) {
-	var b balancer
-	for i, c := range []struct {
-		busyNs, runs int64
-		long         bool
-	}{
-		{longAboveNs*10 - 10, 10, false},
-		{longAboveNs * 10, 10, true},
-		{longBelowNs * 10, 10, true},
-		{0, 0, true},
-		{longBelowNs*10 - 10, 10, false},
-		{1e9, 0, false},
-		{longBelowNs * 10, 10, false},
-	} {
-		if b.measureRun(c.busyNs, c.runs); b.long != c.long {
-			t.Errorf("step %d: long %t", i, b.long)
-		}
 	}
 }
 

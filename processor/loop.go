@@ -23,8 +23,7 @@ func (p *Processor) loop() {
 			length := now - int64(p.Stats.TurnStart.Own())
 			p.Stats.TurnNs.Observe(length)
 			p.history.note(now, length)
-			p.noteRuns(length, p.ran)
-			p.noteWaits(length, uint64(p.ran))
+			p.noteRuns(length, p.noteWaits(length, p.ran), p.ran)
 			p.ran = 0
 			p.time.turn.note(p.Stats.Turns.Own(), now)
 		}

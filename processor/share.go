@@ -21,16 +21,17 @@ import (
 // waits to read waits shared (coroutine.ParkShared), and so do Watches: it runs
 // on the Processor that has found its event. No fd moves for that.
 //
-// Sharing is for runs that are long, longAboveNs on average. A wake of another
-// thread, the registrations and a poll for each event cost a microsecond or two
-// a request; where a request takes no longer than some of these, one Processor
-// that serves all of them without a sleep is faster (balance.go).
+// Sharing is for runs that are long and wait for one another (balance.go). A
+// wake of another thread, the registrations and a poll for each event cost a
+// microsecond or two a request; where a request takes no longer than some of
+// these, one Processor that serves all of them without a sleep is faster, and
+// where none waits there is nothing to gain.
 //
 //	Group.sharing  means                     becomes
 //	false          a wait is the home's      true, by the first member whose
-//	                                         runs are long
+//	                                         runs are long and wait long
 //	true           a wait for an fd makes    false, by the monitor, when the
-//	               it the domain's           runs of all are short again; when
+//	               it the domain's           that is not worth it any more; when
 //	                                         the group leaves Running
 //
 // Each fd follows at its next wait, so that a change costs nothing by itself.
@@ -83,32 +84,37 @@ func (g *Group) setDomains() {
 	coroutine.Share(executors)
 }
 
-// runMeter measures how long a coroutine runs from its resume to its next wait,
-// on average. All fields: owner.
+// runMeter measures how long coroutines run and wait on average. All fields:
+// owner.
 type runMeter struct {
-	meanNs float64
-	shared bool // the group was sharing at the last turn
+	runNs  float64 // from a resume to the next wait
+	waitNs float64 // from an event or a wake to the resume
+	shared bool    // the group was sharing at the last turn
 }
 
-// note adds a turn with so many runs.
-func (m *runMeter) note(turnNs int64, runs int) {
-	m.meanNs += (float64(turnNs)/float64(runs) - m.meanNs) * min(float64(runs)/runsNoted, 1)
+// note adds a turn with so many runs, which waited for waitNs in all.
+func (m *runMeter) note(turnNs, waitNs int64, runs int) {
+	weight := min(float64(runs)/runsNoted, 1)
+	m.runNs += (float64(turnNs)/float64(runs) - m.runNs) * weight
+	m.waitNs += (float64(waitNs)/float64(runs) - m.waitNs) * weight
 }
 
-// noteRuns measures a turn, and begins sharing if runs are long. Owner.
-func (p *Processor) noteRuns(turnNs int64, runs int) {
+// noteRuns measures a turn, and begins sharing if runs are long and wait long.
+// Owner.
+func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	g, m := p.group, &p.runs
-	m.note(turnNs, runs)
+	m.note(turnNs, waitNs, runs)
 	sharing := g.sharing.Load()
 	switch {
 	case m.shared && !sharing:
-		m.meanNs = 0
+		m.runNs, m.waitNs = 0, 0
 		p.ep.SetBatch(wholeBatch)
-	case !sharing && m.meanNs >= longAboveNs && p.domain != nil && g.mayShare.Load():
+	case !sharing && m.runNs >= longAboveNs && m.waitNs >= waitAboveNs &&
+		p.domain != nil && g.balanced.Load():
 		sharing = g.share()
 	}
 	if m.shared = sharing; sharing {
-		p.ep.SetBatch(int(batchNs / m.meanNs))
+		p.ep.SetBatch(int(batchNs / m.runNs))
 	}
 }
 

@@ -186,34 +186,33 @@ func TestSharingEnds(t *testing.T) {
 	quiet(t, g)
 }
 
-// TestSharingBegins: long runs begin it if there is enough to do, short ones do
-// not.
+// TestSharingBegins: runs that are long and wait for one another begin it.
 func TestSharingBegins(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		runNs   int64
-		may, on bool
+		name          string
+		runNs, waitNs int64
+		on            bool
 	}{
-		{"short", longAboveNs - 1000, true, false},
-		{"hardly busy", 10 * longAboveNs, false, false},
-		{"long", longAboveNs + 1000, true, true},
+		{"short", longAboveNs - 1000, 10 * waitAboveNs, false},
+		{"without a wait", 10 * longAboveNs, waitAboveNs - 1000, false},
+		{"long", longAboveNs + 1000, waitAboveNs + 1000, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewGroup(nil)
 			addLike(t, g, 2, Config{Idle: 64})
 			defer g.Discard()
 			g.SetMinActive(1)
-			g.mayShare.Store(c.may)
+			g.balanced.Store(true)
 			p := g.members[0]
 			for range 20 {
-				p.noteRuns(64*c.runNs, 64)
+				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)
 			}
 			if g.sharing.Load() != c.on || g.members[1].IsActive() != c.on {
 				t.Errorf("shares: %t, the other is active: %t", g.sharing.Load(),
 					g.members[1].IsActive())
 			}
 			g.sharing.Store(false) // as the monitor does
-			p.noteRuns(c.runNs, 1)
+			p.noteRuns(c.runNs, c.waitNs, 1)
 			if g.sharing.Load() {
 				t.Error("shares again at once")
 			}

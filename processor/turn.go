@@ -14,14 +14,16 @@ import (
 // and for half of the turn before, on average: what comes meanwhile is found at
 // its end. A wait of the thread itself for a core shows only in the length of
 // the turn that it interrupts. Two observations stand for the turn, one for
-// each half of its runs. Owner.
-func (p *Processor) noteWaits(turnNs int64, n uint64) {
-	before := p.beforeNs / 2
+// each half of its runs. It returns the sum. Owner.
+func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
+	n := int64(runs)
+	before, perRun := p.beforeNs/2, turnNs/n
 	p.beforeNs = turnNs
-	perRun := turnNs / int64(n)
-	p.Stats.WaitNs.ObserveN(before+perRun*int64(n/4), n-n/2)
-	p.Stats.WaitNs.ObserveN(before+perRun*int64(n-n/4-1), n/2)
-	p.history.noteWaits(before*int64(n)+perRun*int64(n*(n-1)/2), n)
+	p.Stats.WaitNs.ObserveN(before+perRun*(n/4), uint64(n-n/2))
+	p.Stats.WaitNs.ObserveN(before+perRun*(n-n/4-1), uint64(n/2))
+	waitNs = before*n + perRun*(n*(n-1)/2)
+	p.history.noteWaits(waitNs, uint64(n))
+	return waitNs
 }
 
 // Turn is what a Processor is doing, as another thread sees it.
