@@ -25,8 +25,8 @@ import (
 var (
 	usersPackages = []string{
 		".", "blocking", "channel", "cosync", "errgroup", "fiber", "httpclient", "introspect",
-		"logging", "metrics", "net", "outbox", "profile", "rate", "rwmutex", "scheduler",
-		"socket", "sync", "tls",
+		"logging", "metrics", "net", "net/http", "outbox", "profile", "rate", "rwmutex",
+		"scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
 		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",
