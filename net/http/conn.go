@@ -328,7 +328,7 @@ func (c *conn) awaitRequest() error {
 func (c *conn) serveRequest(w *response) bool {
 	if expect := w.req.Header["Expect"]; len(expect) > 0 {
 		switch {
-		case hasToken(expect[0], "100-continue"):
+		case tokenIn(expect[0], "100-continue"):
 			w.expectsContinue = w.req.ProtoAtLeast(1, 1) && w.req.ContentLength != 0
 			w.canContinue.Store(w.expectsContinue)
 		case expect[0] != "":

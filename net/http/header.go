@@ -261,7 +261,7 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	h.date = !w.sent.has("Date")
 	w.frame(te, &h)
 	connected := w.c.lastMethod == MethodConnect && w.status/100 == 2
-	if w.closeAfter && (!keepAlives || !hasToken(w.sent.get("Connection"), "close")) &&
+	if w.closeAfter && (!keepAlives || !tokenIn(w.sent.get("Connection"), "close")) &&
 		!w.switches() {
 		w.sent.del("Connection")
 		h.connection = ""
@@ -436,9 +436,9 @@ func bodyAllowed(status int) bool {
 	return status > 199 && status != StatusNoContent && status != StatusNotModified
 }
 
-// hasToken is net/http's: v has the token, which is in small letters, between
+// tokenIn is net/http's: v has the token, which is in small letters, between
 // spaces and commas.
-func hasToken(v, token string) bool {
+func tokenIn(v, token string) bool {
 	for i := 0; i+len(token) <= len(v); i++ {
 		if end := i + len(token); (i == 0 || isBoundary(v[i-1])) &&
 			(end == len(v) || isBoundary(v[end])) && strings.EqualFold(v[i:end], token) {

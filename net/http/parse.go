@@ -174,7 +174,7 @@ func (h *head1) add(line string) bool {
 		}
 		h.closes = listsToken(value, "close")
 		h.keep = listsToken(value, "keep-alive")
-		if h.closes != hasToken(value, "close") || h.keep != hasToken(value, "keep-alive") {
+		if h.closes != tokenIn(value, "close") || h.keep != tokenIn(value, "keep-alive") {
 			return false // net/http asks in both ways
 		}
 	}
@@ -214,9 +214,9 @@ func (w *response) readSlowly(head []byte) error {
 		return err
 	}
 	w.req = std.WithContext((*requestContext)(w))
-	w.wantsClose = std.Close || hasToken(get(std.Header, "Connection"), "close")
+	w.wantsClose = std.Close || tokenIn(get(std.Header, "Connection"), "close")
 	w.http10Keep = std.ProtoMajor == 1 && std.ProtoMinor == 0 &&
-		hasToken(get(std.Header, "Connection"), "keep-alive")
+		tokenIn(get(std.Header, "Connection"), "keep-alive")
 	w.closeAfter = isPreface(std)
 	if std.Body == NoBody {
 		return nil
