@@ -48,7 +48,7 @@ func (f *file) startCoroutines(decl ast.Decl) {
 }
 
 func (f *file) wrap(typ *ast.FuncType, body *ast.BlockStmt) {
-	if typ.Results != nil || len(typ.Params.List) != 1 || len(typ.Params.List[0].Names) != 1 {
+	if typ.Results != nil || len(typ.Params.List) == 0 || len(typ.Params.List[0].Names) != 1 {
 		return
 	}
 	param := typ.Params.List[0]

@@ -36,15 +36,15 @@ var suites = []suite{
 // imports are what the tests import in the place of packages of the standard
 // library.
 var imports = map[string]string{
-	"net":                         "github.com/netco-go/netco/net",
-	"net/http":                    "github.com/netco-go/netco/net/http",
-	"crypto/tls":                  "github.com/netco-go/netco/tls",
-	"net/http/httptest":           modulePath + "/httptest",
-	"net/http/httputil":           modulePath + "/httputil",
-	"net/http/internal":           modulePath + "/copied/chunked",
-	"net/http/internal/ascii":     modulePath + "/copied/ascii",
-	"net/http/internal/testcert":  modulePath + "/copied/testcert",
-	"net/http/internal/httpsfv":   modulePath + "/copied/httpsfv",
+	"net":                          "github.com/netco-go/netco/net",
+	"net/http":                     "github.com/netco-go/netco/net/http",
+	"crypto/tls":                   "github.com/netco-go/netco/tls",
+	"net/http/httptest":            modulePath + "/httptest",
+	"net/http/httputil":            modulePath + "/httputil",
+	"net/http/internal":            modulePath + "/copied/chunked",
+	"net/http/internal/ascii":      modulePath + "/copied/ascii",
+	"net/http/internal/testcert":   modulePath + "/copied/testcert",
+	"net/http/internal/httpsfv":    modulePath + "/copied/httpsfv",
 	"net/http/internal/httpcommon": modulePath + "/copied/httpcommon",
 }
 

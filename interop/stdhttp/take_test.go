@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -134,9 +135,9 @@ func (k *taking) findPackages(t *testing.T, dir string) {
 	})
 }
 
-// exclude leaves out what the support file declares too.
+// exclude leaves out the exceptions, and what the support file declares too.
 func (k *taking) exclude() {
-	own := map[string]string{"TestMain": "it looks for goroutines"}
+	own := maps.Clone(except)
 	for _, f := range k.files {
 		for _, decl := range f.decls {
 			for _, name := range names(decl) {
