@@ -54,7 +54,9 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 		n, err = b.w.c.work.in.Read(p[:min(int64(len(p)), b.left)])
 		b.left -= int64(n)
 		switch {
-		case err == io.EOF:
+		case err == io.EOF && b.left > 0:
+			b.sawEnd = true // of the connection
+			b.w.bodyAtEnd()
 			err = io.ErrUnexpectedEOF
 		case b.left == 0 && err == nil:
 			err = io.EOF

@@ -348,7 +348,6 @@ func (w *response) frame(te string, h *ownHeader) {
 		w.sent.del("Content-Length")
 		hasLength = false
 	}
-	w.sent.del("Transfer-Encoding")
 	switch {
 	case w.c.lastMethod == MethodConnect && w.status/100 == 2:
 		w.sent.del("Content-Length")
@@ -359,7 +358,11 @@ func (w *response) frame(te string, h *ownHeader) {
 	default:
 		w.chunking = true
 		w.sent.del("Content-Length")
+		if te != "chunked" {
+			return // the handler's is sent too
+		}
 	}
+	w.sent.del("Transfer-Encoding")
 }
 
 // switches reports whether the answer is that to Upgrade.

@@ -99,6 +99,9 @@ func (w *response) WriteHeader(code int) {
 	}
 	w.wroteHeader = true
 	w.status = code
+	if w.asked {
+		w.snapshot()
+	}
 	if cl := get(w.header, "Content-Length"); cl != "" {
 		v, err := strconv.ParseInt(cl, 10, 64)
 		if err == nil && v >= 0 {
@@ -107,9 +110,6 @@ func (w *response) WriteHeader(code int) {
 			w.c.s.logf("http: invalid Content-Length of %q", cl)
 			w.header.Del("Content-Length")
 		}
-	}
-	if w.asked {
-		w.snapshot()
 	}
 }
 
