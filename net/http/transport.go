@@ -11,6 +11,7 @@ import (
 	stdhttp "net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,19 +75,20 @@ type Transport struct {
 	DialTLS func(network, addr string) (net.Conn, error)
 
 	// As the standard's.
-	TLSClientConfig        *tls.Config
-	TLSHandshakeTimeout    time.Duration
-	DisableKeepAlives      bool
-	DisableCompression     bool
-	MaxIdleConns           int
-	MaxIdleConnsPerHost    int
-	MaxConnsPerHost        int
-	IdleConnTimeout        time.Duration
-	ResponseHeaderTimeout  time.Duration
-	ExpectContinueTimeout  time.Duration
-	TLSNextProto           map[string]func(authority string, c *tls.Conn) stdhttp.RoundTripper
-	ProxyConnectHeader     stdhttp.Header
-	GetProxyConnectHeader  func(ctx context.Context, proxyURL *url.URL, target string) (stdhttp.Header, error)
+	TLSClientConfig       *tls.Config
+	TLSHandshakeTimeout   time.Duration
+	DisableKeepAlives     bool
+	DisableCompression    bool
+	MaxIdleConns          int
+	MaxIdleConnsPerHost   int
+	MaxConnsPerHost       int
+	IdleConnTimeout       time.Duration
+	ResponseHeaderTimeout time.Duration
+	ExpectContinueTimeout time.Duration
+	TLSNextProto          map[string]func(authority string, c *tls.Conn) stdhttp.RoundTripper
+	ProxyConnectHeader    stdhttp.Header
+	GetProxyConnectHeader func(ctx context.Context, proxyURL *url.URL,
+		target string) (stdhttp.Header, error)
 	MaxResponseHeaderBytes int64
 	WriteBufferSize        int
 	ReadBufferSize         int
@@ -157,7 +159,9 @@ func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
 // CloseIdleConnections closes the connections that are idle.
 func (t *Transport) CloseIdleConnections() {
 	t.closeIdle()
-	t.std().CloseIdleConnections()
+	if t.standard.made.Load() {
+		t.standard.t.CloseIdleConnections()
+	}
 }
 
 // CancelRequest cancels a request that is under way.
@@ -170,7 +174,9 @@ func (t *Transport) CancelRequest(req *stdhttp.Request) {
 	if cancel != nil {
 		cancel(errRequestCanceled)
 	}
-	t.std().CancelRequest(req)
+	if t.standard.made.Load() {
+		t.standard.t.CancelRequest(req)
+	}
 }
 
 // enlist notes how to cancel a request; nil means that it has ended.
@@ -432,7 +438,7 @@ func (b *requestBody) Close() error {
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Host == "" || !isASCII(u.Host) || !validMethod(req.Method) ||
+	if u == nil || u.Host == "" || !isASCII(u.Host) || req.Method != "" && !isToken(req.Method) ||
 		!validHeader(req.Header) || req.Header == nil || !validHeader(req.Trailer) {
 		return false
 	}
@@ -483,20 +489,8 @@ func (t *Transport) mayUseHTTP2() bool {
 
 // requiresHTTP1 reports whether a request asks for WebSocket.
 func requiresHTTP1(req *stdhttp.Request) bool {
-	return hasToken(req.Header["Connection"], "upgrade") &&
+	return listsToken(req.Header.Get("Connection"), "upgrade") &&
 		strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
-}
-
-// hasToken reports whether a list of tokens has one, in lower case.
-func hasToken(values []string, token string) bool {
-	for _, v := range values {
-		for part := range strings.SplitSeq(v, ",") {
-			if strings.EqualFold(strings.Trim(part, " \t"), token) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func isASCII(s string) bool {
@@ -517,31 +511,13 @@ func lacksBody(method string) bool {
 	return false
 }
 
-func validMethod(method string) bool { return method == "" || validToken(method) }
-
+// validHeader reports whether all names and values may be sent.
 func validHeader(h stdhttp.Header) bool {
 	for name, values := range h {
-		if !validToken(name) {
+		bad := func(v string) bool { return !isFieldValue(v) }
+		if !isToken(name) || slices.ContainsFunc(values, bad) {
 			return false
-		}
-		for _, v := range values {
-			for i := range len(v) {
-				if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
-					return false
-				}
-			}
 		}
 	}
 	return true
-}
-
-func validToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
-			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return s != ""
 }

@@ -16,6 +16,7 @@ import (
 // Transport from its first use on.
 type standardTransport struct {
 	once sync.Once
+	made atomic.Bool // atomic: t has the fields
 	t    stdhttp.Transport
 }
 
@@ -37,6 +38,7 @@ func (t *Transport) std() *stdhttp.Transport {
 		s.MaxResponseHeaderBytes = c.MaxResponseHeaderBytes
 		s.WriteBufferSize, s.ReadBufferSize = c.WriteBufferSize, c.ReadBufferSize
 		s.ForceAttemptHTTP2, s.HTTP2, s.Protocols = c.ForceAttemptHTTP2, c.HTTP2, c.Protocols
+		t.standard.made.Store(true)
 	})
 	return &t.standard.t
 }

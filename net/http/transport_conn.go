@@ -207,7 +207,7 @@ func (pc *persistConn) roundTrip(x *trip, req *stdhttp.Request) (*stdhttp.Respon
 		len(req.Header["Range"]) == 0 && req.Method != "HEAD"
 	out := &sending{pc: pc, x: x, began: pc.written.Load(), gzip: gzipped}
 	out.closes = pc.t.DisableKeepAlives && !req.Close &&
-		!hasToken(req.Header["Connection"], "close") && len(req.Header["Upgrade"]) == 0
+		!tokenIn(req.Header.Get("Connection"), "close") && len(req.Header["Upgrade"]) == 0
 	if out.continues(req); out.inline(req) {
 		out.send(req)
 	} else {
@@ -334,7 +334,7 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	pc.limit = math.MaxInt64
 	out.headCame()
 	switches := resp.StatusCode == stdhttp.StatusSwitchingProtocols &&
-		len(resp.Header["Upgrade"]) > 0 && hasToken(resp.Header["Connection"], "upgrade")
+		len(resp.Header["Upgrade"]) > 0 && listsToken(resp.Header.Get("Connection"), "upgrade")
 	b := &responseBody{x: x, pc: pc, out: out, body: resp.Body}
 	b.keep = !resp.Close && !req.Close && resp.StatusCode > 199 && !switches
 	switch {
@@ -417,7 +417,7 @@ var outgoing = sync.Pool{New: func() any { return new([]byte) }}
 
 // continues notes whether the body waits for the server's consent.
 func (s *sending) continues(req *stdhttp.Request) {
-	if s.x.body != nil && hasToken(req.Header["Expect"], "100-continue") {
+	if s.x.body != nil && tokenIn(req.Header.Get("Expect"), "100-continue") {
 		s.goes = new(cosync.Future[bool])
 		s.waits.Store(true)
 	}

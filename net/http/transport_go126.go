@@ -13,7 +13,9 @@ import (
 type ClientConn = stdhttp.ClientConn
 
 // NewClientConn makes a connection of the standard's Transport. Parks.
-func (t *Transport) NewClientConn(ctx context.Context, scheme, address string) (*ClientConn, error) {
+func (t *Transport) NewClientConn(
+	ctx context.Context, scheme, address string,
+) (*ClientConn, error) {
 	return blocking.CallOn(goroutines, func() (*ClientConn, error) {
 		return t.std().NewClientConn(ctx, scheme, address)
 	})

@@ -231,6 +231,7 @@ func TestBodies(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute}}
 	defer client.CloseIdleConnections()
 	testrun.Start(t, 1)
+	large := strings.Repeat("x", 99_999)
 	for name, c := range map[string]struct {
 		body   io.Reader
 		length int64
@@ -238,10 +239,11 @@ func TestBodies(t *testing.T) {
 		want   string
 	}{
 		"small":            {strings.NewReader("body"), 4, "", "4 4 [] <nil>"},
-		"large":            {strings.NewReader(strings.Repeat("x", 99_999)), 99_999, "", "99999 99999 [] <nil>"},
+		"large":            {strings.NewReader(large), 99_999, "", "99999 99999 [] <nil>"},
 		"of no length":     {strings.NewReader("body"), -1, "", "4 -1 [chunked] <nil>"},
 		"after a continue": {strings.NewReader("body"), 4, "100-continue", "4 4 [] <nil>"},
-		"that fails":       {io.MultiReader(strings.NewReader("x"), errReader{}), -1, "", errBody.Error()},
+		"that fails": {io.MultiReader(strings.NewReader("x"), errReader{}), -1, "",
+			errBody.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testrun.First.Do(t, func() {
