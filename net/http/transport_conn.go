@@ -620,6 +620,28 @@ func (s *sending) flush() error {
 	return err
 }
 
+// ReadFrom copies a body, and leaves a file to the connection, which has the
+// kernel send it.
+func (s *sending) ReadFrom(r io.Reader) (int64, error) {
+	limited, _ := r.(*io.LimitedReader)
+	to, ok := s.pc.conn.(io.ReaderFrom)
+	if limited != nil && limited.R == s.x.body && ok && s.goes == nil {
+		if file, ok := s.x.body.ReadCloser.(*os.File); ok {
+			s.x.body.begun = true
+			if err := s.flush(); err != nil {
+				return 0, err
+			}
+			n, err := to.ReadFrom(&io.LimitedReader{R: file, N: limited.N})
+			limited.N -= n
+			s.pc.written.Add(n)
+			return n, err
+		}
+	}
+	buf := copyBuffers.Get().(*[32 << 10]byte)
+	defer copyBuffers.Put(buf)
+	return io.CopyBuffer(writerOnly{s}, r, buf[:])
+}
+
 func (s *sending) put(p []byte) (int, error) {
 	n, err := s.pc.conn.Write(p)
 	s.pc.written.Add(int64(n))

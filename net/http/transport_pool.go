@@ -213,10 +213,17 @@ func (t *Transport) leaveLocked(w *want) bool {
 	}
 	w.done = true
 	h := t.pool.hostLocked(w.key)
-	if i := slices.Index(h.waiting, w); i >= 0 {
-		h.waiting = slices.Delete(h.waiting, i, i+1)
-	}
+	h.waiting = without(h.waiting, w)
+	h.dialers = without(h.dialers, w)
 	return true
+}
+
+// without returns all but w, whose references are gone.
+func without(all []*want, w *want) []*want {
+	if i := slices.Index(all, w); i >= 0 {
+		all = slices.Delete(all, i, i+1)
+	}
+	return all
 }
 
 // startDial dials for w, beside its caller.
@@ -235,9 +242,7 @@ var errDialEnded = errors.New("net/http: Transport's dial function did not retur
 
 func (t *Transport) endDial(w *want, pc *persistConn, err error) {
 	t.pool.mu.Lock()
-	if i := slices.Index(t.pool.dials, w); i >= 0 {
-		t.pool.dials = slices.Delete(t.pool.dials, i, i+1)
-	}
+	t.pool.dials = without(t.pool.dials, w)
 	served := t.leaveLocked(w)
 	t.pool.mu.Unlock()
 	w.cancel()
@@ -259,14 +264,12 @@ func (t *Transport) endDial(w *want, pc *persistConn, err error) {
 func (t *Transport) dropped(key connKey) {
 	t.pool.mu.Lock()
 	h := t.pool.hostLocked(key)
-	for len(h.dialers) > 0 {
+	if len(h.dialers) > 0 {
 		w := h.dialers[0]
-		h.dialers = h.dialers[1:]
-		if !w.done {
-			t.pool.mu.Unlock()
-			t.startDial(w)
-			return
-		}
+		h.dialers = without(h.dialers, w)
+		t.pool.mu.Unlock()
+		t.startDial(w)
+		return
 	}
 	if t.MaxConnsPerHost > 0 {
 		h.open--
