@@ -418,9 +418,9 @@ func (c *conn) beginsHTTP2() bool {
 		}
 	}
 	read, _ := in.Peek(in.Buffered())
-	nc := &handedPlain{c.nc, bytes.Clone(read)}
+	read = bytes.Clone(read)
 	c.end()
-	c.handOver(nc)
+	c.handOver(read)
 	return true
 }
 
@@ -452,7 +452,7 @@ func (c *conn) handshake() error {
 	case "", "http/1.1", "http/1.0":
 		return nil
 	case "h2":
-		return c.handOver(handedTLS{c.tls})
+		return c.handOver(nil)
 	}
 	return errServed
 }

@@ -180,7 +180,7 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error { return nil }
 
 // Addr implements net.Listener.
-func (l *oneConn) Addr() net.Addr { return l.base.Value(LocalAddrContextKey).(net.Addr) }
+func (l *oneConn) Addr() net.Addr { return nil }
 
 // handToStandard has one of net/http's servers serve a connection, on a
 // goroutine.
@@ -214,7 +214,17 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		}
 	}
 	inner.TLSConfig = nil // the connections have theirs
-	inner.Handler = http.HandlerFunc(s.serveHTTP)
+	inner.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		own, _ := ctx.Value(ownKey{}).(*conn)
+		if ctx.Value(ServerContextKey) != any(s) { // HTTP/2 puts the inner one there
+			r = r.WithContext(context.WithValue(ctx, ServerContextKey, s))
+		}
+		if own != nil {
+			r.TLS = own.tlsState
+		}
+		s.serveHTTP(w, r)
+	})
 	inner.DisableGeneralOptionsHandler = true // serveHTTP knows
 	inner.BaseContext = func(l net.Listener) context.Context {
 		one := l.(*oneConn)
@@ -236,7 +246,7 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		if s.ConnState != nil {
 			inner.ConnState = func(c net.Conn, state ConnState) {
 				if state != StateNew {
-					s.ConnState(c.(handedConn).was(), state)
+					s.ConnState(c.(*handed).Conn, state)
 				}
 			}
 		}
@@ -248,24 +258,15 @@ func (s *Server) standard(which **http.Server) *http.Server {
 	return inner
 }
 
-// handedConn is a connection on its way to the server of HTTP/2.
-type handedConn interface{ was() net.Conn }
-
-// handedTLS is one with TLS, which shows its state.
-type handedTLS struct{ *tls.Conn }
-
-func (c handedTLS) was() net.Conn { return c.Conn }
-
-// handedPlain is one without, of which something has been read.
-type handedPlain struct {
+// handed is a connection on its way to the server of HTTP/2. It hides TLS:
+// net/http's server looks for its own.
+type handed struct {
 	net.Conn
-	read []byte // owner: its reader
+	read []byte // owner, its reader: what was read of it already
 }
 
-func (c *handedPlain) was() net.Conn { return c.Conn }
-
 // Read implements net.Conn.
-func (c *handedPlain) Read(p []byte) (int, error) {
+func (c *handed) Read(p []byte) (int, error) {
 	if len(c.read) > 0 {
 		n := copy(p, c.read)
 		c.read = c.read[n:]
@@ -274,12 +275,14 @@ func (c *handedPlain) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// handOver gives a connection that speaks HTTP/2 to the standard's server.
-func (c *conn) handOver(nc net.Conn) error {
+// handOver gives a connection that speaks HTTP/2 to the standard's server. read
+// is what was read of it.
+func (c *conn) handOver(read []byte) error {
 	c.gone = true
 	c.sc.Detach()
 	c.s.forget(c)
-	c.raw.SetDeadline(time.Time{})
-	c.s.handToStandard(c.s.standard(&c.s.h2), &oneConn{conn: nc, base: c.context(), own: c})
+	c.nc.SetDeadline(time.Time{})
+	l := &oneConn{conn: &handed{c.nc, read}, base: c.context(), own: c}
+	c.s.handToStandard(c.s.standard(&c.s.h2), l)
 	return nil
 }
