@@ -246,8 +246,8 @@ func (pc *persistConn) failed(out *sending, err error) error {
 	if x.body != nil && x.body.failed != nil {
 		return x.body.failed
 	}
-	if sent := out.failed(); sent != nil {
-		err, broken = sent, true
+	if sent := out.failed(); sent != nil && (broken || out.done == nil) {
+		err, broken = sent, true // it came first
 	}
 	var reading readFromServerError
 	switch {
