@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -379,7 +378,7 @@ func (c *conn) refuse(err error) {
 		const text = "431 Request Header Fields Too Large"
 		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
 		c.closeWriteAndWait()
-	case strings.HasPrefix(err.Error(), "unsupported transfer encoding: "):
+	case fmt.Sprintf("%T", err) == "*http.unsupportedTEError": // net/http's
 		fmt.Fprintf(c.nc, "HTTP/1.1 501 Not Implemented%sUnsupported transfer encoding", headers)
 	case err == io.EOF, errors.As(err, &timeout) && timeout.Timeout(),
 		errors.As(err, &opError) && opError.Op == "read":

@@ -145,7 +145,7 @@ func (h *head1) add(line string) bool {
 	if colon <= 0 {
 		return false
 	}
-	key, value := line[:colon], textproto.TrimString(line[colon+1:])
+	key, value := line[:colon], strings.Trim(line[colon+1:], " \t")
 	if !isToken(key) || !isFieldValue(value) {
 		return false
 	}
