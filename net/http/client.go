@@ -10,12 +10,12 @@ import (
 )
 
 // Client is the standard's Client, with the same fields, whose default
-// Transport is this package's DefaultTransport. Its calls park in a coroutine if
-// its Transport's do.
+// Transport is this package's DefaultTransport. In a coroutine its calls park
+// if its Transport's do.
 //
-// A library that takes the standard's gets (*http.Client)(c), which has the same
-// fields: set Transport to DefaultTransport then, since the standard's default
-// is its own.
+// A library that takes the standard's gets a conversion of it to that type, as
+// the fields are the same. Set Transport to DefaultTransport then, since the
+// standard's default is its own.
 type Client stdhttp.Client
 
 // DefaultClient is what Get, Head, Post and PostForm use.

@@ -23,7 +23,7 @@ func TestClientMethods(t *testing.T) {
 			return
 		}
 		text, _ := io.ReadAll(r.Body)
-		w.Header().Set("Asked", r.Method+" "+r.Header.Get("Content-Type")+" "+string(text))
+		w.Header().Set("Asked", strings.TrimSpace(r.Method+" "+r.Header.Get("Content-Type")+" "+string(text)))
 	})
 	defer http.DefaultClient.CloseIdleConnections()
 	form := url.Values{"a": {"b"}}
@@ -31,8 +31,8 @@ func TestClientMethods(t *testing.T) {
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
 		p.Do(t, func() {
 			for want, ask := range map[string]func() (*http.Response, error){
-				"GET  ":  func() (*http.Response, error) { return http.Get(s.URL) },
-				"HEAD  ": func() (*http.Response, error) { return http.Head(s.URL) },
+				"GET":  func() (*http.Response, error) { return http.Get(s.URL) },
+				"HEAD": func() (*http.Response, error) { return http.Head(s.URL) },
 				"POST text/plain x": func() (*http.Response, error) {
 					return http.Post(s.URL, "text/plain", strings.NewReader("x"))
 				},
@@ -54,7 +54,7 @@ func TestClientMethods(t *testing.T) {
 				return
 			}
 			resp.Body.Close()
-			testenv.Equal(t, resp.Header.Get("Asked"), "GET  ")
+			testenv.Equal(t, resp.Header.Get("Asked"), "GET")
 		})
 	})
 }
@@ -101,8 +101,8 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
-// TestAsStandardClient: a library that takes the standard's Client gets one with
-// the same Transport.
+// TestAsStandardClient: a library that takes the standard's Client gets one
+// with the same Transport.
 func TestAsStandardClient(t *testing.T) {
 	s, conns := counting(t, hello)
 	own := &http.Client{Transport: &http.Transport{}}

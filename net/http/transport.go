@@ -225,7 +225,8 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	}
 }
 
-// try makes one attempt at the round trip. pc is nil if there was no connection.
+// try makes one attempt at the round trip. pc is nil if there was no
+// connection.
 func (x *trip) try(
 	send *stdhttp.Request,
 	key connKey,

@@ -147,7 +147,7 @@ var errCallerOwnsConn = errors.New("the caller owns the connection")
 func (pc *persistConn) isBroken() bool { return pc.closed.Load() }
 
 // spoilt reports whether something has come on an idle connection: its end, or
-// what nobody has asked for.
+// what was not asked for.
 func (pc *persistConn) spoilt() bool {
 	c, ok := pc.conn.(interface{ Readable() bool })
 	return ok && c.Readable()
@@ -314,7 +314,7 @@ func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request,
 			out.answered(true)
 		}
 		if code < 100 || code > 199 || code == stdhttp.StatusSwitchingProtocols {
-			// Without a 100, the body is sent if the connection is to be used on.
+			// Without a 100 the body is sent if the connection is used on.
 			out.answered(!resp.Close && !req.Close)
 			resp.TLS = pc.tls
 			return resp, nil

@@ -110,7 +110,8 @@ func TestIdleLimits(t *testing.T) {
 	}{
 		"of a host": {&http.Transport{MaxIdleConnsPerHost: 2}, 2},
 		"of all":    {&http.Transport{MaxIdleConnsPerHost: 9, MaxIdleConns: 1}, 1},
-		"in time":   {&http.Transport{MaxIdleConnsPerHost: 9, IdleConnTimeout: 20 * time.Millisecond}, 0},
+		"in time": {&http.Transport{MaxIdleConnsPerHost: 9,
+			IdleConnTimeout: 20 * time.Millisecond}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const crowd = 5
@@ -140,7 +141,9 @@ func TestIdleLimits(t *testing.T) {
 				tasks = append(tasks, testrun.First.Go(func() { getText(client, s.URL) }))
 			}
 			testrun.WaitAll(t, tasks...)
-			testenv.Until(t, "the others to be closed", func() bool { return open.Load() == c.left })
+			testenv.Until(t, "the others to be closed", func() bool {
+				return open.Load() == c.left
+			})
 		})
 	}
 }
