@@ -23,7 +23,8 @@ func TestClientMethods(t *testing.T) {
 			return
 		}
 		text, _ := io.ReadAll(r.Body)
-		w.Header().Set("Asked", strings.TrimSpace(r.Method+" "+r.Header.Get("Content-Type")+" "+string(text)))
+		asked := r.Method + " " + r.Header.Get("Content-Type") + " " + string(text)
+		w.Header().Set("Asked", strings.TrimSpace(asked))
 	})
 	defer http.DefaultClient.CloseIdleConnections()
 	form := url.Values{"a": {"b"}}
