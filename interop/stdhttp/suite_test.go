@@ -1,8 +1,10 @@
 package stdhttp
 
 import (
+	"encoding/json"
 	"go/build"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,41 +20,91 @@ const modulePath = "github.com/netco-go/netco/interop"
 // suite is the tests of one package.
 type suite struct {
 	name   string // its folder in the module
-	folder string // in the standard library
-	pkg    string // the package clause of the files that are taken
-	// The tests are of netco's package. Else the package itself is copied too,
-	// and they are of the copy.
-	ofNetco bool
-	least   int // how many tests are taken of each Go release
+	module string // the module that it is of, with its version; "" is the standard library
+	folder string // in there
+	// The files of other packages than this one are tests; else the package
+	// itself is copied too, and the tests are of the copy.
+	tests kind
+	least int // how many tests are taken of each Go release
 }
+
+// kind is what of a folder's files a suite is.
+type kind int
+
+const (
+	copied   kind = iota // the package and the tests that are in it
+	external             // the tests that are in a package of their own
+	internal             // those that are in the package, of netco's
+)
+
+const (
+	chi     = "github.com/go-chi/chi/v5@v5.2.3"
+	gorilla = "github.com/gorilla/websocket@v1.5.3"
+	coder   = "github.com/coder/websocket@v1.8.12"
+)
 
 var suites = []suite{
-	{"http", "net/http", "http_test", true, 440},
-	{"httpinternal", "net/http", "http", true, 30},
-	{"httputil", "net/http/httputil", "", false, 30},
-	{"httptest", "net/http/httptest", "", false, 8},
+	{"http", "", "net/http", external, 480},
+	{"httpinternal", "", "net/http", internal, 28},
+	{"httputil", "", "net/http/httputil", copied, 40},
+	{"httptest", "", "net/http/httptest", copied, 10},
+	{"chunked", "", "net/http/internal", copied, 0},
+	{"ascii", "", "net/http/internal/ascii", copied, 0},
+	{"testcert", "", "net/http/internal/testcert", copied, 0},
+	{"chi/middleware", chi, "middleware", copied, 20},
+	{"chi", chi, "", copied, 20},
+	{"gorilla", gorilla, "", copied, 40},
+	{"coder/tests", coder, "", external, 10},
+	{"coder/internal/test/wstest", coder, "internal/test/wstest", copied, 0},
+	{"coder", coder, "", copied, 3},
+	{"coder/internal/test/xrand", coder, "internal/test/xrand", copied, 0},
+	{"coder/internal/test/assert", coder, "internal/test/assert", copied, 0},
+	{"coder/internal/xsync", coder, "internal/xsync", copied, 0},
+	{"coder/internal/util", coder, "internal/util", copied, 0},
+	{"coder/internal/bpool", coder, "internal/bpool", copied, 0},
+	{"coder/internal/errd", coder, "internal/errd", copied, 0},
 }
 
-// imports are what the tests import in the place of packages of the standard
-// library.
-var imports = map[string]string{
-	"net":                          "github.com/netco-go/netco/net",
-	"net/http":                     "github.com/netco-go/netco/net/http",
-	"crypto/tls":                   "github.com/netco-go/netco/tls",
-	"net/http/httptest":            modulePath + "/httptest",
-	"net/http/httputil":            modulePath + "/httputil",
-	"net/http/internal":            modulePath + "/copied/chunked",
-	"net/http/internal/ascii":      modulePath + "/copied/ascii",
-	"net/http/internal/testcert":   modulePath + "/copied/testcert",
-	"net/http/internal/httpsfv":    modulePath + "/copied/httpsfv",
-	"net/http/internal/httpcommon": modulePath + "/copied/httpcommon",
+// path is the package's path.
+func (s suite) path() string {
+	module, _, _ := strings.Cut(s.module, "@")
+	return path.Join(module, s.folder)
 }
+
+// source returns the package's folder.
+func (s suite) source(t *testing.T) string {
+	t.Helper()
+	if s.module == "" {
+		return filepath.Join(library(t), s.folder)
+	}
+	// Outside of any module, so that no go.mod has a say.
+	out := command(t, os.TempDir(), "go", "mod", "download", "-json", s.module)
+	var found struct{ Dir string }
+	testenv.OK(t, json.Unmarshal([]byte(out), &found))
+	return filepath.Join(found.Dir, s.folder)
+}
+
+// imports are what the tests import in the place of other packages.
+func imports() map[string]string {
+	all := map[string]string{
+		"net":        "github.com/netco-go/netco/net",
+		"net/http":   netcoHTTP,
+		"crypto/tls": "github.com/netco-go/netco/tls",
+	}
+	for _, s := range suites {
+		if s.tests == copied {
+			all[s.path()] = modulePath + "/" + s.name
+		}
+	}
+	return all
+}
+
+const netcoHTTP = "github.com/netco-go/netco/net/http"
 
 var language = regexp.MustCompile(`(?m)^go .*$`)
 
 // newModule makes the module in a temporary folder. It requires what interop
-// does, has the stand-ins and copies of small internal packages, and is written
-// in the language of the Go release in use, as net/http is.
+// does, has the stand-ins, and is written in the language of the Go release in use, as net/http is.
 func newModule(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -65,16 +117,6 @@ func newModule(t *testing.T) string {
 		folder := strings.TrimSuffix(filepath.Base(file), ".go")
 		write(t, filepath.Join(dir, "standin", folder, "standin.go"),
 			string(testenv.Must(os.ReadFile(file))))
-	}
-	for path, copied := range imports {
-		from, isCopy := filepath.Join(library(t), path), strings.Contains(copied, "/copied/")
-		if _, err := os.Stat(from); !isCopy || err != nil {
-			continue
-		}
-		for _, name := range testenv.Must(build.Default.ImportDir(from, 0)).GoFiles {
-			write(t, filepath.Join(dir, strings.TrimPrefix(copied, modulePath), name),
-				string(testenv.Must(os.ReadFile(filepath.Join(from, name)))))
-		}
 	}
 	return dir
 }
@@ -89,17 +131,20 @@ func library(t *testing.T) string {
 	return src
 }
 
-// files returns which files of a package a suite is made of.
+// files returns which files of the folder the suite is.
 func (s suite) files(src string) (names []string, err error) {
 	pkg, err := build.Default.ImportDir(src, 0)
 	switch {
 	case err != nil:
-	case s.pkg == "http_test":
+	case s.tests == external:
 		names = pkg.XTestGoFiles
-	case s.ofNetco:
+	case s.tests == internal:
 		names = pkg.TestGoFiles
-	default: // the tests are all in the package, or in another of the same folder
+	default:
 		names = append(pkg.GoFiles, pkg.TestGoFiles...)
+		if len(pkg.TestGoFiles) == 0 { // they are all in a package of their own
+			names = append(names, pkg.XTestGoFiles...)
+		}
 	}
 	return names, err
 }
@@ -116,13 +161,11 @@ func write(t *testing.T, file, text string) {
 	testenv.OK(t, os.WriteFile(file, []byte(text), 0o666))
 }
 
-// buildTests builds the tests of one suite. Their support file is linked to
-// variables that netco/net/http does not let others use, unless the linker does
-// not check.
+// buildTests builds the tests of one suite.
 func buildTests(t *testing.T, dir string, s suite) string {
 	t.Helper()
-	binary := filepath.Join(dir, s.name+".tests")
-	args := []string{"test", "-c", "-o", binary, "-ldflags=-checklinkname=0"}
+	binary := filepath.Join(dir, strings.ReplaceAll(s.name, "/", "_")+".tests")
+	args := []string{"test", "-c", "-o", binary}
 	if goruntime.RaceEnabled {
 		args = append(args, "-race")
 	}

@@ -29,7 +29,8 @@ type taking struct {
 	suite
 	fset     *token.FileSet
 	files    []*file
-	imports  []string
+	imports  map[string]string
+	imported []string
 	importer types.Importer
 	left     map[string]string // declarations left out by their names, with the reason
 }
@@ -52,9 +53,9 @@ func (f *file) isTest() bool {
 // of the others the reasons why not.
 func take(t *testing.T, s suite, dir string) (taken []string, left map[string]string) {
 	t.Helper()
-	src := filepath.Join(library(t), s.folder)
-	k := &taking{suite: s, fset: token.NewFileSet(), left: map[string]string{}}
-	if s.pkg == "http_test" {
+	src := s.source(t)
+	k := &taking{suite: s, imports: imports(), fset: token.NewFileSet(), left: map[string]string{}}
+	if s.name == "http" {
 		k.read(t, supportFile, "testdata/support.go.txt")
 	}
 	for _, name := range testenv.Must(s.files(src)) {
@@ -91,14 +92,14 @@ func (k *taking) read(t *testing.T, name, path string) {
 	if f.isTest() {
 		e.replace(head.Name.End(), head.Name.End(),
 			fmt.Sprintf("; import %q", modulePath+"/standin/netcorun"))
-		if i := head.Name.End(); k.pkg == "http" {
-			e.replace(i, i, fmt.Sprintf("; import . %q", imports["net/http"]))
+		if i := head.Name.End(); k.tests == internal {
+			e.replace(i, i, fmt.Sprintf("; import . %q", netcoHTTP))
 		}
 	}
 	for _, spec := range head.Imports {
 		old := testenv.Must(strconv.Unquote(spec.Path.Value))
 		standin := strings.ReplaceAll(old, "/", "_")
-		if new := imports[old]; new != "" {
+		if new := k.imports[old]; new != "" {
 			e.replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(new))
 		} else if _, err := os.Stat(filepath.Join("testdata", "standin", standin+".go")); err == nil {
 			new := modulePath + "/standin/" + standin
@@ -114,7 +115,7 @@ func (k *taking) read(t *testing.T, name, path string) {
 		parser.ParseComments|parser.SkipObjectResolution))
 	f.base, f.decls = int(f.tree.FileStart), slices.Clone(f.tree.Decls)
 	for _, spec := range f.tree.Imports {
-		k.imports = append(k.imports, testenv.Must(strconv.Unquote(spec.Path.Value)))
+		k.imported = append(k.imported, testenv.Must(strconv.Unquote(spec.Path.Value)))
 	}
 	k.files = append(k.files, f)
 }
@@ -122,10 +123,13 @@ func (k *taking) read(t *testing.T, name, path string) {
 // findPackages makes an importer of what the files import.
 func (k *taking) findPackages(t *testing.T, dir string) {
 	t.Helper()
-	slices.Sort(k.imports)
+	slices.Sort(k.imported)
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
 	export := map[string]string{}
-	out := command(t, dir, "go", append(args, slices.Compact(k.imports)...)...)
+	if len(k.imported) == 0 {
+		return
+	}
+	out := command(t, dir, "go", append(args, slices.Compact(k.imported)...)...)
 	for line := range strings.Lines(out) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		export[path] = file
@@ -137,7 +141,10 @@ func (k *taking) findPackages(t *testing.T, dir string) {
 
 // exclude leaves out the exceptions, and what the support file declares too.
 func (k *taking) exclude() {
-	own := maps.Clone(except)
+	own := map[string]string{"TestMain": "it looks for goroutines"}
+	if k.module == "" {
+		maps.Copy(own, except)
+	}
 	for _, f := range k.files {
 		for _, decl := range f.decls {
 			for _, name := range names(decl) {
