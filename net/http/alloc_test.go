@@ -77,7 +77,8 @@ func BenchmarkHello(b *testing.B) {
 			l := serve()
 			defer l.Close()
 			c := dial(b, l.Addr().String())
-			request, answer := []byte("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"), make([]byte, 4096)
+			request := []byte("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			answer := make([]byte, 4096)
 			b.ReportAllocs()
 			for b.Loop() {
 				testenv.Must(c.Write(request))

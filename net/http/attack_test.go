@@ -24,8 +24,9 @@ func TestSmuggling(t *testing.T) {
 	ours, theirs := both(t, http.HandlerFunc(shows))
 	const next = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
 	for name, head := range map[string]string{
-		"CL.TE":             "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"TE.CL":             "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"CL.TE": "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"TE.CL": "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5\r\nhello" +
+			"\r\n0\r\n\r\n",
 		"TE twice":          "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
 		"TE obscured":       "Transfer-Encoding: \tchunked\r\n\r\n0\r\n\r\n",
 		"TE of 1.1 in list": "Transfer-Encoding: x, chunked\r\n\r\n0\r\n\r\n",
@@ -40,8 +41,9 @@ func TestSmuggling(t *testing.T) {
 		"chunk extension":   "Transfer-Encoding: chunked\r\n\r\n5;x=\"\n\"\r\nhello\r\n0\r\n\r\n",
 		"long extension": "Transfer-Encoding: chunked\r\n\r\n5;" + strings.Repeat("x", 5000) +
 			"\r\nhello\r\n0\r\n\r\n",
-		"chunk too long":   "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n",
-		"chunk of 2^64":    "Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello\r\n0\r\n\r\n",
+		"chunk too long": "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n",
+		"chunk of 2^64": "Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello" +
+			"\r\n0\r\n\r\n",
 		"trailer with CL":  "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 40\r\n\r\n",
 		"NUL in a name":    "X\x00: y\r\n\r\n",
 		"no colon":         "X y\r\n\r\n",

@@ -301,11 +301,11 @@ func (c *conn) requests() error {
 		if !c.s.doKeepAlives() {
 			return errServed
 		}
-		if c.work.in.Buffered() == 0 && !c.missing.hasByte() && (c.tls == nil || !c.tls.Readable()) {
-			c.limitRead(c.s.idleTimeout())
+		c.limitRead(c.s.idleTimeout())
+		if c.work.in.Buffered() == 0 && !c.missing.hasByte() &&
+			(c.tls == nil || !c.tls.Readable()) {
 			return c.flush()
 		}
-		c.limitRead(c.s.idleTimeout())
 		if err := c.awaitRequest(); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func (w *response) finishContext() {
 	}
 }
 
-// peerGone ends the context, and tells CloseNotify's channel.
+// peerGone ends the context, and notifies CloseNotify's channel.
 func (w *response) peerGone() {
 	w.ctxMu.Lock()
 	defer w.ctxMu.Unlock()
@@ -104,8 +104,8 @@ func (w *response) peerGone() {
 	if w.cancel != nil {
 		w.cancel()
 	}
-	if !w.goneTold {
-		w.goneTold = true
+	if !w.notified {
+		w.notified = true
 		if w.closeNotify != nil {
 			w.closeNotify <- true
 		}
@@ -121,7 +121,7 @@ func (w *response) CloseNotify() <-chan bool {
 	defer w.ctxMu.Unlock()
 	if w.closeNotify == nil {
 		w.closeNotify = make(chan bool, 1)
-		if w.goneTold {
+		if w.notified {
 			w.closeNotify <- true
 		}
 	}

@@ -34,8 +34,9 @@ func (g generator) target() string {
 		sep = "&"
 	}
 	for range g.IntN(4) {
-		t += sep + g.one("how=flush", "how=long", "how=none", "how=parts", "how=copy", "how=string",
-			"how=huge", "how=late", "read=no", "code=404", "code=204", "code=304", "code=103",
+		t += sep + g.one("how=flush", "how=long", "how=none", "how=parts", "how=copy",
+			"how=string", "how=huge", "how=late", "read=no", "code=404", "code=204", "code=304",
+			"code=103",
 			"header=X:y", "header=Content-Type:a/b", "header=Connection:close",
 			"header=Content-Length:20", "header=Trailer:Late", "header=Content-Encoding:x")
 		sep = "&"
@@ -55,7 +56,8 @@ func (g generator) header() string {
 	for range g.IntN(5) {
 		b.WriteString(g.one("Accept", "x-y", "User-Agent", "Cookie", "Connection", "Pragma", "Te",
 			"X_Y", "If-None-Match", "Range") + g.rare(" ") + ":" + g.one(" ", "", "\t  ") +
-			g.one("a", "keep-alive", "close", "x, close", "no-cache", "a=b; c=d", "", "\xe4", "bytes=0-1") +
+			g.one("a", "keep-alive", "close", "x, close", "no-cache", "a=b; c=d", "", "\xe4",
+				"bytes=0-1") +
 			g.rare("\x00") + g.rare("\r\n fold") + g.rare("\r") + g.one(" ", "", "") + "\r\n")
 	}
 	if g.IntN(300) == 0 {
@@ -72,8 +74,9 @@ func (g generator) framed() string {
 		return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 	case 1:
 		var b strings.Builder
-		b.WriteString("Transfer-Encoding: " + g.one("chunked", "Chunked", "chunked"+g.rare(", gzip")) +
-			"\r\n" + g.rare("Trailer: T\r\n") + g.rare("Content-Length: 3\r\n") + "\r\n")
+		b.WriteString("Transfer-Encoding: " +
+			g.one("chunked", "Chunked", "chunked"+g.rare(", gzip")) + "\r\n" +
+			g.rare("Trailer: T\r\n") + g.rare("Content-Length: 3\r\n") + "\r\n")
 		for len(body) > 0 {
 			n := 1 + g.IntN(len(body))
 			fmt.Fprintf(&b, "%x%s\r\n%s\r\n", n, g.rare(";e=f"), body[:n])
@@ -81,8 +84,8 @@ func (g generator) framed() string {
 		}
 		return b.String() + "0\r\n" + g.rare("T: u\r\n") + "\r\n"
 	case 2:
-		return "Content-Length: " + g.one("0", "1", "+1", "-1", "a", "1, 1", "1\r\nContent-Length: 1",
-			"1\r\nContent-Length: 2", "99999999999999999999") + "\r\n\r\n" + g.one("", "x")
+		return "Content-Length: " + g.one("0", "1", "+1", "-1", "a", "1, 1",
+			"1\r\nContent-Length: 1", "1\r\nContent-Length: 2", "99999999999999999999") + "\r\n\r\n" + g.one("", "x")
 	case 3:
 		return fmt.Sprintf("Expect: %s\r\nContent-Length: %d\r\n\r\n%s", g.one("100-continue", "x"),
 			len(body), body)
@@ -93,7 +96,8 @@ func (g generator) framed() string {
 func (g generator) request() string {
 	return g.rare("\r\n") + g.one("GET", "POST", "HEAD", "PUT", "OPTIONS", "x", "GET", "POST") +
 		" " + g.target() + " " + g.one("HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0") +
-		g.rare(g.one("1", " ", "\t")) + g.one("\r\n", "\r\n", "\r\n"+g.rare("\n")) + g.header() + g.framed()
+		g.rare(g.one("1", " ", "\t")) + g.one("\r\n", "\r\n", "\r\n"+g.rare("\n")) +
+		g.header() + g.framed()
 }
 
 // stream returns what a client sends, in parts.
@@ -147,7 +151,7 @@ func TestAsStandardServer(t *testing.T) {
 // FuzzRequest: a request's head is taken as http.ReadRequest takes it: what one
 // refuses, so does the other, and what both accept is the same.
 func FuzzRequest(f *testing.F) {
-	for _, r := range requests {
+	for _, r := range requests() {
 		f.Add([]byte(r))
 	}
 	f.Fuzz(func(t *testing.T, p []byte) {

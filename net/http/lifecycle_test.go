@@ -42,9 +42,9 @@ func TestShutdown(t *testing.T) {
 			<-leave
 		}
 	})}
-	var told sync.WaitGroup
-	told.Add(1)
-	s.RegisterOnShutdown(sync.OnceFunc(told.Done))
+	var called sync.WaitGroup
+	called.Add(1)
+	s.RegisterOnShutdown(sync.OnceFunc(called.Done))
 	addr := serve(t, s)
 	idle, fresh, busy := dial(t, addr), dial(t, addr), dial(t, addr)
 	ask(t, idle, bufio.NewReader(idle), plain)
@@ -55,7 +55,7 @@ func TestShutdown(t *testing.T) {
 	for _, c := range []net.Conn{idle, fresh} {
 		testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(c)))
 	}
-	told.Wait()
+	called.Wait()
 	limited, cancel := context.WithCancel(context.Background())
 	cancel()
 	testenv.Fails(t, s.Shutdown(limited), context.Canceled)

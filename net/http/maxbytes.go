@@ -16,7 +16,7 @@ func MaxBytesReader(w ResponseWriter, r io.ReadCloser, n int64) io.ReadCloser {
 	return limited
 }
 
-// maxBytesReader tells its request that the body is too large.
+// maxBytesReader reports to its request that the body is too large.
 type maxBytesReader struct {
 	io.ReadCloser
 	tooLarge func()

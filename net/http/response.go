@@ -53,7 +53,7 @@ type response struct {
 	wanted      bool               // under ctxMu: something waits for the end
 	watched     bool               // under ctxMu: startRead was called
 	bodyRead    bool               // under ctxMu: nothing is left of the body
-	goneTold    bool               // under ctxMu
+	notified    bool               // under ctxMu
 	closeNotify chan bool          // under ctxMu
 
 	own      body // what body points to

@@ -141,8 +141,8 @@ func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Con
 	}
 }
 
-// ownConn returns the connection of netco below c, and c if that is netco's TLS;
-// nil if c is another's.
+// ownConn returns the connection of netco below c, and c if that is netco's
+// TLS; nil if c is another's.
 func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
 	tc, _ := c.(*tls.Conn)
 	if tc != nil {

@@ -174,7 +174,7 @@ func aside(f func() error) error {
 }
 
 // beginShutdown ends the accept loops, and begins what RegisterOnShutdown was
-// told.
+// given.
 func (s *Server) beginShutdown() error {
 	s.inShutdown.Store(true)
 	s.mu.Lock()

@@ -10,8 +10,11 @@ import (
 	"net"
 	stdhttp "net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -193,116 +196,27 @@ func TestHello(t *testing.T) {
 	stdhttp.DefaultClient.CloseIdleConnections()
 }
 
-// requests are what the standard server answers in its own way.
-var requests = []string{
-	"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET / HTTP/1.0\r\n\r\n",
-	"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-	"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nConnection: close, keep-alive\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nConnection: a close\r\n\r\n",
-	"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"HEAD /?how=long HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=long HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: b\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
-	"POST /?read=no HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: b\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhello",
-	"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n5\r\nhello\r\n0\r\nX: 1\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n",
-	"POST /?read=no HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX: 1\r\n\r\nGET / HTTP/1.1\r\nHost: b\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 4\r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhello",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -4\r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4, 4\r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x4\r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\nhell",
-	"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
-	"POST /?read=no HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
-	"POST / HTTP/1.1\r\nHost: a\r\nExpect: something\r\nContent-Length: 5\r\n\r\nhello",
-	"GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n",
-	"GET / HTTP/1.1\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost:\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
-	"GET / HTTP/1.1\r\nA: b\r\n c\r\nHost: a\r\n\r\n",
-	"GET http://x/y HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET http://x/y HTTP/1.1\r\n\r\n",
-	"GET //x/y HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET x HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
-	"OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000),
-	"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
-	"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-	"GET / HTTP/2.0\r\nHost: a\r\n\r\n",
-	"GET / HTTP/1.2\r\nHost: a\r\n\r\n",
-	"GET / HTTP/0.9\r\nHost: a\r\n\r\n",
-	"GET / http/1.1\r\nHost: a\r\n\r\n",
-	"GET /\r\n\r\n",
-	"G(T / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET / HTTP/1.1\nHost: a\n\n",
-	"GET / HTTP/1.1\r\nHost: a\nX: y\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nX: y\rz\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\n: y\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nx-y_z: \t v \t\r\nX-Y_Z: w\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nX: \xff\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nPragma: no-cache\r\n\r\n",
-	"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 5000) + "\r\n\r\n",
-	"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
-	"GET",
-	"",
-	"\x16\x03\x01",
-	"GET /?header=Content-Length:3&how=string HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Content-Length:999999 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Content-Length:x HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Transfer-Encoding:identity HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Transfer-Encoding:chunked HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Transfer-Encoding:x&header=Content-Length:3 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Connection:close HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Content-Type:&header=X:a%0d%0ab&header=Bad%20Key:c HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Trailer:Late,X&how=late&how=long HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Trailer:%4cate&how=late HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?header=Trailer:Foo:x HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=204 HTTP/1.1\r\nHost: a\r\n\r\nGET /?code=304&header=Content-Type:a HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=103&code=200&header=Link:x HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=100&code=404 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=200&code=404 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=999 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=1000 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?code=500&how=flush HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=none HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=huge HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=huge&how=copy HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=huge&how=copy&header=Content-Length:131072 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=huge&how=copy&header=Content-Length:131071 HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=parts HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=panic HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-	"GET /?how=flush&how=panic HTTP/1.1\r\nHost: a\r\n\r\n",
-	"POST /?read=no HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n" + strings.Repeat("x", 300000),
-	"POST /?read=no HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n" + strings.Repeat("x", 200000) + "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-}
+// requests are what the standard server answers in its own way. Those of the
+// file are one a line, quoted.
+var requests = sync.OnceValue(func() (all []string) {
+	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/requests.txt")))) {
+		all = append(all, testenv.Must(strconv.Unquote(strings.TrimSpace(line))))
+	}
+	const post = "POST /?read=no HTTP/1.1\r\nHost: a\r\nContent-Length: "
+	return append(all,
+		"GET / HTTP/1.1\r\nHost: a\r\nX: "+strings.Repeat("y", 5000)+"\r\n\r\n",
+		"OPTIONS * HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n"+strings.Repeat("x", 5000),
+		post+"300000\r\n\r\n"+strings.Repeat("x", 300000),
+		post+"200000\r\n\r\n"+strings.Repeat("x", 200000)+"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+	)
+})
 
 // TestAnswers: the answers are net/http's, to requests that come whole, byte by
 // byte, and behind another.
 func TestAnswers(t *testing.T) {
 	testrun.Start(t, 2)
 	ours, theirs := both(t, http.HandlerFunc(shows))
-	for i, r := range requests {
+	for i, r := range requests() {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if !sameAnswer(t, ours, theirs, []byte(r)) || len(r) > 1000 {
 				return
@@ -317,7 +231,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestOwnListeners: httptest's server takes ours as its handler's.
+// TestHTTPTest: httptest's server takes this package's handlers.
 func TestHTTPTest(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(shows))
 	defer s.Close()
