@@ -43,14 +43,8 @@ const (
 	coder   = "github.com/coder/websocket@v1.8.12"
 )
 
+// suites has what others import after them.
 var suites = []suite{
-	{"http", "", "net/http", external, 480},
-	{"httpinternal", "", "net/http", internal, 28},
-	{"httputil", "", "net/http/httputil", copied, 40},
-	{"httptest", "", "net/http/httptest", copied, 10},
-	{"chunked", "", "net/http/internal", copied, 0},
-	{"ascii", "", "net/http/internal/ascii", copied, 0},
-	{"testcert", "", "net/http/internal/testcert", copied, 0},
 	{"chi/middleware", chi, "middleware", copied, 20},
 	{"chi", chi, "", copied, 20},
 	{"gorilla", gorilla, "", copied, 40},
@@ -58,11 +52,18 @@ var suites = []suite{
 	{"coder/internal/test/wstest", coder, "internal/test/wstest", copied, 0},
 	{"coder", coder, "", copied, 3},
 	{"coder/internal/test/xrand", coder, "internal/test/xrand", copied, 0},
-	{"coder/internal/test/assert", coder, "internal/test/assert", copied, 0},
 	{"coder/internal/xsync", coder, "internal/xsync", copied, 0},
 	{"coder/internal/util", coder, "internal/util", copied, 0},
 	{"coder/internal/bpool", coder, "internal/bpool", copied, 0},
 	{"coder/internal/errd", coder, "internal/errd", copied, 0},
+	{"coder/internal/test/assert", coder, "internal/test/assert", copied, 0},
+	{"http", "", "net/http", external, 480},
+	{"httpinternal", "", "net/http", internal, 28},
+	{"httputil", "", "net/http/httputil", copied, 40},
+	{"httptest", "", "net/http/httptest", copied, 10},
+	{"chunked", "", "net/http/internal", copied, 0},
+	{"ascii", "", "net/http/internal/ascii", copied, 0},
+	{"testcert", "", "net/http/internal/testcert", copied, 0},
 }
 
 // path is the package's path.

@@ -63,6 +63,12 @@ func take(t *testing.T, s suite, dir string) (taken []string, left map[string]st
 			k.read(t, name, filepath.Join(src, name))
 		}
 	}
+	for _, file := range testenv.Must(filepath.Glob(filepath.Join(src, "*.s"))) {
+		if s.tests == copied {
+			write(t, filepath.Join(dir, s.name, filepath.Base(file)),
+				string(testenv.Must(os.ReadFile(file))))
+		}
+	}
 	k.findPackages(t, dir)
 	k.exclude()
 	unused := k.check(t)
