@@ -120,7 +120,9 @@ var waitNames = map[string][]string{
 	"outbox": {"Send", "Close"},
 	"rate":   {"Wait"},
 
-	"httpclient": {"RoundTrip"},
+	"net/http": {
+		"Get", "Head", "Post", "Do", "RoundTrip", "Serve", "ListenAndServe", "Shutdown",
+	},
 }
 
 // waits describes the wait of a call, or is "" if the function is not known to
@@ -174,7 +176,8 @@ const (
 	cureBlocking = "call it by blocking.Call"
 	cureNet      = "use netco.Listen and netco.Dial, or change the import to netco/net"
 	cureTLS      = "import netco/tls"
-	cureHTTP     = "use a Transport of netco/httpclient, for the client or as http.DefaultTransport"
+	cureHTTP     = "import netco/net/http, or use its Transport"
+	cureServer   = "import netco/net/http"
 	cureChannel  = "use channel.Make of netco/channel"
 )
 
@@ -212,7 +215,7 @@ func blocks(f *types.Func) (finding, bool) {
 			return finding{"http", key, cureHTTP}, true
 		case "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
 			"Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
-			return finding{"http", key, cureBlocking}, true
+			return finding{"http", key, cureServer}, true
 		}
 	case "database/sql":
 		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback",
