@@ -6,8 +6,8 @@
 // neither it nor anything that it refers to sees internals of net/http, which a
 // type check finds out:
 //
-//   - The exported names of net/http are those of netco/net/http, package net is
-//     netco/net, and crypto/tls is netco/tls.
+//   - The exported names of net/http are those of netco/net/http, and package net
+//     is netco/net.
 //   - httptest and httputil are copies of the standard library's, and the modules
 //     of theirs, with the same changes.
 //   - testdata/standin has packages in the place of internal ones of the

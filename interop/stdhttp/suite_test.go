@@ -48,7 +48,8 @@ var suites = []suite{
 	{"chi/middleware", chi, "middleware", copied, 20},
 	{"chi", chi, "", copied, 20},
 	{"gorilla", gorilla, "", copied, 40},
-	{"coder/tests", coder, "", external, 10},
+	{"coder/tests", coder, "", external, 8},
+	{"coder/wsjson", coder, "wsjson", copied, 0},
 	{"coder/internal/test/wstest", coder, "internal/test/wstest", copied, 0},
 	{"coder", coder, "", copied, 3},
 	{"coder/internal/test/xrand", coder, "internal/test/xrand", copied, 0},
@@ -88,9 +89,8 @@ func (s suite) source(t *testing.T) string {
 // imports are what the tests import in the place of other packages.
 func imports() map[string]string {
 	all := map[string]string{
-		"net":        "github.com/netco-go/netco/net",
-		"net/http":   netcoHTTP,
-		"crypto/tls": "github.com/netco-go/netco/tls",
+		"net":      "github.com/netco-go/netco/net",
+		"net/http": netcoHTTP,
 	}
 	for _, s := range suites {
 		if s.tests == copied {
@@ -166,7 +166,7 @@ func write(t *testing.T, file, text string) {
 func buildTests(t *testing.T, dir string, s suite) string {
 	t.Helper()
 	binary := filepath.Join(dir, strings.ReplaceAll(s.name, "/", "_")+".tests")
-	args := []string{"test", "-c", "-o", binary}
+	args := []string{"test", "-c", "-vet=off", "-o", binary}
 	if goruntime.RaceEnabled {
 		args = append(args, "-race")
 	}

@@ -59,8 +59,8 @@ func take(t *testing.T, s suite, dir string) (taken []string, left map[string]st
 		k.read(t, supportFile, "testdata/support.go.txt")
 	}
 	for _, name := range testenv.Must(s.files(src)) {
-		if !strings.HasPrefix(name, "example_") && name != "export_test.go" {
-			k.read(t, name, filepath.Join(src, name))
+		if as := k.as(name); as != "" {
+			k.read(t, as, filepath.Join(src, name))
 		}
 	}
 	for _, file := range testenv.Must(filepath.Glob(filepath.Join(src, "*.s"))) {
@@ -86,6 +86,20 @@ func take(t *testing.T, s suite, dir string) (taken []string, left map[string]st
 		}
 	}
 	return taken, left
+}
+
+// as returns what a file is called in the module; "" is not at all. What a module
+// exports to its tests, those in another folder see too.
+func (k *taking) as(name string) string {
+	switch {
+	case strings.HasPrefix(name, "example_"):
+		return ""
+	case name != "export_test.go":
+		return name
+	case k.module == "":
+		return ""
+	}
+	return "exported.go"
 }
 
 // read reads a file and changes its imports.
