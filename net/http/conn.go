@@ -15,6 +15,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/tls"
 )
@@ -94,12 +96,7 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 	if addr := c.raw.RemoteAddr(); addr != nil {
 		c.remote = addr.String()
 	}
-	s.mu.Lock()
-	if s.open == nil {
-		s.open = map[*conn]struct{}{}
-	}
-	s.open[c] = struct{}{}
-	s.mu.Unlock()
+	s.remember(c)
 	if c.tls != nil {
 		if err := c.handshake(); err != nil {
 			return err
@@ -115,12 +112,6 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 		return c.serve()
 	}
 	return nil
-}
-
-func (s *Server) forget(c *conn) {
-	s.mu.Lock()
-	delete(s.open, c)
-	s.mu.Unlock()
 }
 
 // closed is called once the connection is closed, by whatever closed it.
@@ -343,6 +334,9 @@ func (c *conn) serveRequest(w *response) bool {
 			c.flush()
 		}
 	}
+	if httpinfo.Counting() {
+		w.began = clock.Now()
+	}
 	c.current.Store(w)
 	c.s.serveHTTP(w, w.req)
 	w.finishContext()
@@ -352,6 +346,9 @@ func (c *conn) serveRequest(w *response) bool {
 	}
 	w.finish(true)
 	c.current.Store(nil)
+	if w.began != 0 {
+		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
+	}
 	if c.writeTimed {
 		c.writeTimed = false
 		c.nc.SetWriteDeadline(time.Time{})

@@ -6,4 +6,10 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	if child := children.Chosen(); child != nil {
+		child()
+		return
+	}
+	testenv.Main(m)
+}

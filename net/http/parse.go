@@ -47,6 +47,7 @@ func (c *conn) readRequest() (*response, error) {
 	}
 	x.from.left = noLimit
 	c.lastMethod = w.req.Method
+	w.method, w.target, w.proto = w.req.Method, w.req.RequestURI, w.req.Proto
 	w.bodyRead = w.body == nil
 	if w.body != nil {
 		w.req.Body = w.body

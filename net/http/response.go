@@ -24,6 +24,8 @@ type response struct {
 	c    *conn    // constant
 	req  *Request // constant
 	body *body    // constant: what Request.Body is at first, nil for NoBody
+	// Constant: of the request, which is the handler's to change.
+	method, target, proto string
 
 	header      Header // the handler's
 	sent        fields // header as WriteHeader found it
@@ -37,6 +39,7 @@ type response struct {
 	fullDuplex  bool
 	tooLarge    bool // a MaxBytesReader has found the body too large
 
+	began         int64 // constant: when the handler was called, 0 if nothing asks
 	status        int
 	written       int64
 	contentLength int64 // as declared, or -1
