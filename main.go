@@ -76,9 +76,9 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //
 // The error is written to stderr, or to Options.Logger if that is set, as is
 // which coroutines were ended by force, the first 20 of them; after a signal
-// ErrShutdown, context.Canceled and http.ErrServerClosed are none. Blocks; to be called on an
-// ordinary goroutine, and before anything else has started the default
-// Scheduler.
+// ErrShutdown, context.Canceled and http.ErrServerClosed are none. Blocks; to
+// be called on an ordinary goroutine, and before anything else has started the
+// default Scheduler.
 //
 //go:noinline
 func Main(main func(ctx context.Context) error, o MainOptions) int {

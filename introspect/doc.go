@@ -1,7 +1,7 @@
 // Package introspect shows what a Scheduler is doing, live, as pages for a
 // browser and as JSON: its Processors, every coroutine and what it waits for,
-// sockets, requests, timers, stalls, and whether there is a deadlock. It stands beside
-// net/http/pprof:
+// sockets, requests, timers, stalls, and whether there is a deadlock. It stands
+// beside net/http/pprof:
 //
 //	mux := http.NewServeMux()
 //	mux.Handle("/debug/netco/", introspect.New(s, introspect.Options{}))

@@ -54,8 +54,9 @@ var ofProcess = described([]family[*process]{
 	// Servers of net/http.
 	{name: "netco_http_requests_total", kind: count, label: "code",
 		values: []string{"1xx", "2xx", "3xx", "4xx", "5xx"},
-		help:   "Requests of HTTP/1 that Servers of net/http have answered, by class of status code.",
-		read:   func(_ *process, i int) float64 { return float64(httpinfo.Codes(i)) }},
+		help: "Requests of HTTP/1 that Servers of net/http have answered, by class of status " +
+			"code.",
+		read: func(_ *process, i int) float64 { return float64(httpinfo.Codes(i)) }},
 	{name: "netco_http_requests_in_flight", kind: gauge,
 		help: "Requests of HTTP/1 whose handlers run.",
 		read: func(*process, int) (n float64) {

@@ -85,7 +85,8 @@ func (g generator) framed() string {
 		return b.String() + "0\r\n" + g.rare("T: u\r\n") + "\r\n"
 	case 2:
 		return "Content-Length: " + g.one("0", "1", "+1", "-1", "a", "1, 1",
-			"1\r\nContent-Length: 1", "1\r\nContent-Length: 2", "99999999999999999999") + "\r\n\r\n" + g.one("", "x")
+			"1\r\nContent-Length: 1", "1\r\nContent-Length: 2",
+			"99999999999999999999") + "\r\n\r\n" + g.one("", "x")
 	case 3:
 		return fmt.Sprintf("Expect: %s\r\nContent-Length: %d\r\n\r\n%s", g.one("100-continue", "x"),
 			len(body), body)
