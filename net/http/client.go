@@ -26,7 +26,8 @@ var DefaultClient = &Client{}
 func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
 	std := stdhttp.Client(*c)
 	std.Transport = c.transport()
-	if _, own := std.Transport.(*Transport); !own || c.Timeout <= 0 || req.URL == nil {
+	t, own := std.Transport.(*Transport)
+	if !own || c.Timeout <= 0 || req.URL == nil || t.registered(req.URL.Scheme) {
 		return std.Do(req)
 	}
 	// The standard's way for a Transport that is not its own takes a goroutine.

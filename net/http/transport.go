@@ -156,6 +156,13 @@ func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
 	t.schemes[scheme] = true
 }
 
+// registered reports whether RegisterProtocol was called for a scheme.
+func (t *Transport) registered(scheme string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.schemes[scheme]
+}
+
 // CloseIdleConnections closes the connections that are idle.
 func (t *Transport) CloseIdleConnections() {
 	t.closeIdle()
@@ -463,10 +470,7 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 	default:
 		return false
 	}
-	t.mu.Lock()
-	registered := t.schemes[u.Scheme]
-	t.mu.Unlock()
-	if registered {
+	if t.registered(u.Scheme) {
 		return false
 	}
 	if t.Proxy != nil {

@@ -27,7 +27,8 @@ func (t *Transport) std() *stdhttp.Transport {
 		s.Proxy, s.OnProxyConnectResponse = c.Proxy, c.OnProxyConnectResponse
 		s.DialContext, s.Dial = c.DialContext, c.Dial
 		s.DialTLSContext, s.DialTLS = c.DialTLSContext, c.DialTLS
-		s.TLSClientConfig, s.TLSHandshakeTimeout = c.TLSClientConfig, c.TLSHandshakeTimeout
+		// This one it changes, to negotiate HTTP/2.
+		s.TLSClientConfig, s.TLSHandshakeTimeout = t.TLSClientConfig, c.TLSHandshakeTimeout
 		s.DisableKeepAlives, s.DisableCompression = c.DisableKeepAlives, c.DisableCompression
 		s.MaxIdleConns, s.MaxIdleConnsPerHost = c.MaxIdleConns, c.MaxIdleConnsPerHost
 		s.MaxConnsPerHost, s.IdleConnTimeout = c.MaxConnsPerHost, c.IdleConnTimeout

@@ -85,6 +85,9 @@ func (t *Transport) dial(ctx context.Context, addr string) (c net.Conn, err erro
 
 // addTLS shakes hands.
 func (pc *persistConn) addTLS(ctx context.Context) error {
+	if pc.t.mayUseHTTP2() {
+		pc.t.std().CloseIdleConnections() // from now on it does not change the config
+	}
 	config := pc.t.TLSClientConfig.Clone() // of nil: nil
 	if config == nil {
 		config = new(tls.Config)
