@@ -69,6 +69,10 @@ func take(t *testing.T, s suite, dir string) (taken []string, left map[string]st
 				string(testenv.Must(os.ReadFile(file))))
 		}
 	}
+	data := filepath.Join(src, "testdata") // some tests find it beside their source
+	if _, err := os.Stat(data); err == nil && s.module != "" {
+		testenv.OK(t, os.CopyFS(filepath.Join(dir, s.name, "testdata"), os.DirFS(data)))
+	}
 	k.findPackages(t, dir)
 	k.exclude()
 	unused := k.check(t)
