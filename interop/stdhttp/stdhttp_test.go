@@ -102,22 +102,29 @@ func TestStandard(t *testing.T) {
 			continue
 		}
 		binary := buildTests(t, dir, s)
-		for _, run := range []struct{ name, processors, coroutines string }{
-			{"goroutines", "2", ""},
-			{"coroutines of one Processor", "1", "yes"},
-			{"coroutines of two Processors", "2", "yes"},
-		} {
-			t.Run(s.name+" "+run.name, func(t *testing.T) {
-				if err := netco.CanHandOn(); err != nil && run.coroutines != "" {
+		for _, m := range modes {
+			if !testenv.Full() && m != modes[0] {
+				continue
+			}
+			t.Run(s.name+" "+m.name, func(t *testing.T) {
+				if err := netco.CanHandOn(); err != nil && m.coroutines != "" {
 					t.Skipf("the tests wait in Go's channels: %v", err)
 				}
 				runTests(t, s, exec.Command(binary, "-test.v", "-test.timeout=4m",
 					"-test.skip=^("+strings.Join(differ[s.name], "|")+")$"), all[s.name],
-					"NETCO_STDHTTP_PROCESSORS="+run.processors,
-					"NETCO_STDHTTP_COROUTINES="+run.coroutines)
+					"NETCO_STDHTTP_PROCESSORS="+m.processors,
+					"NETCO_STDHTTP_COROUTINES="+m.coroutines)
 			})
 		}
 	}
+}
+
+// modes are what the bodies of tests are. Where tests are not run at full
+// length the first one has to do.
+var modes = []struct{ name, processors, coroutines string }{
+	{"coroutines of two Processors", "2", "yes"},
+	{"coroutines of one Processor", "1", "yes"},
+	{"goroutines", "2", ""},
 }
 
 // most is how many tests may not hold for netco/net/http.
