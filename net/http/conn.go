@@ -202,6 +202,7 @@ func (c *conn) abort(v any) {
 		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
 	}
 	if w := c.current.Load(); w != nil {
+		w.done.Store(true)
 		w.finishContext()
 		w.disableContinue(true)
 		if !c.gone {

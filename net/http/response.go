@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"path"
 	"runtime"
@@ -235,14 +236,22 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 		m, err := io.CopyBuffer(writerOnly{w}, src, buf[:])
 		return n + m, err
 	}
-	rest := src
-	if w.contentLength != -1 {
-		rest = io.LimitReader(src, w.contentLength-w.written)
+	if w.contentLength == -1 {
+		m, err := direct.ReadFrom(src)
+		w.written += m
+		return n + m, err
 	}
-	m, err := direct.ReadFrom(rest)
+	limited, ok := src.(*io.LimitedReader) // not in another: a file is to be seen in it
+	if !ok {
+		limited = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	excess := max(0, limited.N-(w.contentLength-w.written))
+	limited.N -= excess
+	m, err := direct.ReadFrom(limited)
+	limited.N += excess
 	n += m
 	w.written += m
-	if err == nil && w.contentLength == w.written {
+	if err == nil && excess > 0 && w.contentLength == w.written {
 		if more, _ := src.Read(buf[:1]); more > 0 {
 			err = ErrContentLength
 		}

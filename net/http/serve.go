@@ -46,8 +46,11 @@ func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
 		}
 	}
 	base = context.WithValue(base, ServerContextKey, s)
+	ends := func() bool { return false }
 	if p := processor.Current(); p != nil {
-		defer p.Group().OnDraining(func() { l.Close() })()
+		group := p.Group()
+		defer group.OnDraining(func() { l.Close() })()
+		ends = func() bool { return group.Phase() >= processor.Draining }
 	}
 	var delay time.Duration
 	for {
@@ -57,7 +60,7 @@ func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
 			switch {
 			case s.shuttingDown():
 				return ErrServerClosed
-			case errors.Is(err, coroutine.ErrShutdown) || draining():
+			case errors.Is(err, coroutine.ErrShutdown) || ends():
 				s.drain()
 				return ErrServerClosed
 			case errors.As(err, &ne) && ne.Temporary(): //lint:ignore SA1019 as net/http
@@ -104,7 +107,7 @@ func (s *Server) drain() {
 	}
 	s.mu.Unlock()
 	for _, inner := range s.inner() {
-		aside(func() error { return inner.Shutdown(context.Background()) })
+		await(aside(func() error { return inner.Shutdown(context.Background()) }))
 	}
 }
 

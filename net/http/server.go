@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	stdtls "crypto/tls"
 	"errors"
@@ -151,26 +152,28 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.init()
 	lnerr := s.beginShutdown()
-	if err := s.conns.Shutdown(ctx); err != nil {
-		return err
+	var inner []*cosync.Future[error]
+	for _, x := range s.inner() {
+		inner = append(inner, aside(func() error { return x.Shutdown(ctx) }))
 	}
-	for _, inner := range s.inner() {
-		if err := aside(func() error { return inner.Shutdown(ctx) }); err != nil {
-			return err
-		}
+	err := s.conns.Shutdown(ctx)
+	for _, done := range inner {
+		err = cmp.Or(err, await(done))
 	}
-	return lnerr
+	return cmp.Or(err, lnerr)
 }
 
-// aside calls what blocks on a goroutine, and waits for it. Parks.
-func aside(f func() error) error {
+// aside calls what blocks on a goroutine.
+func aside(f func() error) *cosync.Future[error] {
 	done := cosync.NewFuture[error]()
 	go func() { done.Set(f()) }()
+	return done
+}
+
+// await returns what aside's function has returned. Parks.
+func await(done *cosync.Future[error]) error {
 	err, stopped := done.Get()
-	if stopped != nil {
-		return stopped
-	}
-	return err
+	return cmp.Or(stopped, err)
 }
 
 // beginShutdown ends the accept loops, and begins what RegisterOnShutdown was
