@@ -189,6 +189,22 @@ type Socket struct {
 	WriteWaiter uint64 `json:"write_waiter"`
 }
 
+// Requests is what the page "requests" shows, as JSON: those of HTTP/1 whose
+// handlers run, of net/http's Servers of the whole process.
+type Requests struct {
+	Requests []Request `json:"requests"` // the oldest first, 1000 at most
+	Total    int       `json:"total"`
+}
+
+// Request is a request under way.
+type Request struct {
+	Method string `json:"method"`
+	Target string `json:"target"` // cut
+	Remote string `json:"remote"`
+	Proto  string `json:"proto"`
+	AgeNs  int64  `json:"age_ns"` // since its handler was called; 0: before the pages were
+}
+
 // Timers is what the page "timers" shows, as JSON.
 type Timers struct {
 	Processors []ProcessorTimers `json:"processors"` // by index

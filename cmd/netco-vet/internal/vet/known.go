@@ -119,7 +119,9 @@ var waitNames = map[string][]string{
 	"tls":    {"Dial", "Read", "Write", "Handshake", "Accept"},
 	"outbox": {"Send", "Close"},
 
-	"httpclient": {"RoundTrip"},
+	"net/http": {
+		"Get", "Head", "Post", "Do", "RoundTrip", "Serve", "ListenAndServe", "Shutdown",
+	},
 }
 
 // waits describes the wait of a call, or is "" if the function is not known to
@@ -173,7 +175,8 @@ const (
 	cureBlocking = "call it by blocking.Call"
 	cureNet      = "use netco.Listen and netco.Dial, or change the import to netco/net"
 	cureTLS      = "import netco/tls"
-	cureHTTP     = "use a Transport of netco/httpclient, for the client or as http.DefaultTransport"
+	cureHTTP     = "import netco/net/http, or use its Transport"
+	cureServer   = "import netco/net/http"
 	cureChannel  = "use channel.Make of netco/channel"
 )
 
@@ -211,7 +214,7 @@ func blocks(f *types.Func) (finding, bool) {
 			return finding{"http", key, cureHTTP}, true
 		case "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
 			"Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
-			return finding{"http", key, cureBlocking}, true
+			return finding{"http", key, cureServer}, true
 		}
 	case "database/sql":
 		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback",

@@ -1,4 +1,4 @@
-package httpclient_test
+package http_test
 
 import (
 	"bufio"
@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"net/http"
+	stdhttp "net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/httpclient"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/net/http"
 )
 
 // start starts a server, of HTTP/2 or not, and returns a client of it.
@@ -34,7 +34,11 @@ func start(t *testing.T, two bool, h http.HandlerFunc) (url string, client *http
 		s.Start()
 	}
 	t.Cleanup(s.Close)
-	client = &http.Client{Transport: &httpclient.Transport{Base: s.Client().Transport}}
+	base := s.Client().Transport.(*stdhttp.Transport)
+	client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   base.TLSClientConfig,
+		ForceAttemptHTTP2: two,
+	}}
 	t.Cleanup(client.CloseIdleConnections)
 	return s.URL, client
 }
@@ -43,6 +47,21 @@ func start(t *testing.T, two bool, h http.HandlerFunc) (url string, client *http
 func versions(t *testing.T, f func(t *testing.T, two bool)) {
 	t.Run("HTTP/1.1", func(t *testing.T) { f(t, false) })
 	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
+}
+
+type doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// asStandard returns a client of the standard's with the same settings.
+func asStandard(t *testing.T, c *http.Client) *stdhttp.Client {
+	own := c.Transport.(*http.Transport)
+	std := &stdhttp.Transport{ForceAttemptHTTP2: own.ForceAttemptHTTP2}
+	if own.TLSClientConfig != nil {
+		std.TLSClientConfig = own.TLSClientConfig.Clone()
+	}
+	t.Cleanup(std.CloseIdleConnections)
+	return &stdhttp.Client{Transport: std}
 }
 
 const large = 300_000
@@ -71,7 +90,7 @@ func pages(w http.ResponseWriter, r *http.Request) {
 }
 
 // fetch returns what there is to see of an answer.
-func fetch(c *http.Client, method, url, body string, buffer int) string {
+func fetch(c doer, method, url, body string, buffer int) string {
 	req, err := http.NewRequest(method, url, iotest.HalfReader(strings.NewReader(body)))
 	if err != nil {
 		return err.Error()
@@ -92,7 +111,7 @@ func fetch(c *http.Client, method, url, body string, buffer int) string {
 func TestAsStandard(t *testing.T) {
 	versions(t, func(t *testing.T, two bool) {
 		url, client := start(t, two, pages)
-		standard := &http.Client{Transport: client.Transport.(*httpclient.Transport).Base}
+		standard := asStandard(t, client)
 		testrun.Start(t, 2)
 		for _, c := range []struct {
 			method, path, body string
@@ -118,8 +137,8 @@ func TestAsStandard(t *testing.T) {
 
 // afterClose returns what Reads return once so many bytes were read, -1 for
 // all, and the body closed.
-func afterClose(c *http.Client, url string, bytes int64) string {
-	resp, err := c.Get(url)
+func afterClose(c doer, url string, bytes int64) string {
+	resp, err := c.Do(testenv.Must(http.NewRequest("GET", url, nil)))
 	if err != nil {
 		return err.Error()
 	}
@@ -139,7 +158,7 @@ func afterClose(c *http.Client, url string, bytes int64) string {
 func TestReadAfterClose(t *testing.T) {
 	versions(t, func(t *testing.T, two bool) {
 		url, client := start(t, two, pages)
-		standard := &http.Client{Transport: client.Transport.(*httpclient.Transport).Base}
+		standard := asStandard(t, client)
 		testrun.Start(t, 2)
 		for _, path := range []string{"/small", "/large", "/chunks", "/none"} {
 			for _, bytes := range []int64{0, 1, -1} {
@@ -323,6 +342,13 @@ func TestUpgrade(t *testing.T) {
 	})
 }
 
+// transportOf returns a Transport that asks rt for URLs of a scheme of its own.
+func transportOf(rt http.RoundTripper) *http.Transport {
+	t := new(http.Transport)
+	t.RegisterProtocol("other", rt)
+	return t
+}
+
 // broken is a RoundTripper that fails, after it has closed the body.
 type broken struct{}
 
@@ -344,9 +370,9 @@ func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
 // cancelled with Close and not before.
 func TestRequest(t *testing.T) {
 	testrun.With(t, 1, func() {
-		req := testenv.Must(http.NewRequest("GET", "http://127.0.0.1:0/", nil))
+		req := testenv.Must(http.NewRequest("GET", "other://127.0.0.1:0/", nil))
 		a := new(answer)
-		resp, err := (&httpclient.Transport{Base: a}).RoundTrip(req)
+		resp, err := transportOf(a).RoundTrip(req)
 		if err != nil || resp.Request != req {
 			t.Errorf("%v, %v", resp, err)
 			return
@@ -381,8 +407,8 @@ func TestIncomplete(t *testing.T) {
 		"no body that has a length": {StatusCode: http.StatusOK, ContentLength: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := &http.Client{Transport: &httpclient.Transport{Base: fixed{resp}}}
-			ask := func() string { return fetch(client, "GET", "http://127.0.0.1:0/", "", 10) }
+			client := &http.Client{Transport: transportOf(fixed{resp})}
+			ask := func() string { return fetch(client, "GET", "other://127.0.0.1:0/", "", 10) }
 			want := ask()
 			testrun.With(t, 1, func() { testenv.Equal(t, ask(), want) })
 		})
@@ -401,13 +427,13 @@ func TestNotStarted(t *testing.T) {
 	for _, forced := range []bool{false, true} {
 		testrun.Start(t, 1)
 		c := closer{strings.NewReader("body"), make(chan struct{})}
-		req := testenv.Must(http.NewRequest("POST", "http://127.0.0.1:0/", c))
+		req := testenv.Must(http.NewRequest("POST", "other://127.0.0.1:0/", c))
 		var err error
 		task := testrun.On(0).Go(func() {
 			if forced {
 				netco.Self().Handle().Stop()
 			}
-			_, err = (&httpclient.Transport{Base: broken{}}).RoundTrip(req)
+			_, err = transportOf(broken{}).RoundTrip(req)
 		})
 		task.Wait(t)
 		want := io.ErrUnexpectedEOF
@@ -419,36 +445,5 @@ func TestNotStarted(t *testing.T) {
 		}
 		testenv.Await(t, c.closed, "the request's body to be closed")
 		testrun.Shutdown(t)
-	}
-}
-
-// BenchmarkGet is a small answer for one coroutine after the other.
-func BenchmarkGet(b *testing.B) {
-	s := httptest.NewServer(http.HandlerFunc(pages))
-	defer s.Close()
-	base := &http.Transport{}
-	defer base.CloseIdleConnections()
-	for _, c := range []struct {
-		name  string
-		place testrun.Place
-		rt    http.RoundTripper
-	}{
-		{"parked", testrun.First, &httpclient.Transport{Base: base}},
-		{"left behind", testrun.First, base},
-		{"goroutine", testrun.Goroutine, base},
-	} {
-		for _, path := range []string{"/small", "/large"} {
-			b.Run(c.name+path, func(b *testing.B) {
-				testrun.Start(b, 1)
-				client := &http.Client{Transport: c.rt}
-				c.place.Do(b, func() {
-					for b.Loop() {
-						if err := get(context.Background(), client, s.URL+path); err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			})
-		}
 	}
 }

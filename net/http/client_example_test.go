@@ -1,22 +1,21 @@
-package httpclient_test
+package http_test
 
 import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/http/httptest"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/httpclient"
+	"github.com/netco-go/netco/net/http"
 )
 
-func Example() {
+func ExampleClient() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "hello")
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &httpclient.Transport{}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	defer client.CloseIdleConnections()
 	netco.Run(func() {
 		resp, err := client.Get(server.URL)

@@ -1,4 +1,0 @@
-package httpclient
-
-// CloseIdle ends the idle goroutines.
-func CloseIdle() { goroutines.CloseIdle() }
