@@ -38,7 +38,7 @@ measure() { # workload engine
 	taskset -c 1 "$out/netco-bench" load "http://127.0.0.1:$port${path[$1]}" ${flags[$1]} -d 1s -q >/dev/null
 	before=$(ticks $pid)
 	# shellcheck disable=SC2086
-	taskset -c 1 "$out/netco-bench" load "http://127.0.0.1:$port${path[$1]}" ${flags[$1]} -d "${seconds}s" >"$out/load"
+	taskset -c 1 "$out/netco-bench" load "http://127.0.0.1:$port${path[$1]}" ${flags[$1]} -d "${seconds}s" >"$out/load" 2>/dev/null
 	after=$(ticks $pid)
 	end
 	awk -v what="$1" -v who="$2" -v used=$((after - before)) -v s="$seconds" '
