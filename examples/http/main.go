@@ -1,7 +1,7 @@
-// Command http is an API server: notes in a database, as JSON, a page that shows
-// new ones as they come, metrics, and an end that loses nothing.
+// Command http is an API server: notes in a database, as JSON, a page that
+// shows new ones as they come, metrics, and an end that loses nothing.
 //
-//	go run . -addr 127.0.0.1:8080 -db notes.db
+//	go run ./examples/http -addr 127.0.0.1:8080 -db notes.db
 //	curl -d '{"text":"hello"}' http://127.0.0.1:8080/notes
 //	curl http://127.0.0.1:8080/notes
 //	xdg-open http://127.0.0.1:8080/

@@ -40,7 +40,8 @@ func start(t *testing.T, args ...string) *child {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"-addr", "127.0.0.1:0"}, args...)...)
+	args = append([]string{"-addr", "127.0.0.1:0"}, args...)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "HTTP_CHILD=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -145,7 +146,8 @@ func TestMany(t *testing.T) {
 // TestLive: a page gets each new note, and a goodbye when the server ends.
 func TestLive(t *testing.T) {
 	c := start(t)
-	page, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(c.url, "http")+"/live", nil)
+	live := "ws" + strings.TrimPrefix(c.url, "http") + "/live"
+	page, _, err := websocket.DefaultDialer.Dial(live, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func run(c config) error {
 	}
 	e := on(socket.LimitListener(ln, c.maxConns), c)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before the line that says that it runs
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before the line that says it runs
 	fmt.Println("listening on", ln.Addr())
 	failed := make(chan error, 1)
 	go func() { failed <- e.serve() }()

@@ -130,8 +130,10 @@ func TestLimits(t *testing.T) {
 				for name, c := range map[string]struct{ sent, want string }{
 					"half a head": {request, ""},
 					"idle":        {request + "\r\n", "Hello from /x"},
-					"half a body": {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx", ""},
-					"a long head": {request + "A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n", " 431 "},
+					"half a body": {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx",
+						""},
+					"a long head": {request + "A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n",
+						" 431 "},
 				} {
 					conn, err := net.Dial("tcp", addr)
 					if err != nil {
