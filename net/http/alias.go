@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 the names are net/http's, those that are deprecated too
+
 package http
 
 import (
@@ -12,7 +14,7 @@ import (
 
 // Types of net/http, see there.
 type (
-	CloseNotifier         = http.CloseNotifier //lint:ignore SA1019 name for name
+	CloseNotifier         = http.CloseNotifier
 	ConnState             = http.ConnState
 	Cookie                = http.Cookie
 	CookieJar             = http.CookieJar

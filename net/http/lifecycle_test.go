@@ -22,6 +22,9 @@ import (
 	"github.com/netco-go/netco/net/http"
 )
 
+// derived is the key of a value in a context made from a request's.
+type derived struct{}
+
 // ask sends a request and returns what answers it.
 func ask(t testing.TB, c net.Conn, in *bufio.Reader, request string) *http.Response {
 	t.Helper()
@@ -123,12 +126,12 @@ func TestPeerLeaves(t *testing.T) {
 			}
 		},
 		"/derived": func(r *http.Request, _ http.ResponseWriter) {
-			ctx, cancel := context.WithCancel(context.WithValue(r.Context(), "a", 1))
+			ctx, cancel := context.WithCancel(context.WithValue(r.Context(), derived{}, 1))
 			defer cancel()
 			<-ctx.Done()
 		},
 		"/notify": func(_ *http.Request, w http.ResponseWriter) {
-			<-w.(http.CloseNotifier).CloseNotify() //lint:ignore SA1019 it is what is tested
+			<-w.(http.CloseNotifier).CloseNotify()
 		},
 		"/body": func(r *http.Request, _ http.ResponseWriter) {
 			done := r.Context().Done()
@@ -163,12 +166,13 @@ func TestPeerLeaves(t *testing.T) {
 func TestContext(t *testing.T) {
 	testrun.Start(t, 2)
 	type key struct{}
+	type connKey struct{}
 	s := &http.Server{
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), key{}, "base")
 		},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, "conn", c)
+			return context.WithValue(ctx, connKey{}, c)
 		},
 	}
 	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,7 +182,7 @@ func TestContext(t *testing.T) {
 			t.Error("it is done")
 		default:
 		}
-		c := ctx.Value("conn").(net.Conn)
+		c := ctx.Value(connKey{}).(net.Conn)
 		local := ctx.Value(http.LocalAddrContextKey).(net.Addr)
 		fmt.Fprintln(w, ctx.Err(), ctx.Value(key{}), ctx.Value(http.ServerContextKey) == s,
 			local.String() == c.LocalAddr().String(), r.RemoteAddr == c.RemoteAddr().String())

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	stdtls "crypto/tls"
-	"errors"
 	"log"
 	"net"
 	"net/http"
@@ -343,9 +342,6 @@ func (s *Server) serveHTTP(w ResponseWriter, r *Request) {
 		s.Handler.ServeHTTP(w, r)
 	}
 }
-
-// errNilContext is what a hook panics with that returns no context.
-var errNilContext = errors.New("http: BaseContext or ConnContext returned a nil context")
 
 // ListenAndServe listens on addr and serves, with DefaultServeMux if handler is
 // nil. Parks.

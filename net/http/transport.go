@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Request.Cancel works as in net/http
+
 package http
 
 import (

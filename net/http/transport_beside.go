@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Dial and DialTLS work as in net/http
+
 package http
 
 import (
