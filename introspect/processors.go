@@ -33,7 +33,7 @@ func figuresOf(p *processor.Processor) Processor {
 	io := p.IO().Snapshot()
 	f := Processor{
 		Index: p.Index(), Tid: p.Tid(), State: "busy", Active: p.IsActive(),
-		Live: p.Coroutines().Live.Load(), Spawned: p.Coroutines().Spawned.Load(),
+		Live: p.Live(), Spawned: p.Coroutines().Spawned.Load(),
 		Queued: p.Stats.Queued.Load(), Inbox: max(p.InboxDepth(), 0), Submitted: p.Submitted(),
 		FDs: p.Registered(), Timers: p.Stats.Timers.Load(),
 		Moved: p.Stats.Moved.Load() + p.Stats.MovedWatches.Load(),

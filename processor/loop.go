@@ -156,7 +156,7 @@ func (p *Processor) advance() (over bool) {
 			// Run the deferred calls of coroutines driven by hand.
 			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
 		}
-		return p.lent.Load() == 0 && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
+		return !p.shared.any() && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}
 	p.phase = to
 	return false

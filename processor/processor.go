@@ -74,7 +74,7 @@ type Processor struct {
 	posted      atomic.Uint64 // how many were ever pushed to wakes
 	retimed     retimed
 	returned    returnedTimers
-	lent        atomic.Int32 // waits that began here and are shared
+	shared      sharedWaits
 	sub         submissions
 	ended       chan struct{} // closed when the thread has ended
 	alive       atomic.Bool   // the loop runs: fds may be registered

@@ -40,9 +40,9 @@ import (
 //
 // A shared wait has one of the group's tokens, as nothing else keeps the group
 // from being quiet; and the Processor where it began does not end before it is
-// over (lent), since it takes the wakes of other threads. Its deadline is a
-// timer of the Processor where it began, and acts on the fd: whichever ends the
-// wait returns the timer.
+// over (sharedWaits), since it takes the wakes of other threads. Its deadline
+// is a timer of the Processor where it began, and acts on the fd: whichever
+// ends the wait returns the timer.
 //
 // At its end the group has all that wait shared woken: each member wakes what
 // waits for the fds that it watches (advance), and a wait that begins later is
@@ -139,10 +139,18 @@ func (g *Group) share() bool {
 	return true
 }
 
+// sharedWaits counts the shared waits that began on a Processor.
+type sharedWaits struct{ coroutines, watches atomic.Int32 }
+
+func (s *sharedWaits) any() bool { return s.coroutines.Load() != 0 || s.watches.Load() != 0 }
+
 // Leaving implements coroutine.Sharer.
-func (p *Processor) Leaving() {
+func (p *Processor) Leaving() { p.leaving(&p.shared.coroutines) }
+
+// leaving begins a shared wait, counted by n. Owner.
+func (p *Processor) leaving(n *atomic.Int32) {
 	p.group.takeToken()
-	p.lent.Add(1)
+	n.Add(1)
 }
 
 // Left implements coroutine.Sharer.
@@ -150,9 +158,14 @@ func (p *Processor) Left() bool { return p.group.Phase() == Running }
 
 // Taken implements coroutine.Sharer.
 func (p *Processor) Taken(from coroutine.Host) {
-	p.takeOverToken()
 	q := from.(*Processor)
-	if q.lent.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
+	p.taken(q, &q.shared.coroutines)
+}
+
+// taken ends a shared wait that q counts by n. Owner.
+func (p *Processor) taken(q *Processor, n *atomic.Int32) {
+	p.takeOverToken()
+	if n.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
 		q.Wake() // it may have waited for that to end
 	}
 }

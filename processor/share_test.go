@@ -80,9 +80,9 @@ func TestSharedWait(t *testing.T) {
 			})
 			if c.deadline == 0 || c.deadline > 1e9 {
 				eventually(t, "it waits shared", func() bool {
-					return l.waits() && p.lent.Load() == 1
+					return l.waits() && p.shared.coroutines.Load() == 1
 				})
-				if n := p.ex.Stats.Live.Load(); n != 0 || !g.Active() {
+				if n := p.Live(); n != 1 || p.ex.Stats.Live.Load() != 0 || !g.Active() {
 					t.Errorf("%d live here, the group is active: %t", n, g.Active())
 				}
 			}
@@ -92,8 +92,8 @@ func TestSharedWait(t *testing.T) {
 			}
 			h.Join()
 			quiet(t, g)
-			if n := p.lent.Load(); n != 0 {
-				t.Errorf("%d waits are shared at the end", n)
+			if p.shared.any() {
+				t.Error("waits are shared at the end")
 			}
 		})
 	}
@@ -141,9 +141,9 @@ func TestSharedEvent(t *testing.T) {
 // it.
 func armedShared(t testing.TB, p *Processor) *armer {
 	a := newArmer(t)
-	before := p.lent.Load()
+	before := p.Watches()
 	a.x.Begin(nil, p)
-	eventually(t, "it is armed", func() bool { return a.waits() && p.lent.Load() > before })
+	eventually(t, "it is armed", func() bool { return a.waits() && p.Watches() > before })
 	return a
 }
 

@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 the names are net/http's, those that are deprecated too
+//lint:file-ignore SA1019 the names are net/http's, the deprecated among them
 
 package http
 
