@@ -34,6 +34,10 @@ func (p *Processor) Share(on bool) {
 	}
 }
 
+// Shares reports whether the fds of p's group are those of the domains. On a
+// crowded machine runs take long whatever they do, and then nothing is packed.
+func (p *Processor) Shares() bool { return p.group.sharing.Load() }
+
 // Gives reports whether p has yet to act on Give or GiveAll, or does so. Any
 // thread.
 func (p *Processor) Gives() bool { return p.moveRequest.Load() != nil || !p.Idle() }
