@@ -79,7 +79,7 @@ type Processor struct {
 	alive       atomic.Bool   // the loop runs: fds may be registered
 	turnWanted  atomic.Bool   // see Wake
 	placed      atomic.Int32  // fds that Begin has sent here and that are not registered yet
-	active      atomic.Bool   // it gets new work, see balance.go
+	active      atomic.Bool   // it gets new work, see policy.go
 	moveRequest atomic.Pointer[moveRequest]
 
 	Stats Stats

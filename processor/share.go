@@ -1,7 +1,6 @@
 package processor
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 
@@ -24,7 +23,7 @@ import (
 // Sharing is for runs that are long, longAboveNs on average. A wake of another
 // thread, the registrations and a poll for each event cost a microsecond or two
 // a request; where a request takes no longer than some of these, one Processor
-// that serves all of them without a sleep is faster (balance.go).
+// that serves all of them without a sleep is faster (policy.go).
 //
 //	Group.sharing  means                     becomes
 //	false          a wait is the home's      true, by the first member whose
@@ -46,17 +45,7 @@ import (
 // At its end the group has all that wait shared woken: each member wakes what
 // waits for the fds that it watches (advance), and a wait that begins later is
 // refused (Left). So none is left behind by Executor.Stop.
-const (
-	domainSize = 4
-
-	// runsNoted is over how many runs their length is averaged. With it, one
-	// long run in twenty makes for a steady mean.
-	runsNoted = 256
-
-	// batchNs is how long the events that a Processor takes at once may take to
-	// serve: others could serve them meanwhile.
-	batchNs = 40_000
-)
+const domainSize = 4
 
 // sharedRegs are the registrations of an fd with the members of a domain.
 type sharedRegs struct {
@@ -83,41 +72,22 @@ func (g *Group) setDomains() {
 	coroutine.Share(executors)
 }
 
-// runMeter measures how long a coroutine runs from its resume to its next wait,
-// on average. All fields: owner.
-type runMeter struct {
-	meanNs float64
-	shared bool // the group was sharing at the last turn
-}
-
-// note adds a turn with so many runs.
-func (m *runMeter) note(turnNs int64, runs int) {
-	m.meanNs += (float64(turnNs)/float64(runs) - m.meanNs) * min(float64(runs)/runsNoted, 1)
-}
-
 // noteRuns measures a turn, and begins sharing if runs are long. Owner.
 func (p *Processor) noteRuns(turnNs int64, runs int) {
-	g, m := p.group, &p.runs
-	m.note(turnNs, runs)
+	g := p.group
 	sharing := g.sharing.Load()
-	switch {
-	case m.shared && !sharing:
-		m.meanNs = 0
-		p.ep.SetBatch(wholeBatch)
-	case !sharing && m.meanNs >= longAboveNs && p.domain != nil && g.mayShare.Load():
-		sharing = g.share()
+	begin, batch := p.runs.note(turnNs, runs, sharing, p.domain != nil && g.mayShare.Load())
+	if begin {
+		g.share()
 	}
-	if m.shared = sharing; sharing {
-		p.ep.SetBatch(int(batchNs / m.meanNs))
+	if batch != 0 {
+		p.ep.SetBatch(batch)
 	}
 }
-
-// wholeBatch is as many events as Poll can return.
-const wholeBatch = math.MaxInt
 
 // share begins sharing, unless the group is at its end, and makes all members
 // of a domain active in which one is. Any thread.
-func (g *Group) share() bool {
+func (g *Group) share() {
 	g.sharing.Store(true)
 	for d := range slices.Chunk(g.members, domainSize) {
 		if slices.ContainsFunc(d, (*Processor).IsActive) {
@@ -128,9 +98,7 @@ func (g *Group) share() bool {
 	}
 	if g.Phase() != Running { // Advance may not have seen it
 		g.sharing.Store(false)
-		return false
 	}
-	return true
 }
 
 // Leaving implements coroutine.Sharer.
