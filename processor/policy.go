@@ -373,7 +373,7 @@ func (r *runMeter) note(turnNs int64, runs int, sharing, may bool) (begin bool, 
 		r.meanNs = 0
 		return false, wholeBatch
 	case sharing:
-		return false, int(batchNs / r.meanNs)
+		return false, max(int(batchNs/r.meanNs), 1)
 	}
 	return may && r.meanNs >= longAboveNs, 0
 }

@@ -196,7 +196,8 @@ func TestDecideDomains(t *testing.T) {
 		becomes string   // as marks
 	}{
 		{"once", 1, "++++----", busy{1, 1, 1, 1, 0, 0, 0, 0}, 1, nil, "++++----"},
-		{"one is busy, not all", 1, "++++----", busy{1, 1, 0.5, 0.4, 0, 0, 0, 0}, 3, nil, "++++----"},
+		{"one is busy, not all", 1, "++++----", busy{1, 1, 0.5, 0.4, 0, 0, 0, 0}, 3,
+			nil, "++++----"},
 		{"spread", 1, "++++----", busy{1, 1, 1, 1, 0, 0, 0, 0}, 2,
 			[]string{"0>4:0.5", "1>5:0.5", "2>6:0.5", "3>7:0.5"}, "++++++++"},
 		{"smaller one", 1, "++++--", busy{1, 1, 1, 1, 0, 0}, 2,
@@ -206,7 +207,8 @@ func TestDecideDomains(t *testing.T) {
 		{"needed", 1, "++++++", busy{0.4, 0.4, 0.4, 0.4, 0.3, 0.3}, 2 * packAfter, nil, "++++++"},
 		{"packed", 1, "++++++", busy{0.2, 0.2, 0.2, 0.2, 0.1, 0.1}, packAfter,
 			[]string{"4>0:all", "5>1:all"}, "++++--"},
-		{"no fewer than the least", 5, "++++++", busy{0, 0, 0, 0, 0, 0}, 2 * packAfter, nil, "++++++"},
+		{"no fewer than the least", 5, "++++++", busy{0, 0, 0, 0, 0, 0}, 2 * packAfter,
+			nil, "++++++"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := members(c.active, c.busy, nil)
@@ -270,11 +272,13 @@ func TestRunMeter(t *testing.T) {
 		{1000, longAboveNs + 100, false, false, false, 0},
 		{1, longAboveNs + 100, false, true, true, 0},
 		{1000, longAboveNs + 100, true, true, false, 1},
+		{1000, 2 * batchNs, true, true, false, 1},
 		{1000, 4_900, true, true, false, 8},
 		{1, 100 * longAboveNs, false, true, false, wholeBatch},
 		{1, longAboveNs, false, true, false, 0}, // measured anew
 	} {
-		if begin, batch := turns(c.turns, c.runNs, c.sharing, c.may); begin != c.begin || batch != c.batch {
+		begin, batch := turns(c.turns, c.runNs, c.sharing, c.may)
+		if begin != c.begin || batch != c.batch {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
 		}
 	}
