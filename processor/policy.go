@@ -20,17 +20,19 @@ import (
 // Processors share their fds (share.go) a domain of them.
 //
 //	finding                               action
-//	a unit is busier than busyAbove,      spread: each that is so busy moves
-//	spreadAfter times in a row, or as a   half of its connections and of its
-//	domain than domainAbove, twice, and   ready coroutines to an inactive one,
-//	not all are active                    which becomes active
+//	a Processor is busier than busyAbove  spread: each that is so busy moves
+//	spreadAfter times in a row, or a      half of its connections and of its
+//	domain than domainAbove, and not all  ready coroutines to an inactive one,
+//	are active                            which becomes active
 //	a spread of Processors did not raise  undo it, and wait before the next
 //	the work done per second
-//	the same twice in a row, and another  even out the difference
-//	is less busy by unevenAbove
+//	a Processor is as busy twice in a     even out the difference
+//	row, or a domain, and another is
+//	less busy by unevenAbove or
+//	domainUneven
 //	the active ones together, packAfter   pack: the least busy gives all away
 //	times in a row, would keep one fewer  and becomes inactive
-//	busy for packBelow
+//	busy for packBelow or domainBelow
 //	an inactive Processor was busy        it gives all away in its next turn
 //	runs are long, and all together keep  the members of a domain share, at the
 //	shareAbove of one Processor busy      next turn of one
@@ -46,13 +48,19 @@ import (
 // the handler before it, and one wake serves no more than one event: packing
 // saves little and costs much. With 100 µs in the handler and 8,000 requests a
 // second, one Processor has six times the p90 of two.
+//
+// Domains are spread sooner than Processors: with long runs the next thread's
+// wakes cost a hundredth of the work, and every domain has a queue of its own.
 const (
 	busyAbove   = 0.9
-	domainAbove = 0.75
+	spreadAfter = 4
 	unevenAbove = 0.25
 	packBelow   = 0.6
 	packAfter   = 15
-	spreadAfter = 4
+
+	domainAbove  = 0.5
+	domainUneven = 0.1
+	domainBelow  = 0.3
 
 	longAboveNs = 20_000
 	longBelowNs = 12_000 // once they are long
@@ -142,9 +150,11 @@ func (s policy) decide(m interval) (policy, decision) {
 		s.high, s.low, s.work = 0, 0, 0
 		return s, d
 	}
-	size, above, after := 1, busyAbove, spreadAfter
+	size, above, uneven, below := 1, busyAbove, unevenAbove, packBelow
+	after, evenAfter := spreadAfter, 2
 	if m.sharing && !d.endSharing {
-		size, above, after = domainSize, domainAbove, 2
+		size, above, uneven, below = domainSize, domainAbove, domainUneven, domainBelow
+		after, evenAfter = 1, 1
 		s.trial.added = nil
 	}
 	u := m.units(size)
@@ -158,7 +168,7 @@ func (s policy) decide(m interval) (policy, decision) {
 	} else {
 		s.high, s.work = 0, 0
 	}
-	s.low = rising(s.low, u.packs >= 0 && u.sum < packBelow*float64(u.active-1))
+	s.low = rising(s.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
 	s.trial.wait = max(s.trial.wait-1, 0)
 	switch {
 	case s.trial.added != nil:
@@ -166,7 +176,7 @@ func (s policy) decide(m interval) (policy, decision) {
 	case s.high >= after && u.spare >= 0 && (size > 1 ||
 		s.trial.wait == 0 && m.members[u.hot].shares > 1):
 		s.spread(m, size, above, &d)
-	case s.high >= 2 && u.most-u.least > unevenAbove:
+	case s.high >= evenAfter && u.most-u.least > uneven:
 		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
 		s.high, s.work = 0, 0
 	case s.low >= packAfter:
