@@ -44,6 +44,8 @@ type load struct {
 	busy   int                               // cores with a busy loop
 	quota  float64                           // cores' time for all; 0: any
 	warm   int64                             // ns before what is measured
+	steady int64                             // the same for a fixed number of Processors
+	ramp   int64                             // the load of an open loop rises for so long at first
 	length int64                             // ns measured
 	judged func(work int64) bool             // of which requests the latency counts; nil: all
 }
@@ -60,6 +62,7 @@ type simConn struct {
 	shared  bool
 	to      int // where it is to move at its next wait; -1: nowhere
 	waits   bool
+	raised  bool // an epoll has it, and nothing has taken it
 	pending []simRequest
 }
 
@@ -132,6 +135,7 @@ func simulate(l load, n int, fixed bool) result {
 	s.conn = make([]simConn, l.conns)
 	if fixed {
 		s.domain, s.sharing = n, true
+		s.warm = min(s.warm, l.steady)
 	}
 	s.events = make([][]int32, (n+s.domain-1)/s.domain)
 	for i := range s.procs {
@@ -191,7 +195,11 @@ func (s *simulation) loop() {
 func (s *simulation) gap(now int64) int64 {
 	for {
 		now += int64(s.arrivals.ExpFloat64()/s.most*1e9) + 1
-		if s.arrivals.Float64()*s.most <= s.rate(now) {
+		rate := s.rate(now)
+		if !s.fixed && now < s.ramp {
+			rate *= float64(now) / float64(s.ramp)
+		}
+		if s.arrivals.Float64()*s.most <= rate {
 			return now
 		}
 	}
@@ -213,6 +221,7 @@ func (s *simulation) arrive(c int32) {
 // raise has epoll know that a connection is readable.
 func (s *simulation) raise(c int32) {
 	x := &s.conn[c]
+	x.raised = true
 	if !x.shared {
 		p := &s.procs[x.home]
 		p.events = append(p.events, c)
@@ -327,14 +336,18 @@ func (s *simulation) domainActive(i int) bool {
 
 // poll makes ready what up to a batch of events is for.
 func (s *simulation) poll(i int) {
-	p, d := &s.procs[i], &s.events[i/s.domain]
-	n := min(p.batch, 128)
-	k := min(n, len(p.events))
-	p.ready = append(p.ready, p.events[:k]...)
-	p.events = shift(p.events, k)
-	k = min(n-k, len(*d))
-	p.ready = append(p.ready, (*d)[:k]...)
-	*d = shift(*d, k)
+	p := &s.procs[i]
+	for _, q := range []*[]int32{&p.events, &s.events[i/s.domain]} {
+		for len(*q) > 0 && len(p.ready) < min(p.batch, 128) {
+			c := (*q)[0]
+			*q = shift(*q, 1)
+			x := &s.conn[c]
+			if x.raised && (x.home == i || x.shared && x.home/s.domain == i/s.domain) {
+				x.raised = false
+				p.ready = append(p.ready, c)
+			}
+		}
+	}
 }
 
 // shift takes the first k off a queue.
@@ -410,7 +423,7 @@ func (s *simulation) ran(i int, c int32) {
 		}
 	}
 	if x.waits = len(x.pending) == 0; !x.waits {
-		s.raise(c) // its coroutine yields
+		s.raise(c) // what has come meanwhile
 	}
 }
 
@@ -456,7 +469,8 @@ func (s *simulation) balance() {
 	}
 }
 
-// moveWork has connections move, and returns what that costs.
+// moveWork has connections move, and returns what that costs. One that a
+// coroutine serves moves at its next wait, or stays.
 func (s *simulation) moveWork(m move) (cost int64) {
 	n := 0
 	for i := range s.conn {
@@ -464,22 +478,25 @@ func (s *simulation) moveWork(m move) (cost int64) {
 			n++
 		}
 	}
-	n = int(math.Ceil(m.part * float64(n)))
+	n = int(m.part * float64(n))
 	for i := range s.conn {
 		x := &s.conn[i]
-		if n == 0 {
-			break
-		}
-		if x.home != m.from || x.to >= 0 {
+		switch {
+		case n == 0 || x.home != m.from:
+			continue
+		case x.waits:
+			x.home = m.to
+		case x.raised:
+			x.home = m.to
+			s.raise(int32(i))
+		default:
+			if m.part == 1 {
+				x.to = m.to
+			}
 			continue
 		}
 		n--
 		cost += simMove
-		if x.waits {
-			x.home = m.to
-		} else {
-			x.to = m.to
-		}
 	}
 	return cost
 }
