@@ -1,7 +1,7 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test long releases race bench peers lint portable interop arm64 soak check
+.PHONY: help build test long releases race bench peers scale lint portable interop arm64 soak check
 
 help: ## print this
 	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
@@ -29,6 +29,9 @@ bench: ## run the packages' benchmarks and netco's primitives beside Go's
 peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one
 	bench/peers.sh
 
+scale: ## measure the loads of docs/SCALING.md on this machine
+	bench/scale.sh
+
 lint: ## gofmt, go vet, staticcheck, other platforms, and the API beside the last release's
 	.ci/run format vet platforms api lint
 
@@ -46,5 +49,5 @@ LENGTH ?= 2m
 soak: ## run examples/daemon under a load that checks every byte: make soak LENGTH=10m
 	go run ./examples/daemon/soak -length $(LENGTH)
 
-check: ## all of the above but bench, peers and soak
+check: ## all of the above but bench, peers, scale and soak
 	.ci/run
