@@ -38,7 +38,11 @@ func (g *Group) least(here *Processor, all bool) (best *Processor) {
 	next, looks := 0, len(members)
 	if looks > exact {
 		looks = 4
-		next = int(g.turns.Add(uint32(looks)) % uint32(len(members)))
+		turn := &g.turns
+		if here != nil {
+			turn = &here.places
+		}
+		next = int(turn.Add(uint32(looks)) % uint32(len(members)))
 	}
 	least := 0
 	if here != nil && (all || here.active.Load()) {
