@@ -91,7 +91,8 @@ func open(work int64, cores float64) load {
 	return load{
 		conns: conns, rate: func(int64) float64 { return rate }, most: rate, work: takes(work),
 		conn: func(r *rand.Rand, n int) int { return r.IntN(n) },
-		ramp: 400 * ms, warm: 700 * ms, steady: 100 * ms, length: int64(min(max(40_000/rate, 0.1), 2) * 1e9),
+		ramp: 400 * ms, warm: 700 * ms, steady: 100 * ms,
+		length: int64(min(max(40_000/rate, 0.1), 2) * 1e9),
 	}
 }
 

@@ -80,7 +80,7 @@ const (
 type simProc struct {
 	state   simState
 	active  bool
-	events  []int32 // connections, of which the home has not been told
+	events  []int32 // connections, whose events this one alone polls
 	ready   []int32
 	began   int64 // of the turn
 	ran     int
@@ -280,12 +280,12 @@ func (s *simulation) step(i int) {
 		p.idle += s.now - p.slept
 	}
 	if len(p.ready) > 0 && p.ran > 0 && p.ran < turnResumes && s.now-p.began < turnNs {
-		s.resume(i)
+		s.run(i, 0)
 		return
 	}
 	cost := int64(simTurn + simPoll)
 	if p.ran > 0 {
-		cost += s.noted(i, s.now-p.began)
+		s.noted(i, s.now-p.began)
 		p.ran = 0
 	}
 	p.began = s.now
@@ -299,18 +299,18 @@ func (s *simulation) step(i int) {
 	}
 	if len(p.ready) > 0 {
 		p.state = simAwake
-		s.start(i, cost)
+		s.run(i, cost)
 		return
 	}
 	s.spend(i, cost)
 	p.state, p.slept = simAsleep, s.now
 }
 
-// noted has what measures runs note a turn, and returns what that costs.
-func (s *simulation) noted(i int, ns int64) int64 {
+// noted has what measures runs note a turn.
+func (s *simulation) noted(i int, ns int64) {
 	p := &s.procs[i]
 	if s.fixed {
-		return 0
+		return
 	}
 	begin, batch := p.meter.note(ns, p.ran, s.sharing, s.mayShare)
 	if batch != 0 {
@@ -322,7 +322,6 @@ func (s *simulation) noted(i int, ns int64) int64 {
 			s.procs[j].active = s.procs[j].active || s.domainActive(j)
 		}
 	}
-	return 0
 }
 
 func (s *simulation) domainActive(i int) bool {
@@ -372,14 +371,6 @@ func (s *simulation) offer(i int) int64 {
 	}
 	return 0
 }
-
-// start begins to run what is ready after the rest of the turn.
-func (s *simulation) start(i int, cost int64) {
-	s.procs[i].ran = 0
-	s.run(i, cost)
-}
-
-func (s *simulation) resume(i int) { s.run(i, 0) }
 
 // run has a Processor serve the next request of the first connection that is
 // ready.
@@ -432,7 +423,8 @@ func (s *simulation) balance() {
 	if s.fixed {
 		return
 	}
-	m := interval{minActive: 1, sharing: s.sharing, seconds: float64(simBalance) / 1e9, runs: s.runs}
+	m := interval{minActive: 1, sharing: s.sharing, runs: s.runs,
+		seconds: float64(simBalance) / 1e9}
 	s.runs = 0
 	homes := make([]int, len(s.procs))
 	for i := range s.conn {

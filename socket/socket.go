@@ -87,7 +87,8 @@ func countOpen(n int64) {
 
 // OpenCount returns how many sockets and files of this package are open in the
 // process. What opens or closes meanwhile may count or not.
-func OpenCount() (n int) {
+func OpenCount() int {
+	n := 0
 	for i := range openSockets {
 		n += int(openSockets[i].n.Load())
 	}
