@@ -1,11 +1,12 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test long releases race bench peers scale lint portable interop arm64 soak check
+.PHONY: help build test long releases race bench bench-report peers scale lint tidy portable tools fuzz hooks release interop arm64 \
+	soak check
 
 help: ## print this
-	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
-		grep -hE '^[a-z0-9]+:.*## ' Makefile
+	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
+		grep -hE '^[a-z0-9-]+:.*## ' Makefile
 
 build: ## build every package and program
 	go build ./...
@@ -13,10 +14,10 @@ build: ## build every package and program
 test: ## run the tests, the long ones in short
 	go test ./...
 
-long: ## run the tests at full length, under both context backends
+long: ## run the long tests at full length, and those of the engine under both context backends
 	.ci/run long portable
 
-releases: ## run the tests with the other Go releases
+releases: ## run the tests that can differ with the other Go releases
 	.ci/run releases
 
 race: ## run the tests of the concurrent packages under the race detector
@@ -25,6 +26,9 @@ race: ## run the tests of the concurrent packages under the race detector
 bench: ## run the packages' benchmarks and netco's primitives beside Go's
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/netco-bench switch
+
+bench-report: ## measure all figures of docs anew: text into docs/bench, JSON and HTML into bench/report
+	bench/all.sh
 
 peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one
 	bench/peers.sh
@@ -35,8 +39,23 @@ scale: ## measure the loads of docs/SCALING.md on this machine
 lint: ## gofmt, go vet, staticcheck, other platforms, and the API beside the last release's
 	.ci/run format vet platforms api lint
 
-portable: ## run the tests under the portable context backend, at full length
+tidy: ## run go mod tidy in every module
+	.ci/run --tidy
+
+portable: ## run the tests of the engine under the portable context backend, at full length
 	.ci/run portable
+
+tools: ## run the tests of netco-bench, netco-vet and the examples, at full length
+	.ci/run tools
+
+fuzz: ## run each fuzz target for FUZZTIME, 20s by default
+	.ci/run fuzz
+
+hooks: ## have git run what CONTRIBUTING.md asks for before each commit
+	git config core.hooksPath .ci/hooks
+
+release: ## check everything and tag every module: make release VERSION=v0.1.0
+	.ci/release make $(VERSION)
 
 interop: ## run the tests with net/http, fasthttp, Redis, PostgreSQL and MariaDB clients
 	.ci/run interop
@@ -49,5 +68,5 @@ LENGTH ?= 2m
 soak: ## run examples/daemon under a load that checks every byte: make soak LENGTH=10m
 	go run ./examples/daemon/soak -length $(LENGTH)
 
-check: ## all of the above but bench, peers, scale and soak
+check: ## all steps of .ci/run
 	.ci/run

@@ -57,19 +57,18 @@ func ExampleJoin() {
 }
 
 func ExampleYield() {
+	var order []string // of coroutines of one Processor, which need no lock
 	netco.Run(func() {
-		if _, err := netco.GoLocal(func() { fmt.Println("the other") }); err != nil {
+		if _, err := netco.GoLocal(func() { order = append(order, "other") }); err != nil {
 			fmt.Println(err)
 		}
-		fmt.Println("before")
+		order = append(order, "before")
 		netco.Yield()
-		fmt.Println("after")
+		order = append(order, "after")
 	})
 	netco.Shutdown(context.Background())
-	// Output:
-	// before
-	// the other
-	// after
+	fmt.Println(order)
+	// Output: [before other after]
 }
 
 func ExampleGoNamed() {

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/serving"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -75,9 +76,9 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //
 // The error is written to stderr, or to Options.Logger if that is set, as is
 // which coroutines were ended by force, the first 20 of them; after a signal
-// ErrShutdown and context.Canceled are none. Blocks; to be called on an
-// ordinary goroutine, and before anything else has started the default
-// Scheduler.
+// ErrShutdown, context.Canceled and http.ErrServerClosed are none. Blocks; to
+// be called on an ordinary goroutine, and before anything else has started the
+// default Scheduler.
 //
 //go:noinline
 func Main(main func(ctx context.Context) error, o MainOptions) int {
@@ -108,7 +109,7 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	select {
 	case err := <-failed: // after the signal
 		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) &&
-			code < 128 {
+			!serving.IsEnd(err) && code < 128 {
 			o.report(err)
 			return max(code, ExitFailed)
 		}

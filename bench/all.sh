@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures anew all figures of the README and of docs, on the commit that is checked out, into docs/bench. On an idle machine.
+# Measures anew all figures of the README and of docs, on the commit that is checked out: text into docs/bench, and JSON with
+# every round and an HTML report into bench/report, which git ignores. On an idle machine.
 #
 #	bench/all.sh [name ...]     of the files in docs/bench, without their ending; all by default
 #	DRY=1 bench/all.sh          only prints the commands
@@ -8,7 +9,9 @@
 # What needs a program that is not installed (wrk, redis-server) is left out with a message, and its file stays as it is.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-out=docs/bench wanted=" $* " failed=()
+out=docs/bench report=bench/report wanted=" $* " failed=()
+
+mkdir -p $report
 
 # measure NAME COMMAND writes the command, the machine and what the command prints to docs/bench/NAME.txt.
 measure() {
@@ -45,10 +48,10 @@ bench() {
 	measure "$name" go run ./cmd/netco-bench "$@"
 }
 
-bench switch switch -json $out/switch.json
-bench echo-one-core echo -pin -conns 64,1000,5000 -servers c,netco,net -duration 2s -rounds 5 -json $out/echo-one-core.json
-bench echo-two-cores-1 echo -conns 1 -json $out/echo-two-cores-1.json
-bench echo-two-cores-64 echo -json $out/echo-two-cores-64.json
+bench switch switch -json $report/switch.json
+bench echo-one-core echo -pin -conns 64,1000,5000 -servers c,netco,net -duration 2s -rounds 5 -json $report/echo-one-core.json
+bench echo-two-cores-1 echo -conns 1 -json $report/echo-two-cores-1.json
+bench echo-two-cores-64 echo -json $report/echo-two-cores-64.json
 bench echo-two-cores-64-one-processor echo -conns 64 -processors 1 -duration 2s -warmup 500ms -rounds 5
 bench busy echo -conns 1,64 -busy 8 -rounds 3 -duration 3s
 bench quota echo -conns 64 -rate 2000 -quota 0.2 -rounds 3 -duration 4s
@@ -56,14 +59,14 @@ bench closed-loop echo -conns 1,8,64 -rounds 5 -duration 3s
 bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -duration 3s
 measure work bench/work.sh 7 2s
 bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -duration 1s -warmup 300ms -rounds 9
-bench conns conns -json $out/conns.json
+bench conns conns -json $report/conns.json
 bench hold hold
 bench idle idle
 bench sleepers sleepers -sleep 15s
-bench fair fair -pin -json $out/fair.json
+bench fair fair -pin -json $report/fair.json
 bench fair-unix fair -pin -firehose unix
 bench fair-pipeline fair -pin -pipeline 1us,5us,20us -duration 600ms -rounds 3
-bench proxy proxy -pin -json $out/proxy.json
+bench proxy proxy -pin -json $report/proxy.json
 measure profile go test -run '^$' -bench . -count 5 ./profile
 measure timer go test -run '^$' -bench SetCancel -count 5 ./timer
 measure waiting bench/waiting.sh 7 100ms

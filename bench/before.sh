@@ -12,7 +12,7 @@ git worktree add -q --detach "$bin/tree" "$commit"
 
 build() { # name, tree
 	for e in echo redis; do (cd "$2" && go build -o "$bin/$e-$1" "./examples/$e"); done
-	(cd "$2/examples/http" && go build -o "$bin/http-$1" .)
+	(cd "$2/examples/http" && go build -o "$bin/http-$1" "$([ -d engines ] && echo ./engines || echo .)")
 }
 build before "$bin/tree"
 build after .

@@ -12,7 +12,7 @@ out=$(mktemp -d)
 pid=
 trap '[[ -z $pid ]] || kill $pid 2>/dev/null; rm -rf "$out"' EXIT
 go build -o "$out/netco-bench" ./cmd/netco-bench
-(cd examples/http && go build -o "$out/http" .)
+(cd examples/http/engines && go build -o "$out/http" .)
 for name in echo load; do cc -O2 -o "$out/$name" cmd/netco-bench/floor/$name.c; done
 
 # one runs a generator on the second core and prints: protocol, generator, requests, CPU µs per request.

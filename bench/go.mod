@@ -2,12 +2,10 @@ module github.com/netco-go/netco/bench
 
 go 1.25.0
 
-replace github.com/netco-go/netco => ../
-
 require (
 	github.com/cloudwego/hertz v0.10.4
 	github.com/cloudwego/netpoll v0.7.2
-	github.com/netco-go/netco v0.0.0-00010101000000-000000000000
+	github.com/netco-go/netco v0.1.0
 	github.com/valyala/fasthttp v1.74.0
 )
 

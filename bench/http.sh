@@ -4,7 +4,7 @@
 #
 #	bench/http.sh [rounds] [seconds]     environment: CONNS
 set -eu
-cd "$(dirname "${BASH_SOURCE[0]}")/../examples/http"
+cd "$(dirname "${BASH_SOURCE[0]}")/../examples/http/engines"
 rounds=${1:-5} seconds=${2:-4} conns=${CONNS:-64} port=18080
 out=$(mktemp -d)
 pid=

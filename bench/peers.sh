@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# netco beside its peers: every server of bench/peers in alternating rounds under netco-bench, and docs/bench/peers.{json,html,md}.
+# netco beside its peers: every server of bench/peers in alternating rounds under netco-bench. Writes
+# peers.md to docs/bench, and peers.json and peers.html to bench/report, which git ignores; all three to OUT if that is set.
 #
 #	bench/peers.sh [workload ...]     of: echo pipelined tls http json fanout; all by default
 #
@@ -10,7 +11,7 @@
 #	ROUNDS=3 TIME=500ms WARMUP=200ms bench/peers.sh     40 minutes
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-conns=${CONNS:-1 64 1000 5000} rounds=${ROUNDS:-6} time=${TIME:-3s} warmup=${WARMUP:-500ms} shares=${SHARES-20 50 80} cores=${CORES:-one all} out=${OUT:-docs/bench}
+conns=${CONNS:-1 64 1000 5000} rounds=${ROUNDS:-6} time=${TIME:-3s} warmup=${WARMUP:-500ms} shares=${SHARES-20 50 80} cores=${CORES:-one all} out=${OUT:-bench/report}
 host=127.0.0.1 port=18400
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -79,8 +80,7 @@ done
 shopt -s nullglob
 files=("$work"/*.json)
 ((${#files[@]})) || { echo "nothing was measured" >&2; exit 1; }
+mkdir -p "$out"
 "$work/netco-bench" merge "${files[@]}" -o "$out/peers.json"
 "$work/netco-bench" report "$out/peers.json" -title "netco and its peers" -o "$out/peers.html"
-"$work/netco-bench" report "$out/peers.json" -title "netco and its peers" -o "$out/peers.md"
-# Reports need the histograms; the file that is kept has everything else.
-sed -i -z -E 's/,\n *"hdr": "[^"]*"//g; s/\n *//g' "$out/peers.json"
+"$work/netco-bench" report "$out/peers.json" -title "netco and its peers" -o "${OUT:-docs/bench}/peers.md"

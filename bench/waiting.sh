@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Alternating rounds of the benchmarks of coroutines by hand, channels, locks and timers, each beside its peer of Go's. Prints the
-# median and the least ns of each, and every round.
+# median and the least ns of each.
 #
 #	bench/waiting.sh [rounds] [time per benchmark]
 set -eu
@@ -18,8 +18,7 @@ for _ in $(seq "$rounds"); do
 	for p in "${packages[@]}"; do
 		(cd "$p" && "$out/${p/./root}" -test.run '^$' -test.bench "$wanted" -test.benchtime "$time" | sed -n "s#^Benchmark#$p Benchmark#p")
 	done
-done >"$out/raw"
-sort -k1,2 -k4,4g "$out/raw" | awk '
+done | sort -k1,2 -k4,4g | awk '
 	function flush() {
 		if (n == 0) return
 		m = n
@@ -28,5 +27,3 @@ sort -k1,2 -k4,4g "$out/raw" | awk '
 	{ key = $1 " " $2; if (key != name) { flush(); n = 0; name = key } v[++n] = $4 }
 	BEGIN { printf "%-62s %10s %10s\n", "benchmark", "median ns", "least" }
 	END { flush() }'
-echo
-cat "$out/raw"

@@ -21,7 +21,8 @@ func TestMutexEveryOrder(t *testing.T) {
 		"t t !", "-2 -2", "-2 t", "try -2", "-2 - -"} {
 		t.Run(threads, func(t *testing.T) {
 			restoreSeams(t)
-			if threads == "-2 - -" || threads == "t t !" || threads == "! t -" {
+			switch threads {
+			case "-2 - -", "t t !", "! t -", "- - -", "- g -":
 				testenv.Long(t)
 			}
 			early := 1

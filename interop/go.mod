@@ -2,8 +2,6 @@ module github.com/netco-go/netco/interop
 
 go 1.25.0
 
-replace github.com/netco-go/netco => ../
-
 require (
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/coder/websocket v1.8.12
@@ -11,7 +9,7 @@ require (
 	github.com/gobwas/ws v1.4.0
 	github.com/gorilla/websocket v1.5.3
 	github.com/jackc/pgx/v5 v5.12.0
-	github.com/netco-go/netco v0.0.0-00010101000000-000000000000
+	github.com/netco-go/netco v0.1.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/valyala/fasthttp v1.74.0
 	golang.org/x/net v0.58.0

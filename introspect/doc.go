@@ -1,7 +1,7 @@
 // Package introspect shows what a Scheduler is doing, live, as pages for a
 // browser and as JSON: its Processors, every coroutine and what it waits for,
-// sockets, timers, stalls, and whether there is a deadlock. It stands beside
-// net/http/pprof:
+// sockets, requests, timers, stalls, and whether there is a deadlock. It stands
+// beside net/http/pprof:
 //
 //	mux := http.NewServeMux()
 //	mux.Handle("/debug/netco/", introspect.New(s, introspect.Options{}))
@@ -44,6 +44,7 @@
 //	sockets       Sockets      address: contained; network: its beginning;
 //	                           kind; waits: any, read, write or none;
 //	                           processor
+//	requests      Requests
 //	timers        Timers
 //	stalls        Stalls       processor, cause
 //	loglevel      LogLevel     GET; PUT of the same JSON

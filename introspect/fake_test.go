@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -13,6 +14,7 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -47,6 +49,12 @@ func newFake(n int) *fake {
 					return
 				}
 			}
+		},
+		requests: func(see func(httpinfo.Request) bool) {
+			see(httpinfo.Request{Method: "GET", Target: "/young", Remote: "[::1]:9",
+				Proto: "HTTP/1.1", Age: time.Second})
+			see(httpinfo.Request{Method: "<b>", Target: "/old?" + strings.Repeat("<", 10_000),
+				Remote: "[::1]:8", Proto: "HTTP/1.0", Age: time.Hour})
 		},
 		sockets: func(see func(*sockinfo.Info) bool) {
 			for i := range f.fds {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -41,6 +42,7 @@ type Options struct {
 // coroutine it refuses, since it waits. It is safe for concurrent use, holds
 // nothing and runs nothing between requests.
 func New(s *scheduler.Scheduler, o Options) http.Handler {
+	httpinfo.Count()
 	return CheckHost(handlerOf(of(s), o), o.Hosts...)
 }
 
@@ -139,6 +141,8 @@ func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
 		return h.listSockets(ctx, q)
 	case "timers":
 		return h.timers(ctx, q)
+	case "requests":
+		return h.requests(ctx, q)
 	case "stalls":
 		return h.listStalls(ctx, q)
 	case "loglevel":

@@ -47,7 +47,8 @@ func getJSON[T any](t testing.TB, h http.Handler, url string) *T {
 }
 
 var allPages = []string{"", "overview", "coroutines", "coroutines?group=name",
-	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "timers", "stalls"}
+	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "requests",
+	"timers", "stalls"}
 
 // TestPages: every page answers, is well formed, lets nothing in from
 // elsewhere, and says what it is about.
@@ -63,7 +64,8 @@ func TestPages(t *testing.T) {
 		"coroutine?id=4&stack=1": {"main.serve(0x1)", "/src/daemon/serve.go:13", `action="stop"`},
 		"sockets": {"127.0.0.1:7000", "listener", "10.0.0.5:1029",
 			`href="coroutine?id=1"`},
-		"timers": {"1\u202f000", "p99.9"},
+		"requests": {"/young", "&lt;b&gt;", "HTTP/1.0"},
+		"timers":   {"1\u202f000", "p99.9"},
 		"stalls": {"chan receive", "312 ms", "goes on", "&lt;b&gt;bold",
 			"daemon/log.go:34", "12\u202f345", "&lt;i&gt;journal", "unknown: it had woken"},
 		"stalls?cause=channel": {"chan receive", "daemon/serve.go:20"},
@@ -220,10 +222,21 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestRequests: the oldest request comes first, and a long target is cut.
+func TestRequests(t *testing.T) {
+	h := newFake(60).handler(Options{})
+	requests := getJSON[Requests](t, h, "/debug/netco/requests.json")
+	if len(requests.Requests) != 2 || requests.Total != 2 || requests.Requests[0].Method != "<b>" ||
+		len(requests.Requests[0].Target) > 5000 {
+		t.Errorf("requests: %+v", requests)
+	}
+}
+
 // TestFieldNames: every exported field has a JSON name of its own, lower case.
 func TestFieldNames(t *testing.T) {
 	for _, v := range []any{Overview{}, Counts{}, Processor{}, Slice{}, Deadlock{}, Coroutine{},
-		List{}, Groups{}, Group{}, Socket{}, ProcessorTimers{}, Stall{}, LogLevel{}, Failure{}} {
+		List{}, Groups{}, Group{}, Socket{}, Request{}, ProcessorTimers{}, Stall{}, LogLevel{},
+		Failure{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")

@@ -33,7 +33,7 @@ func figuresOf(p *processor.Processor) Processor {
 	io := p.IO().Snapshot()
 	f := Processor{
 		Index: p.Index(), Tid: p.Tid(), State: "busy", Active: p.IsActive(),
-		Live: p.Coroutines().Live.Load(), Spawned: p.Coroutines().Spawned.Load(),
+		Live: p.Live(), Spawned: p.Coroutines().Spawned.Load(),
 		Queued: p.Stats.Queued.Load(), Inbox: max(p.InboxDepth(), 0), Submitted: p.Submitted(),
 		FDs: p.Registered(), Timers: p.Stats.Timers.Load(),
 		Moved: p.Stats.Moved.Load() + p.Stats.MovedWatches.Load(),
@@ -71,7 +71,7 @@ const recently = int64(30 * time.Second)
 // remember fills in what a Processor's history shows.
 func remember(f *Processor, history []processor.Slice, now int64) {
 	var lengths [len(processor.Slice{}.Lengths)]uint64
-	var busy uint64
+	var busy, runs, waited uint64
 	for _, s := range history {
 		f.History = append(f.History, Slice{
 			AgoNs: now - s.Start, Turns: s.Turns, BusyNs: s.BusyNs,
@@ -84,10 +84,15 @@ func remember(f *Processor, history []processor.Slice, now int64) {
 		f.TurnMax = max(f.TurnMax, int64(s.MaxNs))
 		if now-s.Start < recently {
 			busy += s.BusyNs
+			runs += s.Runs
+			waited += s.WaitNs
 		}
 	}
 	f.TurnP50 = quantile(lengths[:], uint64(f.TurnMax), 0.5)
 	f.TurnP99 = quantile(lengths[:], uint64(f.TurnMax), 0.99)
+	if runs > 0 {
+		f.WaitNs = int64(waited / runs)
+	}
 	if span := min(recently, f.SinceNs); span > 0 {
 		busy += uint64(f.TurnNs) // which is in no slice yet
 		f.Load = min(float64(busy)/float64(span), 1)

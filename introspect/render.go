@@ -39,7 +39,7 @@ var templates = func() map[string]*template.Template {
 		"pages/frame.html"))
 	all := map[string]*template.Template{}
 	for _, name := range []string{"overview", "coroutines", "groups", "coroutine", "sockets",
-		"timers", "stalls", "failure", "ended"} {
+		"requests", "timers", "stalls", "failure", "ended"} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+
 			".html"))
 	}
@@ -114,7 +114,7 @@ func number(n any) float64 {
 // titles are the pages' names, in the order of the navigation.
 var titles = []struct{ Page, Title string }{
 	{"overview", "Overview"}, {"coroutines", "Coroutines"}, {"sockets", "Sockets"},
-	{"timers", "Timers"}, {"stalls", "Stalls"},
+	{"requests", "Requests"}, {"timers", "Timers"}, {"stalls", "Stalls"},
 }
 
 // render writes a page, or returns an error before it has written anything.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -21,6 +22,7 @@ type source struct {
 	coroutines func(f func(*seen) bool)
 	stack      func(ctx context.Context, c *seen) (string, error)
 	sockets    func(f func(*sockinfo.Info) bool)
+	requests   func(f func(httpinfo.Request) bool)
 	stalls     func() []scheduler.Stall
 	stallCount func(processor int) uint64
 	handoffs   func() []scheduler.Handoff
@@ -39,6 +41,7 @@ type seen struct {
 // of returns the source that is s.
 func of(s *scheduler.Scheduler) *source {
 	src := &source{
+		requests:   httpinfo.Each,
 		stalls:     s.Stalls,
 		stallCount: s.StallCount,
 		handoffs:   s.Handoffs,

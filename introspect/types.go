@@ -76,6 +76,7 @@ type Processor struct {
 	TurnP50 int64   `json:"turn_p50_ns"` // of the turns of the last minutes
 	TurnP99 int64   `json:"turn_p99_ns"`
 	TurnMax int64   `json:"turn_max_ns"`
+	WaitNs  int64   `json:"wait_ns"` // from ready to resumed, on average in the last half minute
 	Stalls  uint64  `json:"stalls"`
 
 	History []Slice `json:"history"` // the last minutes
@@ -186,6 +187,22 @@ type Socket struct {
 	Processor   int    `json:"processor"`
 	ReadWaiter  uint64 `json:"read_waiter"` // the id of the coroutine, 0 for none
 	WriteWaiter uint64 `json:"write_waiter"`
+}
+
+// Requests is what the page "requests" shows, as JSON: those of HTTP/1 whose
+// handlers run, of net/http's Servers of the whole process.
+type Requests struct {
+	Requests []Request `json:"requests"` // the oldest first, 1000 at most
+	Total    int       `json:"total"`
+}
+
+// Request is a request under way.
+type Request struct {
+	Method string `json:"method"`
+	Target string `json:"target"` // cut
+	Remote string `json:"remote"`
+	Proto  string `json:"proto"`
+	AgeNs  int64  `json:"age_ns"` // since its handler was called; 0: before the pages were
 }
 
 // Timers is what the page "timers" shows, as JSON.

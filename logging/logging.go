@@ -24,7 +24,6 @@ import (
 	"log/slog"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/exp/zapslog"
 	"go.uber.org/zap/zapcore"
 
 	"github.com/netco-go/netco/processor"
@@ -69,8 +68,8 @@ func New(level zapcore.LevelEnabler) (*zap.Logger, error) {
 // not need it: a Scheduler does the same.
 func Here(l *zap.Logger) *zap.Logger { return l.WithOptions(zap.WrapCore(processor.LogCore)) }
 
-// Slog returns an slog.Logger whose lines go where l's go, by zap's own bridge
-// (go.uber.org/zap/exp/zapslog), and say who wrote them.
+// Slog returns an slog.Logger whose lines go where l's go, and say which
+// coroutine wrote them.
 func Slog(l *zap.Logger) *slog.Logger {
-	return slog.New(zapslog.NewHandler(Here(l).Core(), zapslog.WithName(l.Name())))
+	return slog.New(&handler{core: Here(l).Core(), name: l.Name()})
 }

@@ -30,10 +30,11 @@ type family[S any] struct {
 	// label: 1 or 0.
 	outside int
 
-	read func(from S, i int) float64     // of values[i]; for gauges and counters
-	hist func(from S) *counter.Histogram // for histograms
-	has  func(from S) bool               // nil: always
-	desc *prometheus.Desc                // made from the above
+	read func(from S, i int) float64            // of values[i]; for gauges and counters
+	hist func(from S) *counter.Histogram        // for histograms
+	snap func(from S) counter.HistogramSnapshot // in place of hist
+	has  func(from S) bool                      // nil: always
+	desc *prometheus.Desc                       // made from the above
 }
 
 // described makes the descriptions.
@@ -93,7 +94,12 @@ func collect[S any](ch chan<- prometheus.Metric, all []series[S], from S) {
 		}
 		samples[i] = sample{desc: s.desc, labels: s.labels, kind: s.kind}
 		if s.kind == histogram {
-			h := s.hist(from).Snapshot()
+			var h counter.HistogramSnapshot
+			if s.snap != nil {
+				h = s.snap(from)
+			} else {
+				h = s.hist(from).Snapshot()
+			}
 			samples[i].hist = &h
 		} else {
 			samples[i].value = s.read(from, s.index)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -48,6 +50,22 @@ var ofProcess = described([]family[*process]{
 		help: "Calls whose caller left, by a context's end or a forced shutdown, while the " +
 			"function ran on.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Abandoned) }},
+
+	// Servers of net/http.
+	{name: "netco_http_requests_total", kind: count, label: "code",
+		values: []string{"1xx", "2xx", "3xx", "4xx", "5xx"},
+		help: "Requests of HTTP/1 that Servers of net/http have answered, by class of status " +
+			"code.",
+		read: func(_ *process, i int) float64 { return float64(httpinfo.Codes(i)) }},
+	{name: "netco_http_requests_in_flight", kind: gauge,
+		help: "Requests of HTTP/1 whose handlers run.",
+		read: func(*process, int) (n float64) {
+			httpinfo.Each(func(httpinfo.Request) bool { n++; return true })
+			return n
+		}},
+	{name: "netco_http_request_duration_seconds", kind: histogram,
+		help: "How long handlers of net/http's Servers took.",
+		snap: func(*process) counter.HistogramSnapshot { return httpinfo.Durations() }},
 })
 
 // processCollector is that of the process.
@@ -64,9 +82,11 @@ var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's ve
 var infoLabels = []string{"version", "goversion", "backend"}
 
 // NewProcessCollector returns a collector of what all Schedulers of the process
-// share: sockets, the default pool of package blocking, and how netco was
-// built. A registry takes one.
+// share: sockets, the default pool of package blocking, requests of net/http's
+// Servers, which are counted from then on, and how netco was built. A registry
+// takes one.
 func NewProcessCollector() prometheus.Collector {
+	httpinfo.Count()
 	return &processCollector{
 		series: seriesOf(ofProcess),
 		info: prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, version(),

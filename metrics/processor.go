@@ -72,6 +72,10 @@ var ofProcessor = described([]family[*view]{
 	{name: "netco_turn_duration_seconds", kind: histogram,
 		help: "Length of the turns that ran something.",
 		hist: func(v *view) *counter.Histogram { return &v.p.Stats.TurnNs }},
+	{name: "netco_wait_duration_seconds", kind: histogram,
+		help: "How long an event, a wake or a start waited until its coroutine ran, as estimated " +
+			"from the turns.",
+		hist: func(v *view) *counter.Histogram { return &v.p.Stats.WaitNs }},
 	{name: "netco_turn_age_seconds", kind: gauge,
 		help: "How long ago the turn began that a coroutine is running in; 0 when none is.",
 		read: func(v *view, _ int) float64 { return seconds(v.turnAgeNs) }},

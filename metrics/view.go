@@ -52,7 +52,7 @@ func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
 // length is that of the beginning of the turn, so that all of it may have come
 // to wait, or have ended: the states add up to those that live.
 func (v *view) count() {
-	live := v.co.Live.Load()
+	live := v.p.Live()
 	if v.p.Executor().Current() != nil && live > 0 {
 		v.states[1] = 1
 		live--

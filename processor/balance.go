@@ -89,9 +89,6 @@ func (g *Group) carryOut(d decision, sharing bool) {
 	if d.endSharing {
 		g.sharing.Store(false)
 	}
-	if g.mayShare.Load() != d.mayShare {
-		g.mayShare.Store(d.mayShare)
-	}
 	for _, i := range d.activate { // first: work moves to active ones only
 		g.members[i].active.Store(true)
 	}

@@ -40,7 +40,7 @@ type Group struct {
 	turns         atomic.Uint32 // rotates placement among many, by callers outside
 	limit         limit
 	sharing       atomic.Bool // fds are the domains', see share.go
-	mayShare      atomic.Bool // there is enough to do for that; the monitor writes
+	balanced      atomic.Bool // the monitor runs, which ends that
 	watchdogPause pauseState  // the watchdog's
 	monitor       *monitor    // nil without one
 

@@ -56,6 +56,7 @@ func (g *Group) StartMonitor(log *zap.Logger) {
 	for _, p := range g.members {
 		p.ex.SetStandby(coroutine.Standby{Barrier: sysx.Barrier, OnLeft: g.OnHandoff})
 	}
+	g.balanced.Store(true)
 	go m.run()
 }
 

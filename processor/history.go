@@ -21,6 +21,8 @@ type Slice struct {
 	Turns  uint64 // turns that ended in it and ran something
 	BusyNs uint64 // their length in all, with what lay before Start
 	MaxNs  uint64 // the length of the longest
+	Runs   uint64 // how many coroutines were resumed in them
+	WaitNs uint64 // how long these were ready before, in all; see Stats.WaitNs
 
 	// Lengths[i] is how many of these turns took less than 2^i µs (of 1,024
 	// ns), and at least half of that; the last element counts all longer ones.
@@ -39,6 +41,7 @@ type history struct {
 type slice struct {
 	start              counter.Counter // 0: unused, or about to be reused
 	turns, busy, worst counter.Counter
+	runs, waited       counter.Counter
 	lengths            [sliceLengths]counter.Counter
 }
 
@@ -56,6 +59,13 @@ func (h *history) note(now, length int64) {
 	s.lengths[min(bits.Len64(uint64(length)>>10), sliceLengths-1)].Inc()
 }
 
+// noteWaits counts runs of the turn that note was called for, and how long they
+// waited in all. Owner only.
+func (h *history) noteWaits(ns int64, runs uint64) {
+	h.at.runs.Add(runs)
+	h.at.waited.Add(uint64(ns))
+}
+
 // nextSlice begins the slice that the time now falls in.
 func (h *history) nextSlice(now int64) {
 	start := now - now%sliceNs
@@ -66,6 +76,8 @@ func (h *history) nextSlice(now int64) {
 	s.turns.Publish(0)
 	s.busy.Publish(0)
 	s.worst.Publish(0)
+	s.runs.Publish(0)
+	s.waited.Publish(0)
 	for i := range s.lengths {
 		s.lengths[i].Publish(0)
 	}
@@ -94,6 +106,8 @@ func appendSlice(list []Slice, s *slice) []Slice {
 		Turns:  s.turns.Load(),
 		BusyNs: s.busy.Load(),
 		MaxNs:  s.worst.Load(),
+		Runs:   s.runs.Load(),
+		WaitNs: s.waited.Load(),
 	}
 	for i := range s.lengths {
 		r.Lengths[i] = s.lengths[i].Load()

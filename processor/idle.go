@@ -77,7 +77,7 @@ func (p *Processor) hasWork() bool {
 // that is nothing as long as a coroutine lives, whose end the loop sees itself.
 func (p *Processor) advances() bool {
 	return p.group.Phase() != p.phase &&
-		(p.phase < Stopping || p.ex.Stats.Live.Own() == 0 && p.lent.Load() == 0)
+		(p.phase < Stopping || p.ex.Stats.Live.Own() == 0 && !p.shared.any())
 }
 
 // spinUntil polls for work without sleeping, for spinNs at most and no longer

@@ -21,10 +21,10 @@ func (p *Processor) loop() {
 		now := clock.Now()
 		if p.ran > 0 {
 			length := now - int64(p.Stats.TurnStart.Own())
-			p.noteRuns(length, p.ran)
-			p.ran = 0
 			p.Stats.TurnNs.Observe(length)
 			p.history.note(now, length)
+			p.noteRuns(length, p.noteWaits(length, p.ran), p.ran)
+			p.ran = 0
 			p.time.turn.note(p.Stats.Turns.Own(), now)
 		}
 		p.Stats.Turns.Inc()
@@ -71,6 +71,7 @@ func (p *Processor) loop() {
 		p.Stats.Timers.Set(uint64(p.timers.Len()))
 		if p.ex.Queued() == 0 {
 			p.releaseToken()
+			p.beforeNs = 0
 			p.idle(now)
 			continue
 		}
@@ -155,7 +156,7 @@ func (p *Processor) advance() (over bool) {
 			// Run the deferred calls of coroutines driven by hand.
 			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
 		}
-		return p.lent.Load() == 0 && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
+		return !p.shared.any() && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}
 	p.phase = to
 	return false

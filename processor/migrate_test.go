@@ -111,11 +111,11 @@ func quiet(t testing.TB, g *Group) {
 	t.Helper()
 	eventually(t, "nothing lives", func() bool { return !g.Active() })
 	for i, p := range g.members {
-		if p.Registered() != 0 || p.Watches() != 0 || p.ex.Stats.Live.Load() != 0 ||
+		if p.Registered() != 0 || p.Watches() != 0 || p.Live() != 0 ||
 			p.sub.waiting.Load() != 0 {
 			t.Errorf("Processor %d: %d fds, %d Watches, %d coroutines, %d on their way", i,
 				p.Registered(), p.Watches(),
-				p.ex.Stats.Live.Load(), p.sub.waiting.Load())
+				p.Live(), p.sub.waiting.Load())
 		}
 	}
 }

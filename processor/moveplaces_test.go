@@ -283,12 +283,12 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 	for range 2 {
 		light.Store(false)
 		testenv.Until(t, "coroutines on both", func() bool {
-			return procs[1].IsActive() && procs[1].Coroutines().Live.Load() > 0 &&
-				procs[0].Coroutines().Live.Load() > 3
+			return procs[1].IsActive() && procs[1].Live() > 0 &&
+				procs[0].Live() > 3
 		})
 		light.Store(true)
 		testenv.Until(t, "all coroutines on one", func() bool {
-			return !procs[1].IsActive() && procs[1].Coroutines().Live.Load() == 0
+			return !procs[1].IsActive() && procs[1].Live() == 0
 		})
 	}
 	over.Store(true)

@@ -303,9 +303,9 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 	moved := uint64(0)
 	for i, p := range procs {
 		moved += p.Stats.Moved.Load()
-		if p.Coroutines().Live.Load() != 0 || p.Registered() != 0 || p.Watches() != 0 {
+		if p.Live() != 0 || p.Registered() != 0 || p.Watches() != 0 {
 			t.Errorf("Processor %d: %d coroutines, %d fds, %d Watches", i,
-				p.Coroutines().Live.Load(), p.Registered(), p.Watches())
+				p.Live(), p.Registered(), p.Watches())
 		}
 	}
 	if socket.OpenCount() != 0 {
@@ -339,7 +339,7 @@ func TestSpreadsAndPacks(t *testing.T) {
 				light.Store(true)
 				testenv.Until(t, "all connections on one", func() bool {
 					return !procs[1].IsActive() && procs[1].Registered() == 0 &&
-						procs[1].Coroutines().Live.Load() == 0
+						procs[1].Live() == 0
 				})
 				if got := procs[0].Registered(); got != n+1 {
 					t.Errorf("round %d: %d fds on the first, want %d", round, got, n+1)

@@ -34,20 +34,22 @@ import (
 //	times in a row, would keep one fewer  and becomes inactive
 //	busy for packBelow or domainBelow
 //	an inactive Processor was busy        it gives all away in its next turn
-//	runs are long, and all together keep  the members of a domain share, at the
-//	shareAbove of one Processor busy      next turn of one
-//	packAfter times in a row they do not  end that
-//	keep shareBelow busy, or runs are
-//	short
+//	a Processor's runs take longAboveNs   the members of a domain share, from
+//	and waited for waitAboveNs, on        its next turn on
+//	average
+//	packAfter times in a row runs take    that ends
+//	less than longBelowNs, or would
+//	wait for less than waitBelowNs on
+//	one Processor
 //
 // A spread of Processors is a trial, because only its outcome shows whether
 // there is a core for another thread. Where the peers, or other programs, are
 // on this machine, a second thread may take from them what the first one needs.
 //
-// Runs are long if they take longAboveNs on average. An event then waits for
-// the handler before it, and one wake serves no more than one event: packing
-// saves little and costs much. With 100 µs in the handler and 8,000 requests a
-// second, one Processor has six times the p90 of two.
+// Where a run takes longAboveNs, an event waits for the handler before it, and
+// one wake serves no more than one event: packing saves little and costs much.
+// With 100 µs in the handler and 8,000 requests a second, one Processor has six
+// times the p90 of two.
 //
 // Domains are spread sooner than Processors: with long runs the next thread's
 // wakes cost a hundredth of the work, and every domain has a queue of its own.
@@ -63,9 +65,9 @@ const (
 	domainBelow  = 0.3
 
 	longAboveNs = 20_000
-	longBelowNs = 12_000 // once they are long
-	shareAbove  = 0.15
-	shareBelow  = 0.1
+	longBelowNs = 12_000
+	waitAboveNs = 15_000
+	waitBelowNs = 7_500
 
 	trialSettles  = 2   // intervals until the connections have moved
 	trialSamples  = 5   // intervals after these
@@ -107,7 +109,7 @@ type measured struct {
 
 // decision is what a group is to do, in this order.
 type decision struct {
-	mayShare, endSharing bool
+	endSharing bool
 
 	activate, deactivate []int // members
 	moves                []move
@@ -123,7 +125,7 @@ type move struct {
 
 // policy is what decide keeps from one interval for the next.
 type policy struct {
-	long   bool    // runs were long in the last interval that had any
+	runNs  float64 // mean length of the runs of the last interval that had any
 	seldom int     // how often in a row sharing was not worth it
 	high   int     // how often in a row a unit was too busy
 	work   float64 // sum of the rates in these intervals
@@ -145,7 +147,7 @@ type trial struct {
 // next one.
 func (s policy) decide(m interval) (policy, decision) {
 	var d decision
-	s.decideShare(m, &d)
+	d.endSharing = s.endsSharing(m)
 	if m.stale {
 		s.high, s.low, s.work = 0, 0, 0
 		return s, d
@@ -192,25 +194,33 @@ func (s policy) decide(m interval) (policy, decision) {
 	return s, d
 }
 
-// decideShare decides whether the group may share, and whether it is to end
-// that.
-func (s *policy) decideShare(m interval, d *decision) {
-	busy := 0.0
+// endsSharing reports whether sharing is to end: it has not been worth it
+// packAfter times in a row.
+func (s *policy) endsSharing(m interval) bool {
+	busy := 0.0 // how many Processors' time the group uses
 	for _, p := range m.members {
 		busy += p.busy
 	}
-	limit := longAboveNs
-	if s.long {
-		limit = longBelowNs
-	}
 	if m.runs > 0 {
-		s.long = busy*m.seconds*1e9/float64(m.runs) >= float64(limit)
+		s.runNs = busy * m.seconds * 1e9 / float64(m.runs)
 	}
-	d.mayShare = busy >= shareAbove || m.sharing
-	s.seldom = rising(s.seldom, m.sharing && !m.stale && (!s.long || busy < shareBelow))
-	if s.seldom >= packAfter {
-		s.seldom, d.mayShare, d.endSharing = 0, false, true
+	s.seldom = rising(s.seldom, m.sharing && !m.stale &&
+		(s.runNs < longBelowNs || alone(busy, s.runNs) < waitBelowNs))
+	if s.seldom < packAfter {
+		return false
 	}
+	s.seldom = 0
+	return true
+}
+
+// alone returns how long an event would wait, on average, if one Processor
+// served all of a load that keeps it busy for a part of the time with runs of
+// runNs: what M/D/1 has, by Pollaczek and Khinchin.
+func alone(busy, runNs float64) float64 {
+	if busy >= 1 {
+		return math.Inf(1)
+	}
+	return busy * runNs / (2 * (1 - busy))
 }
 
 // spread has every unit that is busier than above give half of its work to an
@@ -364,28 +374,31 @@ func rising(n int, found bool) int {
 	return 0
 }
 
-// runMeter measures how long a coroutine runs from its resume to its next wait,
-// on average. All fields: owner.
+// runMeter measures how long coroutines run and wait on average. All fields:
+// owner.
 type runMeter struct {
-	meanNs float64
-	shared bool // the group was sharing at the last turn
+	runNs  float64 // from a resume to the next wait
+	waitNs float64 // from an event or a wake to the resume
+	shared bool    // the group was sharing at the last turn
 }
 
-// note adds a turn with so many runs, in a group that is sharing, or may. It
-// reports whether the group is to begin that, and how many events a Processor
-// should take at once then; 0: as it does.
-func (r *runMeter) note(turnNs int64, runs int, sharing, may bool) (begin bool, batch int) {
-	r.meanNs += (float64(turnNs)/float64(runs) - r.meanNs) * min(float64(runs)/runsNoted, 1)
+// note adds a turn with so many runs, which waited for waitNs in all, in a
+// group that is sharing, or may. It reports whether the group is to begin that,
+// and how many events a Processor is to take at once; 0: as it does.
+func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begin bool, batch int) {
+	weight := min(float64(runs)/runsNoted, 1)
+	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
+	r.waitNs += (float64(waitNs)/float64(runs) - r.waitNs) * weight
 	ended := r.shared && !sharing
 	r.shared = sharing
 	switch {
 	case ended:
-		r.meanNs = 0
+		r.runNs, r.waitNs = 0, 0
 		return false, wholeBatch
 	case sharing:
-		return false, max(int(batchNs/r.meanNs), 1)
+		return false, max(int(batchNs/r.runNs), 1)
 	}
-	return may && r.meanNs >= longAboveNs, 0
+	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs, 0
 }
 
 // wholeBatch is as many events as Poll can return.

@@ -151,35 +151,30 @@ func TestDecideStale(t *testing.T) {
 	}
 }
 
-// TestDecideShare: Processors may share while there is enough to do, and end it
-// when that was not worth it for a while.
-func TestDecideShare(t *testing.T) {
+// TestEndsSharing: sharing ends when it was not worth it for a while.
+func TestEndsSharing(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		busy    float64
-		runNs   int
-		sharing bool
-		times   int
-		may     bool
-		ends    bool
+		name        string
+		busy, runNs float64
+		times       int
+		ends        bool
 	}{
-		{"too little", shareAbove - 0.01, longAboveNs, false, 1, false, false},
-		{"enough", shareAbove, longAboveNs, false, 1, true, false},
-		{"goes on", shareBelow, longAboveNs, true, 3 * packAfter, true, false},
-		{"hardly busy", shareBelow - 0.01, longAboveNs, true, packAfter - 1, true, false},
-		{"hardly busy for long", shareBelow - 0.01, longAboveNs, true, packAfter, false, true},
-		{"short runs", 1, longBelowNs / 2, true, packAfter - 1, true, false},
-		{"short runs for long", 1, longBelowNs / 2, true, packAfter, false, true},
+		{"worth it", 0.4, 40_000, 3 * packAfter, false},
+		{"more than one can serve", 1.5, 40_000, 3 * packAfter, false},
+		{"hardly a wait", 0.2, 40_000, packAfter - 1, false},
+		{"hardly a wait for long", 0.2, 40_000, packAfter, true},
+		{"short runs", 1.5, longBelowNs / 2, packAfter - 1, false},
+		{"short runs for long", 1.5, longBelowNs / 2, packAfter, true},
 	} {
 		var s policy
 		var d decision
 		for range c.times {
-			m := members("++", busy{c.busy, 0}, nil)
-			m.sharing, m.runs = c.sharing, uint64(c.busy*m.seconds*1e9/float64(c.runNs))
+			m := members("++", busy{c.busy / 2, c.busy / 2}, nil)
+			m.sharing, m.runs = true, uint64(c.busy*m.seconds*1e9/c.runNs)
 			s, d = s.decide(m)
 		}
-		if d.mayShare != c.may || d.endSharing != c.ends {
-			t.Errorf("%s: may %t, ends %t", c.name, d.mayShare, d.endSharing)
+		if d.endSharing != c.ends {
+			t.Errorf("%s: ends %t", c.name, d.endSharing)
 		}
 	}
 }
@@ -213,7 +208,7 @@ func TestDecideDomains(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := members(c.active, c.busy, nil)
 			m.sharing, m.minActive = true, c.min
-			s := policy{long: true}
+			s := policy{runNs: longAboveNs}
 			var d decision
 			for range c.times {
 				s, d = s.decide(m)
@@ -226,58 +221,36 @@ func TestDecideDomains(t *testing.T) {
 	}
 }
 
-// TestLongRuns: runs become long at one threshold, and are so down to the
-// other; an interval without runs says nothing.
-func TestLongRuns(t *testing.T) {
-	var s policy
-	for i, c := range []struct {
-		runNs float64
-		runs  uint64
-		long  bool
-	}{
-		{longAboveNs - 1, 10, false},
-		{longAboveNs + 1, 10, true},
-		{longBelowNs + 1, 10, true},
-		{0, 0, true},
-		{longBelowNs - 1, 10, false},
-		{1e9, 0, false},
-		{longBelowNs + 1, 10, false},
-	} {
-		m := members("+", busy{c.runNs * float64(c.runs) / 0.02e9}, nil)
-		m.runs = c.runs
-		if s, _ = s.decide(m); s.long != c.long {
-			t.Errorf("step %d: long %t", i, s.long)
-		}
-	}
-}
-
-// TestRunMeter: a group that may begins to share when runs are long on average;
-// then each takes few events at once, and all of them when it is over.
+// TestRunMeter: a group that may begins to share when runs are long and wait
+// long on average; then each takes few events at once, and all of them when it is over.
 func TestRunMeter(t *testing.T) {
 	var r runMeter
-	turns := func(n int, runNs int64, sharing, may bool) (begin bool, batch int) {
+	turns := func(n int, runNs, waitNs int64, sharing, may bool) (begin bool, batch int) {
 		for range n {
-			begin, batch = r.note(4*runNs, 4, sharing, may)
+			begin, batch = r.note(4*runNs, 4*waitNs, 4, sharing, may)
 		}
 		return begin, batch
 	}
 	for i, c := range []struct {
 		turns        int
 		runNs        int64
+		waitNs       int64
 		sharing, may bool
 		begin        bool
 		batch        int
 	}{
-		{1000, longAboveNs - 100, false, true, false, 0},
-		{1000, longAboveNs + 100, false, false, false, 0},
-		{1, longAboveNs + 100, false, true, true, 0},
-		{1000, longAboveNs + 100, true, true, false, 1},
-		{1000, 2 * batchNs, true, true, false, 1},
-		{1000, 4_900, true, true, false, 8},
-		{1, 100 * longAboveNs, false, true, false, wholeBatch},
-		{1, longAboveNs, false, true, false, 0}, // measured anew
+		{1000, longAboveNs - 100, waitAboveNs + 100, false, true, false, 0},
+		{1000, longAboveNs + 100, waitAboveNs + 100, false, false, false, 0},
+		{1000, longAboveNs + 100, waitAboveNs - 100, false, true, false, 0},
+		{1000, longAboveNs + 100, waitAboveNs + 100, false, false, false, 0},
+		{1, longAboveNs + 100, waitAboveNs + 100, false, true, true, 0},
+		{1000, longAboveNs + 100, waitAboveNs + 100, true, true, false, 1},
+		{1000, 2 * batchNs, waitAboveNs + 100, true, true, false, 1},
+		{1000, 4_900, waitAboveNs + 100, true, true, false, 8},
+		{1, 100 * longAboveNs, waitAboveNs + 100, false, true, false, wholeBatch},
+		{1, longAboveNs, waitAboveNs + 100, false, true, false, 0}, // measured anew
 	} {
-		begin, batch := turns(c.turns, c.runNs, c.sharing, c.may)
+		begin, batch := turns(c.turns, c.runNs, c.waitNs, c.sharing, c.may)
 		if begin != c.begin || batch != c.batch {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
 		}

@@ -61,6 +61,7 @@ type Processor struct {
 	turn     func() bool // called in each turn; nil for none
 	ran      int         // how many runs the last turn had
 	history  history     // owner: writes
+	beforeNs int64       // length of the turn before the last one; 0 if it slept in between
 	lending  lending     // owner
 	runs     runMeter
 	domain   []*Processor // constant once it has started: with which it shares; nil for none
@@ -73,7 +74,7 @@ type Processor struct {
 	posted      atomic.Uint64 // how many were ever pushed to wakes
 	retimed     retimed
 	returned    returnedTimers
-	lent        atomic.Int32 // waits that began here and are shared
+	shared      sharedWaits
 	sub         submissions
 	ended       chan struct{} // closed when the thread has ended
 	alive       atomic.Bool   // the loop runs: fds may be registered

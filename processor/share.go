@@ -20,16 +20,17 @@ import (
 // waits to read waits shared (coroutine.ParkShared), and so do Watches: it runs
 // on the Processor that has found its event. No fd moves for that.
 //
-// Sharing is for runs that are long, longAboveNs on average. A wake of another
-// thread, the registrations and a poll for each event cost a microsecond or two
-// a request; where a request takes no longer than some of these, one Processor
-// that serves all of them without a sleep is faster (policy.go).
+// Sharing is for runs that are long and wait for one another (policy.go). A
+// wake of another thread, the registrations and a poll for each event cost a
+// microsecond or two a request; where a request takes no longer than some of
+// these, one Processor that serves all of them without a sleep is faster, and
+// where none waits there is nothing to gain.
 //
 //	Group.sharing  means                     becomes
 //	false          a wait is the home's      true, by the first member whose
-//	                                         runs are long
+//	                                         runs are long and wait long
 //	true           a wait for an fd makes    false, by the monitor, when the
-//	               it the domain's           runs of all are short again; when
+//	               it the domain's           that is not worth it any more; when
 //	                                         the group leaves Running
 //
 // Each fd follows at its next wait, so that a change costs nothing by itself.
@@ -38,9 +39,9 @@ import (
 //
 // A shared wait has one of the group's tokens, as nothing else keeps the group
 // from being quiet; and the Processor where it began does not end before it is
-// over (lent), since it takes the wakes of other threads. Its deadline is a
-// timer of the Processor where it began, and acts on the fd: whichever ends the
-// wait returns the timer.
+// over (sharedWaits), since it takes the wakes of other threads. Its deadline
+// is a timer of the Processor where it began, and acts on the fd: whichever
+// ends the wait returns the timer.
 //
 // At its end the group has all that wait shared woken: each member wakes what
 // waits for the fds that it watches (advance), and a wait that begins later is
@@ -72,11 +73,12 @@ func (g *Group) setDomains() {
 	coroutine.Share(executors)
 }
 
-// noteRuns measures a turn, and begins sharing if runs are long. Owner.
-func (p *Processor) noteRuns(turnNs int64, runs int) {
+// noteRuns measures a turn, and begins sharing if runs are long and wait long.
+// Owner.
+func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	g := p.group
-	sharing := g.sharing.Load()
-	begin, batch := p.runs.note(turnNs, runs, sharing, p.domain != nil && g.mayShare.Load())
+	may := p.domain != nil && g.balanced.Load()
+	begin, batch := p.runs.note(turnNs, waitNs, runs, g.sharing.Load(), may)
 	if begin {
 		g.share()
 	}
@@ -101,10 +103,18 @@ func (g *Group) share() {
 	}
 }
 
+// sharedWaits counts the shared waits that began on a Processor.
+type sharedWaits struct{ coroutines, watches atomic.Int32 }
+
+func (s *sharedWaits) any() bool { return s.coroutines.Load() != 0 || s.watches.Load() != 0 }
+
 // Leaving implements coroutine.Sharer.
-func (p *Processor) Leaving() {
+func (p *Processor) Leaving() { p.leaving(&p.shared.coroutines) }
+
+// leaving begins a shared wait, counted by n. Owner.
+func (p *Processor) leaving(n *atomic.Int32) {
 	p.group.takeToken()
-	p.lent.Add(1)
+	n.Add(1)
 }
 
 // Left implements coroutine.Sharer.
@@ -112,9 +122,14 @@ func (p *Processor) Left() bool { return p.group.Phase() == Running }
 
 // Taken implements coroutine.Sharer.
 func (p *Processor) Taken(from coroutine.Host) {
-	p.takeOverToken()
 	q := from.(*Processor)
-	if q.lent.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
+	p.taken(q, &q.shared.coroutines)
+}
+
+// taken ends a shared wait that q counts by n. Owner.
+func (p *Processor) taken(q *Processor, n *atomic.Int32) {
+	p.takeOverToken()
+	if n.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
 		q.Wake() // it may have waited for that to end
 	}
 }

@@ -83,6 +83,7 @@ type simProc struct {
 	events  []int32 // connections, whose events this one alone polls
 	ready   []int32
 	began   int64 // of the turn
+	before  int64 // length of the last turn; 0: it slept since
 	ran     int
 	slept   int64 // when its sleep began
 	idle    int64 // time asleep
@@ -112,7 +113,6 @@ type simulation struct {
 	conn     []simConn
 	events   [][]int32 // of each domain
 	sharing  bool
-	mayShare bool
 	policy   policy
 	busyNs   []int64
 	runs     uint64
@@ -303,7 +303,7 @@ func (s *simulation) step(i int) {
 		return
 	}
 	s.spend(i, cost)
-	p.state, p.slept = simAsleep, s.now
+	p.state, p.slept, p.before = simAsleep, s.now, 0
 }
 
 // noted has what measures runs note a turn.
@@ -312,7 +312,10 @@ func (s *simulation) noted(i int, ns int64) {
 	if s.fixed {
 		return
 	}
-	begin, batch := p.meter.note(ns, p.ran, s.sharing, s.mayShare)
+	n := int64(p.ran)
+	waits := p.before/2*n + ns/n*(n*(n-1)/2) // as noteWaits
+	p.before = ns
+	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
 	if batch != 0 {
 		p.batch = batch
 	}
@@ -444,7 +447,6 @@ func (s *simulation) balance() {
 	var d decision
 	s.policy, d = s.policy.decide(m)
 	s.sharing = s.sharing && !d.endSharing
-	s.mayShare = d.mayShare
 	for _, i := range d.activate {
 		s.procs[i].active = true
 	}

@@ -26,6 +26,7 @@ type Stats struct {
 	Queued       counter.Counter   // ready coroutines when the last turn began
 	Timers       counter.Counter   // in the heap when the last turn began
 	TurnNs       counter.Histogram // length of the turns that ran something
+	WaitNs       counter.Histogram // how long what has run was ready before, see noteWaits
 	LateNs       counter.Histogram // how late timers fired
 }
 
@@ -64,7 +65,14 @@ func (p *Processor) Posted() uint64 { return p.posted.Load() }
 
 // Watches returns how many Watches are armed, or are woken and wait for a
 // coroutine. Most of them are idle connections.
-func (p *Processor) Watches() int { return int(p.watches.Load()) }
+func (p *Processor) Watches() int { return int(p.watches.Load()) + int(p.shared.watches.Load()) }
+
+// Live returns how many coroutines live here, have not ended, with those that
+// began to wait here and that any member of the domain may take. Of one that is
+// taken meanwhile both may count it.
+func (p *Processor) Live() uint64 {
+	return p.ex.Stats.Live.Load() + uint64(max(p.shared.coroutines.Load(), 0))
+}
 
 // Submitted returns how many coroutines are queued for this Processor and not
 // in its run queue yet.

@@ -9,6 +9,23 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
+// noteWaits counts how long what a turn has run was ready before, or its event
+// or wake was there. Of n runs the i-th waited for those before it in the turn,
+// and for half of the turn before, on average: what comes meanwhile is found at
+// its end. A wait of the thread itself for a core shows only in the length of
+// the turn that it interrupts. Two observations stand for the turn, one for
+// each half of its runs. It returns the sum. Owner.
+func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
+	n := int64(runs)
+	before, perRun := p.beforeNs/2, turnNs/n
+	p.beforeNs = turnNs
+	p.Stats.WaitNs.ObserveN(before+perRun*(n/4), uint64(n-n/2))
+	p.Stats.WaitNs.ObserveN(before+perRun*(n-n/4-1), uint64(n/2))
+	waitNs = before*n + perRun*(n*(n-1)/2)
+	p.history.noteWaits(waitNs, uint64(n))
+	return waitNs
+}
+
 // Turn is what a Processor is doing, as another thread sees it.
 type Turn struct {
 	Number    uint64 // of the turn; 0: its loop has not begun

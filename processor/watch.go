@@ -111,7 +111,7 @@ func (x *Watch) arm(p *Processor) {
 func (x *Watch) publishShared(p *Processor) bool {
 	pd, g := x.pd, &x.pd.read
 	x.shared = true
-	p.Leaving()
+	p.leaving(&p.shared.watches)
 	x.arm(p)
 	if g.w.CompareAndSwap(nil, &x.w) && (pd.Check(Read) == Ready && p.Left() ||
 		!g.w.CompareAndSwap(&x.w, nil)) {
@@ -119,7 +119,7 @@ func (x *Watch) publishShared(p *Processor) bool {
 	}
 	x.shared = false
 	x.disarm(p)
-	p.Taken(p)
+	p.taken(p, &p.shared.watches)
 	return false
 }
 
@@ -160,7 +160,7 @@ func (x *Watch) take(from *Processor) {
 	}
 	x.home = p
 	p.watches.Inc()
-	p.Taken(from)
+	p.taken(from, &from.shared.watches)
 	p.woken.add(p, x)
 }
 
@@ -325,7 +325,7 @@ func (p *Processor) arrive(a arrival) {
 		p.takeOverToken()
 	case a.shared:
 		p.watches.Inc()
-		p.Taken(p)
+		p.taken(p, &p.shared.watches)
 	case a.moved:
 		p.takeOverToken()
 		p.Stats.MovedWatches.Inc()

@@ -59,7 +59,7 @@ func traced(t *testing.T, f func()) (begun, ended map[string]int) {
 func resumes() (n uint64) {
 	s, _ := netco.Default()
 	for _, p := range engine.Of(s).Processors() {
-		for p.Executor().Stats.Live.Load() != 0 || !p.Idle() {
+		for p.Live() != 0 || !p.Idle() {
 			time.Sleep(time.Millisecond)
 		}
 		n += p.Executor().Stats.Resumes.Load()
@@ -172,7 +172,7 @@ func TestRegionsOff(t *testing.T) {
 	netco.Run(func() {})
 	s, _ := netco.Default()
 	for _, p := range engine.Of(s).Processors() {
-		if p.Executor().Stats.Live.Load() != 0 {
+		if p.Live() != 0 {
 			t.Error("one lives")
 		}
 	}

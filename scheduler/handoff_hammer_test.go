@@ -398,7 +398,7 @@ func (w *mill) check(workers int64) {
 	var live, spawned, ended, handoffs, standbys uint64
 	for _, p := range engine.Of(w.s).Processors() {
 		c := p.Coroutines()
-		live, spawned, ended, handoffs = live+c.Live.Load(), spawned+c.Spawned.Load(), ended+
+		live, spawned, ended, handoffs = live+p.Live(), spawned+c.Spawned.Load(), ended+
 			c.Ended.Load(), handoffs+c.Handoffs.Load()
 		standbys += c.Standbys.Load()
 	}

@@ -463,16 +463,17 @@ func TestHandoffEnds(t *testing.T) {
 			did = append(did, "dropped")
 		}})
 		var a *aside
-		ready := make(chan struct{})
+		ready, started := make(chan struct{}), make(chan struct{})
 		a = leave(t, scheduler.Options{}, func() {
 			<-ready
 			coroutine.StartChild(func() (coroutine.Handle, error) {
 				return a.s.Go(spawn(func() {
 					defer func() { did = append(did, "child ended") }()
+					close(started)
 					processor.Sleep(time.Hour)
 				}))
 			})
-			coroutine.Yield()
+			<-started // or it would end without having begun
 			l.Set(1)
 			time.Sleep(20 * time.Millisecond)
 		})

@@ -49,6 +49,12 @@ func (c *conn) WaitReadable() error {
 	return nil
 }
 
+// Readable reports whether a Read would return at once, with bytes, the end of
+// the stream or an error; false if one is under way. It is for connections that
+// should be silent, such as those in a pool: it asks the kernel only if there
+// may be something. It does not park.
+func (c *conn) Readable() bool { return c.s.readable() }
+
 // Write writes all of p, waiting for room if need be. With an error, n is how
 // many bytes were written. Parks. It does not allocate.
 func (c *conn) Write(p []byte) (int, error) {

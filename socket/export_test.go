@@ -215,3 +215,10 @@ func OpenedBy(processor int) int64 { return openSockets[processor].n.Load() }
 
 // OpenedOutside is OpenedBy for ordinary goroutines.
 func OpenedOutside() int64 { return openSockets[len(openSockets)-1].n.Load() }
+
+// CloseIdle ends the idle goroutines of look-ups, files and package blocking.
+func CloseIdle() {
+	lookups.CloseIdle()
+	files.CloseIdle()
+	blocking.Default().CloseIdle()
+}

@@ -63,6 +63,20 @@ func (s *socket) updateQueue() {
 	}
 }
 
+// readable reports whether a read would return at once.
+func (s *socket) readable() bool {
+	if !s.mu.tryLock(reading) {
+		return s.pd.Check(processor.Read) != processor.Ready
+	}
+	known := s.queue != maybe && s.pd.Bound() && !s.pd.Edge(processor.Read)
+	ready := s.unread != nil || s.pd.Check(processor.Read) != processor.Ready ||
+		!known && s.pollReadable()
+	if s.mu.unlock(reading) {
+		s.destroy()
+	}
+	return ready
+}
+
 // pollReadable asks the kernel whether a read would return at once. Unlike a
 // recv with MSG_PEEK it leaves an error to the read that returns it.
 func (s *socket) pollReadable() bool {

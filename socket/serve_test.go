@@ -760,7 +760,7 @@ func TestServeManyAtOnce(t *testing.T) {
 		release()
 		most := uint64(0)
 		for i, c := range conns {
-			most = max(most, p.Coroutines().Live.Load())
+			most = max(most, p.Live())
 			var got [3]byte
 			testenv.Must(io.ReadFull(c, got[:]))
 			testenv.Equal(t, string(got[:]), fmt.Sprintf("%03d", i))

@@ -27,12 +27,14 @@ type ServerConn struct {
 	opened     bool        // owner: Opened was called
 }
 
-// Detach takes the connection from the Server, for good: when Handle, or
-// Opened, returns, it is the caller's to serve and to close.
+// Detach takes the connection from the Server, for good: it is the caller's to
+// serve and to close, and neither Shutdown nor Close knows it any more. The
+// caller may go on in Handle, or Opened.
 func (c *ServerConn) Detach() Stream {
 	if !c.gone {
 		c.gone = true
 		c.sock().closeWhenLost()
+		c.server.drop(c)
 	}
 	return c.Stream
 }
@@ -58,7 +60,6 @@ func (c *ServerConn) begin() {
 		c.opened = true
 		opened := c.handle(c.server.Opened)
 		if c.gone {
-			c.server.drop(c)
 			return
 		}
 		if opened != nil {
@@ -155,7 +156,6 @@ func (c *ServerConn) run(woken bool) {
 			err = c.handle(c.server.Handle)
 		}
 		if c.gone {
-			c.server.drop(c)
 			return
 		}
 		if err == nil && !c.lock() {
@@ -219,11 +219,7 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 func (c *ServerConn) handle(f func(*ServerConn) error) error {
 	returned := false
 	defer func() {
-		switch {
-		case returned:
-		case c.gone:
-			c.server.drop(c)
-		default:
+		if !returned && !c.gone {
 			c.end(nil)
 		}
 	}()

@@ -254,7 +254,7 @@ func TestFloodOfKeyUpdates(t *testing.T) {
 				return isError(os.ErrDeadlineExceeded)(server.Write(make([]byte, 64<<20)))
 			},
 			func() error {
-				defer server.Close()
+				defer server.NetConn().Close() // Close would wait for the peer
 				for n := range enough {
 					if _, err := server.Read(make([]byte, 1)); err != nil {
 						return isError(os.ErrDeadlineExceeded)(n, err)

@@ -128,7 +128,8 @@ func (p *tab) say(line string) {
 }
 
 // TestBrowser: two pages talk, show markup as text, and come back to their room
-// under their names after the connection was lost, or the server did not answer.
+// under their names after the connection was lost, or the server did not
+// answer.
 func TestBrowser(t *testing.T) {
 	browser, log := chromium(t)
 	s := start(t, nil)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +12,11 @@ import (
 	"time"
 
 	"github.com/gobwas/ws"
+	"golang.org/x/time/rate"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/outbox"
-	"github.com/netco-go/netco/rate"
 )
 
 // A client is one connection. Its coroutine reads; all that is written goes
@@ -146,8 +146,8 @@ func (c *client) converse() *ending {
 			return c.failed(err)
 		}
 		c.present()
-		if ok && c.rate != nil && c.rate.Wait(context.Background()) != nil {
-			return goingAway
+		if ok && c.rate != nil {
+			netco.Sleep(c.rate.Reserve().Delay())
 		}
 		if ok && c.command(line) {
 			return quit

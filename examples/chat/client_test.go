@@ -37,8 +37,9 @@ func (c *heldConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// TestEndsOnce: where another has begun to end a client, its own end waits until
-// the deadline for that is set, which must not follow the one for the answer.
+// TestEndsOnce: where another has begun to end a client, its own end waits
+// until the deadline for that is set, which must not follow the one for the
+// answer.
 func TestEndsOnce(t *testing.T) {
 	s := start(t, nil)
 	conn, peer := net.Pipe()

@@ -37,14 +37,17 @@ func parse(args []string, errs io.Writer) (*limits, error) {
 	f.StringVar(&l.metrics, "metrics", "", "`address` to serve /metrics on; empty: none")
 	f.StringVar(&origins, "origins", "", "`list` of other origins whose pages may open /ws, "+
 		"such as https://chat.example,https://www.example")
-	f.IntVar(&l.processors, "processors", 0, "Processors, which run coroutines; 0: one for each CPU")
+	f.IntVar(&l.processors, "processors", 0,
+		"Processors, which run coroutines; 0: one for each CPU")
 	f.IntVar(&l.conns, "conns", 10000, "open connections of each address; more wait")
 	f.IntVar(&l.rooms, "rooms", 100, "rooms; an empty one makes place for a new one")
 	f.IntVar(&l.name, "name", 24, "bytes in the name of a client or a room")
 	f.IntVar(&l.text, "text", 2000, "bytes in a message")
 	f.IntVar(&l.history, "history", 50, "messages that a room keeps for newcomers")
-	f.Float64Var(&l.rate, "rate", 20, "messages per second that are read of a client; 0: any number")
-	f.IntVar(&l.queue, "queue", 256, "messages queued for a slow client, before the oldest is dropped")
+	f.Float64Var(&l.rate, "rate", 20,
+		"messages per second that are read of a client; 0: any number")
+	f.IntVar(&l.queue, "queue", 256,
+		"messages queued for a slow client, before the oldest is dropped")
 	f.IntVar(&l.lost, "lost", 1000, "dropped messages after which a slow client is disconnected")
 	f.DurationVar(&l.write, "write", 30*time.Second, "time in which a client must read something")
 	f.DurationVar(&l.ping, "ping", 20*time.Second, "silence after which a WebSocket is pinged")

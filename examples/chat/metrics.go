@@ -53,7 +53,8 @@ func (s *server) metrics() (http.Handler, error) {
 	gauge("chat_rooms", "Rooms, empty ones among them.",
 		func() float64 { return float64(len(s.list())) })
 	counter("chat_messages_total", "Messages said.", &s.counts.messages, nil)
-	counter("chat_dropped_total", "Messages that slow clients have not got.", &s.counts.dropped, nil)
+	counter("chat_dropped_total", "Messages that slow clients have not got.",
+		&s.counts.dropped, nil)
 	counter("chat_origins_refused_total", "WebSockets refused for the origin of their page.",
 		&s.counts.origins, nil)
 	for i, kind := range endings {

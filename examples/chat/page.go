@@ -19,7 +19,8 @@ var policy = "default-src 'none'; script-src " + hashOf("script") + "; style-src
 	hashOf("style") + "; connect-src 'self'; img-src data:; base-uri 'none'; " +
 	"form-action 'none'; frame-ancestors 'none'"
 
-// hashOf is what a content security policy names the page's one such element by.
+// hashOf is what a content security policy names the page's one such element
+// by.
 func hashOf(element string) string {
 	_, text, _ := strings.Cut(page, "<"+element+">")
 	text, _, found := strings.Cut(text, "</"+element+">")

@@ -171,8 +171,8 @@ func checkName(name string, most int) error {
 	return nil
 }
 
-// clean drops from a text what would change more than its own place on a screen:
-// control characters, and what reverses the direction of others' text.
+// clean drops from a text what would change more than its own place on a
+// screen: control characters, and what reverses the direction of others' text.
 func clean(text string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {

@@ -65,7 +65,8 @@ func (s *server) checkOrigin(r *http.Request) error {
 	if origin == "" || slices.Contains(s.limits.origins, origin) {
 		return nil
 	}
-	if u, err := url.Parse(origin); err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
+	if u, err := url.Parse(origin); err == nil && u.Host != "" &&
+		strings.EqualFold(u.Host, r.Host) {
 		return nil
 	}
 	return fmt.Errorf("a page of origin %q may not open a WebSocket of %q: "+
@@ -149,7 +150,8 @@ func (w *webWire) bye(why *ending) []byte {
 }
 
 // answered discards what the peer has sent before it has read the close frame.
-// A close with something unread would be a reset, which may overtake that frame.
+// A close with something unread would be a reset, which may overtake that
+// frame.
 func (w *webWire) answered(c *client, why *ending) {
 	if why == closed || why == lost {
 		return

@@ -1,179 +1,116 @@
-// Command http serves HTTP/1.1 on netco's connections in two ways: with
-// valyala/fasthttp, whose ServeConn runs in a coroutine for each connection,
-// and with net/http, which starts goroutines of its own and needs nothing but
-// netco's listener.
+// Command http is an API server: notes in a database, as JSON, a page that
+// shows new ones as they come, metrics, and an end that loses nothing.
 //
-//	go run . -engine fasthttp -addr 127.0.0.1:8080
-//	curl http://127.0.0.1:8080/hello
+//	go run ./examples/http -addr 127.0.0.1:8080 -db notes.db
+//	curl -d '{"text":"hello"}' http://127.0.0.1:8080/notes
+//	curl http://127.0.0.1:8080/notes
+//	xdg-open http://127.0.0.1:8080/
 //
-// -transport net runs the same engine on package net's listener, to compare.
+// It is a daemon as one writes it with net/http, ServeMux and database/sql. Of
+// netco are the import of net/http, which has each handler run in a coroutine,
+// and netco.Main. A connection that waits for its next request holds neither a
+// coroutine nor a buffer.
+//
+//	main.go    flags, routes, start and end
+//	notes.go   the notes: their table and their handlers
+//	live.go    the WebSocket of page.html, which shows new notes
+//
+// engines/ has the servers of docs/bench: fasthttp in coroutines, and net/http.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/valyala/fasthttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/metrics"
+	"github.com/netco-go/netco/net/http"
 )
 
-// Limits of what one request can take. The other limits are flags: neither
-// engine has a timeout by itself.
-const (
-	maxHead = 16 << 10
-	maxBody = 1 << 20
-)
+// maxBody is how long the body of a request may be.
+const maxBody = 64 << 10
 
-type config struct {
-	addr, engine, transport string
-	processors              int
-	maxConns                int
-	timeout, idleTimeout    time.Duration
-	grace                   time.Duration
-}
+//go:embed page.html
+var page []byte
 
 func main() {
-	var c config
-	flag.StringVar(&c.addr, "addr", "127.0.0.1:8080", "address to listen on")
-	flag.StringVar(&c.engine, "engine", "fasthttp", "fasthttp or net/http")
-	flag.StringVar(&c.transport, "transport", "netco", "netco or net")
-	flag.IntVar(&c.processors, "processors", 0, "netco's Processors; 0 is one for each CPU")
-	flag.IntVar(&c.maxConns, "max-conns", 10_000, "connections open at a time, at most; those "+
-		"beyond wait")
-	flag.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long a request may take to come "+
-		"in, and an answer to go out")
-	flag.DurationVar(&c.idleTimeout, "idle-timeout", 2*time.Minute, "how long a connection may be "+
-		"idle between two requests")
-	flag.DurationVar(&c.grace, "grace", 5*time.Second, "how long requests under way get to end")
+	addr := flag.String("addr", "127.0.0.1:8080", "address to listen on")
+	db := flag.String("db", "file::memory:", "file of the database")
+	grace := flag.Duration("grace", 5*time.Second, "how long requests under way get to end")
+	timeout := flag.Duration("timeout", 10*time.Second,
+		"how long a request may take to come in, and an answer to go out")
 	flag.Parse()
-	if err := run(c); err != nil {
+	os.Exit(run(*addr, *db, *grace, *timeout))
+}
+
+func run(addr, db string, grace, timeout time.Duration) int {
+	notes, err := open(db)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "http:", err)
-		os.Exit(1)
+		return netco.ExitFailed
 	}
+	defer notes.db.Close() // no handler runs any more
+	return netco.Main(func(context.Context) error {
+		return serve(notes, addr, timeout)
+	}, netco.MainOptions{
+		Options:  netco.Options{OnPanic: netco.KeepServing},
+		Grace:    grace,
+		Draining: func(error) { notes.live.close() },
+	})
 }
 
-// An engine serves a listener until end is called, which closes it and lets the
-// requests under way finish until ctx is over.
-type engine struct {
-	serve func() error
-	end   func(ctx context.Context) error
-}
-
-func run(c config) error {
-	if err := netco.Start(netco.Options{Processors: c.processors}); err != nil {
-		return err
-	}
-	listen := netco.Listen
-	switch c.transport {
-	case "netco":
-	case "net":
-		listen = net.Listen
-	default:
-		return fmt.Errorf("unknown transport %q", c.transport)
-	}
-	var on func(net.Listener, config) engine
-	switch {
-	case c.engine == "net/http":
-		on = netHTTP
-	case c.engine == "fasthttp" && c.transport == "netco":
-		on = fastCoroutines
-	case c.engine == "fasthttp":
-		on = fastGoroutines
-	default:
-		return fmt.Errorf("unknown engine %q", c.engine)
-	}
-	ln, err := listen("tcp", c.addr)
+// serve serves until a signal ends the server, as netco.Main does by itself.
+func serve(n *notes, addr string, timeout time.Duration) error {
+	handler, err := routes(n)
 	if err != nil {
 		return err
 	}
-	e := on(socket.LimitListener(ln, c.maxConns), c)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before the line that says that it runs
-	fmt.Println("listening on", ln.Addr())
-	failed := make(chan error, 1)
-	go func() { failed <- e.serve() }()
-	select {
-	case err := <-failed:
+	s := &http.Server{
+		Handler:           http.MaxBytesHandler(handler, maxBody),
+		ReadHeaderTimeout: timeout,
+		ReadTimeout:       timeout,
+		WriteTimeout:      timeout,
+		IdleTimeout:       2 * time.Minute,
+	}
+	ln, err := netco.Listen("tcp", addr)
+	if err != nil {
 		return err
-	case <-signals:
 	}
-	signal.Stop(signals) // the next one ends the process at once
-	ctx, cancel := context.WithTimeout(context.Background(), c.grace)
-	defer cancel()
-	return errors.Join(inTime(e.end(ctx)), inTime(netco.Shutdown(ctx)))
+	fmt.Println("listening on", ln.Addr())
+	if err := s.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
-// inTime is err, unless it says that connections had to be cut when the time
-// was over.
-func inTime(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
+// routes returns all handlers.
+func routes(n *notes) (http.Handler, error) {
+	registry := prometheus.NewRegistry()
+	sched, err := netco.Default()
+	if err == nil {
+		err = metrics.Register(registry, sched)
 	}
-	return err
-}
-
-// netHTTP is net/http, whose goroutines block in netco's connections as they do
-// in net's.
-func netHTTP(ln net.Listener, c config) engine {
-	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Hello from %s\n", r.URL.Path)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page)
 	})
-	s := &http.Server{Handler: http.MaxBytesHandler(hello, maxBody), ReadTimeout: c.timeout,
-		WriteTimeout: c.timeout, IdleTimeout: c.idleTimeout, MaxHeaderBytes: maxHead}
-	return engine{func() error { return s.Serve(ln) }, s.Shutdown}
-}
-
-func newFast(c config) *fasthttp.Server {
-	return &fasthttp.Server{Name: "netco", CloseOnShutdown: true,
-		ReadTimeout: c.timeout, WriteTimeout: c.timeout, IdleTimeout: c.idleTimeout,
-		ReadBufferSize: maxHead, MaxRequestBodySize: maxBody,
-		Handler: func(ctx *fasthttp.RequestCtx) {
-			ctx.SetContentType("text/plain; charset=utf-8")
-			ctx.WriteString("Hello from ")
-			ctx.Write(ctx.Path())
-			ctx.WriteString("\n")
-		}}
-}
-
-// fastCoroutines is fasthttp with a coroutine for each connection. At the end
-// netco.Shutdown makes those that wait for their next request return.
-func fastCoroutines(ln net.Listener, c config) engine {
-	s := newFast(c)
-	return engine{
-		serve: func() error {
-			accepting, err := netco.GoNamed("accept", func() {
-				for {
-					c, err := ln.Accept()
-					if err != nil {
-						return
-					}
-					if _, err := netco.Go(func() { s.ServeConn(c) }); err != nil {
-						c.Close()
-					}
-				}
-			})
-			if err != nil {
-				return err
-			}
-			return accepting.Join()
-		},
-		end: func(context.Context) error { return ln.Close() },
-	}
-}
-
-// fastGoroutines is fasthttp as its users know it.
-func fastGoroutines(ln net.Listener, c config) engine {
-	s := newFast(c)
-	return engine{func() error { return s.Serve(ln) }, s.ShutdownWithContext}
+	mux.HandleFunc("GET /notes", n.list)
+	mux.HandleFunc("POST /notes", n.add)
+	mux.HandleFunc("GET /notes/{id}", n.get)
+	mux.HandleFunc("DELETE /notes/{id}", n.remove)
+	mux.HandleFunc("GET /live", n.live.serve)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	return mux, nil
 }

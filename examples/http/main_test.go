@@ -3,21 +3,24 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
-// TestMain runs the daemon itself when the test starts it as a child.
+// TestMain runs the server itself when a test starts it as a child.
 func TestMain(m *testing.M) {
 	if os.Getenv("HTTP_CHILD") != "" {
 		main()
@@ -26,19 +29,26 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func startChild(t *testing.T, args ...string) (*exec.Cmd, string) {
+// child is the server as a process.
+type child struct {
+	*testing.T
+	cmd *exec.Cmd
+	url string
+}
+
+func start(t *testing.T, args ...string) *child {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0],
-		append([]string{"-addr", "127.0.0.1:0", "-grace", "2s"}, args...)...)
+	args = append([]string{"-addr", "127.0.0.1:0"}, args...)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "HTTP_CHILD=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill() })
@@ -46,140 +56,140 @@ func startChild(t *testing.T, args ...string) (*exec.Cmd, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	addr := strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	return &child{t, cmd, "http://" + addr}
 }
 
-// TestServe asks each engine on each transport from several clients that keep
-// their connections, and ends it.
-func TestServe(t *testing.T) {
-	for _, engine := range []string{"fasthttp", "net/http"} {
-		for _, transport := range []string{"netco", "net"} {
-			t.Run(engine+" on "+transport, func(t *testing.T) {
-				cmd, addr := startChild(t, "-engine", engine, "-transport", transport)
-				client := &http.Client{Timeout: 10 * time.Second,
-					Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
-				var all sync.WaitGroup
-				for id := range 8 {
-					all.Add(1)
-					go func() {
-						defer all.Done()
-						for i := range 20 {
-							path := fmt.Sprintf("/%d/%d", id, i)
-							r, err := client.Get("http://" + addr + path)
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							body, err := io.ReadAll(r.Body)
-							r.Body.Close()
-							if string(body) != "Hello from "+path+"\n" || err != nil ||
-								r.StatusCode != 200 {
-								t.Errorf("%d %q, %v", r.StatusCode, body, err)
-							}
-						}
-					}()
-				}
-				all.Wait()
-				client.CloseIdleConnections()
-				cmd.Process.Signal(syscall.SIGTERM)
-				if err := cmd.Wait(); err != nil {
-					t.Errorf("ended with %v", err)
-				}
-			})
-		}
+// ask returns the status and the body of an answer.
+func (c *child) ask(method, path, body string) (int, string) {
+	req, err := http.NewRequest(method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		c.Error(err)
+		return 0, ""
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		c.Error(err)
+		return 0, ""
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.Error(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// want asks, and holds the answer against a status and a part of its body.
+func (c *child) want(method, path, body string, status int, part string) {
+	c.Helper()
+	if got, text := c.ask(method, path, body); got != status || !strings.Contains(text, part) {
+		c.Errorf("%s %s: %d %q, want %d and %q", method, path, got, text, status, part)
 	}
 }
 
-// TestEndWhileIdle: connections that wait for a request do not keep the daemon
-// from ending.
-func TestEndWhileIdle(t *testing.T) {
-	cmd, addr := startChild(t, "-grace", "100ms")
-	r, err := http.Get("http://" + addr + "/")
+// end ends the server, which is to succeed.
+func (c *child) end() {
+	c.Helper()
+	c.cmd.Process.Signal(syscall.SIGTERM)
+	if err := c.cmd.Wait(); err != nil {
+		c.Errorf("ended with %v", err)
+	}
+}
+
+// TestNotes: notes are made, shown and removed, and outlive the server.
+func TestNotes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "notes.db")
+	c := start(t, "-db", file)
+	c.want("GET", "/notes", "", 200, "[]")
+	c.want("POST", "/notes", `{"text":"first"}`, 201, `"id":1,"text":"first"`)
+	c.want("POST", "/notes", `{"text":"second"}`, 201, `"id":2`)
+	c.want("GET", "/notes/2", "", 200, `"second"`)
+	c.want("GET", "/notes/3", "", 404, "no such note")
+	c.want("DELETE", "/notes/2", "", 204, "")
+	c.want("GET", "/notes/2", "", 404, "no such note")
+	c.want("POST", "/notes", `{"text":" "}`, 400, "a note is")
+	c.want("POST", "/notes", "nonsense", 400, "a note is")
+	c.want("POST", "/notes", `{"text":"`+strings.Repeat("x", maxBody)+`"}`, 413, "too long")
+	c.want("PUT", "/notes", "", 405, "")
+	c.want("GET", "/", "", 200, "<title>Notes</title>")
+	c.want("GET", "/metrics", "", 200, "netco_")
+	c.end()
+	c = start(t, "-db", file)
+	c.want("GET", "/notes", "", 200, `"first"`)
+	c.end()
+}
+
+// TestMany: many clients at a time add notes, and none is lost.
+func TestMany(t *testing.T) {
+	c := start(t)
+	const clients, each = 8, 10
+	var all sync.WaitGroup
+	for id := range clients {
+		all.Go(func() {
+			for i := range each {
+				c.want("POST", "/notes", fmt.Sprintf(`{"text":"%d of %d"}`, i, id), 201, " of ")
+			}
+		})
+	}
+	all.Wait()
+	c.want("GET", fmt.Sprint("/notes/", clients*each), "", 200, " of ")
+	_, text := c.ask("GET", "/notes", "")
+	var notes []note
+	if err := json.Unmarshal([]byte(text), &notes); err != nil || len(notes) != clients*each ||
+		!slices.IsSortedFunc(notes, func(a, b note) int { return int(b.ID - a.ID) }) {
+		t.Errorf("%d notes, %v", len(notes), err)
+	}
+	c.end()
+}
+
+// TestLive: a page gets each new note, and a goodbye when the server ends.
+func TestLive(t *testing.T) {
+	c := start(t)
+	live := "ws" + strings.TrimPrefix(c.url, "http") + "/live"
+	page, _, err := websocket.DefaultDialer.Dial(live, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	io.Copy(io.Discard, r.Body)
-	r.Body.Close() // the client keeps the connection
-	cmd.Process.Signal(syscall.SIGTERM)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
+	defer page.Close()
+	page.SetReadDeadline(time.Now().Add(time.Minute))
+	for i := range 3 { // a note may come before the page is known
+		text := fmt.Sprint("note ", i)
+		c.want("POST", "/notes", fmt.Sprintf(`{"text":%q}`, text), 201, text)
+	}
+	for {
+		var x note
+		if err := page.ReadJSON(&x); err != nil {
+			t.Fatal(err)
+		}
+		if x.Text == "note 2" {
+			break
+		}
+	}
+	c.end()
+	if _, _, err := page.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseGoingAway) {
+		t.Errorf("at the end: %v", err)
 	}
 }
 
-// TestBadFlags: what is unknown is said.
-func TestBadFlags(t *testing.T) {
-	for _, args := range [][]string{{"-engine", "x"}, {"-transport", "x"}, {"-addr", "nonsense"}} {
+// TestEndWhileIdle: connections that wait for a request do not keep the server
+// from ending.
+func TestEndWhileIdle(t *testing.T) {
+	c := start(t, "-grace", "1h")
+	c.want("GET", "/notes", "", 200, "[]") // the client keeps the connection
+	c.end()
+}
+
+// TestFailure: what cannot be started says why.
+func TestFailure(t *testing.T) {
+	for _, args := range [][]string{
+		{"-addr", "nonsense"}, {"-db", filepath.Join(t.TempDir(), "none", "notes.db")},
+	} {
 		cmd := exec.Command(os.Args[0], args...)
 		cmd.Env = append(os.Environ(), "HTTP_CHILD=1")
 		out, err := cmd.CombinedOutput()
-		if err == nil || !strings.HasPrefix(string(out), "http: ") {
+		if err == nil || len(out) == 0 {
 			t.Errorf("%v: %q, %v", args, out, err)
 		}
-	}
-}
-
-// TestLimits: a request that does not come in, and a connection on which none
-// does, are ended; a head that is too long is refused.
-func TestLimits(t *testing.T) {
-	for _, engine := range []string{"fasthttp", "net/http"} {
-		for _, transport := range []string{"netco", "net"} {
-			t.Run(engine+" on "+transport, func(t *testing.T) {
-				_, addr := startChild(t, "-engine", engine, "-transport", transport, "-timeout",
-					"100ms", "-idle-timeout", "100ms")
-				const request = "GET /x HTTP/1.1\r\nHost: x\r\n"
-				for name, c := range map[string]struct{ sent, want string }{
-					"half a head": {request, ""},
-					"idle":        {request + "\r\n", "Hello from /x"},
-					"half a body": {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx", ""},
-					"a long head": {request + "A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n", " 431 "},
-				} {
-					conn, err := net.Dial("tcp", addr)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer conn.Close()
-					conn.SetDeadline(time.Now().Add(30 * time.Second))
-					io.WriteString(conn, c.sent)
-					got, err := io.ReadAll(conn) // a reset if the server has not read it all
-					if errors.Is(err, os.ErrDeadlineExceeded) ||
-						!strings.Contains(string(got), c.want) {
-						t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
-					}
-				}
-			})
-		}
-	}
-}
-
-// TestMaxConns: beyond the limit a connection waits until another ends.
-func TestMaxConns(t *testing.T) {
-	_, addr := startChild(t, "-max-conns", "1")
-	ask := func(c net.Conn) (string, error) {
-		c.SetDeadline(time.Now().Add(20 * time.Second))
-		io.WriteString(c, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
-		return bufio.NewReader(c).ReadString('\n')
-	}
-	var conns [2]net.Conn
-	for i := range conns {
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		conns[i] = c
-		if i == 0 {
-			if got, err := ask(c); err != nil {
-				t.Fatal(got, err)
-			}
-		}
-	}
-	io.WriteString(conns[1], "GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
-	conns[1].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := conns[1].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a second connection: %v", err)
-	}
-	conns[0].Close()
-	if got, err := ask(conns[1]); err != nil || !strings.Contains(got, "200") {
-		t.Errorf("when the first has ended: %q, %v", got, err)
 	}
 }

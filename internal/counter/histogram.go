@@ -41,15 +41,18 @@ var (
 )
 
 // Observe counts a duration; a negative one is 0. Owner only.
-func (h *Histogram) Observe(ns int64) {
+func (h *Histogram) Observe(ns int64) { h.ObserveN(ns, 1) }
+
+// ObserveN counts n durations of the same length. Owner only.
+func (h *Histogram) ObserveN(ns int64, n uint64) {
 	ns = max(ns, 0)
-	h.sum.Add(uint64(ns))
+	h.sum.Add(uint64(ns) * n)
 	i := bucketOf(ns)
 	if i < FirstBucket {
-		h.zero.Inc()
+		h.zero.Add(n)
 		return
 	}
-	h.buckets[min(i, lastBucket)-FirstBucket].Inc()
+	h.buckets[min(i, lastBucket)-FirstBucket].Add(n)
 }
 
 // bucketOf returns the smallest i such that ns are at most 2^(i/4) s.

@@ -67,7 +67,7 @@ func ProgressOf(list []*processor.Processor) Progress {
 		g.Done += stats.Resumes.Load() + stats.Spawned.Load() + stats.Ended.Load()
 		g.Done += p.Stats.RemoteWakes.Load()
 		g.Done += p.Posted() // one that runs a coroutine may not take them
-		g.Live += stats.Live.Load()
+		g.Live += p.Live()
 		g.Timers = g.Timers || !busy[i] && p.Stats.Timers.Load() != 0
 		g.Watches = g.Watches || !busy[i] && p.Watches() != 0
 	}

@@ -12,10 +12,18 @@ import (
 // root is the module's, seen from this folder.
 const root = "../.."
 
-// read loads the module's source and the table that it must follow.
+var loaded struct {
+	tree  *tree
+	table *table
+}
+
+// read loads the source and the table that it must follow, once.
 func read(t *testing.T) (fs.FS, *tree, *table) {
 	t.Helper()
 	fsys := os.DirFS(root)
+	if loaded.tree != nil {
+		return fsys, loaded.tree, loaded.table
+	}
 	page, err := fs.ReadFile(fsys, tableFile)
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +32,8 @@ func read(t *testing.T) (fs.FS, *tree, *table) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fsys, load(t, fsys), tab
+	loaded.tree, loaded.table = load(t, fsys, tab), tab
+	return fsys, loaded.tree, loaded.table
 }
 
 func report(t *testing.T, wrong []string) {
@@ -89,6 +98,7 @@ var sample = fstest.MapFS{
 		"\"example.com/m/low\"\n\t_ \"golang.org/x/sys/unix\"\n\t_ \"example.com/other\"\n)\n")},
 	"stray/stray.go":      {Data: []byte("// Package stray is nowhere.\npackage stray\n")},
 	"stray/stray_test.go": {Data: []byte("package stray\n\nfunc Example() {}\n")},
+	"cmd/go.mod":          {Data: []byte("module example.com/m/cmd\n")},
 	"cmd/tool/main.go": {Data: []byte("// Command tool is a program.\npackage " +
 		"main\n\nimport _ \"example.com/m/high\"\n")},
 	"bench/go.mod": {Data: []byte("module example.com/m/bench\n")},
@@ -126,11 +136,11 @@ const samplePage = "# M\n" + tableBegin + `
 
 // TestRules holds each rule against the sample.
 func TestRules(t *testing.T) {
-	tr := load(t, sample)
 	tab, err := parseTable(samplePage)
 	if err != nil {
 		t.Fatal(err)
 	}
+	tr := load(t, sample, tab)
 	for _, c := range []struct {
 		rule string
 		got  []string

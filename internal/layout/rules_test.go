@@ -73,22 +73,17 @@ func rowsLive(tr *tree, t *table) (wrong []string) {
 // requirements are the modules that go.mod may name: what users of netco get
 // into their dependency graph.
 var requirements = []string{
-	"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp",
-	"github.com/prometheus/client_golang", "github.com/prometheus/client_model",
-	"github.com/prometheus/common",
+	"golang.org/x/sys", "go.uber.org/zap", "github.com/prometheus/client_golang",
 
-	// Only package rate's, without requirements: see docs/RATIONALE.md, "Why
-	// package rate embeds x/time's Limiter".
-	"golang.org/x/time",
-
-	// Only netco-bench's: see docs/RATIONALE.md, "Histograms of our own".
-	"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net",
+	// The signature of client_golang's Metric, which package metrics
+	// implements, names its type.
+	"github.com/prometheus/client_model",
 
 	// What those bring.
-	"go.uber.org/multierr", "github.com/stretchr/testify",
+	"go.uber.org/multierr",
 	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug",
-	"github.com/munnerz/goautoneg",
-	"github.com/prometheus/procfs", "google.golang.org/protobuf", "golang.org/x/text",
+	"github.com/munnerz/goautoneg", "github.com/prometheus/common",
+	"github.com/prometheus/procfs", "google.golang.org/protobuf",
 }
 
 // requires: go.mod names no others.
@@ -243,10 +238,11 @@ var (
 )
 
 // releasesFenced: build tags and file names for Go releases, and go:linkname,
-// stand in goVersionDir only.
+// stand in goVersionDir only. A package that has the names of one of the
+// standard library has those that came later in a file names_go1NN.go.
 func releasesFenced(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
-		if f.dir == goVersionDir {
+		if f.dir == goVersionDir || strings.HasPrefix(path.Base(f.path), "names_go1") {
 			continue
 		}
 		if tag := releaseTagOf(f.tags); tag != "" {

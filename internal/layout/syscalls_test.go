@@ -33,7 +33,7 @@ func TestSystemCallsRule(t *testing.T) {
 		"a/a_test.go":     {Data: []byte(code)},
 		"cmd/a/main.go":   {Data: []byte(code)},
 		"a/testdata/b.go": {Data: []byte(code)},
-	})
+	}, new(table))
 	got := strings.Join(callsListed(t, tr, map[string]string{"why": "a.T.listed a.gone",
 		"too": "a.T.listed"}), "\n")
 	for _, want := range []string{"a/a.go:5: a.v calls syscall.Close",

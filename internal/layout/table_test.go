@@ -74,20 +74,21 @@ func isModule(name string) bool {
 	return slash && strings.Contains(host, ".")
 }
 
-// rowOf returns the row for a folder: its own, or the nearest "..." above it.
+// rowOf returns the row for a folder: its own, or the nearest with "..." that
+// it is in.
 func (t *table) rowOf(folder string) (row, bool) {
 	if i, ok := t.index[folder]; ok {
 		return t.rows[i], true
 	}
 	for dir := folder; ; {
+		if i, ok := t.index[dir+"/..."]; ok {
+			return t.rows[i], true
+		}
 		i := strings.LastIndexByte(dir, '/')
 		if i < 0 {
 			return row{}, false
 		}
 		dir = dir[:i]
-		if i, ok := t.index[dir+"/..."]; ok {
-			return t.rows[i], true
-		}
 	}
 }
 

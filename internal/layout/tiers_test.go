@@ -24,9 +24,9 @@ import (
 // are public only because their folders stand at the top level.
 var (
 	usersPackages = []string{
-		".", "blocking", "channel", "cosync", "errgroup", "fiber", "httpclient", "introspect",
-		"logging", "metrics", "net", "outbox", "profile", "rate", "rwmutex", "scheduler",
-		"socket", "sync", "tls",
+		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect",
+		"logging", "metrics", "net", "net/http", "outbox", "profile", "rwmutex",
+		"scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
 		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",

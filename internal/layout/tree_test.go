@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// tree is a module's source, parsed. Paths are relative to the module's root
-// and slash-separated.
+// tree is the source of the root module and of the modules that have a row in
+// the table, parsed. Paths are relative to the root and slash-separated.
 type tree struct {
 	module string
 	files  []*goFile
@@ -42,9 +42,9 @@ func (f *goFile) hasExample() bool {
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// load reads the module in fsys. Directories that hold a module of their own,
-// test data, and what the go command ignores are left out.
-func load(t *testing.T, fsys fs.FS) *tree {
+// load reads the module in fsys, and the modules below that the table has a row
+// for. Other modules, test data, and what the go command ignores are left out.
+func load(t *testing.T, fsys fs.FS, tab *table) *tree {
 	t.Helper()
 	tr := &tree{module: moduleOf(t, fsys), texts: map[string]string{}}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
@@ -52,7 +52,7 @@ func load(t *testing.T, fsys fs.FS) *tree {
 			return err
 		}
 		if d.IsDir() {
-			if ignored(fsys, p) {
+			if ignored(fsys, p, tab) {
 				return fs.SkipDir
 			}
 			return nil
@@ -78,8 +78,8 @@ func load(t *testing.T, fsys fs.FS) *tree {
 	return tr
 }
 
-func ignored(fsys fs.FS, dir string) bool {
-	if dir == "." {
+func ignored(fsys fs.FS, dir string, tab *table) bool {
+	if _, listed := tab.index[dir+"/..."]; listed || dir == "." {
 		return false
 	}
 	base := path.Base(dir)

@@ -6,7 +6,11 @@
 // method NetConn, as TLS has. For others the calls have no effect.
 package serving
 
-import "net"
+import (
+	"errors"
+	"net"
+	"slices"
+)
 
 var begin, answered func(net.Conn) // constant once packages are initialised
 
@@ -27,4 +31,15 @@ func Answered(c net.Conn) {
 	if answered != nil {
 		answered(c)
 	}
+}
+
+var ends []error // constant once packages are initialised
+
+// RegisterEnd adds an error that a server returns which the end of the
+// Scheduler has ended. Called when its package is initialised.
+func RegisterEnd(err error) { ends = append(ends, err) }
+
+// IsEnd reports whether err is one of these: to netco.Main it is none.
+func IsEnd(err error) bool {
+	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }

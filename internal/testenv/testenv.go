@@ -13,16 +13,21 @@ import (
 )
 
 // Main is a TestMain: it runs the tests, and fails if they leaked fds,
-// goroutines or threads. Use: func TestMain(m *testing.M) { testenv.Main(m) }
-func Main(m *testing.M) {
+// goroutines or threads. The functions ends are called between; they end what
+// would end by itself some seconds later, as idle workers of package blocking.
+// Use: func TestMain(m *testing.M) { testenv.Main(m) }
+func Main(m *testing.M, ends ...func()) {
 	Parallel()
-	os.Exit(run(m))
+	os.Exit(run(m, ends))
 }
 
-func run(m *testing.M) (code int) {
+func run(m *testing.M, ends []func()) (code int) {
 	runtime.GC() // whatever the runtime makes once is made before the first count
 	before := Snapshot()
 	code = m.Run()
+	for _, end := range ends {
+		end()
+	}
 	if code == 0 && !special() {
 		if err := before.Leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -2,10 +2,8 @@ module github.com/netco-go/netco/interop/promql
 
 go 1.25.0
 
-replace github.com/netco-go/netco => ../../
-
 require (
-	github.com/netco-go/netco v0.0.0-00010101000000-000000000000
+	github.com/netco-go/netco v0.1.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/prometheus v0.312.0

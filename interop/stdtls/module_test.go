@@ -23,11 +23,10 @@ var language = regexp.MustCompile(`(?m)^go .*$`)
 func newModule(t *testing.T, src string) string {
 	t.Helper()
 	dir := t.TempDir()
-	root := testenv.Must(filepath.Abs("../.."))
 	mod := string(testenv.Must(os.ReadFile("../go.mod")))
-	mod = strings.Replace(mod, "=> ../", "=> "+root, 1)
 	mod = language.ReplaceAllString(mod, "go "+release()+".0")
-	mod += "\nrequire golang.org/x/crypto v0.999.0\n\nreplace golang.org/x/crypto => ./crypto\n"
+	mod += "\nrequire golang.org/x/crypto v0.999.0\n\nreplace golang.org/x/crypto => ./crypto\n" +
+		"\nreplace github.com/netco-go/netco => " + testenv.Must(filepath.Abs("../..")) + "\n"
 	write(t, filepath.Join(dir, "go.mod"), mod)
 	write(t, filepath.Join(dir, "go.sum"), string(testenv.Must(os.ReadFile("../go.sum"))))
 	write(t, filepath.Join(dir, "crypto", "go.mod"),

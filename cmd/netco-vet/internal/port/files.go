@@ -23,10 +23,10 @@ type file struct {
 	name       string
 	fixed      string // why it cannot be changed, or ""
 	silent     bool   // that needs no line in the report
-	kept       string // why its imports of package net stay, or ""
-	both       bool   // it imports netco/net beside net: that stays
+	kept       string // why its imports of package net and net/http stay, or ""
+	both       bool   // it imports netco's beside them: that stays
 	passes     bool   // it hands values of files that stay to others, or may
-	imports    []span // the paths of its imports of package net
+	imports    []span // the paths of its imports of package net and net/http
 	statements []*statement
 	shared     map[string]string // what it uses of other files, by file
 	src, after []byte            // after is nil if nothing changes
@@ -176,7 +176,7 @@ func (p *port) addPackage(pkg *packages.Package) {
 			p.files[of.Name] = f
 		}
 		if of.Leak != nil {
-			f.keep(of.Leak.What + " takes or returns package net's")
+			f.keep(of.Leak.What + " takes or returns package net's or net/http's")
 		}
 		for _, use := range of.Shared {
 			if f.shared[use.File] == "" || f.shared[use.File] > use.What {
@@ -251,7 +251,7 @@ func (p *port) addStatement(of vet.Statement) {
 }
 
 // addForeign notes the files of the module that are not built here, and import
-// package net or have a go statement.
+// package net or net/http, or have a go statement.
 func (p *port) addForeign() error {
 	return filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -275,14 +275,15 @@ func (p *port) addForeign() error {
 	})
 }
 
-// concerned reports whether a file imports package net or has a go statement.
+// concerned reports whether a file imports package net or net/http, or has a go
+// statement.
 func concerned(name string) (yes bool) {
 	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 	if f == nil {
 		return err != nil
 	}
 	for _, spec := range f.Imports {
-		yes = yes || spec.Path.Value == `"net"`
+		yes = yes || ported(spec)
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		_, is := n.(*ast.GoStmt)

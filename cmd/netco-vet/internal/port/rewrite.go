@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/imports"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
 // edit replaces a part of a file.
@@ -139,7 +141,7 @@ func (f *file) importEdits(needsNetco bool) (edits []edit, err error) {
 		added = append(added, strconv.Quote(module))
 	}
 	goes := func(spec ast.Spec) bool {
-		return !f.stays() && spec.(*ast.ImportSpec).Path.Value == `"net"`
+		return !f.stays() && ported(spec)
 	}
 	into := -1 // the block that gets what is added
 	for i, d := range decls {
@@ -202,10 +204,18 @@ func (e *importEditor) replace(from, to token.Pos, text string) {
 	e.edits = append(e.edits, edit{span: span{int(from) - e.base, int(to) - e.base}, text: text})
 }
 
-// moved is the source of an import of net as one of netco/net.
+// ported reports whether an import is one that a port changes.
+func ported(spec ast.Spec) bool { return slices.Contains(vet.Ported, importPath(spec)) }
+
+func importPath(spec ast.Spec) string {
+	path, _ := strconv.Unquote(spec.(*ast.ImportSpec).Path.Value)
+	return path
+}
+
+// moved is the source of an import as one of netco's package.
 func (e *importEditor) moved(spec ast.Spec) string {
 	path := spec.(*ast.ImportSpec).Path
-	return e.text(spec.Pos(), path.Pos()) + strconv.Quote(module+"/net") +
+	return e.text(spec.Pos(), path.Pos()) + strconv.Quote(vet.Ours(importPath(spec))) +
 		e.text(path.End(), end(spec))
 }
 
@@ -267,9 +277,9 @@ func (e *importEditor) add(
 	common, line, ofOthers := -1, -1, false
 	for i, spec := range d.Specs {
 		s := spec.(*ast.ImportSpec)
-		path, _ := strconv.Unquote(s.Path.Value)
+		path := importPath(spec)
 		if goes(spec) && !leaves(spec) {
-			path = module + "/net"
+			path = vet.Ours(path)
 		}
 		first, _, _ := strings.Cut(path, "/")
 		begin := s.Pos()

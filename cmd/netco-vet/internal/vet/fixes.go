@@ -127,8 +127,10 @@ func importEdit(f *ast.File, full string) analysis.TextEdit {
 // callFix rewrites a call of the standard library's.
 func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 	switch {
-	case f.rule == "net" || f.rule == "sync":
+	case f.rule == "net" || f.rule == "sync" || f.rule == "http":
 		return w.importFix(fn.Pkg().Path())
+	case f.cure == cureRate:
+		return no("what waits if the context ends has to be decided")
 	case f.rule == "time" && w.static(c.Fun) == nil:
 		return no("it is called by a variable, which others may assign")
 	case f.rule == "time":
@@ -184,12 +186,22 @@ var changed = map[string][]string{
 		"TCPConn", "TCPListener", "UDPConn", "UnixConn", "UnixListener",
 		"Dialer", "ListenConfig", "Resolver", "Buffers",
 	},
+	"net/http": {"Client", "Server", "Transport"},
+
 	"sync": {"Mutex", "RWMutex", "WaitGroup", "Cond", "Once"},
 
 	"golang.org/x/sync/errgroup": {"Group"},
 }
 
-// importFix changes the import of net, sync or errgroup to netco's, in all files
+// Ours is the path of netco's package for one of the standard library or x/sync.
+func Ours(std string) string {
+	if std == "net/http" {
+		return module + "/net/http"
+	}
+	return module + "/" + path.Base(std)
+}
+
+// importFix changes the import of net, net/http, sync or errgroup to netco's, in all files
 // of the package, if no value of a type that differs comes from another package or
 // goes there.
 func (p *pkg) importFix(std string) fixer {
@@ -240,13 +252,13 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 	if why := p.unseen(std); why != "" {
 		return nil, why
 	}
-	to := strconv.Quote(module + "/" + path.Base(std))
+	to := strconv.Quote(Ours(std))
 	var edits []analysis.TextEdit
 	for _, f := range p.Files {
 		for _, spec := range f.Imports {
 			switch {
 			case spec.Path.Value == to:
-				return nil, "the package imports " + module + "/" + path.Base(std) + " already, beside " + std
+				return nil, "the package imports " + Ours(std) + " already, beside " + std
 			case spec.Path.Value != strconv.Quote(std):
 			case spec.Name != nil && spec.Name.Name == ".":
 				return nil, "the package imports " + std + " as ."
@@ -276,7 +288,7 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 	if name := p.exports(leaks); name != "" {
 		return nil, name + " is exported with a type of " + std + ", which other packages may use"
 	}
-	return one("Import "+module+"/"+path.Base(std), edits)
+	return one("Import "+Ours(std), edits)
 }
 
 // differs reports whether t is a type that netco's package has its own of.

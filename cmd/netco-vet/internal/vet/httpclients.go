@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// httpClients separates the http.Clients whose Transport is of netco/httpclient
+// httpClients separates the http.Clients whose Transport is of netco/net/http
 // from others. It goes by all that this package assigns to a variable or
 // field. What other packages may assign is not known, and does not count.
 type httpClients struct {
@@ -142,7 +142,7 @@ func (h httpClients) defaultTransport() bool {
 }
 
 // transport reports whether x, an http.RoundTripper, parks: one of
-// netco/httpclient, or what is made of such a one, which wraps it.
+// netco/net/http, or what is made of such a one, which wraps it.
 func (h httpClients) transport(x ast.Expr) bool {
 	x = ast.Unparen(x)
 	if h.TypesInfo.Types[x].IsNil() {
@@ -150,7 +150,7 @@ func (h httpClients) transport(x ast.Expr) bool {
 	}
 	if n := named(h.TypesInfo.TypeOf(x)); n != nil && n.Obj().Pkg() != nil {
 		folder, ok := library(n.Obj().Pkg().Path())
-		if ok && folder == "httpclient" && n.Obj().Name() == "Transport" {
+		if ok && folder == "net/http" && n.Obj().Name() == "Transport" {
 			return true
 		}
 	}

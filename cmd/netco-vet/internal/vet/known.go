@@ -118,9 +118,10 @@ var waitNames = map[string][]string{
 	"net":    {"Dial", "Lookup", "Resolve"},
 	"tls":    {"Dial", "Read", "Write", "Handshake", "Accept"},
 	"outbox": {"Send", "Close"},
-	"rate":   {"Wait"},
 
-	"httpclient": {"RoundTrip"},
+	"net/http": {
+		"Get", "Head", "Post", "Do", "RoundTrip", "Serve", "ListenAndServe", "Shutdown",
+	},
 }
 
 // waits describes the wait of a call, or is "" if the function is not known to
@@ -174,7 +175,8 @@ const (
 	cureBlocking = "call it by blocking.Call"
 	cureNet      = "use netco.Listen and netco.Dial, or change the import to netco/net"
 	cureTLS      = "import netco/tls"
-	cureHTTP     = "use a Transport of netco/httpclient, for the client or as http.DefaultTransport"
+	cureHTTP     = "import netco/net/http, or use its Transport"
+	cureServer   = "import netco/net/http"
 	cureChannel  = "use channel.Make of netco/channel"
 )
 
@@ -212,7 +214,7 @@ func blocks(f *types.Func) (finding, bool) {
 			return finding{"http", key, cureHTTP}, true
 		case "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
 			"Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
-			return finding{"http", key, cureBlocking}, true
+			return finding{"http", key, cureServer}, true
 		}
 	case "database/sql":
 		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback",
@@ -236,9 +238,14 @@ func cmpWhat(what, key string) string {
 	return what
 }
 
-const xErrgroup = "golang.org/x/sync/errgroup.Group"
+const (
+	xErrgroup = "golang.org/x/sync/errgroup.Group"
+	xLimiter  = "golang.org/x/time/rate.Limiter"
+	cureRate  = "use Limiter.ReserveN, and netco.Sleep for the Delay of what it returns"
+)
 
-// blockers are functions of the standard library and x/sync, by funcKey.
+// blockers are functions of the standard library, x/sync and x/time, by
+// funcKey.
 var blockers = map[string]finding{
 	"time.Sleep":          {"time", "", "use netco.Sleep"},
 	"sync.Cond.Wait":      {"sync", "", "import netco/sync"},
@@ -247,6 +254,8 @@ var blockers = map[string]finding{
 	xErrgroup + ".Go":     {"sync", "errgroup.Group.Go", "import netco/errgroup"},
 	xErrgroup + ".TryGo":  {"sync", "errgroup.Group.TryGo", "import netco/errgroup"},
 	xErrgroup + ".Wait":   {"sync", "errgroup.Group.Wait", "import netco/errgroup"},
+	xLimiter + ".Wait":    {"time", "rate.Limiter.Wait", cureRate},
+	xLimiter + ".WaitN":   {"time", "rate.Limiter.WaitN", cureRate},
 	"runtime.LockOSThread": {
 		"osthread", "", "do it in blocking.Do, whose function has a goroutine to itself",
 	},

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"go/types"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"golang.org/x/tools/go/analysis"
@@ -41,29 +42,32 @@ func (p *pkg) plan() (all []Statement) {
 	return all
 }
 
-// File is a file as package net matters to it.
+// Ported are the packages whose imports a port changes.
+var Ported = []string{"net", "net/http"}
+
+// File is a file as package net and net/http matter to it.
 type File struct {
 	Name      string            // on disk, whatever a //line directive says
-	Imports   []*ast.ImportSpec // of package net
-	Both      bool              // it imports netco/net already
+	Imports   []*ast.ImportSpec // of those that are ported
+	Both      bool              // it imports one of netco's already
 	Generated bool
 
-	// Leak is the first use of what hands a type of package net to another
-	// module, or gets one from there, for which netco/net has one of its own.
+	// Leak is the first use of what hands a type of theirs to another module, or
+	// gets one from there, for which netco's package has one of its own.
 	Leak *Use
 	// Shared are such uses of what another file of this module declares.
 	Shared []Use
 }
 
-// Use is a use of an object whose type mentions one of package net's.
+// Use is a use of an object whose type mentions one of theirs.
 type Use struct {
 	Pos  token.Pos
 	What string
 	File string // that declares it
 }
 
-// Exchanges returns what a package's files have of package net's types in common
-// with other files. The package may be one with errors.
+// Exchanges returns what a package's files have of such types in common with
+// other files. The package may be one with errors.
 func Exchanges(
 	fset *token.FileSet, files []*ast.File, info *types.Info, own func(path string) bool,
 ) []File {
@@ -73,17 +77,18 @@ func Exchanges(
 		all[i] = File{Name: named(f.FileStart), Generated: ast.IsGenerated(f)}
 		index[all[i].Name] = &all[i]
 		for _, spec := range f.Imports {
-			switch spec.Path.Value {
-			case `"net"`:
+			switch path, _ := strconv.Unquote(spec.Path.Value); {
+			case slices.Contains(Ported, path):
 				all[i].Imports = append(all[i].Imports, spec)
-			case strconv.Quote(module + "/net"):
+			case path == Ours("net") || path == Ours("net/http"):
 				all[i].Both = true
 			}
 		}
 	}
-	differ := func(t types.Type) bool { return differs(t, "net") }
+	differ := func(t types.Type) bool { return differs(t, "net") || differs(t, "net/http") }
 	for id, obj := range info.Uses {
-		if obj.Pkg() == nil || obj.Pkg().Path() == "net" || !mentions(obj.Type(), differ) {
+		if obj.Pkg() == nil || slices.Contains(Ported, obj.Pkg().Path()) ||
+			!mentions(obj.Type(), differ) {
 			continue
 		}
 		f, from := index[named(id.Pos())], named(obj.Pos())

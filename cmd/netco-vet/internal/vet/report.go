@@ -91,7 +91,7 @@ func (p *pkg) report() {
 // ours reports whether a cause in a function of the package path can be cured
 // there: if the package is one of this module.
 func (p *pkg) ours(path string, k cause) bool {
-	if k.Cure == cureBlocking || k.Cure == cureHTTP || p.Module == nil || p.Module.Path == "" {
+	if k.Cure == cureBlocking || k.Rule == "http" || p.Module == nil || p.Module.Path == "" {
 		return true
 	}
 	return path == p.Module.Path || strings.HasPrefix(path, p.Module.Path+"/")

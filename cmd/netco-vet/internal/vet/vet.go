@@ -57,7 +57,8 @@ var rules = []struct{ name, doc string }{
 	{"chan", "Go channel operations and select in coroutines"},
 	{"lock", "sync.Mutex and sync.RWMutex held across a wait in coroutines"},
 	{"sync", "sync.WaitGroup and sync.Cond in coroutines"},
-	{"time", "time.Sleep, and receives from package time's channels, in coroutines"},
+	{"time", "time.Sleep, receives from package time's channels, and x/time's Limiter.Wait, " +
+		"in coroutines"},
 	{"done", "receives from a context's Done in coroutines"},
 	{"net", "package net's connections, dials and look-ups in coroutines"},
 	{"tls", "TLS over package net's connections in coroutines"},

@@ -27,7 +27,7 @@ var all = &analysis.Analyzer{
 // in its comments.
 func TestRules(t *testing.T) {
 	for _, name := range []string{"dep", "calls", "chans", "flushes", "defaults", "behind",
-		"starts", "limits"} {
+		"starts", "limits", "limiters"} {
 		t.Run(name, func(t *testing.T) { analysistest.Run(t, analysistest.TestData(), all, name) })
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/httpclient"
+	nchttp "github.com/netco-go/netco/net/http"
 )
 
 const url = "http://localhost/"
 
 var (
 	shared                      = newClient(time.Second)
-	transport http.RoundTripper = &httpclient.Transport{Base: &http.Transport{}}
+	transport http.RoundTripper = &nchttp.Transport{}
 )
 
 func newClient(timeout time.Duration) *http.Client {
@@ -23,15 +23,15 @@ func newClient(timeout time.Duration) *http.Client {
 }
 
 func literals() { // want literals:"waits"
-	client := &http.Client{Transport: &httpclient.Transport{}}
+	client := &http.Client{Transport: &nchttp.Transport{}}
 	client.Get(url)
-	(&http.Client{Transport: new(httpclient.Transport)}).Get(url)
+	(&http.Client{Transport: new(nchttp.Transport)}).Get(url)
 	newClient(time.Minute).Get(url)
 }
 
 func assigned() { // want assigned:"waits"
 	var client http.Client
-	client.Transport = &httpclient.Transport{}
+	client.Transport = &nchttp.Transport{}
 	client.Head(url)
 	later, err := checked(url)
 	if err == nil {
@@ -44,7 +44,7 @@ func checked(url string) (*http.Client, error) {
 		return nil, errors.New("no URL")
 	}
 	client := new(http.Client)
-	client.Transport = &httpclient.Transport{}
+	client.Transport = &nchttp.Transport{}
 	return client, nil
 }
 
@@ -85,11 +85,11 @@ func locked() { // want locked:"lock"
 }
 
 func others(given *http.Client, req *http.Request) { // want others:"http,http,http"
-	http.Get(url)              // want `net/http.Get in a coroutine: .*; use a Transport of netco/httpclient, for the client or as http.DefaultTransport`
+	http.Get(url)              // want `net/http.Get in a coroutine: .*; import netco/net/http, or use its Transport`
 	http.DefaultClient.Do(req) // want `net/http.Client.Do in a coroutine`
 	(&http.Client{}).Do(req)   // want `net/http.Client.Do in a coroutine`
 	given.Do(req)              // want `net/http.Client.Do in a coroutine`
-	http.Serve(nil, nil)       // want `net/http.Serve in a coroutine: .*; call it by blocking.Call`
+	http.Serve(nil, nil)       // want `net/http.Serve in a coroutine: .*; import netco/net/http`
 	client := &http.Client{Transport: http.DefaultTransport}
 	client.Do(req) // want `net/http.Client.Do in a coroutine`
 	either := &http.Client{Transport: &http.Transport{}}

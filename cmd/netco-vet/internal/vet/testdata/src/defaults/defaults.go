@@ -5,12 +5,12 @@ import (
 	"net/http"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/httpclient"
+	nchttp "github.com/netco-go/netco/net/http"
 )
 
 const url = "http://localhost/"
 
-func init() { http.DefaultTransport = &httpclient.Transport{} }
+func init() { http.DefaultTransport = &nchttp.Transport{} }
 
 type server struct{ client http.Client }
 

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Alternating rounds of netco-bench load against bench/handlers: http.Handlers on netco, and on net/http. One core for the server, another
+# for the load. Prints requests/s, p99, CPU µs per request, and for idle connections their memory.
+#
+#	bench/handlers.sh [rounds] [seconds] [workload ...]     of: hello thousand json done pipelined file idle; all by default
+set -eu
+cd "$(dirname "${BASH_SOURCE[0]}")"
+rounds=${1:-5} seconds=${2:-4} port=18180 out=$(mktemp -d) pid=
+shift $(($# < 2 ? $# : 2))
+trap '[[ -z $pid ]] || kill $pid 2>/dev/null; rm -rf "$out"' EXIT
+go build -o "$out/handlers" ./handlers
+(cd .. && go build -o "$out/netco-bench" ./cmd/netco-bench)
+printf '{"id":1,"name":"x","lines":["%s"]}' "$(printf 'line,%.0s' {1..190})" >"$out/order"
+declare -A path=([hello]=/hello [thousand]=/hello [json]=/json/a [done]=/done [pipelined]=/hello [file]=/file)
+declare -A flags=([hello]="-c 64" [thousand]="-c 1000" [json]="-c 64 -method POST -body @$out/order" [done]="-c 64"
+	[pipelined]="-c 64 -pipeline 16" [file]="-c 8")
+
+ticks() { awk '{print $14+$15}' "/proc/$1/stat"; } # of 10 ms
+memory() { awk '/^Rss(Anon|Shmem)/ {n += $2} END {print n}' "/proc/$1/status"; } # KiB
+
+# begin starts a server.
+begin() {
+	port=$((port + 1))
+	GOMAXPROCS=1 taskset -c 0 "$out/handlers" -engine "$1" -addr 127.0.0.1:$port 2>/dev/null &
+	pid=$!
+	sleep 0.4
+}
+end() {
+	kill $pid
+	wait $pid || true
+	pid=
+}
+
+measure() { # workload engine
+	local before after
+	begin "$2"
+	# shellcheck disable=SC2086
+	taskset -c 1 "$out/netco-bench" load "http://127.0.0.1:$port${path[$1]}" ${flags[$1]} -d 1s -q >/dev/null
+	before=$(ticks $pid)
+	# shellcheck disable=SC2086
+	taskset -c 1 "$out/netco-bench" load "http://127.0.0.1:$port${path[$1]}" ${flags[$1]} -d "${seconds}s" >"$out/load" 2>/dev/null
+	after=$(ticks $pid)
+	end
+	awk -v what="$1" -v who="$2" -v used=$((after - before)) -v s="$seconds" '
+		$1 == "requests" {gsub(",", "", $2); n = $2} $1 == "p99" {p99 = $2} $1 == "errors" {errors = $2}
+		END {printf "%-10s %-6s %9.0f %9s %8.3f %s\n", what, who, n/s, p99, used*10000/n, errors}' "$out/load" | tee -a "$out/all"
+}
+
+idle() { # engine
+	local before after
+	begin "$1"
+	"$out/netco-bench" load "http://127.0.0.1:$port/hello" -c 1 -d 1s -q >/dev/null
+	before=$(memory $pid)
+	"$out/netco-bench" load "http://127.0.0.1:$port/hello" -c 1 -idle 9000 -d 6s -q >/dev/null &
+	local load=$!
+	sleep 5
+	after=$(memory $pid)
+	wait $load || true
+	end
+	awk -v who="$1" -v n=$((after - before)) 'BEGIN {printf "%-10s %-6s %.2f KiB for each of 9,000\n", "idle", who, n/9000}' | tee -a "$out/idle"
+}
+
+echo "workload   engine     req/s       p99  CPU µs errors"
+for workload in "${@:-hello thousand json done pipelined file idle}"; do
+	for w in $workload; do
+		for ((round = 1; round <= rounds; round++)); do
+			order=(netco std)
+			((round % 2)) || order=(std netco)
+			for engine in "${order[@]}"; do
+				if [[ $w == idle ]]; then ((round > 1)) || idle "$engine"; else measure "$w" "$engine"; fi
+			done
+		done
+	done
+done
+echo
+[[ -e $out/all ]] && sort -k1,2 -k5,5g "$out/all" | awk '
+	function flush() { if (n) printf "%-10s %-6s median CPU µs %8.3f req/s %9.0f\n", w, e, cpu[int((n+1)/2)], rate[int((n+1)/2)] }
+	{ if ($1 != w || $2 != e) { flush(); n = 0; w = $1; e = $2 } cpu[++n] = $5; rate[n] = $3 }
+	END { flush() }'

@@ -1,0 +1,94 @@
+// Package httpinfo is how packages metrics and introspect learn of the requests
+// that net/http's Servers serve. It is for the engine: users have the metrics
+// and the pages.
+//
+// A program that does not link net/http has no requests. Until Count is called
+// requests are not counted, and cost nothing here.
+package httpinfo
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/internal/counter"
+)
+
+// Request describes a request under way.
+type Request struct {
+	Method, Target, Remote, Proto string
+	Age                           time.Duration
+}
+
+// A Lister calls f for the requests under way, until it returns false.
+type Lister func(f func(Request) bool)
+
+var lister Lister // constant once packages are initialised
+
+// Register sets what Each calls. Called once, when net/http is initialised.
+func Register(l Lister) { lister = l }
+
+// Each calls f for every request under way of HTTP/1, in no order, until f
+// returns false. One that comes or goes meanwhile may be missing.
+func Each(f func(Request) bool) {
+	if lister != nil {
+		lister(f)
+	}
+}
+
+// counted is what some of the Processors have served.
+type counted struct {
+	mu       sync.Mutex // held for a moment
+	codes    [Classes]uint64
+	duration counter.Histogram
+	_        [64]byte
+}
+
+// Classes is how many classes of status codes there are: 1xx to 5xx.
+const Classes = 5
+
+var (
+	counting atomic.Bool
+	all      [16]counted
+)
+
+// Count has requests counted from now on.
+func Count() { counting.Store(true) }
+
+// Counting reports whether Count was called.
+func Counting() bool { return counting.Load() }
+
+// Served counts a request that a Processor, of any number, has served.
+func Served(processor, code int, took time.Duration) {
+	c := &all[uint(processor)%uint(len(all))]
+	c.mu.Lock()
+	c.codes[min(max(code/100, 1), Classes)-1]++
+	c.duration.Observe(int64(took))
+	c.mu.Unlock()
+}
+
+// Codes returns how many requests have been answered with codes of a class,
+// which is 0 for 1xx.
+func Codes(class int) (n uint64) {
+	for i := range all {
+		all[i].mu.Lock()
+		n += all[i].codes[class]
+		all[i].mu.Unlock()
+	}
+	return n
+}
+
+// Durations returns how long requests have taken.
+func Durations() counter.HistogramSnapshot {
+	sum := all[0].duration.Snapshot()
+	for i := range all[1:] {
+		s := all[i+1].duration.Snapshot()
+		sum.Count += s.Count
+		sum.SumNs += s.SumNs
+		sum.Zero += s.Zero
+		for j := range s.Buckets {
+			sum.Buckets[j] += s.Buckets[j]
+		}
+	}
+	return sum
+}

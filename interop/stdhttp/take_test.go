@@ -1,0 +1,293 @@
+package stdhttp
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// supportFile is what testdata/support.go.txt becomes.
+const supportFile = "support_test.go"
+
+// taking is the work of take.
+type taking struct {
+	suite
+	fset     *token.FileSet
+	files    []*file
+	imports  map[string]string
+	imported []string
+	importer types.Importer
+	left     map[string]string // declarations left out by their names, with the reason
+}
+
+// file is a file of the tests, with its imports changed.
+type file struct {
+	name  string
+	text  string
+	tree  *ast.File
+	decls []ast.Decl // those that are taken
+	editor
+}
+
+// isTest reports whether the file is one of theirs, with tests.
+func (f *file) isTest() bool {
+	return strings.HasSuffix(f.name, "_test.go") && f.name != supportFile
+}
+
+// take copies the tests that can be taken to dir. It returns their names, and
+// of the others the reasons why not.
+func take(t *testing.T, s suite, dir string) (taken []string, left map[string]string) {
+	t.Helper()
+	src := s.source(t)
+	k := &taking{suite: s, imports: imports(), fset: token.NewFileSet(), left: map[string]string{}}
+	if s.name == "http" {
+		k.read(t, supportFile, "testdata/support.go.txt")
+	}
+	for _, name := range testenv.Must(s.files(src)) {
+		if as := k.as(name); as != "" {
+			k.read(t, as, filepath.Join(src, name))
+		}
+	}
+	for _, file := range testenv.Must(filepath.Glob(filepath.Join(src, "*.s"))) {
+		if s.tests == copied {
+			write(t, filepath.Join(dir, s.name, filepath.Base(file)),
+				string(testenv.Must(os.ReadFile(file))))
+		}
+	}
+	data := filepath.Join(src, "testdata") // some tests find it beside their source
+	if _, err := os.Stat(data); err == nil && s.module != "" {
+		testenv.OK(t, os.CopyFS(filepath.Join(dir, s.name, "testdata"), os.DirFS(data)))
+	}
+	k.findPackages(t, dir)
+	k.exclude()
+	unused := k.check(t)
+	for _, f := range k.files {
+		f.finish(unused)
+		write(t, filepath.Join(dir, s.name, f.name), f.apply(f.text))
+		for _, decl := range f.decls {
+			taken = append(taken, tests(decl)...)
+		}
+	}
+	left = map[string]string{}
+	for name, reason := range k.left {
+		if isTest(name) {
+			left[name] = reason
+		}
+	}
+	return taken, left
+}
+
+// as returns what a file is called in the module; "" is not at all. What a module
+// exports to its tests, those in another folder see too.
+func (k *taking) as(name string) string {
+	switch {
+	case strings.HasPrefix(name, "example_"):
+		return ""
+	case name != "export_test.go":
+		return name
+	case k.module == "":
+		return ""
+	}
+	return "exported.go"
+}
+
+// read reads a file and changes its imports.
+func (k *taking) read(t *testing.T, name, path string) {
+	t.Helper()
+	text := replace(string(testenv.Must(os.ReadFile(path))))
+	head := testenv.Must(parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly))
+	e := editor{base: int(head.FileStart)}
+	f := &file{name: name}
+	if f.isTest() {
+		e.replace(head.Name.End(), head.Name.End(),
+			fmt.Sprintf("; import %q", modulePath+"/standin/netcorun"))
+		if i := head.Name.End(); k.tests == internal {
+			e.replace(i, i, fmt.Sprintf("; import . %q", netcoHTTP))
+		}
+	}
+	for _, spec := range head.Imports {
+		old := testenv.Must(strconv.Unquote(spec.Path.Value))
+		standin := strings.ReplaceAll(old, "/", "_")
+		if new := k.imports[old]; new != "" {
+			e.replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(new))
+		} else if _, err := os.Stat(filepath.Join("testdata", "standin", standin+".go")); err == nil {
+			new := modulePath + "/standin/" + standin
+			e.replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(new))
+		} else if slices.Contains(strings.Split(old, "/"), "internal") {
+			e.replace(spec.Pos(), spec.Path.End(), `_ "unsafe"`) // nothing is declared
+		}
+	}
+	if f.text = e.apply(text); f.isTest() {
+		f.text += "\nvar _ = netcorun.Start\n"
+	}
+	f.tree = testenv.Must(parser.ParseFile(k.fset, name, f.text,
+		parser.ParseComments|parser.SkipObjectResolution))
+	f.base, f.decls = int(f.tree.FileStart), slices.Clone(f.tree.Decls)
+	for _, spec := range f.tree.Imports {
+		k.imported = append(k.imported, testenv.Must(strconv.Unquote(spec.Path.Value)))
+	}
+	k.files = append(k.files, f)
+}
+
+// findPackages makes an importer of what the files import.
+func (k *taking) findPackages(t *testing.T, dir string) {
+	t.Helper()
+	slices.Sort(k.imported)
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
+	export := map[string]string{}
+	if len(k.imported) == 0 {
+		return
+	}
+	out := command(t, dir, "go", append(args, slices.Compact(k.imported)...)...)
+	for line := range strings.Lines(out) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		export[path] = file
+	}
+	k.importer = importer.ForCompiler(k.fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(export[path])
+	})
+}
+
+// exclude leaves out the exceptions, and what the support file declares too.
+func (k *taking) exclude() {
+	own := map[string]string{"TestMain": "it looks for goroutines"}
+	if k.module == "" {
+		maps.Copy(own, except)
+	}
+	for _, f := range k.files {
+		for _, decl := range f.decls {
+			for _, name := range names(decl) {
+				if f.name == supportFile {
+					own[name] = "declared by " + supportFile
+				}
+			}
+		}
+	}
+	for _, f := range k.files {
+		f.decls = slices.DeleteFunc(f.decls, func(decl ast.Decl) bool {
+			reason := ""
+			for _, name := range names(decl) {
+				reason = cmp.Or(reason, own[name])
+			}
+			if reason == "" || f.name == supportFile {
+				return false
+			}
+			k.leave(decl, reason)
+			return true
+		})
+	}
+}
+
+// check leaves out declarations with errors until there is none. It returns the
+// imports that are not used then.
+func (k *taking) check(t *testing.T) (unused []token.Pos) {
+	t.Helper()
+	for {
+		wrong := map[ast.Decl]string{}
+		unused = nil
+		conf := types.Config{Importer: k.importer, Sizes: types.SizesFor("gc", runtime.GOARCH)}
+		conf.Error = func(err error) {
+			e := err.(types.Error)
+			if strings.HasPrefix(e.Msg, "\t") { // belongs to the error before
+				return
+			}
+			decl := k.at(e.Pos)
+			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.IMPORT && e.Soft {
+				unused = append(unused, e.Pos)
+			} else if decl == nil || ok && gen.Tok == token.IMPORT {
+				t.Fatal(err)
+			} else if wrong[decl] == "" {
+				wrong[decl] = e.Msg
+			}
+		}
+		var trees []*ast.File
+		for _, f := range k.files {
+			tree := *f.tree
+			tree.Decls = f.decls
+			trees = append(trees, &tree)
+		}
+		conf.Check(k.name, k.fset, trees, nil) // the errors are seen above
+		if len(wrong) == 0 {
+			return unused
+		}
+		for _, f := range k.files {
+			f.decls = slices.DeleteFunc(f.decls, func(decl ast.Decl) bool {
+				return wrong[decl] != ""
+			})
+		}
+		for decl, reason := range wrong {
+			k.leave(decl, reason)
+		}
+	}
+}
+
+// at returns the declaration at a position.
+func (k *taking) at(pos token.Pos) ast.Decl {
+	for _, f := range k.files {
+		for _, decl := range f.decls {
+			if decl.Pos() <= pos && pos < decl.End() {
+				return decl
+			}
+		}
+	}
+	return nil
+}
+
+// leave notes why a declaration is left out. If that is the lack of another one,
+// the reason has why that is.
+func (k *taking) leave(decl ast.Decl, reason string) {
+	if other, ok := strings.CutPrefix(reason, "undefined: "); ok && k.left[other] != "" {
+		reason = other + ": " + k.left[other]
+	}
+	reason, _, _ = strings.Cut(reason, "\n")
+	for _, name := range names(decl) {
+		k.left[name] = reason
+	}
+}
+
+// names returns what a declaration declares, but for methods.
+func names(decl ast.Decl) (all []string) {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Recv == nil && decl.Name.Name != "init" {
+			all = append(all, decl.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				all = append(all, spec.Name.Name)
+			case *ast.ValueSpec:
+				for _, id := range spec.Names {
+					all = append(all, id.Name)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return name == "_" })
+}
+
+// tests returns the names of the tests that a declaration declares.
+func tests(decl ast.Decl) []string {
+	if _, ok := decl.(*ast.FuncDecl); !ok {
+		return nil
+	}
+	return slices.DeleteFunc(names(decl), func(name string) bool { return !isTest(name) })
+}
+
+func isTest(name string) bool { return strings.HasPrefix(name, "Test") && name != "TestMain" }

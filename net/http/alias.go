@@ -1,0 +1,320 @@
+//lint:file-ignore SA1019 the names are net/http's, the deprecated among them
+
+package http
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Types of net/http, see there.
+type (
+	CloseNotifier         = http.CloseNotifier
+	ConnState             = http.ConnState
+	Cookie                = http.Cookie
+	CookieJar             = http.CookieJar
+	CrossOriginProtection = http.CrossOriginProtection
+	Dir                   = http.Dir
+	File                  = http.File
+	FileSystem            = http.FileSystem
+	Flusher               = http.Flusher
+	HTTP2Config           = http.HTTP2Config
+	Handler               = http.Handler
+	HandlerFunc           = http.HandlerFunc
+	Header                = http.Header
+	Hijacker              = http.Hijacker
+	MaxBytesError         = http.MaxBytesError
+	ProtocolError         = http.ProtocolError
+	Protocols             = http.Protocols
+	PushOptions           = http.PushOptions
+	Pusher                = http.Pusher
+	Request               = http.Request
+	Response              = http.Response
+	ResponseController    = http.ResponseController
+	ResponseWriter        = http.ResponseWriter
+	RoundTripper          = http.RoundTripper
+	SameSite              = http.SameSite
+	ServeMux              = http.ServeMux
+)
+
+// Methods.
+const (
+	MethodGet     = http.MethodGet
+	MethodHead    = http.MethodHead
+	MethodPost    = http.MethodPost
+	MethodPut     = http.MethodPut
+	MethodPatch   = http.MethodPatch
+	MethodDelete  = http.MethodDelete
+	MethodConnect = http.MethodConnect
+	MethodOptions = http.MethodOptions
+	MethodTrace   = http.MethodTrace
+)
+
+// Status codes.
+const (
+	StatusContinue                      = http.StatusContinue
+	StatusSwitchingProtocols            = http.StatusSwitchingProtocols
+	StatusProcessing                    = http.StatusProcessing
+	StatusEarlyHints                    = http.StatusEarlyHints
+	StatusOK                            = http.StatusOK
+	StatusCreated                       = http.StatusCreated
+	StatusAccepted                      = http.StatusAccepted
+	StatusNonAuthoritativeInfo          = http.StatusNonAuthoritativeInfo
+	StatusNoContent                     = http.StatusNoContent
+	StatusResetContent                  = http.StatusResetContent
+	StatusPartialContent                = http.StatusPartialContent
+	StatusMultiStatus                   = http.StatusMultiStatus
+	StatusAlreadyReported               = http.StatusAlreadyReported
+	StatusIMUsed                        = http.StatusIMUsed
+	StatusMultipleChoices               = http.StatusMultipleChoices
+	StatusMovedPermanently              = http.StatusMovedPermanently
+	StatusFound                         = http.StatusFound
+	StatusSeeOther                      = http.StatusSeeOther
+	StatusNotModified                   = http.StatusNotModified
+	StatusUseProxy                      = http.StatusUseProxy
+	StatusTemporaryRedirect             = http.StatusTemporaryRedirect
+	StatusPermanentRedirect             = http.StatusPermanentRedirect
+	StatusBadRequest                    = http.StatusBadRequest
+	StatusUnauthorized                  = http.StatusUnauthorized
+	StatusPaymentRequired               = http.StatusPaymentRequired
+	StatusForbidden                     = http.StatusForbidden
+	StatusNotFound                      = http.StatusNotFound
+	StatusMethodNotAllowed              = http.StatusMethodNotAllowed
+	StatusNotAcceptable                 = http.StatusNotAcceptable
+	StatusProxyAuthRequired             = http.StatusProxyAuthRequired
+	StatusRequestTimeout                = http.StatusRequestTimeout
+	StatusConflict                      = http.StatusConflict
+	StatusGone                          = http.StatusGone
+	StatusLengthRequired                = http.StatusLengthRequired
+	StatusPreconditionFailed            = http.StatusPreconditionFailed
+	StatusRequestEntityTooLarge         = http.StatusRequestEntityTooLarge
+	StatusRequestURITooLong             = http.StatusRequestURITooLong
+	StatusUnsupportedMediaType          = http.StatusUnsupportedMediaType
+	StatusRequestedRangeNotSatisfiable  = http.StatusRequestedRangeNotSatisfiable
+	StatusExpectationFailed             = http.StatusExpectationFailed
+	StatusTeapot                        = http.StatusTeapot
+	StatusMisdirectedRequest            = http.StatusMisdirectedRequest
+	StatusUnprocessableEntity           = http.StatusUnprocessableEntity
+	StatusLocked                        = http.StatusLocked
+	StatusFailedDependency              = http.StatusFailedDependency
+	StatusTooEarly                      = http.StatusTooEarly
+	StatusUpgradeRequired               = http.StatusUpgradeRequired
+	StatusPreconditionRequired          = http.StatusPreconditionRequired
+	StatusTooManyRequests               = http.StatusTooManyRequests
+	StatusRequestHeaderFieldsTooLarge   = http.StatusRequestHeaderFieldsTooLarge
+	StatusUnavailableForLegalReasons    = http.StatusUnavailableForLegalReasons
+	StatusInternalServerError           = http.StatusInternalServerError
+	StatusNotImplemented                = http.StatusNotImplemented
+	StatusBadGateway                    = http.StatusBadGateway
+	StatusServiceUnavailable            = http.StatusServiceUnavailable
+	StatusGatewayTimeout                = http.StatusGatewayTimeout
+	StatusHTTPVersionNotSupported       = http.StatusHTTPVersionNotSupported
+	StatusVariantAlsoNegotiates         = http.StatusVariantAlsoNegotiates
+	StatusInsufficientStorage           = http.StatusInsufficientStorage
+	StatusLoopDetected                  = http.StatusLoopDetected
+	StatusNotExtended                   = http.StatusNotExtended
+	StatusNetworkAuthenticationRequired = http.StatusNetworkAuthenticationRequired
+)
+
+// Limits, formats and prefixes.
+const (
+	DefaultMaxHeaderBytes      = http.DefaultMaxHeaderBytes
+	DefaultMaxHeaderValueCount = 500
+	DefaultMaxIdleConnsPerHost = http.DefaultMaxIdleConnsPerHost
+	TimeFormat                 = http.TimeFormat
+	TrailerPrefix              = http.TrailerPrefix
+)
+
+// States of a connection.
+const (
+	StateNew      = http.StateNew
+	StateActive   = http.StateActive
+	StateIdle     = http.StateIdle
+	StateHijacked = http.StateHijacked
+	StateClosed   = http.StateClosed
+)
+
+// Modes of Cookie.SameSite.
+const (
+	SameSiteDefaultMode = http.SameSiteDefaultMode
+	SameSiteLaxMode     = http.SameSiteLaxMode
+	SameSiteStrictMode  = http.SameSiteStrictMode
+	SameSiteNoneMode    = http.SameSiteNoneMode
+)
+
+// The standard's errors.
+var (
+	ErrAbortHandler         = http.ErrAbortHandler
+	ErrBodyNotAllowed       = http.ErrBodyNotAllowed
+	ErrBodyReadAfterClose   = http.ErrBodyReadAfterClose
+	ErrContentLength        = http.ErrContentLength
+	ErrHandlerTimeout       = http.ErrHandlerTimeout
+	ErrHeaderTooLong        = http.ErrHeaderTooLong
+	ErrHijacked             = http.ErrHijacked
+	ErrLineTooLong          = http.ErrLineTooLong
+	ErrMissingBoundary      = http.ErrMissingBoundary
+	ErrMissingContentLength = http.ErrMissingContentLength
+	ErrMissingFile          = http.ErrMissingFile
+	ErrNoCookie             = http.ErrNoCookie
+	ErrNoLocation           = http.ErrNoLocation
+	ErrNotMultipart         = http.ErrNotMultipart
+	ErrNotSupported         = http.ErrNotSupported
+	ErrSchemeMismatch       = http.ErrSchemeMismatch
+	ErrServerClosed         = http.ErrServerClosed
+	ErrShortBody            = http.ErrShortBody
+	ErrSkipAltProtocol      = http.ErrSkipAltProtocol
+	ErrUnexpectedTrailer    = http.ErrUnexpectedTrailer
+	ErrUseLastResponse      = http.ErrUseLastResponse
+	ErrWriteAfterFlush      = http.ErrWriteAfterFlush
+)
+
+// Keys of a request's context: the value of ServerContextKey is this package's
+// *Server.
+var (
+	ServerContextKey    = http.ServerContextKey
+	LocalAddrContextKey = http.LocalAddrContextKey
+)
+
+// DefaultServeMux is the standard's, so what packages register there is served.
+var DefaultServeMux = http.DefaultServeMux
+
+// NoBody is a body without bytes.
+var NoBody = http.NoBody
+
+// AllowQuerySemicolons is net/http's.
+func AllowQuerySemicolons(h Handler) Handler { return http.AllowQuerySemicolons(h) }
+
+// CanonicalHeaderKey is net/http's.
+func CanonicalHeaderKey(s string) string { return http.CanonicalHeaderKey(s) }
+
+// DetectContentType is net/http's.
+func DetectContentType(data []byte) string { return http.DetectContentType(data) }
+
+// Error is net/http's.
+func Error(w ResponseWriter, error string, code int) { http.Error(w, error, code) }
+
+// FS is net/http's.
+func FS(fsys fs.FS) FileSystem { return http.FS(fsys) }
+
+// FileServer is net/http's.
+func FileServer(root FileSystem) Handler { return http.FileServer(root) }
+
+// FileServerFS is net/http's.
+func FileServerFS(root fs.FS) Handler { return http.FileServerFS(root) }
+
+// NewCrossOriginProtection is net/http's.
+func NewCrossOriginProtection() *CrossOriginProtection {
+	return http.NewCrossOriginProtection()
+}
+
+// NewFileTransport is net/http's.
+func NewFileTransport(fs FileSystem) RoundTripper { return http.NewFileTransport(fs) }
+
+// NewFileTransportFS is net/http's.
+func NewFileTransportFS(fsys fs.FS) RoundTripper { return http.NewFileTransportFS(fsys) }
+
+// NewRequest is net/http's.
+func NewRequest(method, url string, body io.Reader) (*Request, error) {
+	return http.NewRequest(method, url, body)
+}
+
+// NewRequestWithContext is net/http's.
+func NewRequestWithContext(ctx context.Context, method, url string, body io.Reader) (*Request,
+	error) {
+	return http.NewRequestWithContext(ctx, method, url, body)
+}
+
+// NewResponseController is net/http's.
+func NewResponseController(rw ResponseWriter) *ResponseController {
+	return http.NewResponseController(rw)
+}
+
+// NewServeMux is net/http's.
+func NewServeMux() *ServeMux { return http.NewServeMux() }
+
+// NotFound is net/http's.
+func NotFound(w ResponseWriter, r *Request) { http.NotFound(w, r) }
+
+// NotFoundHandler is net/http's.
+func NotFoundHandler() Handler { return http.NotFoundHandler() }
+
+// ParseCookie is net/http's.
+func ParseCookie(line string) ([]*Cookie, error) { return http.ParseCookie(line) }
+
+// ParseHTTPVersion is net/http's.
+func ParseHTTPVersion(vers string) (major, minor int, ok bool) {
+	return http.ParseHTTPVersion(vers)
+}
+
+// ParseSetCookie is net/http's.
+func ParseSetCookie(line string) (*Cookie, error) { return http.ParseSetCookie(line) }
+
+// ParseTime is net/http's.
+func ParseTime(text string) (t time.Time, err error) { return http.ParseTime(text) }
+
+// ProxyFromEnvironment is net/http's.
+func ProxyFromEnvironment(req *Request) (*url.URL, error) {
+	return http.ProxyFromEnvironment(req)
+}
+
+// ProxyURL is net/http's.
+func ProxyURL(fixedURL *url.URL) func(*Request) (*url.URL, error) {
+	return http.ProxyURL(fixedURL)
+}
+
+// ReadRequest is net/http's.
+func ReadRequest(b *bufio.Reader) (*Request, error) { return http.ReadRequest(b) }
+
+// ReadResponse is net/http's.
+func ReadResponse(r *bufio.Reader, req *Request) (*Response, error) {
+	return http.ReadResponse(r, req)
+}
+
+// Redirect is net/http's.
+func Redirect(w ResponseWriter, r *Request, url string, code int) {
+	http.Redirect(w, r, url, code)
+}
+
+// RedirectHandler is net/http's.
+func RedirectHandler(url string, code int) Handler { return http.RedirectHandler(url, code) }
+
+// ServeContent is net/http's.
+func ServeContent(w ResponseWriter, req *Request, name string, modtime time.Time,
+	content io.ReadSeeker) {
+	http.ServeContent(w, req, name, modtime, content)
+}
+
+// ServeFile is net/http's.
+func ServeFile(w ResponseWriter, r *Request, name string) { http.ServeFile(w, r, name) }
+
+// ServeFileFS is net/http's.
+func ServeFileFS(w ResponseWriter, r *Request, fsys fs.FS, name string) {
+	http.ServeFileFS(w, r, fsys, name)
+}
+
+// SetCookie is net/http's.
+func SetCookie(w ResponseWriter, cookie *Cookie) { http.SetCookie(w, cookie) }
+
+// StatusText is net/http's.
+func StatusText(code int) string { return http.StatusText(code) }
+
+// StripPrefix is net/http's.
+func StripPrefix(prefix string, h Handler) Handler { return http.StripPrefix(prefix, h) }
+
+// TimeoutHandler is net/http's.
+func TimeoutHandler(h Handler, dt time.Duration, msg string) Handler {
+	return http.TimeoutHandler(h, dt, msg)
+}
+
+// Handle registers a handler with DefaultServeMux.
+func Handle(pattern string, handler Handler) { DefaultServeMux.Handle(pattern, handler) }
+
+// HandleFunc registers a function with DefaultServeMux.
+func HandleFunc(pattern string, handler func(ResponseWriter, *Request)) {
+	DefaultServeMux.HandleFunc(pattern, handler)
+}

@@ -1,0 +1,184 @@
+package http_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	stdhttp "net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/net/http"
+)
+
+// TestSmuggling: what two parsers could take for different requests is refused,
+// or understood, as by net/http; and never as more requests than that.
+func TestSmuggling(t *testing.T) {
+	testrun.Start(t, 2)
+	ours, theirs := both(t, http.HandlerFunc(shows))
+	const next = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+	for name, head := range map[string]string{
+		"CL.TE": "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"TE.CL": "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n5\r\nhello" +
+			"\r\n0\r\n\r\n",
+		"TE twice":          "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
+		"TE obscured":       "Transfer-Encoding: \tchunked\r\n\r\n0\r\n\r\n",
+		"TE of 1.1 in list": "Transfer-Encoding: x, chunked\r\n\r\n0\r\n\r\n",
+		"TE with a space":   "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+		"obs-fold":          "Content-Length:\r\n 5\r\n\r\nhello",
+		"bare LF":           "X: y\nContent-Length: 5\r\n\r\nhello",
+		"bare CR":           "X: y\rContent-Length: 5\r\n\r\n",
+		"bare LF in chunks": "Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n",
+		"CL twice":          "Content-Length: 5\r\nContent-Length: 0\r\n\r\nhello",
+		"CL signed":         "Content-Length: +5\r\n\r\nhello",
+		"CL in a list":      "Content-Length: 5, 5\r\n\r\nhello",
+		"chunk extension":   "Transfer-Encoding: chunked\r\n\r\n5;x=\"\n\"\r\nhello\r\n0\r\n\r\n",
+		"long extension": "Transfer-Encoding: chunked\r\n\r\n5;" + strings.Repeat("x", 5000) +
+			"\r\nhello\r\n0\r\n\r\n",
+		"chunk too long": "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloX\r\n0\r\n\r\n",
+		"chunk of 2^64": "Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nhello" +
+			"\r\n0\r\n\r\n",
+		"trailer with CL":  "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 40\r\n\r\n",
+		"NUL in a name":    "X\x00: y\r\n\r\n",
+		"no colon":         "X y\r\n\r\n",
+		"Host twice":       "Host: b\r\n\r\n",
+		"empty first line": "\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			sameAnswer(t, ours, theirs, []byte("POST / HTTP/1.1\r\nHost: a\r\n"+head+next))
+		})
+	}
+}
+
+// TestFloods: heads without an end are refused as by net/http, and the memory
+// that they take is bounded.
+func TestFloods(t *testing.T) {
+	testrun.Start(t, 2)
+	ours := serve(t, &http.Server{Handler: http.HandlerFunc(shows), MaxHeaderBytes: 10000})
+	theirs := standard(t, &stdhttp.Server{Handler: http.HandlerFunc(shows), MaxHeaderBytes: 10000})
+	for name, flood := range map[string]string{
+		"target": "GET /" + strings.Repeat("x", 20000),
+		"field":  "GET / HTTP/1.1\r\nX: " + strings.Repeat("x", 20000),
+		"fields": "GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: y\r\n", 5000) + "\r\n",
+		"folds":  "GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n" + strings.Repeat(" z\r\n", 5000) + "\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 10 {
+				want, _ := talk(theirs, []byte(flood))
+				got, _ := talk(ours, []byte(flood))
+				if got == want && strings.HasPrefix(got, "HTTP/1.1 431") {
+					return
+				}
+			}
+			t.Error("it is not answered as by net/http, with 431")
+		})
+	}
+	t.Run("values", func(t *testing.T) {
+		got, err := talk(ours, []byte("GET / HTTP/1.1\r\nHost: a\r\n"+
+			strings.Repeat("X: y\r\n", http.DefaultMaxHeaderValueCount)+"\r\n"))
+		testenv.NoError(t, err)
+		testenv.Equal(t, strings.HasPrefix(got, "HTTP/1.1 431"), true)
+	})
+}
+
+// TestSlowClients: connections whose request does not come, whose body does
+// not, and which do not read what answers them keep no other from its answer,
+// and time ends them.
+func TestSlowClients(t *testing.T) {
+	testrun.Start(t, 1)
+	s := &http.Server{ReadTimeout: time.Second, WriteTimeout: time.Second, ErrorLog: quiet}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			return
+		}
+		if r.URL.Path == "/huge" {
+			for range 1 << 10 {
+				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
+					return
+				}
+			}
+		}
+	})
+	addr := serve(t, s)
+	var slow []net.Conn
+	for i := range 150 {
+		c := dial(t, addr)
+		testenv.Must(io.WriteString(c, []string{
+			"GET / HTTP/1.1\r\nHo",
+			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx",
+			"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n",
+		}[i%3]))
+		slow = append(slow, c)
+	}
+	var others sync.WaitGroup
+	for range 50 {
+		others.Go(func() {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			in := bufio.NewReader(c)
+			for range 20 {
+				io.WriteString(c, plain)
+				if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
+					t.Error(res, err)
+					return
+				}
+			}
+		})
+	}
+	others.Wait()
+	for i, c := range slow {
+		if i%3 == 2 {
+			continue // to read would make it none
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Error(i, err)
+		}
+	}
+}
+
+// TestIdleMemory: what an idle connection holds on the server's side.
+func TestIdleMemory(t *testing.T) {
+	testenv.NoRace(t)
+	testrun.Start(t, 1)
+	addr := serve(t, &http.Server{Handler: greets()})
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	const conns = 1000
+	open := func() (all []net.Conn) {
+		buf := make([]byte, 4096)
+		for range conns {
+			c := dial(t, addr)
+			testenv.Must(fmt.Fprint(c, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+			testenv.Must(c.Read(buf))
+			all = append(all, c)
+		}
+		return all
+	}
+	warm := open()
+	before := heap()
+	all := open()
+	after := heap()
+	each := float64(after-before) / conns
+	// The client's end is a connection of package net: some 500 bytes.
+	t.Logf("%.0f bytes for each connection, both ends", each)
+	if each > 3<<10 {
+		t.Errorf("%.0f bytes for each connection", each)
+	}
+	runtime.KeepAlive(warm)
+	runtime.KeepAlive(all)
+}

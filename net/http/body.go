@@ -1,0 +1,142 @@
+package http
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/cosync"
+)
+
+// body is a request's body. It reads from the connection's buffer: as many
+// bytes as the request's length says, or chunks through the standard's reader.
+type body struct {
+	w   *response // constant
+	std *Request  // constant: what the standard has parsed, nil for a length
+
+	mu      cosync.Mutex // held across reads
+	left    int64        // under mu: of the length
+	sawEnd  bool         // under mu
+	closed  bool         // under mu
+	failing bool         // under mu: the end cannot be found
+	early   bool         // under mu, or after the handler: closed before the end
+	// The peer will not send it: it waits for 100 Continue in vain.
+	unsent atomic.Bool
+}
+
+// maxDiscard is how much is read that the handler has left.
+const maxDiscard = 256 << 10
+
+// Read implements io.Reader. Parks.
+func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || b.unsent.Load() {
+		return 0, ErrBodyReadAfterClose
+	}
+	b.w.sendContinue()
+	return b.readLocked(p)
+}
+
+func (b *body) readLocked(p []byte) (n int, err error) {
+	if b.sawEnd {
+		return 0, io.EOF
+	}
+	if b.std != nil {
+		n, err = b.std.Body.Read(p)
+		if err != nil && err != io.EOF {
+			b.failing = true
+		}
+		if err == io.EOF && b.w.req.Trailer == nil {
+			b.w.req.Trailer = b.std.Trailer
+		}
+	} else {
+		n, err = b.w.c.work.in.Read(p[:min(int64(len(p)), b.left)])
+		b.left -= int64(n)
+		switch {
+		case err == io.EOF && b.left > 0:
+			b.sawEnd = true // of the connection
+			b.w.bodyAtEnd()
+			err = io.ErrUnexpectedEOF
+		case b.left == 0 && err == nil:
+			err = io.EOF
+		}
+	}
+	if err == io.EOF {
+		b.sawEnd = true
+		b.w.bodyAtEnd()
+	}
+	return n, err
+}
+
+// Close implements io.Closer. It reads on to the end, as far as that is worth
+// while. Parks.
+func (b *body) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	b.w.disableContinue(true)
+	b.closed = true
+	switch {
+	case b.sawEnd, b.unsent.Load(), b.std == nil && b.w.req.Close:
+		return nil
+	case b.std == nil && b.left > maxDiscard:
+		b.early = true
+		return nil
+	}
+	n, err := io.CopyN(io.Discard, readerFunc(b.readLocked), maxDiscard+1)
+	if err == io.EOF && n <= maxDiscard {
+		return nil
+	}
+	b.early = true
+	return err
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// remains reports whether a Read may yield more.
+func (b *body) remains() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.sawEnd
+}
+
+// What unread returns.
+const (
+	nothing = iota // it was read
+	some           // it is to be discarded
+	tooMuch        // that is not worth while
+	failed         // its end was not found
+)
+
+// unread reports what is left.
+func (b *body) unread() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed && !b.sawEnd, b.failing:
+		return failed
+	case b.closed, b.sawEnd:
+		return nothing
+	case b.left >= maxDiscard:
+		return tooMuch
+	}
+	return some
+}
+
+var _ io.ReadCloser = (*body)(nil)
+
+// optionsHandler answers OPTIONS *.
+func optionsHandler(w ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Length", "0")
+	if r.ContentLength != 0 {
+		io.Copy(io.Discard, MaxBytesReader(w, r.Body, 4<<10))
+	}
+}

@@ -1,0 +1,136 @@
+package http
+
+import (
+	"context"
+	"io"
+	stdhttp "net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client is the standard's Client, with the same fields, whose default
+// Transport is this package's DefaultTransport. In a coroutine its calls park
+// if its Transport's do.
+//
+// A library that takes the standard's gets a conversion of it to that type, as
+// the fields are the same. Set Transport to DefaultTransport then, since the
+// standard's default is its own.
+type Client stdhttp.Client
+
+// DefaultClient is what Get, Head, Post and PostForm use.
+var DefaultClient = &Client{}
+
+// Do sends a request and returns the response, as the standard's Client.Do.
+// Parks.
+func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
+	std := stdhttp.Client(*c)
+	std.Transport = c.transport()
+	t, own := std.Transport.(*Transport)
+	if !own || c.Timeout <= 0 || req.URL == nil || t.registered(req.URL.Scheme) {
+		return std.Do(req)
+	}
+	// The standard's way for a Transport that is not its own takes a goroutine.
+	std.Timeout = 0
+	deadline := time.Now().Add(c.Timeout)
+	if earlier, ok := req.Context().Deadline(); ok && !deadline.Before(earlier) {
+		return std.Do(req)
+	}
+	ctx, cancel := context.WithDeadline(req.Context(), deadline)
+	resp, err := std.Do(req.WithContext(ctx))
+	if err == nil {
+		resp.Body = &timedBody{resp.Body, deadline, cancel}
+		return resp, nil
+	}
+	cancel()
+	if e, ok := err.(*url.Error); ok && resp == nil && time.Now().After(deadline) {
+		e.Err = &timeoutError{e.Err.Error() +
+			" (Client.Timeout exceeded while awaiting headers)"}
+	}
+	return resp, err
+}
+
+func (c *Client) transport() stdhttp.RoundTripper {
+	if c.Transport != nil {
+		return c.Transport
+	}
+	return DefaultTransport
+}
+
+// timedBody is a body that is to be read until a deadline.
+type timedBody struct {
+	io.ReadCloser
+	deadline time.Time
+	cancel   func()
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && time.Now().After(b.deadline) {
+		err = &timeoutError{err.Error() +
+			" (Client.Timeout or context cancellation while reading body)"}
+	}
+	return n, err
+}
+
+func (b *timedBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.cancel()
+	return err
+}
+
+// Get sends a GET request. Parks.
+func (c *Client) Get(url string) (*stdhttp.Response, error) {
+	req, err := stdhttp.NewRequest("GET", url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(req)
+}
+
+// Head sends a HEAD request. Parks.
+func (c *Client) Head(url string) (*stdhttp.Response, error) {
+	req, err := stdhttp.NewRequest("HEAD", url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.Do(req)
+}
+
+// Post sends a POST request with a body of a type. Parks.
+func (c *Client) Post(url, contentType string, body io.Reader) (*stdhttp.Response, error) {
+	req, err := stdhttp.NewRequest("POST", url, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", contentType)
+	return c.Do(req)
+}
+
+// PostForm is Post of the values of a form.
+func (c *Client) PostForm(url string, data url.Values) (*stdhttp.Response, error) {
+	return c.Post(url, "application/x-www-form-urlencoded", strings.NewReader(data.Encode()))
+}
+
+// CloseIdleConnections is the Transport's, if that has it.
+func (c *Client) CloseIdleConnections() {
+	if t, ok := c.transport().(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
+// Get is DefaultClient.Get.
+func Get(url string) (*stdhttp.Response, error) { return DefaultClient.Get(url) }
+
+// Head is DefaultClient.Head.
+func Head(url string) (*stdhttp.Response, error) { return DefaultClient.Head(url) }
+
+// Post is DefaultClient.Post.
+func Post(url, contentType string, body io.Reader) (*stdhttp.Response, error) {
+	return DefaultClient.Post(url, contentType, body)
+}
+
+// PostForm is DefaultClient.PostForm.
+func PostForm(url string, data url.Values) (*stdhttp.Response, error) {
+	return DefaultClient.PostForm(url, data)
+}

@@ -1,0 +1,521 @@
+package http
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/httpinfo"
+	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/tls"
+)
+
+// conn is a connection that serves HTTP/1. While it is idle it has no buffers
+// and no coroutine. Owner: the coroutine of its socket.Server, except for what
+// says otherwise.
+type conn struct {
+	s   *Server            // constant
+	sc  *socket.ServerConn // constant once opened
+	raw socket.Stream      // constant
+	nc  net.Conn           // constant: raw, or the TLS above
+	tls *tls.Conn          // constant: the same, or nil
+	// What requests' contexts derive from; nil if that has nothing but the
+	// Server.
+	ctx        context.Context
+	remote     string // constant once opened
+	tlsState   *tls.ConnectionState
+	lastMethod string
+	gone       bool // the Server has forgotten it: hijacked, or handed over
+	readTimed  bool // a read deadline is set
+	writeTimed bool
+	begun      bool        // it has served a request
+	idle       atomic.Bool // it waits for a request
+
+	hijacked atomic.Bool
+	current  atomic.Pointer[response] // the request under way
+
+	out     cosync.Mutex // held across writes
+	work    *work        // under out, and the owner's to read; nil while idle
+	werr    error        // under out: a write has failed
+	flusher bool         // under out: flushSoon has been started
+	missing *missing     // of the peer; constant once made, by the owner
+}
+
+// work is what a connection needs while it is not idle.
+type work struct {
+	in   *bufio.Reader // reads from it
+	from input
+	out  *bufio.Writer // writes to the connection
+	body *bufio.Writer // of the response under way, to find out how long it is
+}
+
+const (
+	readSize  = 4 << 10
+	writeSize = 4 << 10
+	bodySize  = 2 << 10 // the longest body whose length is counted
+)
+
+var works = sync.Pool{New: func() any {
+	w := new(work)
+	w.in = bufio.NewReaderSize(&w.from, readSize)
+	w.out = bufio.NewWriterSize(nil, writeSize)
+	w.body = bufio.NewWriterSize(nil, bodySize)
+	return w
+}}
+
+func newConn(s *Server, raw socket.Stream) *conn { return &conn{s: s, raw: raw, nc: raw} }
+
+// context returns what requests' contexts derive from.
+func (c *conn) context() context.Context {
+	if c.ctx == nil {
+		return context.WithValue(context.Background(), ServerContextKey, c.s)
+	}
+	return c.ctx
+}
+
+// opened begins a connection; with TLS it shakes hands.
+func (s *Server) opened(sc *socket.ServerConn) error {
+	var c *conn
+	if v, ok := s.pending.LoadAndDelete(sc.Stream); ok {
+		c = v.(*conn)
+	} else {
+		c = newConn(s, sc.Stream)
+	}
+	sc.Value, c.sc = c, sc
+	if addr := c.raw.RemoteAddr(); addr != nil {
+		c.remote = addr.String()
+	}
+	s.remember(c)
+	if c.tls != nil {
+		if err := c.handshake(); err != nil {
+			return err
+		}
+	}
+	if c.gone {
+		return nil
+	}
+	if d := s.readHeaderTimeout(); d > 0 {
+		c.setReadDeadline(time.Now().Add(d))
+	}
+	if c.tls != nil && c.tls.Readable() {
+		return c.serve()
+	}
+	return nil
+}
+
+// closed is called once the connection is closed, by whatever closed it.
+func (c *conn) closed() {
+	c.s.forget(c)
+	c.setState(StateClosed)
+}
+
+func (c *conn) setState(state ConnState) {
+	if hook := c.s.ConnState; hook != nil {
+		hook(c.nc, state)
+	}
+}
+
+func (c *conn) setReadDeadline(t time.Time) error {
+	c.readTimed = !t.IsZero()
+	return c.nc.SetReadDeadline(t)
+}
+
+// limitRead sets a read deadline, d from now, or removes one.
+func (c *conn) limitRead(d time.Duration) {
+	if d > 0 {
+		c.setReadDeadline(time.Now().Add(d))
+	} else if c.readTimed {
+		c.setReadDeadline(time.Time{})
+	}
+}
+
+// errServed ends a connection; Handle returns it.
+var errServed = errors.New("http: connection served")
+
+// serve serves requests until the connection has none, which returns nil, or is
+// to be closed.
+func (c *conn) serve() (err error) {
+	c.idle.Store(false)
+	c.begin()
+	returned := false
+	defer func() {
+		if !returned {
+			c.abort(recover())
+			err = errServed
+		}
+	}()
+	err = c.requests()
+	returned = true
+	if c.gone {
+		return nil
+	}
+	if err != nil {
+		c.close()
+		return err
+	}
+	c.idle.Store(true)
+	c.end()
+	return nil
+}
+
+// begin gets the buffers.
+func (c *conn) begin() {
+	w := works.Get().(*work)
+	w.from.c = c
+	w.in.Reset(&w.from)
+	w.out.Reset((*output)(c))
+	c.out.Lock()
+	c.work = w
+	c.out.Unlock()
+}
+
+// end gives the buffers back.
+func (c *conn) end() {
+	c.out.Lock()
+	w := c.work
+	c.work = nil
+	c.out.Unlock()
+	if w != nil {
+		w.from = input{}
+		w.out.Reset(nil)
+		works.Put(w)
+	}
+}
+
+// abort ends a connection whose handler has panicked, with v, or has ended its
+// coroutine.
+func (c *conn) abort(v any) {
+	if v != nil && v != ErrAbortHandler {
+		stack := make([]byte, 64<<10)
+		stack = stack[:runtime.Stack(stack, false)]
+		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
+	}
+	if w := c.current.Load(); w != nil {
+		w.done.Store(true)
+		w.finishContext()
+		w.disableContinue(true)
+		if !c.gone {
+			c.stopRead()
+			w.closeBody()
+		}
+	}
+	if !c.gone {
+		c.close()
+	}
+}
+
+// close sends what is left, and closes.
+func (c *conn) close() {
+	c.flush()
+	c.end()
+	if c.tls != nil {
+		c.tls.Close()
+	}
+}
+
+// closeWriteAndWait is close for a peer that may still be sending: it gets time
+// to read the answer before the reset.
+func (c *conn) closeWriteAndWait() {
+	c.flush()
+	if cw, ok := c.nc.(interface{ CloseWrite() error }); ok {
+		cw.CloseWrite()
+	}
+	netco.Sleep(rstAvoidanceDelay)
+}
+
+const rstAvoidanceDelay = 500 * time.Millisecond
+
+// flush sends what was written.
+func (c *conn) flush() error {
+	c.out.Lock()
+	defer c.out.Unlock()
+	if c.work == nil {
+		return net.ErrClosed
+	}
+	return c.work.out.Flush()
+}
+
+// flushSoon sends answers that wait for the end of the request behind them, if
+// the handler of that waits.
+func (c *conn) flushSoon() {
+	c.out.Lock()
+	defer c.out.Unlock()
+	c.flusher = false
+	if c.work != nil {
+		c.work.out.Flush()
+	}
+}
+
+// requests serves one request after the other.
+func (c *conn) requests() error {
+	if !c.begun {
+		if c.tls == nil && c.s.protocols().UnencryptedHTTP2() && c.beginsHTTP2() {
+			return nil
+		}
+		p := c.s.protocols()
+		if !p.HTTP1() {
+			return errServed
+		}
+	} else if err := c.awaitRequest(); err != nil {
+		return err
+	}
+	for {
+		w, err := c.readRequest()
+		if err == nil || c.work.from.left != c.s.readLimit() {
+			c.setState(StateActive)
+		}
+		if c.s.shuttingDown() {
+			return ErrServerClosed
+		}
+		if err != nil {
+			c.refuse(err)
+			return err
+		}
+		if !c.serveRequest(w) {
+			return errServed
+		}
+		if c.gone {
+			return nil
+		}
+		c.begun = true
+		c.setState(StateIdle)
+		if !c.s.doKeepAlives() {
+			return errServed
+		}
+		c.limitRead(c.s.idleTimeout())
+		if c.work.in.Buffered() == 0 && !c.missing.hasByte() &&
+			(c.tls == nil || !c.tls.Readable()) {
+			return c.flush()
+		}
+		if err := c.awaitRequest(); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitRequest reads the first bytes of a request that is not the first.
+func (c *conn) awaitRequest() error {
+	c.work.from.left = noLimit
+	if _, err := c.work.in.Peek(4); err != nil {
+		return err
+	}
+	c.limitRead(c.s.readHeaderTimeout())
+	return nil
+}
+
+// serveRequest calls the handler. It returns false if the connection is to be
+// closed.
+func (c *conn) serveRequest(w *response) bool {
+	if expect := w.req.Header["Expect"]; len(expect) > 0 {
+		switch {
+		case tokenIn(expect[0], "100-continue"):
+			w.expectsContinue = w.req.ProtoAtLeast(1, 1) && w.req.ContentLength != 0
+			w.canContinue.Store(w.expectsContinue)
+		case expect[0] != "":
+			w.Header().Set("Connection", "close")
+			w.WriteHeader(StatusExpectationFailed)
+			w.finish(false)
+			return false
+		}
+	}
+	if c.work.out.Buffered() > 0 && !c.flusher {
+		_, err := netco.GoLocal(c.flushSoon)
+		if c.flusher = err == nil; err != nil {
+			c.flush()
+		}
+	}
+	if httpinfo.Counting() {
+		w.began = clock.Now()
+	}
+	c.current.Store(w)
+	c.s.serveHTTP(w, w.req)
+	w.finishContext()
+	if c.hijacked.Load() {
+		c.current.Store(nil)
+		return true
+	}
+	w.finish(true)
+	c.current.Store(nil)
+	if w.began != 0 {
+		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
+	}
+	if c.writeTimed {
+		c.writeTimed = false
+		c.nc.SetWriteDeadline(time.Time{})
+	}
+	if w.reusable() {
+		return true
+	}
+	c.flush()
+	if w.tooLarge || w.body != nil && w.body.early {
+		c.closeWriteAndWait()
+	}
+	return false
+}
+
+// refuse answers what is no request.
+func (c *conn) refuse(err error) {
+	const headers = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+	c.flush()
+	var status statusError
+	var opError *net.OpError
+	var timeout net.Error
+	switch {
+	case err == errTooLarge:
+		const text = "431 Request Header Fields Too Large"
+		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
+		c.closeWriteAndWait()
+	case fmt.Sprintf("%T", err) == "*http.unsupportedTEError": // net/http's
+		fmt.Fprintf(c.nc, "HTTP/1.1 501 Not Implemented%sUnsupported transfer encoding", headers)
+	case err == io.EOF, errors.As(err, &timeout) && timeout.Timeout(),
+		errors.As(err, &opError) && opError.Op == "read":
+	case errors.As(err, &status):
+		text := fmt.Sprintf("%d %s: %s", status.code, StatusText(status.code), status.text)
+		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
+	default:
+		const text = "400 Bad Request"
+		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
+	}
+}
+
+// statusError is why a request is refused.
+type statusError struct {
+	code int
+	text string
+}
+
+// Error implements error.
+func (e statusError) Error() string { return StatusText(e.code) + ": " + e.text }
+
+var errTooLarge = errors.New("http: request too large")
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// beginsHTTP2 hands the connection over if it begins with HTTP/2's preface.
+func (c *conn) beginsHTTP2() bool {
+	in := c.work.in
+	c.work.from.left = noLimit
+	for n := 1; n <= len(preface); n++ {
+		if n < in.Buffered() {
+			n = min(in.Buffered(), len(preface))
+		}
+		if got, err := in.Peek(n); err != nil || !bytes.Equal(got, []byte(preface[:n])) {
+			return false
+		}
+	}
+	read, _ := in.Peek(in.Buffered())
+	read = bytes.Clone(read)
+	c.end()
+	c.handOver(read)
+	return true
+}
+
+// handshake shakes hands, and hands the connection over if it is to speak
+// HTTP/2.
+func (c *conn) handshake() error {
+	if d := c.s.handshakeTimeout(); d > 0 {
+		c.nc.SetDeadline(time.Now().Add(d))
+		defer func() {
+			if !c.gone {
+				c.nc.SetDeadline(time.Time{})
+			}
+		}()
+	}
+	if err := c.tls.HandshakeContext(c.context()); err != nil {
+		reason := err.Error()
+		var header tls.RecordHeaderError
+		if errors.As(err, &header) && header.Conn != nil && looksLikeHTTP(header.RecordHeader) {
+			io.WriteString(header.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP "+
+				"request to an HTTPS server.\n")
+			reason = "client sent an HTTP request to an HTTPS server"
+		}
+		c.s.logf("http: TLS handshake error from %s: %v", c.remote, reason)
+		return err
+	}
+	c.tlsState = new(tls.ConnectionState)
+	*c.tlsState = c.tls.ConnectionState()
+	switch c.tlsState.NegotiatedProtocol {
+	case "", "http/1.1", "http/1.0":
+		return nil
+	case "h2":
+		return c.handOver(nil)
+	}
+	return errServed
+}
+
+func looksLikeHTTP(header [5]byte) bool {
+	switch string(header[:]) {
+	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
+		return true
+	}
+	return false
+}
+
+// noLimit is what an input may read.
+const noLimit = 1<<63 - 1
+
+// input is what the buffer reads from. Owner: the connection's, and whatever
+// has hijacked it.
+type input struct {
+	c      *conn
+	left   int64 // what may be read, then there is an end
+	record *[]byte
+}
+
+// Read implements io.Reader. It sends what was written before it waits.
+func (r *input) Read(p []byte) (n int, err error) {
+	c := r.c
+	if c.hijacked.Load() {
+		if n = c.missing.take(p); n > 0 {
+			return n, nil
+		}
+		return c.nc.Read(p)
+	}
+	if r.left <= 0 {
+		return 0, io.EOF
+	}
+	p = p[:min(int64(len(p)), r.left)]
+	if n = c.missing.take(p); n == 0 {
+		if c.work.out.Buffered() > 0 {
+			c.flush()
+		}
+		n, err = c.nc.Read(p)
+		if err != nil {
+			if w := c.current.Load(); w != nil {
+				w.peerGone()
+			}
+		}
+	}
+	r.left -= int64(n)
+	if r.record != nil {
+		*r.record = append(*r.record, p[:n]...)
+	}
+	return n, err
+}
+
+// output is what the buffer writes to.
+type output conn
+
+// Write implements io.Writer. Precondition: out is held.
+func (o *output) Write(p []byte) (n int, err error) {
+	c := (*conn)(o)
+	n, err = c.nc.Write(p)
+	if err != nil && c.werr == nil {
+		c.werr = err
+		if w := c.current.Load(); w != nil {
+			w.peerGone()
+		}
+	}
+	return n, err
+}

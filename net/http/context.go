@@ -1,0 +1,130 @@
+package http
+
+import (
+	"context"
+	"time"
+)
+
+// requestContext is the context of a request, made of its response. Most
+// handlers do not ask whether it is done, and to find out costs a read of the
+// connection: so the standard's context inside it is made, and the read begins,
+// when Done or Err is called. What derives contexts from it finds that one.
+type requestContext response
+
+func (x *requestContext) parent() context.Context {
+	if x.c.ctx == nil {
+		return context.Background()
+	}
+	return x.c.ctx
+}
+
+// Deadline implements context.Context.
+func (x *requestContext) Deadline() (time.Time, bool) { return x.parent().Deadline() }
+
+// Done implements context.Context.
+func (x *requestContext) Done() <-chan struct{} {
+	x.ctxMu.Lock()
+	defer x.ctxMu.Unlock()
+	if x.inner == nil {
+		x.inner, x.cancel = context.WithCancel(x.parent())
+		if x.ended {
+			x.cancel()
+		}
+	}
+	x.watchLocked()
+	return x.inner.Done()
+}
+
+// Err implements context.Context.
+func (x *requestContext) Err() error {
+	x.ctxMu.Lock()
+	defer x.ctxMu.Unlock()
+	x.watchLocked()
+	switch {
+	case x.inner != nil:
+		return x.inner.Err()
+	case x.ended:
+		return context.Canceled
+	}
+	return x.parent().Err()
+}
+
+// Value implements context.Context.
+func (x *requestContext) Value(key any) any {
+	switch {
+	case key == LocalAddrContextKey:
+		return x.c.nc.LocalAddr()
+	case key == ServerContextKey && x.c.ctx == nil:
+		return x.c.s
+	}
+	x.ctxMu.Lock()
+	inner := x.inner
+	x.ctxMu.Unlock()
+	if inner != nil {
+		return inner.Value(key)
+	}
+	return x.parent().Value(key)
+}
+
+// watchLocked has the connection read beside the handler, once nothing is left
+// of the body.
+func (x *requestContext) watchLocked() {
+	if !x.watched && !x.ended && x.bodyRead {
+		x.watched = true
+		x.c.startRead()
+	}
+	x.wanted = true
+}
+
+// bodyAtEnd notes that nothing is left of the body.
+func (w *response) bodyAtEnd() {
+	w.ctxMu.Lock()
+	defer w.ctxMu.Unlock()
+	w.bodyRead = true
+	if w.wanted {
+		(*requestContext)(w).watchLocked()
+	}
+}
+
+// finishContext ends the context.
+func (w *response) finishContext() {
+	w.ctxMu.Lock()
+	defer w.ctxMu.Unlock()
+	w.ended = true
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// peerGone ends the context, and notifies CloseNotify's channel.
+func (w *response) peerGone() {
+	w.ctxMu.Lock()
+	defer w.ctxMu.Unlock()
+	w.ended = true
+	if w.cancel != nil {
+		w.cancel()
+	}
+	if !w.notified {
+		w.notified = true
+		if w.closeNotify != nil {
+			w.closeNotify <- true
+		}
+	}
+}
+
+// CloseNotify implements http.CloseNotifier.
+func (w *response) CloseNotify() <-chan bool {
+	if w.done.Load() {
+		panic("net/http: CloseNotify called after ServeHTTP finished")
+	}
+	w.ctxMu.Lock()
+	defer w.ctxMu.Unlock()
+	if w.closeNotify == nil {
+		w.closeNotify = make(chan bool, 1)
+		if w.notified {
+			w.closeNotify <- true
+		}
+	}
+	(*requestContext)(w).watchLocked()
+	return w.closeNotify
+}

@@ -1,0 +1,78 @@
+// Package http is net/http for coroutines, name for name: every http.Handler,
+// of ServeMux, chi, gin, echo or one's own, runs in a coroutine.
+//
+//	import "net/http"                              // before
+//	import "github.com/netco-go/netco/net/http"    // after
+//
+// # Use
+//
+//	func main() {
+//		http.HandleFunc("GET /hello", hello)
+//		os.Exit(netco.Main(func(context.Context) error {
+//			return http.ListenAndServe(":8080", nil)
+//		}, netco.MainOptions{}))
+//	}
+//
+// At a signal Serve returns ErrServerClosed, connections that are idle are
+// closed, and requests under way are answered within the grace of netco.Main.
+// Without it a Server works as well, and starts the default Scheduler.
+//
+// # What is netco's
+//
+// [Server], and the functions that serve; [Transport] and [Client], with
+// DefaultTransport, DefaultClient, Get, Head, Post and PostForm;
+// [MaxBytesReader] and MaxBytesHandler, which know this Server.
+//
+// # What is the standard's
+//
+// Everything else is net/http's own, by aliases: a Handler, a Request and a
+// ServeMux of either package are the same, so what takes the standard's takes
+// these. URLs, cookies, forms and chunked coding are the standard's parsers',
+// as is every head that is not of the usual form. HTTP/2 is the standard's
+// server's and Transport's.
+//
+// # How it serves
+//
+// An idle connection of HTTP/1 has no coroutine, no buffer and no request: it
+// waits in a socket.Server. When something comes, a coroutine of the pool reads
+// a request, calls the handler and answers, as long as requests are there.
+// Answers to requests that came together are sent together, at the latest when
+// a handler behind them waits.
+//
+// A handler may do what handlers do: use Go's channels and mutexes,
+// database/sql and C. Its Processor goes on without it. What parks, such as a
+// read of the body, a call by this package's Client or netco.Sleep, costs less.
+//
+// # Other connections
+//
+// A listener may be anything. Connections of netco's, also with the TLS of
+// netco/tls, are served here; those of package net and crypto/tls by the
+// standard's server, on goroutines. A connection that speaks HTTP/2 is handed
+// to the standard's server, on goroutines over netco's connection.
+//
+// # Hijacked connections
+//
+// Hijack returns netco's connection: a coroutine that reads it parks. The
+// Server, its Shutdown included, does not know it any more. One that is idle
+// most of the time can be given to a socket.Server.
+//
+// # What differs
+//
+//   - ServerContextKey's value is this package's *Server. What net/http logs
+//     for a request by itself (ServeContent and ReverseProxy do) goes to
+//     package log in place of ErrorLog.
+//   - A request's context finds out that its peer has gone once Done or Err was
+//     called, of it or of one derived from it.
+//   - http.MaxBytesReader of the standard's does not close the connection.
+//   - TLSNextProto's functions are not called. A map that is not nil and has no
+//     "h2" turns HTTP/2 off, as ever.
+//   - A connection that has sent nothing yet is idle: Shutdown closes it at
+//     once.
+//   - Write after the handler has returned is an error.
+//   - MaxHeaderValueCount limits header values, to 500 by default, with all
+//     releases of Go; so do other things that Go 1.27 has changed: a body that
+//     a client holds back until 100 Continue is not waited for if there was
+//     none, and a connection is closed after CONNECT.
+//   - ConnState's hook does not see what the standard's server for HTTP/2 calls
+//     new.
+package http

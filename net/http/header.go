@@ -1,0 +1,464 @@
+package http
+
+import (
+	"bufio"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// field is one line or more of a header.
+type field struct {
+	key   string
+	value string   // of one line
+	more  []string // of several, in place of value
+}
+
+// fields is a header as it is sent: a copy that what the handler does to its
+// Header does not reach, without a map.
+type fields []field
+
+// snapshotOf copies h to the end of to.
+func snapshotOf(h Header, to fields) fields {
+	for k, values := range h {
+		switch len(values) {
+		case 0:
+			to = append(to, field{key: k, more: []string{}})
+		case 1:
+			to = append(to, field{key: k, value: values[0]})
+		default:
+			to = append(to, field{key: k, more: slices.Clone(values)})
+		}
+	}
+	return to
+}
+
+func (f fields) find(key string) int {
+	for i := range f {
+		if f[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func (f fields) has(key string) bool { return f.find(key) >= 0 }
+
+// get returns the first value of key, which is canonical.
+func (f fields) get(key string) string {
+	i := f.find(key)
+	switch {
+	case i < 0 || f[i].more != nil && len(f[i].more) == 0:
+		return ""
+	case f[i].more != nil:
+		return f[i].more[0]
+	}
+	return f[i].value
+}
+
+func (f *fields) del(key string) {
+	if i := f.find(key); i >= 0 {
+		(*f)[i] = (*f)[len(*f)-1]
+		*f = (*f)[:len(*f)-1]
+	}
+}
+
+// values calls f for each value of the field.
+func (x *field) values(f func(string)) {
+	if x.more == nil {
+		f(x.value)
+	}
+	for _, v := range x.more {
+		f(v)
+	}
+}
+
+// write writes the lines in the order of their keys, leaving out what is no
+// key.
+func (f fields) write(w *bufio.Writer) {
+	slices.SortFunc(f, func(a, b field) int { return strings.Compare(a.key, b.key) })
+	for i := range f {
+		if !isToken(f[i].key) {
+			continue
+		}
+		f[i].values(func(v string) {
+			w.WriteString(f[i].key)
+			w.WriteString(": ")
+			w.WriteString(oneLine(v))
+			w.WriteString("\r\n")
+		})
+	}
+}
+
+var newlines = strings.NewReplacer("\n", " ", "\r", " ")
+
+func oneLine(v string) string {
+	if strings.ContainsAny(v, "\r\n") {
+		v = newlines.Replace(v)
+	}
+	return textproto.TrimString(v)
+}
+
+// get returns the first value of key, which is canonical.
+func get(h Header, key string) string {
+	if v := h[key]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// chunkWriter is a response as what its body is written to, once that is longer
+// than what is counted, or at its end. The first Write sends the header.
+type chunkWriter response
+
+// Write implements io.Writer.
+func (cw *chunkWriter) Write(p []byte) (n int, err error) {
+	w := (*response)(cw)
+	h, send := w.headerFor(p)
+	c := w.c
+	c.out.Lock()
+	defer c.out.Unlock()
+	out := c.work.out
+	if send {
+		w.writeHeaderLocked(h)
+	}
+	if c.lastMethod == MethodHead {
+		return len(p), nil
+	}
+	if w.chunking {
+		out.Write(append(strconv.AppendInt(out.AvailableBuffer(), int64(len(p)), 16), "\r\n"...))
+	}
+	n, err = out.Write(p)
+	if w.chunking && err == nil {
+		_, err = out.WriteString("\r\n")
+	}
+	if err != nil {
+		c.nc.Close()
+	}
+	return n, err
+}
+
+// flush sends the header, if that has not happened, and what was written.
+func (cw *chunkWriter) flush() error {
+	w := (*response)(cw)
+	h, send := w.headerFor(nil)
+	w.c.out.Lock()
+	defer w.c.out.Unlock()
+	if send {
+		w.writeHeaderLocked(h)
+	}
+	return w.c.work.out.Flush()
+}
+
+// close ends the body.
+func (cw *chunkWriter) close() {
+	w := (*response)(cw)
+	h, send := w.headerFor(nil)
+	w.c.out.Lock()
+	defer w.c.out.Unlock()
+	if send {
+		w.writeHeaderLocked(h)
+	}
+	if w.chunking {
+		out := w.c.work.out
+		out.WriteString("0\r\n")
+		if trailers := w.finalTrailers(); trailers != nil {
+			trailers.Write(out)
+		}
+		out.WriteString("\r\n")
+	}
+}
+
+// finalTrailers returns what follows the body.
+func (w *response) finalTrailers() (t Header) {
+	for k, v := range w.header {
+		if key, found := strings.CutPrefix(k, TrailerPrefix); found {
+			if t == nil {
+				t = Header{}
+			}
+			t[key] = v
+		}
+	}
+	for _, k := range w.trailers {
+		if t == nil {
+			t = Header{}
+		}
+		for _, v := range w.header[k] {
+			t.Add(k, v)
+		}
+	}
+	return t
+}
+
+func (w *response) declareTrailer(k string) {
+	k = CanonicalHeaderKey(k)
+	switch {
+	case strings.HasPrefix(k, "If-"), notTrailers[k]:
+	default:
+		w.trailers = append(w.trailers, k)
+	}
+}
+
+// notTrailers are what RFC 9110, 6.5.1, does not allow there.
+var notTrailers = map[string]bool{
+	"Authorization": true, "Cache-Control": true, "Connection": true, "Content-Encoding": true,
+	"Content-Length": true, "Content-Range": true, "Content-Type": true, "Expect": true,
+	"Host": true, "Keep-Alive": true, "Max-Forwards": true, "Pragma": true,
+	"Proxy-Authenticate": true, "Proxy-Authorization": true, "Proxy-Connection": true,
+	"Range": true, "Realm": true, "Te": true, "Trailer": true, "Transfer-Encoding": true,
+	"Www-Authenticate": true,
+}
+
+// ownHeader is what the Server adds to a handler's header.
+type ownHeader struct {
+	connection  string
+	contentType string
+	length      int // -1 is none
+	date        bool
+}
+
+// headerFor decides what the header is, once; send is false if that has
+// happened. p is how the body begins: all of it if the handler has returned. It
+// reads what the handler has left of the request's body, as many peers send all
+// of it before they read; or closes the connection, if that is too much.
+func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
+	if w.headerSent {
+		return h, false
+	}
+	w.headerSent = true
+	if !w.asked {
+		w.snapshot()
+	}
+	keepAlives := w.c.s.doKeepAlives()
+	isHead := w.c.lastMethod == MethodHead
+	is11 := w.req.ProtoAtLeast(1, 1)
+	h.length = -1
+	trailers := w.sentTrailers()
+	te := w.sent.get("Transfer-Encoding")
+	if w.done.Load() && !trailers && te == "" && bodyAllowed(w.status) &&
+		!w.sent.has("Content-Length") && (!isHead || len(p) > 0) {
+		w.contentLength = int64(len(p))
+		h.length = len(p)
+	}
+	h.connection = w.keepAlive(keepAlives)
+	if w.mustDiscard() {
+		w.sent.del("Connection")
+		h.connection = "close"
+	}
+	if !bodyAllowed(w.status) {
+		w.sent.del("Content-Length")
+		w.sent.del("Transfer-Encoding")
+		if w.status == StatusNotModified {
+			w.sent.del("Content-Type")
+		}
+	} else if len(p) > 0 && te == "" && w.sent.get("Content-Encoding") == "" &&
+		!w.sent.has("Content-Type") {
+		h.contentType = DetectContentType(p)
+	}
+	h.date = !w.sent.has("Date")
+	w.frame(te, &h)
+	connected := w.c.lastMethod == MethodConnect && w.status/100 == 2
+	if w.closeAfter && (!keepAlives || !tokenIn(w.sent.get("Connection"), "close")) &&
+		!w.switches() {
+		w.sent.del("Connection")
+		h.connection = ""
+		if is11 && !connected {
+			h.connection = "close"
+		}
+	}
+	return h, true
+}
+
+// sentTrailers finds out which trailers are declared, and reports whether any
+// may follow.
+func (w *response) sentTrailers() (any bool) {
+	for i := 0; i < len(w.sent); i++ {
+		switch x := &w.sent[i]; {
+		case strings.HasPrefix(x.key, TrailerPrefix):
+			w.sent.del(x.key)
+			any = true
+			i--
+		case x.key == "Trailer":
+			x.values(func(v string) {
+				any = true
+				for name := range strings.SplitSeq(v, ",") {
+					if name = textproto.TrimString(name); name != "" {
+						w.declareTrailer(name)
+					}
+				}
+			})
+		}
+	}
+	return any
+}
+
+// keepAlive decides whether the connection is kept, as far as the headers say.
+// It returns a Connection that is to be sent.
+func (w *response) keepAlive(keepAlives bool) (connection string) {
+	if w.http10Keep && keepAlives && w.sent.get("Content-Length") != "" &&
+		w.sent.get("Connection") == "keep-alive" {
+		w.closeAfter = false
+	}
+	if w.http10Keep && (w.c.lastMethod == MethodHead || w.contentLength != -1 ||
+		!bodyAllowed(w.status)) {
+		if !w.sent.has("Connection") {
+			connection = "keep-alive"
+		}
+	} else if !w.req.ProtoAtLeast(1, 1) || w.wantsClose {
+		w.closeAfter = true
+	}
+	if w.sent.get("Connection") == "close" || !keepAlives ||
+		w.expectsContinue && w.body.remains() || w.c.lastMethod == MethodConnect {
+		w.closeAfter = true
+	}
+	return connection
+}
+
+// mustDiscard reads what is left of the request's body, if the connection is to
+// be kept. It returns true if that is known to be too much.
+func (w *response) mustDiscard() (tooBig bool) {
+	if w.body == nil || w.closeAfter || w.fullDuplex {
+		return false
+	}
+	switch w.body.unread() {
+	case failed:
+		w.closeAfter = true
+	case tooMuch:
+		w.requestTooLarge()
+		return true
+	case some:
+		w.body.Close()
+		if w.body.early {
+			w.closeAfter = true
+		}
+	}
+	return false
+}
+
+// frame decides how the peer finds the end of the body. te is the handler's
+// Transfer-Encoding.
+func (w *response) frame(te string, h *ownHeader) {
+	hasLength := w.contentLength != -1
+	if hasLength && te != "" && te != "identity" {
+		w.c.s.logf("http: WriteHeader called with both Transfer-Encoding of %q and a "+
+			"Content-Length of %d", te, w.contentLength)
+		w.sent.del("Content-Length")
+		hasLength = false
+	}
+	switch {
+	case w.c.lastMethod == MethodConnect && w.status/100 == 2:
+		w.sent.del("Content-Length")
+		h.length = -1
+	case w.c.lastMethod == MethodHead || !bodyAllowed(w.status) || hasLength:
+	case !w.req.ProtoAtLeast(1, 1) || te == "identity":
+		w.closeAfter = true
+	default:
+		w.chunking = true
+		w.sent.del("Content-Length")
+		if te != "chunked" {
+			return // the handler's is sent too
+		}
+	}
+	w.sent.del("Transfer-Encoding")
+}
+
+// switches reports whether the answer is that to Upgrade.
+func (w *response) switches() bool {
+	return w.status == StatusSwitchingProtocols && w.sent.get("Upgrade") != "" &&
+		listsToken(w.sent.get("Connection"), "Upgrade")
+}
+
+// writeHeaderLocked writes the header. Precondition: the connection's out is
+// held.
+func (w *response) writeHeaderLocked(h ownHeader) {
+	if !w.req.ProtoAtLeast(1, 0) {
+		return // HTTP/0.9 has none
+	}
+	out := w.c.work.out
+	out.Write(appendStatus(out.AvailableBuffer(), w.req.ProtoAtLeast(1, 1), w.status))
+	w.sent.write(out)
+	b := out.AvailableBuffer()
+	if h.date {
+		b = appendDate(b)
+	}
+	if h.length >= 0 {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(h.length), 10)
+		b = append(b, "\r\n"...)
+	}
+	if h.contentType != "" {
+		b = append(append(append(b, "Content-Type: "...), h.contentType...), "\r\n"...)
+	}
+	if h.connection != "" {
+		b = append(append(append(b, "Connection: "...), h.connection...), "\r\n"...)
+	}
+	if w.chunking {
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+	}
+	out.Write(append(b, "\r\n"...))
+}
+
+// appendStatus appends the status line.
+func appendStatus(b []byte, is11 bool, code int) []byte {
+	if is11 {
+		b = append(b, "HTTP/1.1 "...)
+	} else {
+		b = append(b, "HTTP/1.0 "...)
+	}
+	b = strconv.AppendInt(b, int64(code), 10)
+	b = append(b, ' ')
+	if text := StatusText(code); text != "" {
+		b = append(b, text...)
+	} else {
+		b = strconv.AppendInt(append(b, "status code "...), int64(code), 10)
+	}
+	return append(b, "\r\n"...)
+}
+
+// dateLine is a Date of one second.
+type dateLine struct {
+	second int64
+	line   []byte
+}
+
+var lastDate atomic.Pointer[dateLine]
+
+func appendDate(b []byte) []byte {
+	now := time.Now()
+	d := lastDate.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &dateLine{now.Unix(), []byte("Date: " + now.UTC().Format(TimeFormat) + "\r\n")}
+		lastDate.Store(d)
+	}
+	return append(b, d.line...)
+}
+
+func bodyAllowed(status int) bool {
+	return status > 199 && status != StatusNoContent && status != StatusNotModified
+}
+
+// tokenIn is net/http's: v has the token, which is in small letters, between
+// spaces and commas.
+func tokenIn(v, token string) bool {
+	for i := 0; i+len(token) <= len(v); i++ {
+		if end := i + len(token); (i == 0 || isBoundary(v[i-1])) &&
+			(end == len(v) || isBoundary(v[end])) && strings.EqualFold(v[i:end], token) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBoundary(b byte) bool { return b == ' ' || b == ',' || b == '\t' }
+
+// listsToken reports whether v is a list that has the token.
+func listsToken(v, token string) bool {
+	for item := range strings.SplitSeq(v, ",") {
+		if strings.EqualFold(textproto.TrimString(item), token) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,521 @@
+package http_test
+
+import (
+	"bufio"
+	"context"
+	stdtls "crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	stdhttp "net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/net/http"
+)
+
+// derived is the key of a value in a context made from a request's.
+type derived struct{}
+
+// ask sends a request and returns what answers it.
+func ask(t testing.TB, c net.Conn, in *bufio.Reader, request string) *http.Response {
+	t.Helper()
+	testenv.Must(io.WriteString(c, request))
+	return testenv.Must(http.ReadResponse(in, nil))
+}
+
+const plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+// TestShutdown: connections that are idle are closed at once, requests under
+// way are answered, and Serve and Shutdown return.
+func TestShutdown(t *testing.T) {
+	testrun.Start(t, 2)
+	inside, leave := make(chan bool, 1), make(chan bool)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			inside <- true
+			<-leave
+		}
+	})}
+	var called sync.WaitGroup
+	called.Add(1)
+	s.RegisterOnShutdown(sync.OnceFunc(called.Done))
+	addr := serve(t, s)
+	idle, fresh, busy := dial(t, addr), dial(t, addr), dial(t, addr)
+	ask(t, idle, bufio.NewReader(idle), plain)
+	testenv.Must(io.WriteString(busy, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"))
+	testenv.Await(t, inside, "the handler")
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown(context.Background()) }()
+	for _, c := range []net.Conn{idle, fresh} {
+		testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(c)))
+	}
+	called.Wait()
+	limited, cancel := context.WithCancel(context.Background())
+	cancel()
+	testenv.Fails(t, s.Shutdown(limited), context.Canceled)
+	close(leave)
+	res := testenv.Must(http.ReadResponse(bufio.NewReader(busy), nil))
+	testenv.Equal(t, res.Close, true)
+	testenv.OK(t, testenv.Await(t, ended, "Shutdown"))
+	testenv.Fails(t, s.ListenAndServe(), http.ErrServerClosed)
+}
+
+// TestMainEnds: netco's own end closes idle connections, lets requests be
+// answered, and is no error of Serve's.
+func TestSchedulerEnds(t *testing.T) {
+	testrun.Start(t, 2)
+	inside, leave := make(chan bool, 1), make(chan bool)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			inside <- true
+			<-leave
+		}
+	})}
+	addr := serve(t, s)
+	idle, busy := dial(t, addr), dial(t, addr)
+	ask(t, idle, bufio.NewReader(idle), plain)
+	testenv.Must(io.WriteString(busy, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"))
+	testenv.Await(t, inside, "the handler")
+	ended := make(chan error, 1)
+	go func() { ended <- netco.Shutdown(context.Background()) }()
+	testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(idle)))
+	close(leave)
+	res := testenv.Must(http.ReadResponse(bufio.NewReader(busy), nil))
+	testenv.Equal(t, res.Close, true)
+	testenv.OK(t, testenv.Await(t, ended, "the Scheduler's end"))
+}
+
+// TestClose: Close ends connections that are idle or busy.
+func TestServerClose(t *testing.T) {
+	testrun.Start(t, 2)
+	inside := make(chan bool, 1)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		inside <- true
+		<-r.Context().Done()
+	})}
+	addr := serve(t, s)
+	idle, busy := dial(t, addr), dial(t, addr)
+	testenv.Must(io.WriteString(busy, plain))
+	testenv.Await(t, inside, "the handler")
+	testenv.OK(t, s.Close())
+	for _, c := range []net.Conn{idle, busy} {
+		if _, err := io.ReadAll(c); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPeerLeaves: a request's context ends when its peer has gone, and no
+// sooner, also behind a body; what the peer sends meanwhile is served next.
+func TestPeerLeaves(t *testing.T) {
+	testrun.Start(t, 2)
+	how := map[string]func(r *http.Request, w http.ResponseWriter){
+		"/done": func(r *http.Request, _ http.ResponseWriter) { <-r.Context().Done() },
+		"/err": func(r *http.Request, _ http.ResponseWriter) {
+			for r.Context().Err() == nil {
+				netco.Sleep(time.Millisecond)
+			}
+		},
+		"/derived": func(r *http.Request, _ http.ResponseWriter) {
+			ctx, cancel := context.WithCancel(context.WithValue(r.Context(), derived{}, 1))
+			defer cancel()
+			<-ctx.Done()
+		},
+		"/notify": func(_ *http.Request, w http.ResponseWriter) {
+			<-w.(http.CloseNotifier).CloseNotify()
+		},
+		"/body": func(r *http.Request, _ http.ResponseWriter) {
+			done := r.Context().Done()
+			io.ReadAll(r.Body)
+			<-done
+		},
+	}
+	inside, left := make(chan bool, 1), make(chan bool, 1)
+	addr := serve(t, &http.Server{Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			inside <- true
+			how[r.URL.Path](r, w)
+			left <- true
+		})})
+	for path := range how {
+		c := dial(t, addr)
+		length := 0
+		if path == "/body" {
+			length = 2
+		}
+		testenv.Must(fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+			path, length))
+		testenv.Await(t, inside, "the handler")
+		io.WriteString(c, "hi"[:length])
+		c.Close()
+		testenv.Await(t, left, "the end of "+path)
+	}
+}
+
+// TestContext: a request's context has what net/http's has, and does not end
+// before the handler.
+func TestContext(t *testing.T) {
+	testrun.Start(t, 2)
+	type key struct{}
+	type connKey struct{}
+	s := &http.Server{
+		BaseContext: func(net.Listener) context.Context {
+			return context.WithValue(context.Background(), key{}, "base")
+		},
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+	}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		select {
+		case <-ctx.Done():
+			t.Error("it is done")
+		default:
+		}
+		c := ctx.Value(connKey{}).(net.Conn)
+		local := ctx.Value(http.LocalAddrContextKey).(net.Addr)
+		fmt.Fprintln(w, ctx.Err(), ctx.Value(key{}), ctx.Value(http.ServerContextKey) == s,
+			local.String() == c.LocalAddr().String(), r.RemoteAddr == c.RemoteAddr().String())
+		context.AfterFunc(ctx, func() {})
+	})
+	addr := serve(t, s)
+	c := dial(t, addr)
+	in := bufio.NewReader(c)
+	for range 3 { // the byte read beside the handler is not lost
+		res := ask(t, c, in, plain)
+		testenv.Gives(t, "<nil> base true true true\n", nil)(testenv.AsText(io.ReadAll(res.Body)))
+	}
+}
+
+// TestPipelined: requests that come together are answered in order, and an
+// answer does not wait for a handler behind it that waits.
+func TestPipelined(t *testing.T) {
+	testrun.Start(t, 1)
+	leave := make(chan bool)
+	addr := serve(t, &http.Server{Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/sleep" {
+				for {
+					select {
+					case <-leave:
+					default:
+						netco.Sleep(time.Millisecond)
+						continue
+					}
+					break
+				}
+			}
+			if r.URL.Path == "/block" {
+				<-leave
+			}
+			io.WriteString(w, r.URL.Path)
+		})})
+	for _, path := range []string{"/sleep", "/block"} {
+		c := dial(t, addr)
+		in := bufio.NewReader(c)
+		first := ask(t, c, in, "GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET "+path+
+			" HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
+		testenv.Gives(t, "/1", nil)(testenv.AsText(io.ReadAll(first.Body)))
+		leave <- true
+		for _, want := range []string{path, "/3"} {
+			res := testenv.Must(http.ReadResponse(in, nil))
+			testenv.Gives(t, want, nil)(testenv.AsText(io.ReadAll(res.Body)))
+		}
+	}
+}
+
+// TestHijack: the connection is the handler's, with what came behind the
+// request, and Shutdown does not wait for it.
+func TestHijack(t *testing.T) {
+	testrun.Start(t, 2)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-time.After(0)
+		r.Context().Done()
+		c, rw, err := http.NewResponseController(w).Hijack()
+		testenv.OK(t, err)
+		defer c.Close()
+		line, err := rw.ReadString('\n')
+		testenv.OK(t, err)
+		rw.WriteString("got " + line)
+		rw.Flush()
+		rest, _ := io.ReadAll(rw)
+		c.Write(rest)
+		testenv.Fails(t, testenv.Err(w.Write([]byte("x"))), http.ErrHijacked)
+	}), ErrorLog: quiet}
+	addr := serve(t, s)
+	c := dial(t, addr)
+	in := bufio.NewReader(c)
+	testenv.Must(io.WriteString(c, plain+"hello\n"))
+	testenv.Gives(t, "got hello\n", nil)(in.ReadString('\n'))
+	testenv.OK(t, s.Shutdown(context.Background()))
+	testenv.Must(io.WriteString(c, "more"))
+	c.CloseWrite()
+	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
+}
+
+// TestPanic: a panic of a handler's is logged and ends its connection only.
+func TestPanic(t *testing.T) {
+	testrun.Start(t, 1)
+	var logged strings.Builder
+	s := &http.Server{ErrorLog: log.New(&logged, "", 0),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/panic" {
+				panic("what a handler says")
+			}
+		})}
+	addr := serve(t, s)
+	c := dial(t, addr)
+	testenv.Must(io.WriteString(c, "GET /panic HTTP/1.1\r\nHost: a\r\n\r\n"))
+	testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(c)))
+	c = dial(t, addr)
+	testenv.Equal(t, ask(t, c, bufio.NewReader(c), plain).StatusCode, 200)
+	if !strings.Contains(logged.String(), "http: panic serving 127.0.0.1") ||
+		!strings.Contains(logged.String(), "what a handler says") {
+		t.Errorf("logged: %s", logged.String())
+	}
+}
+
+// TestTimeouts: each timeout ends what it is for.
+func TestTimeouts(t *testing.T) {
+	testrun.Start(t, 2)
+	const short = 20 * time.Millisecond
+	read := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.ReadAll(r.Body); err != nil {
+			http.Error(w, "slow", http.StatusRequestTimeout)
+		}
+	})
+	for name, x := range map[string]struct {
+		s    *http.Server
+		send string
+		want string // how what comes back begins
+	}{
+		"fresh":  {&http.Server{ReadHeaderTimeout: short}, "", ""},
+		"header": {&http.Server{ReadHeaderTimeout: short}, "GET / HT", "HTTP/1.1 400"},
+		"idle":   {&http.Server{IdleTimeout: short}, plain, "HTTP/1.1 200 OK"},
+		"body": {&http.Server{ReadTimeout: short}, "POST / HTTP/1.1\r\nHost: a\r\n" +
+			"Content-Length: 5\r\n\r\nhi", "HTTP/1.1 408"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x.s.Handler = read
+			c := dial(t, serve(t, x.s))
+			testenv.Must(io.WriteString(c, x.send))
+			got, err := io.ReadAll(c)
+			testenv.NoError(t, err)
+			if !strings.HasPrefix(string(got), x.want) || x.want == "" && len(got) > 0 {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// TestConnState: the hook sees what net/http's does.
+func TestConnState(t *testing.T) {
+	testrun.Start(t, 2)
+	var mu sync.Mutex
+	seen := map[string]string{}
+	over := make(chan bool, 10)
+	s := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hijack" {
+				c, _, _ := w.(http.Hijacker).Hijack()
+				c.Close()
+			}
+		}),
+		ConnState: func(c net.Conn, state http.ConnState) {
+			mu.Lock()
+			seen[c.RemoteAddr().String()] += state.String() + " "
+			mu.Unlock()
+			if state == http.StateClosed || state == http.StateHijacked {
+				over <- true
+			}
+		},
+	}
+	addr := serve(t, s)
+	for request, want := range map[string]string{
+		"":                                "new closed ",
+		plain:                             "new active idle closed ",
+		plain + plain:                     "new active idle active idle closed ",
+		"GET / HTTP/1.1\r\n\r\n":          "new active closed ",
+		"GET / HTTP/1.0\r\n\r\n":          "new active closed ",
+		"GET /hijack HTTP/1.0\r\n\r\n":    "new active hijacked ",
+		"GET /hijack HTTP/1.1\r\n\r\n":    "new active closed ",
+		plain + "GET / HTTP/1.0\r\n\r\n ": "new active idle active closed ",
+	} {
+		c := dial(t, addr)
+		io.WriteString(c, request)
+		c.CloseWrite()
+		io.ReadAll(c)
+		testenv.Await(t, over, "the end")
+		mu.Lock()
+		testenv.Equal(t, seen[c.LocalAddr().String()], want, request)
+		mu.Unlock()
+	}
+}
+
+// TestKeepAlivesEnabled: without keep-alives idle connections are closed.
+func TestKeepAlivesEnabled(t *testing.T) {
+	testrun.Start(t, 2)
+	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	addr := serve(t, s)
+	c := dial(t, addr)
+	in := bufio.NewReader(c)
+	testenv.Equal(t, ask(t, c, in, plain).Close, false)
+	testenv.Until(t, "it is idle", func() bool {
+		s.SetKeepAlivesEnabled(false)
+		c.SetReadDeadline(time.Now().Add(time.Millisecond))
+		_, err := in.ReadByte()
+		return err == io.EOF
+	})
+	c = dial(t, addr)
+	testenv.Equal(t, ask(t, c, bufio.NewReader(c), plain).Close, true)
+}
+
+// withTLS serves h with TLS, on a listener of netco or of package net, and
+// returns its URL and a client.
+func withTLS(t *testing.T, s *http.Server, own, two bool) (string, *stdhttp.Client) {
+	t.Helper()
+	pattern := httptest.NewUnstartedServer(nil)
+	pattern.EnableHTTP2 = two
+	pattern.StartTLS()
+	defer pattern.Close()
+	s.TLSConfig = &stdtls.Config{Certificates: pattern.TLS.Certificates}
+	listen := netco.Listen
+	if !own {
+		listen = net.Listen
+	}
+	l := testenv.Must(listen("tcp", "127.0.0.1:0"))
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServeTLS(l, "", "") }()
+	t.Cleanup(func() {
+		s.Close()
+		testenv.Fails(t, testenv.Await(t, ended, "ServeTLS"), http.ErrServerClosed)
+	})
+	client := pattern.Client()
+	t.Cleanup(client.CloseIdleConnections)
+	return "https://" + l.Addr().String(), client
+}
+
+// TestTLS: HTTP/1 and 2 over TLS, on netco's listener and on another's.
+func TestTLS(t *testing.T) {
+	testrun.Start(t, 2)
+	for _, own := range []bool{true, false} {
+		for _, two := range []bool{false, true} {
+			t.Run(fmt.Sprintf("own=%v two=%v", own, two), func(t *testing.T) {
+				s := &http.Server{}
+				s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					body, _ := io.ReadAll(r.Body)
+					fmt.Fprintf(w, "%s %v %s %v", r.Proto, r.TLS.HandshakeComplete, body,
+						r.Context().Value(http.ServerContextKey) == s)
+				})
+				url, client := withTLS(t, s, own, two)
+				want := "HTTP/1.1 true hello true"
+				if two {
+					want = "HTTP/2.0 true hello true"
+				}
+				for range 3 {
+					res := testenv.Must(client.Post(url, "", strings.NewReader("hello")))
+					testenv.Gives(t, want, nil)(testenv.AsText(io.ReadAll(res.Body)))
+					res.Body.Close()
+				}
+				testenv.OK(t, s.Shutdown(context.Background()))
+			})
+		}
+	}
+}
+
+// TestPlainToTLS: a request without TLS gets net/http's answer.
+func TestPlainToTLS(t *testing.T) {
+	testrun.Start(t, 2)
+	url, _ := withTLS(t, &http.Server{ErrorLog: quiet}, true, false)
+	got, err := talk(strings.TrimPrefix(url, "https://"), []byte(plain))
+	testenv.NoError(t, err)
+	testenv.Equal(t, got, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an "+
+		"HTTPS server.\n")
+}
+
+// TestUnencryptedHTTP2: a connection that begins with HTTP/2's preface is
+// served, where Protocols has it, beside HTTP/1.
+func TestUnencryptedHTTP2(t *testing.T) {
+	testrun.Start(t, 2)
+	var p http.Protocols
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(true)
+	s := &http.Server{Protocols: &p, Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) })}
+	addr := serve(t, s)
+	var two http.Protocols
+	two.SetUnencryptedHTTP2(true)
+	for want, client := range map[string]*stdhttp.Client{
+		"HTTP/1.1": {Transport: &stdhttp.Transport{}},
+		"HTTP/2.0": {Transport: &stdhttp.Transport{Protocols: &two}},
+	} {
+		res := testenv.Must(client.Get("http://" + addr))
+		testenv.Gives(t, want, nil)(testenv.AsText(io.ReadAll(res.Body)))
+		res.Body.Close()
+		client.CloseIdleConnections()
+	}
+	testenv.OK(t, s.Shutdown(context.Background()))
+}
+
+// TestOtherListeners: connections that are not netco's are served, too.
+func TestOtherListeners(t *testing.T) {
+	testrun.Start(t, 2)
+	for name, listen := range map[string]func() (net.Listener, error){
+		"net":  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+		"unix": func() (net.Listener, error) { return netco.Listen("unix", t.TempDir()+"/s") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &http.Server{}
+			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				fmt.Fprint(w, r.Context().Value(http.ServerContextKey) == s)
+			})
+			l := testenv.Must(listen())
+			ended := make(chan error, 1)
+			go func() { ended <- s.Serve(l) }()
+			c := testenv.Closing(t, testenv.Must(net.Dial(l.Addr().Network(), l.Addr().String())))
+			res := ask(t, c, bufio.NewReader(c), plain)
+			testenv.Gives(t, "true", nil)(testenv.AsText(io.ReadAll(res.Body)))
+			testenv.OK(t, s.Shutdown(context.Background()))
+			testenv.Fails(t, testenv.Await(t, ended, "Serve"), http.ErrServerClosed)
+		})
+	}
+}
+
+// TestAcceptFails: Serve returns the error of a listener that fails, and waits
+// after one that passes.
+func TestAcceptFails(t *testing.T) {
+	testrun.Start(t, 1)
+	fails := errors.New("what Accept returns")
+	l := &failing{errs: []error{passing{}, fails}}
+	testenv.Fails(t, (&http.Server{ErrorLog: quiet}).Serve(l), fails)
+	testenv.Equal(t, l.closed, 1)
+}
+
+type failing struct {
+	errs   []error
+	closed int
+}
+
+func (l *failing) Accept() (net.Conn, error) {
+	err := l.errs[0]
+	l.errs = l.errs[1:]
+	return nil, err
+}
+func (l *failing) Close() error   { l.closed++; return nil }
+func (l *failing) Addr() net.Addr { return &net.TCPAddr{} }
+
+type passing struct{}
+
+func (passing) Error() string   { return "passing" }
+func (passing) Timeout() bool   { return false }
+func (passing) Temporary() bool { return true }

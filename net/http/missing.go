@@ -1,0 +1,107 @@
+package http
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+)
+
+// missing is a Read beside a handler, which finds out that the peer has gone.
+// It runs only for handlers that want to know: it begins when the request's
+// context is asked for its Done or Err, and nothing is left of the body.
+type missing struct {
+	c    *conn // constant
+	mu   cosync.Mutex
+	over *cosync.Cond
+
+	reading bool // under mu
+	aborted bool // under mu: the end of the Read is stop's doing
+	has     bool // under mu: a byte came, of the next request
+	b       [1]byte
+}
+
+// startRead begins the Read, unless there is one.
+func (c *conn) startRead() {
+	m := c.missing
+	if m == nil {
+		m = &missing{c: c}
+		m.over = cosync.NewCond(&m.mu)
+		c.missing = m
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reading || m.has {
+		return
+	}
+	m.reading = true
+	c.nc.SetReadDeadline(time.Time{})
+	if coroutine.Current() != nil {
+		if _, err := netco.GoLocal(m.read); err == nil {
+			return
+		}
+	}
+	go m.read()
+}
+
+func (m *missing) read() {
+	n, err := m.c.nc.Read(m.b[:])
+	m.mu.Lock()
+	m.has = n == 1
+	var timeout net.Error
+	gone := err != nil && !(m.aborted && errors.As(err, &timeout) && timeout.Timeout())
+	w := m.c.current.Load()
+	m.aborted, m.reading = false, false
+	m.mu.Unlock()
+	if gone && w != nil {
+		w.peerGone()
+	}
+	m.over.Broadcast()
+}
+
+// stopRead ends the Read, if there is one.
+func (c *conn) stopRead() {
+	m := c.missing
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.reading {
+		return
+	}
+	m.aborted = true
+	c.nc.SetReadDeadline(longAgo)
+	for m.reading {
+		m.over.Wait()
+	}
+	c.nc.SetReadDeadline(time.Time{})
+}
+
+// hasByte reports whether there is a byte of the next request.
+func (m *missing) hasByte() bool {
+	if m == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.has
+}
+
+// take returns that byte.
+func (m *missing) take(p []byte) int {
+	if m == nil || len(p) == 0 {
+		return 0
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.has {
+		return 0
+	}
+	m.has = false
+	p[0] = m.b[0]
+	return 1
+}

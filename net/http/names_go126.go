@@ -1,0 +1,22 @@
+//go:build go1.26
+
+package http
+
+import (
+	"context"
+	stdhttp "net/http"
+
+	"github.com/netco-go/netco/blocking"
+)
+
+// ClientConn is the standard's: a coroutine that calls it does not park.
+type ClientConn = stdhttp.ClientConn
+
+// NewClientConn makes a connection of the standard's Transport. Parks.
+func (t *Transport) NewClientConn(
+	ctx context.Context, scheme, address string,
+) (*ClientConn, error) {
+	return blocking.CallOn(goroutines, func() (*ClientConn, error) {
+		return t.std().NewClientConn(ctx, scheme, address)
+	})
+}

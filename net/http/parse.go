@@ -1,0 +1,343 @@
+package http
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A request's head is parsed here if it has come whole and is of the form that
+// almost all have. Everything else, also what is no request, is left to
+// http.ReadRequest, as is chunked coding: so this parser accepts less than that
+// one does, never more, and has no errors of its own.
+
+// readRequest reads the next request.
+func (c *conn) readRequest() (*response, error) {
+	s, x := c.s, c.work
+	var whole time.Time
+	if s.ReadTimeout > 0 {
+		whole = time.Now().Add(s.ReadTimeout)
+	}
+	if d := s.WriteTimeout; d > 0 {
+		defer func() {
+			c.writeTimed = true
+			c.nc.SetWriteDeadline(time.Now().Add(d))
+		}()
+	}
+	x.from.left = s.readLimit()
+	if c.lastMethod == MethodPost {
+		start, _ := x.in.Peek(4)
+		x.in.Discard(leadingLineEnds(start)) // as old clients send
+	}
+	if x.in.Buffered() == 0 {
+		x.in.Peek(1) // an error is there again below
+	}
+	head, _ := x.in.Peek(x.in.Buffered())
+	w := &response{c: c, contentLength: -1}
+	n := w.parse(head)
+	if n > 0 {
+		x.in.Discard(n)
+	} else if err := w.readSlowly(head); err != nil {
+		return nil, err
+	}
+	x.from.left = noLimit
+	c.lastMethod = w.req.Method
+	w.method, w.target, w.proto = w.req.Method, w.req.RequestURI, w.req.Proto
+	w.bodyRead = w.body == nil
+	if w.body != nil {
+		w.req.Body = w.body
+	} else {
+		w.req.Body = NoBody
+	}
+	w.req.RemoteAddr = c.remote
+	w.req.TLS = c.tlsState
+	if !whole.IsZero() {
+		c.setReadDeadline(whole)
+	} else if c.readTimed {
+		c.setReadDeadline(time.Time{})
+	}
+	x.body.Reset((*chunkWriter)(w))
+	return w, nil
+}
+
+func leadingLineEnds(p []byte) (n int) {
+	for n < len(p) && (p[n] == '\r' || p[n] == '\n') {
+		n++
+	}
+	return n
+}
+
+// blank is what requests are made of, for their context.
+var blank Request
+
+// parse makes w of the head that buf begins with, and returns how long that is;
+// 0 if http.ReadRequest is to see it.
+func (w *response) parse(buf []byte) int {
+	end := bytes.Index(buf, []byte("\r\n\r\n"))
+	if end < 0 {
+		return 0
+	}
+	head := string(buf[:end+2])
+	line, rest, _ := strings.Cut(head, "\r\n")
+	method, target, _ := strings.Cut(line, " ")
+	target, proto, _ := strings.Cut(target, " ")
+	if proto != "HTTP/1.1" && proto != "HTTP/1.0" || target == "" || target[0] != '/' ||
+		!isToken(method) || method == MethodConnect {
+		return 0
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return 0
+	}
+	minor := int(proto[7] - '0')
+	h := head1{w: w, is11: minor == 1}
+	h.header = make(Header, min(strings.Count(rest, "\n"), 8))
+	for len(rest) > 0 {
+		line, rest, _ = strings.Cut(rest, "\r\n")
+		if !h.add(line) {
+			return 0
+		}
+	}
+	if h.host == "" && (minor == 1 || h.hasHost) {
+		return 0
+	}
+	req := blank.WithContext((*requestContext)(w))
+	req.Method, req.URL, req.RequestURI = method, u, target
+	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, minor
+	req.Header, req.Host, req.ContentLength = h.header, h.host, h.length
+	req.Close = h.close(minor)
+	w.http10Keep = minor == 0 && h.keep
+	w.wantsClose = req.Close
+	w.req = req
+	if h.length > 0 {
+		w.own.w, w.own.left = w, h.length
+		w.body = &w.own
+	}
+	return end + 4
+}
+
+// head1 is a header while it is parsed.
+type head1 struct {
+	w           *response
+	is11        bool
+	header      Header
+	values      int // in w.values
+	count       int
+	host        string
+	hasHost     bool
+	length      int64
+	closes      bool // Connection has close
+	keep        bool // or keep-alive
+	connections int
+}
+
+func (h *head1) close(minor int) bool {
+	return h.closes || minor == 0 && !h.keep
+}
+
+// add parses a line; false leaves the request to http.ReadRequest.
+func (h *head1) add(line string) bool {
+	colon := strings.IndexByte(line, ':')
+	if colon <= 0 {
+		return false
+	}
+	key, value := line[:colon], strings.Trim(line[colon+1:], " \t")
+	if !isToken(key) || !isFieldValue(value) {
+		return false
+	}
+	if h.count++; h.count > h.w.c.s.maxHeaderValues() {
+		return false
+	}
+	key = textproto.CanonicalMIMEHeaderKey(key)
+	switch key {
+	case "Host":
+		if h.hasHost || !isHost(value) {
+			return false
+		}
+		h.host, h.hasHost = value, true
+		return true
+	case "Content-Length":
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil || h.header["Content-Length"] != nil || value[0] == '+' {
+			return false
+		}
+		h.length = int64(n)
+	case "Transfer-Encoding", "Trailer", "Pragma":
+		return false
+	case "Connection":
+		if h.connections++; h.connections > 1 {
+			return false
+		}
+		h.closes = listsToken(value, "close")
+		h.keep = listsToken(value, "keep-alive")
+		if h.closes != tokenIn(value, "close") || h.keep != tokenIn(value, "keep-alive") {
+			return false // net/http asks in both ways
+		}
+	}
+	if old := h.header[key]; old != nil {
+		h.header[key] = append(old, value)
+		return true
+	}
+	if h.values == len(h.w.values) {
+		h.header[key] = []string{value}
+		return true
+	}
+	h.w.values[h.values] = value
+	h.header[key] = h.w.values[h.values : h.values+1 : h.values+1]
+	h.values++
+	return true
+}
+
+// readSlowly makes w by http.ReadRequest, and does what net/http's server does
+// besides. head is what the buffer has.
+func (w *response) readSlowly(head []byte) error {
+	c, x := w.c, w.c.work
+	raw := bytes.Clone(head)
+	x.from.record = &raw
+	std, err := http.ReadRequest(x.in)
+	x.from.record = nil
+	if err != nil {
+		if x.from.left <= 0 {
+			return errTooLarge
+		}
+		return err
+	}
+	if std.ProtoMajor != 1 && !isPreface(std) {
+		return statusError{StatusHTTPVersionNotSupported, "unsupported protocol version"}
+	}
+	if err := w.check(std, raw); err != nil {
+		c.lastMethod = std.Method
+		return err
+	}
+	w.req = std.WithContext((*requestContext)(w))
+	w.wantsClose = std.Close || tokenIn(get(std.Header, "Connection"), "close")
+	w.http10Keep = std.ProtoMajor == 1 && std.ProtoMinor == 0 &&
+		tokenIn(get(std.Header, "Connection"), "keep-alive")
+	w.closeAfter = isPreface(std)
+	if std.Body == NoBody {
+		return nil
+	}
+	w.own.w = w
+	w.body = &w.own
+	if len(std.TransferEncoding) > 0 {
+		w.own.std = std
+	} else {
+		w.own.left = std.ContentLength
+	}
+	return nil
+}
+
+func isPreface(r *Request) bool {
+	return r.Method == "PRI" && len(r.Header) == 0 && r.URL.Path == "*" && r.ProtoMajor == 2 &&
+		r.ProtoMinor == 0
+}
+
+// check is what net/http's server checks behind ReadRequest. raw begins with
+// the request's head: the request does not show its Host any more.
+func (w *response) check(r *Request, raw []byte) error {
+	host, hasHost := hostOf(raw)
+	if r.ProtoAtLeast(1, 1) && !hasHost && !isPreface(r) && r.Method != MethodConnect {
+		return statusError{StatusBadRequest, "missing required Host header"}
+	}
+	if hasHost && host != "" && !isHost(host) {
+		return statusError{StatusBadRequest, "malformed Host header"}
+	}
+	count := 0
+	for k, values := range r.Header {
+		if !isToken(k) {
+			return statusError{StatusBadRequest, "invalid header name"}
+		}
+		for _, v := range values {
+			if !isFieldValue(v) {
+				return statusError{StatusBadRequest, "invalid header value"}
+			}
+		}
+		count += len(values)
+	}
+	if hasHost {
+		count++
+	}
+	if count+len(r.Trailer) > w.c.s.maxHeaderValues() {
+		return errTooLarge
+	}
+	return nil
+}
+
+// hostOf finds Host in a head that http.ReadRequest has accepted.
+func hostOf(raw []byte) (host string, has bool) {
+	_, raw, _ = bytes.Cut(raw, []byte("\n"))
+	for len(raw) > 0 {
+		var line []byte
+		line, raw, _ = bytes.Cut(raw, []byte("\n"))
+		line = bytes.TrimRight(line, "\r")
+		if len(line) == 0 {
+			break
+		}
+		if line[0] == ' ' || line[0] == '\t' {
+			if has {
+				return host + string(line), true // folded
+			}
+			continue
+		}
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		if has {
+			break
+		}
+		if strings.EqualFold(string(key), "Host") {
+			host, has = string(bytes.Trim(value, " \t")), true
+		}
+	}
+	return host, has
+}
+
+// isToken reports whether s is a token of RFC 9110, such as a field's name.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if tokenBytes[s[i]>>6]>>(s[i]&63)&1 == 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isHost reports whether s has only what may be in a Host.
+func isHost(s string) bool {
+	for i := range len(s) {
+		if hostBytes[s[i]>>6]>>(s[i]&63)&1 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+var (
+	tokenBytes = bytesOf(lettersAndDigits + "!#$%&'*+-.^_`|~")
+	hostBytes  = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
+)
+
+// bytesOf returns a set of bytes.
+func bytesOf(s string) (set [4]uint64) {
+	for i := range len(s) {
+		set[s[i]>>6] |= 1 << (s[i] & 63)
+	}
+	return set
+}
+
+// isFieldValue reports whether s may be a field's value.
+func isFieldValue(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; b < ' ' && b != '\t' || b == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+var _ io.Reader = (*input)(nil)

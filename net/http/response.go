@@ -1,0 +1,406 @@
+package http
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"path"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// response is a request under way: the handler's ResponseWriter, the request's
+// context and its body. It is made anew for each request, so that a handler
+// which keeps it cannot reach another's. Owner: the handler, except for what
+// says otherwise.
+type response struct {
+	c    *conn    // constant
+	req  *Request // constant
+	body *body    // constant: what Request.Body is at first, nil for NoBody
+	// Constant: of the request, which is the handler's to change.
+	method, target, proto string
+
+	header      Header // the handler's
+	sent        fields // header as WriteHeader found it
+	wroteHeader bool   // WriteHeader was called
+	headerSent  bool   // it has gone to the connection's buffer
+	chunking    bool   // the body is sent in chunks
+	asked       bool   // Header was called
+	http10Keep  bool   // HTTP/1.0 with Connection: keep-alive
+	wantsClose  bool   // the request has Connection: close
+	closeAfter  bool   // the connection is to be closed
+	fullDuplex  bool
+	tooLarge    bool // a MaxBytesReader has found the body too large
+
+	began         int64 // constant: when the handler was called, 0 if nothing asks
+	status        int
+	written       int64
+	contentLength int64 // as declared, or -1
+	trailers      []string
+
+	expectsContinue bool        // constant
+	canContinue     atomic.Bool // cleared under c.out: 100 Continue may be sent
+	done            atomic.Bool // the handler has returned
+
+	ctxMu       sync.Mutex         // held for a moment
+	inner       context.Context    // under ctxMu: the standard's, once needed
+	cancel      context.CancelFunc // under ctxMu: of inner
+	ended       bool               // under ctxMu
+	wanted      bool               // under ctxMu: something waits for the end
+	watched     bool               // under ctxMu: startRead was called
+	bodyRead    bool               // under ctxMu: nothing is left of the body
+	notified    bool               // under ctxMu
+	closeNotify chan bool          // under ctxMu
+
+	own      body // what body points to
+	values   [8]string
+	sentKept [4]field
+}
+
+// Header implements http.ResponseWriter.
+func (w *response) Header() Header {
+	if w.header == nil {
+		w.header = Header{}
+	}
+	if !w.asked && w.wroteHeader && !w.headerSent {
+		w.snapshot()
+	}
+	w.asked = true
+	return w.header
+}
+
+// snapshot notes the header as it is, before the handler may change it.
+func (w *response) snapshot() {
+	w.sent = snapshotOf(w.header, w.sentKept[:0])
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(code int) {
+	switch {
+	case w.c.hijacked.Load():
+		w.c.s.logf("http: response.WriteHeader on hijacked connection from %s", caller())
+		return
+	case w.wroteHeader:
+		w.c.s.logf("http: superfluous response.WriteHeader call from %s", caller())
+		return
+	case code < 100 || code > 999:
+		panic(fmt.Sprintf("invalid WriteHeader code %v", code))
+	}
+	if code == StatusContinue || code > 199 || code == StatusSwitchingProtocols {
+		w.disableContinue(code > 199)
+	}
+	if code <= 199 && code != StatusSwitchingProtocols {
+		w.writeInformation(code)
+		return
+	}
+	w.wroteHeader = true
+	w.status = code
+	if w.asked {
+		w.snapshot()
+	}
+	if cl := get(w.header, "Content-Length"); cl != "" {
+		v, err := strconv.ParseInt(cl, 10, 64)
+		if err == nil && v >= 0 {
+			w.contentLength = v
+		} else {
+			w.c.s.logf("http: invalid Content-Length of %q", cl)
+			w.header.Del("Content-Length")
+		}
+	}
+}
+
+// writeInformation sends a header of 1xx.
+func (w *response) writeInformation(code int) {
+	c := w.c
+	c.out.Lock()
+	defer c.out.Unlock()
+	out := c.work.out
+	out.Write(appendStatus(out.AvailableBuffer(), w.req.ProtoAtLeast(1, 1), code))
+	sent := snapshotOf(w.header, nil)
+	sent.del("Content-Length")
+	sent.del("Transfer-Encoding")
+	sent.write(out)
+	out.WriteString("\r\n")
+	out.Flush()
+}
+
+// sendContinue sends 100 Continue, unless that is over.
+func (w *response) sendContinue() {
+	if !w.canContinue.Load() {
+		return
+	}
+	c := w.c
+	c.out.Lock()
+	defer c.out.Unlock()
+	if w.canContinue.Load() {
+		w.canContinue.Store(false)
+		c.work.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
+		c.work.out.Flush()
+	}
+}
+
+// disableContinue has reads of the body not send 100 Continue. final means that
+// the peer will not send the body: then it is not waited for.
+func (w *response) disableContinue(final bool) {
+	if !w.canContinue.Load() {
+		return
+	}
+	w.c.out.Lock()
+	defer w.c.out.Unlock()
+	if w.canContinue.Load() {
+		w.canContinue.Store(false)
+		if final {
+			w.closeAfter = true
+			w.body.unsent.Store(true)
+		}
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *response) Write(p []byte) (int, error) {
+	if err := w.beforeWrite(len(p)); err != nil || len(p) == 0 {
+		return 0, err
+	}
+	return w.c.work.body.Write(p)
+}
+
+// WriteString implements io.StringWriter.
+func (w *response) WriteString(s string) (int, error) {
+	if err := w.beforeWrite(len(s)); err != nil || len(s) == 0 {
+		return 0, err
+	}
+	return w.c.work.body.WriteString(s)
+}
+
+var errDone = errors.New("http: Write after the handler has returned")
+
+// beforeWrite accounts for n bytes of the body.
+func (w *response) beforeWrite(n int) error {
+	switch {
+	case w.c.hijacked.Load():
+		if n > 0 {
+			w.c.s.logf("http: response.Write on hijacked connection from %s", caller())
+		}
+		return ErrHijacked
+	case w.done.Load():
+		return errDone
+	}
+	w.disableContinue(true)
+	if !w.wroteHeader {
+		w.WriteHeader(StatusOK)
+	}
+	if n == 0 {
+		return nil
+	}
+	if !bodyAllowed(w.status) {
+		return ErrBodyNotAllowed
+	}
+	w.written += int64(n)
+	if w.contentLength != -1 && w.written > w.contentLength {
+		return ErrContentLength
+	}
+	return nil
+}
+
+var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// writerOnly hides ReadFrom.
+type writerOnly struct{ io.Writer }
+
+// ReadFrom implements io.ReaderFrom: a file goes to the socket by sendfile.
+func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
+	buf := copyBuffers.Get().(*[32 << 10]byte)
+	defer copyBuffers.Put(buf)
+	direct, ok := w.c.nc.(io.ReaderFrom)
+	if !ok || w.c.hijacked.Load() || w.done.Load() {
+		return io.CopyBuffer(writerOnly{w}, src, buf[:])
+	}
+	if !w.headerSent {
+		n, err = io.CopyBuffer(writerOnly{w}, io.LimitReader(src, sniffLen), buf[:])
+		if err != nil || n < sniffLen {
+			return n, err
+		}
+	}
+	if err := w.FlushError(); err != nil {
+		return n, err
+	}
+	if w.chunking || !bodyAllowed(w.status) || w.req.Method == MethodHead {
+		m, err := io.CopyBuffer(writerOnly{w}, src, buf[:])
+		return n + m, err
+	}
+	if w.contentLength == -1 {
+		m, err := direct.ReadFrom(src)
+		w.written += m
+		return n + m, err
+	}
+	limited, ok := src.(*io.LimitedReader) // not in another: a file is to be seen in it
+	if !ok {
+		limited = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	excess := max(0, limited.N-(w.contentLength-w.written))
+	limited.N -= excess
+	m, err := direct.ReadFrom(limited)
+	limited.N += excess
+	n += m
+	w.written += m
+	if err == nil && excess > 0 && w.contentLength == w.written {
+		if more, _ := src.Read(buf[:1]); more > 0 {
+			err = ErrContentLength
+		}
+	}
+	return n, err
+}
+
+const sniffLen = 512
+
+// Flush implements http.Flusher.
+func (w *response) Flush() { w.FlushError() }
+
+// FlushError is Flush with its error, for http.ResponseController.
+func (w *response) FlushError() error {
+	if w.c.hijacked.Load() {
+		return ErrHijacked
+	}
+	if w.done.Load() {
+		return errDone
+	}
+	if !w.wroteHeader {
+		w.WriteHeader(StatusOK)
+	}
+	err := w.c.work.body.Flush()
+	if flushed := (*chunkWriter)(w).flush(); err == nil {
+		err = flushed
+	}
+	return err
+}
+
+// SetReadDeadline is for http.ResponseController.
+func (w *response) SetReadDeadline(t time.Time) error { return w.c.setReadDeadline(t) }
+
+// SetWriteDeadline is for http.ResponseController.
+func (w *response) SetWriteDeadline(t time.Time) error {
+	w.c.writeTimed = true
+	return w.c.nc.SetWriteDeadline(t)
+}
+
+// EnableFullDuplex is for http.ResponseController.
+func (w *response) EnableFullDuplex() error {
+	w.fullDuplex = true
+	return nil
+}
+
+// finish ends the response once the handler has returned. If it may wait, an
+// answer whose successor is here already is not sent yet.
+func (w *response) finish(mayWait bool) {
+	c := w.c
+	w.done.Store(true)
+	if !w.wroteHeader {
+		w.WriteHeader(StatusOK)
+	}
+	c.work.body.Flush()
+	(*chunkWriter)(w).close()
+	if !mayWait || w.closeAfter || c.work.in.Buffered() == 0 {
+		c.flush()
+	}
+	c.stopRead()
+	w.closeBody()
+	if w.req.MultipartForm != nil {
+		w.req.MultipartForm.RemoveAll()
+	}
+}
+
+func (w *response) closeBody() {
+	if w.body != nil {
+		w.body.Close()
+	}
+}
+
+// reusable reports whether the connection can serve another request.
+func (w *response) reusable() bool {
+	switch {
+	case w.closeAfter:
+	case w.req.Method != MethodHead && w.contentLength != -1 && bodyAllowed(w.status) &&
+		w.contentLength != w.written: // the peer waits for the rest
+	case w.c.failed():
+	case w.body != nil && w.body.early:
+	default:
+		return true
+	}
+	return false
+}
+
+func (c *conn) failed() bool {
+	c.out.Lock()
+	defer c.out.Unlock()
+	return c.werr != nil
+}
+
+// requestTooLarge is for MaxBytesReader.
+func (w *response) requestTooLarge() {
+	w.closeAfter = true
+	w.tooLarge = true
+	if !w.wroteHeader {
+		w.Header().Set("Connection", "close")
+	}
+}
+
+// Hijack implements http.Hijacker. The connection is netco's: a coroutine that
+// waits on it parks. Its reader is what the Server has read with.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if w.done.Load() {
+		panic("net/http: Hijack called after ServeHTTP finished")
+	}
+	c := w.c
+	if c.hijacked.Load() {
+		return nil, nil, ErrHijacked
+	}
+	w.disableContinue(true)
+	if w.wroteHeader {
+		(*chunkWriter)(w).flush()
+	} else {
+		c.flush()
+	}
+	w.ctxMu.Lock()
+	w.watched = true // so no read begins
+	w.ctxMu.Unlock()
+	c.stopRead()
+	c.nc.SetDeadline(time.Time{})
+	has := c.missing.hasByte()
+	c.out.Lock()
+	x := c.work
+	c.work, x.body = nil, nil
+	c.hijacked.Store(true)
+	c.out.Unlock()
+	c.gone = true
+	if has {
+		if _, err := x.in.Peek(x.in.Buffered() + 1); err != nil {
+			return nil, nil, fmt.Errorf("unexpected Peek failure reading buffered byte: %v", err)
+		}
+	}
+	x.out.Reset(c.nc)
+	c.sc.Detach()
+	c.s.forget(c)
+	c.setState(StateHijacked)
+	return c.nc, bufio.NewReadWriter(x.in, x.out), nil
+}
+
+// caller returns the place outside of this package that has called it.
+func caller() string {
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		if !strings.HasPrefix(frame.Function, "net/http.") &&
+			!strings.HasPrefix(frame.Function, "github.com/netco-go/netco/net/http.") || !more {
+			return fmt.Sprintf("%s (%s:%d)", frame.Function, path.Base(frame.File), frame.Line)
+		}
+	}
+}

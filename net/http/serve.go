@@ -1,0 +1,291 @@
+package http
+
+import (
+	"context"
+	stdtls "crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/tls"
+)
+
+// onceListener closes its listener once.
+type onceListener struct {
+	net.Listener
+	once sync.Once
+	err  error
+}
+
+// Close implements net.Listener.
+func (l *onceListener) Close() error {
+	l.once.Do(func() { l.err = l.Listener.Close() })
+	return l.err
+}
+
+// serve is Serve, with TLS if config is not nil.
+func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
+	s.init()
+	l := &onceListener{Listener: accepts}
+	defer l.Close()
+	if !s.track(l) {
+		return ErrServerClosed
+	}
+	defer s.untrack(l)
+	base := context.Background()
+	if s.BaseContext != nil {
+		if base = s.BaseContext(accepts); base == nil {
+			panic("BaseContext returned a nil context")
+		}
+	}
+	base = context.WithValue(base, ServerContextKey, s)
+	ends := func() bool { return false }
+	if p := processor.Current(); p != nil {
+		group := p.Group()
+		defer group.OnDraining(func() { l.Close() })()
+		ends = func() bool { return group.Phase() >= processor.Draining }
+	}
+	var delay time.Duration
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			var ne net.Error
+			switch {
+			case s.shuttingDown():
+				return ErrServerClosed
+			case errors.Is(err, coroutine.ErrShutdown) || ends():
+				s.drain()
+				return ErrServerClosed
+			case errors.As(err, &ne) && ne.Temporary(): //lint:ignore SA1019 as net/http
+				delay = min(max(2*delay, 5*time.Millisecond), time.Second)
+				s.logf("http: Accept error: %v; retrying in %v", err, delay)
+				netco.Sleep(delay)
+				continue
+			}
+			return err
+		}
+		delay = 0
+		s.serveConn(base, c, config)
+	}
+}
+
+func (s *Server) track(l *onceListener) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shuttingDown() {
+		return false
+	}
+	if s.listeners == nil {
+		s.listeners = map[*onceListener]struct{}{}
+	}
+	s.listeners[l] = struct{}{}
+	s.serving.Add(1)
+	return true
+}
+
+func (s *Server) untrack(l *onceListener) {
+	s.mu.Lock()
+	delete(s.listeners, l)
+	s.mu.Unlock()
+	s.serving.Done()
+}
+
+// drain is Shutdown when the Scheduler ends, which waits for the coroutines by
+// itself. Precondition: the caller is an accept loop.
+func (s *Server) drain() {
+	s.inShutdown.Store(true)
+	s.mu.Lock()
+	for _, f := range s.onShutdown {
+		go f()
+	}
+	s.mu.Unlock()
+	for _, inner := range s.inner() {
+		await(aside(func() error { return inner.Shutdown(context.Background()) }))
+	}
+}
+
+// serveConn serves one connection, and returns at once.
+func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Config) {
+	raw, tc := ownConn(nc)
+	if raw == nil {
+		if config != nil {
+			nc = stdtls.Server(nc, config)
+		}
+		s.handToStandard(s.standard(&s.foreign), &oneConn{conn: nc, base: base})
+		return
+	}
+	if config != nil && tc == nil {
+		tc = s.limits.Server(raw, config)
+		nc = tc
+	}
+	if tc == nil && s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil {
+		s.conns.ServeConn(raw)
+		return
+	}
+	c := newConn(s, raw)
+	c.nc, c.tls, c.ctx = nc, tc, base
+	if s.ConnContext != nil {
+		if c.ctx = s.ConnContext(base, nc); c.ctx == nil {
+			panic("ConnContext returned nil")
+		}
+	}
+	c.setState(StateNew)
+	s.pending.Store(raw, c)
+	if s.conns.ServeConn(raw) != nil {
+		s.pending.Delete(raw)
+		c.setState(StateClosed)
+	}
+}
+
+// ownConn returns the connection of netco below c, and c if that is netco's
+// TLS; nil if c is another's.
+func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
+	tc, _ := c.(*tls.Conn)
+	if tc != nil {
+		c = tc.NetConn()
+	}
+	switch raw := c.(type) {
+	case *socket.TCPConn:
+		return raw, tc
+	case *socket.UnixConn:
+		return raw, tc
+	}
+	return nil, nil
+}
+
+// oneConn is a listener that returns one connection, and then fails.
+type oneConn struct {
+	conn net.Conn
+	base context.Context
+	own  *conn // what has had the connection before, or nil
+}
+
+var errNoMore = errors.New("http: no more connections")
+
+// Accept implements net.Listener.
+func (l *oneConn) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, errNoMore
+	}
+	c := l.conn
+	l.conn = nil
+	return c, nil
+}
+
+// Close implements net.Listener.
+func (l *oneConn) Close() error { return nil }
+
+// Addr implements net.Listener.
+func (l *oneConn) Addr() net.Addr { return nil }
+
+// handToStandard has one of net/http's servers serve a connection, on a
+// goroutine.
+func (s *Server) handToStandard(inner *http.Server, l *oneConn) {
+	c := l.conn
+	if inner.Serve(l) == ErrServerClosed {
+		c.Close()
+	}
+}
+
+// ownKey is the key of a context's value: the *conn which had the connection
+// before the standard's server.
+type ownKey struct{}
+
+// standard returns one of net/http's servers, and makes it if need be. Both
+// have the settings of s, and its handler. That for HTTP/2 gets connections
+// that have begun: it takes them as unencrypted HTTP/2, whatever is below.
+func (s *Server) standard(which **http.Server) *http.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if *which != nil {
+		return *which
+	}
+	inner := &http.Server{}
+	from, to := reflect.ValueOf(s).Elem(), reflect.ValueOf(inner).Elem()
+	for i := range to.NumField() {
+		field := to.Type().Field(i)
+		f := from.FieldByName(field.Name)
+		if field.IsExported() && f.IsValid() && f.Type() == field.Type {
+			to.Field(i).Set(f)
+		}
+	}
+	inner.TLSConfig = nil // the connections have theirs
+	inner.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		own, _ := ctx.Value(ownKey{}).(*conn)
+		if ctx.Value(ServerContextKey) != any(s) { // HTTP/2 puts the inner one there
+			r = r.WithContext(context.WithValue(ctx, ServerContextKey, s))
+		}
+		if own != nil {
+			r.TLS = own.tlsState
+		}
+		s.serveHTTP(w, r)
+	})
+	inner.DisableGeneralOptionsHandler = true // serveHTTP knows
+	inner.BaseContext = func(l net.Listener) context.Context {
+		one := l.(*oneConn)
+		if one.own != nil {
+			return context.WithValue(one.base, ownKey{}, one.own)
+		}
+		return one.base
+	}
+	inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		ctx = context.WithValue(ctx, ServerContextKey, s)
+		if ctx.Value(ownKey{}) == nil && s.ConnContext != nil {
+			ctx = s.ConnContext(ctx, c)
+		}
+		return ctx
+	}
+	if which == &s.h2 {
+		inner.Protocols = new(Protocols)
+		inner.Protocols.SetUnencryptedHTTP2(true)
+		if s.ConnState != nil {
+			inner.ConnState = func(c net.Conn, state ConnState) {
+				if state != StateNew {
+					s.ConnState(c.(*handed).Conn, state)
+				}
+			}
+		}
+	}
+	if s.disableKeepAlives.Load() {
+		inner.SetKeepAlivesEnabled(false)
+	}
+	*which = inner
+	return inner
+}
+
+// handed is a connection on its way to the server of HTTP/2. It hides TLS:
+// net/http's server looks for its own.
+type handed struct {
+	net.Conn
+	read []byte // owner, its reader: what was read of it already
+}
+
+// Read implements net.Conn.
+func (c *handed) Read(p []byte) (int, error) {
+	if len(c.read) > 0 {
+		n := copy(p, c.read)
+		c.read = c.read[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// handOver gives a connection that speaks HTTP/2 to the standard's server. read
+// is what was read of it.
+func (c *conn) handOver(read []byte) error {
+	c.gone = true
+	c.sc.Detach()
+	c.s.forget(c)
+	c.nc.SetDeadline(time.Time{})
+	l := &oneConn{conn: &handed{c.nc, read}, base: c.context(), own: c}
+	c.s.handToStandard(c.s.standard(&c.s.h2), l)
+	return nil
+}

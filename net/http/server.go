@@ -1,0 +1,365 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	stdtls "crypto/tls"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/cosync"
+	netconet "github.com/netco-go/netco/net"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/tls"
+)
+
+// Server is net/http's Server, whose handlers run in coroutines on connections
+// of netco. The fields are net/http's, see there, and must not be changed once
+// it serves. The zero value is useful.
+type Server struct {
+	Addr                         string
+	Handler                      Handler
+	DisableGeneralOptionsHandler bool
+	TLSConfig                    *stdtls.Config
+	ReadTimeout                  time.Duration
+	ReadHeaderTimeout            time.Duration
+	WriteTimeout                 time.Duration
+	IdleTimeout                  time.Duration
+	MaxHeaderBytes               int
+	MaxHeaderValueCount          int
+	// Without effect but for what it says about HTTP/2: a map that is not nil
+	// and has no "h2" turns that off.
+	TLSNextProto map[string]func(*Server, *stdtls.Conn, Handler)
+	// ConnState is called with the connection that the listener has returned.
+	ConnState             func(net.Conn, ConnState)
+	ErrorLog              *log.Logger
+	BaseContext           func(net.Listener) context.Context
+	ConnContext           func(ctx context.Context, c net.Conn) context.Context
+	HTTP2                 *HTTP2Config
+	Protocols             *Protocols
+	DisableClientPriority bool // of Go 1.27; without effect before
+
+	inShutdown        atomic.Bool
+	disableKeepAlives atomic.Bool
+
+	once   sync.Once
+	conns  socket.Server // constant once made
+	limits tls.Limits    // constant
+	// Connections that have not begun and have more to say than their Stream.
+	pending sync.Map // socket.Stream → *conn
+
+	mu         sync.Mutex // held for a moment
+	listeners  map[*onceListener]struct{}
+	onShutdown []func()
+	open       map[*conn]struct{}
+	// The standard's servers, under mu until made: for connections that are not
+	// netco's, and for HTTP/2.
+	foreign, h2 *http.Server
+
+	serving cosync.WaitGroup // the accept loops
+}
+
+// init makes what serves connections, once.
+func (s *Server) init() {
+	s.once.Do(func() {
+		s.conns.Handle = func(sc *socket.ServerConn) error { return sc.Value.(*conn).serve() }
+		s.conns.Opened = s.opened
+		s.conns.Closed = func(sc *socket.ServerConn, _ error) {
+			if c, ok := sc.Value.(*conn); ok {
+				c.closed()
+			}
+		}
+		s.conns.Name = "http"
+	})
+}
+
+// Serve accepts connections from l until that fails, and serves each: those of
+// netco, also with netco's TLS, in coroutines, others by net/http's own server
+// on goroutines. The error is ErrServerClosed after Shutdown, Close or the end
+// of the Scheduler, else what accepting has failed with. It closes l. Parks.
+func (s *Server) Serve(l net.Listener) error { return s.serve(l, nil) }
+
+// ServeTLS is Serve with TLS; see net/http for what the files may be. HTTP/2 is
+// served on goroutines, by net/http's own server.
+func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
+	config := &stdtls.Config{}
+	if s.TLSConfig != nil {
+		config = s.TLSConfig.Clone()
+	}
+	config.NextProtos = adjustNextProtos(config.NextProtos, s.protocols())
+	if len(config.Certificates) == 0 && config.GetCertificate == nil &&
+		config.GetConfigForClient == nil || certFile != "" || keyFile != "" {
+		cert, err := tls.LoadX509KeyPair(certFile, keyFile)
+		if err != nil {
+			return err
+		}
+		config.Certificates = []stdtls.Certificate{cert}
+	}
+	return s.serve(l, config)
+}
+
+// adjustNextProtos returns what to offer by ALPN.
+func adjustNextProtos(offered []string, p Protocols) []string {
+	offered = slices.DeleteFunc(slices.Clone(offered), func(proto string) bool {
+		return proto == "http/1.1" && !p.HTTP1() || proto == "h2" && !p.HTTP2()
+	})
+	if p.HTTP2() && !slices.Contains(offered, "h2") {
+		offered = append(offered, "h2")
+	}
+	if p.HTTP1() && !slices.Contains(offered, "http/1.1") {
+		offered = append(offered, "http/1.1")
+	}
+	return offered
+}
+
+// ListenAndServe listens on Addr, ":http" if that is empty, and serves. Parks.
+func (s *Server) ListenAndServe() error { return s.listenAndServe(":http", s.Serve) }
+
+// ListenAndServeTLS is ListenAndServe with TLS, on ":https" if Addr is empty.
+func (s *Server) ListenAndServeTLS(certFile, keyFile string) error {
+	return s.listenAndServe(":https", func(l net.Listener) error {
+		defer l.Close()
+		return s.ServeTLS(l, certFile, keyFile)
+	})
+}
+
+func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) error {
+	if s.shuttingDown() {
+		return ErrServerClosed
+	}
+	if s.Addr != "" {
+		addr = s.Addr
+	}
+	l, err := netconet.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	return serve(l)
+}
+
+// Shutdown closes the listeners and the connections that are idle, and waits
+// until requests under way are answered, or for ctx, whose error it then
+// returns. Connections that were hijacked are left alone. Parks.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.init()
+	lnerr := s.beginShutdown()
+	var inner []*cosync.Future[error]
+	for _, x := range s.inner() {
+		inner = append(inner, aside(func() error { return x.Shutdown(ctx) }))
+	}
+	err := s.conns.Shutdown(ctx)
+	for _, done := range inner {
+		err = cmp.Or(err, await(done))
+	}
+	return cmp.Or(err, lnerr)
+}
+
+// aside calls what blocks on a goroutine.
+func aside(f func() error) *cosync.Future[error] {
+	done := cosync.NewFuture[error]()
+	go func() { done.Set(f()) }()
+	return done
+}
+
+// await returns what aside's function has returned. Parks.
+func await(done *cosync.Future[error]) error {
+	err, stopped := done.Get()
+	return cmp.Or(stopped, err)
+}
+
+// beginShutdown ends the accept loops, and begins what RegisterOnShutdown was
+// given.
+func (s *Server) beginShutdown() error {
+	s.inShutdown.Store(true)
+	s.mu.Lock()
+	err := s.closeListenersLocked()
+	for _, f := range s.onShutdown {
+		go f()
+	}
+	s.mu.Unlock()
+	s.serving.Wait()
+	return err
+}
+
+func (s *Server) closeListenersLocked() (err error) {
+	for l := range s.listeners {
+		if cerr := l.Close(); cerr != nil && err == nil {
+			err = cerr
+		}
+	}
+	return err
+}
+
+// inner returns the standard's servers, as far as there are any.
+func (s *Server) inner() (all []*http.Server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, inner := range []*http.Server{s.foreign, s.h2} {
+		if inner != nil {
+			all = append(all, inner)
+		}
+	}
+	return all
+}
+
+// Close closes the listeners and all connections but those hijacked, at once.
+func (s *Server) Close() error {
+	s.init()
+	s.inShutdown.Store(true)
+	s.mu.Lock()
+	err := s.closeListenersLocked()
+	s.mu.Unlock()
+	s.serving.Wait()
+	s.conns.Close()
+	for _, inner := range s.inner() {
+		inner.Close()
+	}
+	return err
+}
+
+// RegisterOnShutdown has Shutdown, or the end of the Scheduler, call f on a
+// goroutine of its own.
+func (s *Server) RegisterOnShutdown(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onShutdown = append(s.onShutdown, f)
+}
+
+// SetKeepAlivesEnabled says whether connections serve more than one request;
+// they do by default. false also closes those that are idle.
+func (s *Server) SetKeepAlivesEnabled(v bool) {
+	s.disableKeepAlives.Store(!v)
+	for _, inner := range s.inner() {
+		inner.SetKeepAlivesEnabled(v)
+	}
+	if v {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.open {
+		if c.idle.Load() {
+			c.raw.SetReadDeadline(longAgo) // it wakes, and ends
+		}
+	}
+}
+
+var longAgo = time.Unix(1, 0)
+
+func (s *Server) shuttingDown() bool { return s.inShutdown.Load() }
+
+// doKeepAlives reports whether a connection may serve another request.
+func (s *Server) doKeepAlives() bool {
+	return !s.disableKeepAlives.Load() && !s.shuttingDown() && !draining()
+}
+
+// draining reports whether the Scheduler of the caller is ending.
+func draining() bool {
+	p := processor.Current()
+	return p != nil && p.Group().Phase() >= processor.Draining
+}
+
+func (s *Server) logf(format string, args ...any) {
+	if s.ErrorLog != nil {
+		s.ErrorLog.Printf(format, args...)
+		return
+	}
+	log.Printf(format, args...)
+}
+
+func (s *Server) protocols() Protocols {
+	if s.Protocols != nil {
+		p := *s.Protocols
+		if p == (Protocols{}) {
+			p.SetHTTP1(true)
+		}
+		return p
+	}
+	var p Protocols
+	p.SetHTTP1(true)
+	_, hasH2 := s.TLSNextProto["h2"]
+	p.SetHTTP2(hasH2 || s.TLSNextProto == nil && !http2Off)
+	return p
+}
+
+// http2Off is net/http's own switch.
+var http2Off = slices.Contains(strings.Split(os.Getenv("GODEBUG"), ","), "http2server=0")
+
+func (s *Server) idleTimeout() time.Duration {
+	if s.IdleTimeout != 0 {
+		return s.IdleTimeout
+	}
+	return s.ReadTimeout
+}
+
+func (s *Server) readHeaderTimeout() time.Duration {
+	if s.ReadHeaderTimeout != 0 {
+		return s.ReadHeaderTimeout
+	}
+	return s.ReadTimeout
+}
+
+func (s *Server) handshakeTimeout() (least time.Duration) {
+	for _, d := range []time.Duration{s.ReadHeaderTimeout, s.ReadTimeout, s.WriteTimeout} {
+		if d > 0 && (least == 0 || d < least) {
+			least = d
+		}
+	}
+	return least
+}
+
+// readLimit is how much of a head is read.
+func (s *Server) readLimit() int64 {
+	if s.MaxHeaderBytes > 0 {
+		return int64(s.MaxHeaderBytes) + 4096
+	}
+	return DefaultMaxHeaderBytes + 4096
+}
+
+func (s *Server) maxHeaderValues() int {
+	if s.MaxHeaderValueCount > 0 {
+		return s.MaxHeaderValueCount
+	}
+	return DefaultMaxHeaderValueCount
+}
+
+// ServeHTTP calls the handler, as net/http does.
+func (s *Server) serveHTTP(w ResponseWriter, r *Request) {
+	switch {
+	case !s.DisableGeneralOptionsHandler && r.RequestURI == "*" && r.Method == MethodOptions:
+		optionsHandler(w, r)
+	case s.Handler == nil:
+		DefaultServeMux.ServeHTTP(w, r)
+	default:
+		s.Handler.ServeHTTP(w, r)
+	}
+}
+
+// ListenAndServe listens on addr and serves, with DefaultServeMux if handler is
+// nil. Parks.
+func ListenAndServe(addr string, handler Handler) error {
+	return (&Server{Addr: addr, Handler: handler}).ListenAndServe()
+}
+
+// ListenAndServeTLS is ListenAndServe with TLS.
+func ListenAndServeTLS(addr, certFile, keyFile string, handler Handler) error {
+	return (&Server{Addr: addr, Handler: handler}).ListenAndServeTLS(certFile, keyFile)
+}
+
+// Serve serves what l accepts, see Server.Serve.
+func Serve(l net.Listener, handler Handler) error {
+	return (&Server{Handler: handler}).Serve(l)
+}
+
+// ServeTLS is Serve with TLS.
+func ServeTLS(l net.Listener, handler Handler, certFile, keyFile string) error {
+	return (&Server{Handler: handler}).ServeTLS(l, certFile, keyFile)
+}

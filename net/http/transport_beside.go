@@ -1,0 +1,269 @@
+//lint:file-ignore SA1019 Dial and DialTLS work as in net/http
+
+package http
+
+import (
+	"context"
+	"io"
+	"math"
+	stdhttp "net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+)
+
+// standardTransport is the standard's Transport, with the fields of a
+// Transport from its first use on.
+type standardTransport struct {
+	once sync.Once
+	made atomic.Bool // atomic: t has the fields
+	t    stdhttp.Transport
+}
+
+// std returns the standard's Transport beside t.
+func (t *Transport) std() *stdhttp.Transport {
+	t.standard.once.Do(func() {
+		s, c := &t.standard.t, t.Clone()
+		s.Proxy, s.OnProxyConnectResponse = c.Proxy, c.OnProxyConnectResponse
+		s.DialContext, s.Dial = c.DialContext, c.Dial
+		s.DialTLSContext, s.DialTLS = c.DialTLSContext, c.DialTLS
+		// This one it changes, to negotiate HTTP/2.
+		s.TLSClientConfig, s.TLSHandshakeTimeout = t.TLSClientConfig, c.TLSHandshakeTimeout
+		s.DisableKeepAlives, s.DisableCompression = c.DisableKeepAlives, c.DisableCompression
+		s.MaxIdleConns, s.MaxIdleConnsPerHost = c.MaxIdleConns, c.MaxIdleConnsPerHost
+		s.MaxConnsPerHost, s.IdleConnTimeout = c.MaxConnsPerHost, c.IdleConnTimeout
+		s.ResponseHeaderTimeout = c.ResponseHeaderTimeout
+		s.ExpectContinueTimeout = c.ExpectContinueTimeout
+		s.TLSNextProto, s.ProxyConnectHeader = c.TLSNextProto, c.ProxyConnectHeader
+		s.GetProxyConnectHeader = c.GetProxyConnectHeader
+		s.MaxResponseHeaderBytes = c.MaxResponseHeaderBytes
+		s.WriteBufferSize, s.ReadBufferSize = c.WriteBufferSize, c.ReadBufferSize
+		s.ForceAttemptHTTP2, s.HTTP2, s.Protocols = c.ForceAttemptHTTP2, c.HTTP2, c.Protocols
+		t.standard.made.Store(true)
+	})
+	return &t.standard.t
+}
+
+// goroutines runs what would block. It is apart from the default pool, whose
+// limit functions that wait for one another would reach.
+var goroutines = unlimited()
+
+func unlimited() *blocking.Pool {
+	p, err := blocking.New(math.MaxInt)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// roundTripBeside has the standard's Transport make the round trip, on a
+// goroutine. Parks.
+func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	end := func() {
+		cancel(nil)
+		t.enlist(req, nil)
+	}
+	t.enlist(req, cancel)
+	x := &besideTrip{rt: t.std(), req: req.WithContext(ctx)}
+	if _, err := blocking.CallOn(goroutines, x.make); err != nil {
+		end()
+		x.abandon()
+		return nil, err
+	}
+	if x.err != nil {
+		end()
+		return x.resp, x.err
+	}
+	if x.resp == nil { // Client makes an error of it
+		end()
+		return nil, nil
+	}
+	if x.resp.Request == x.req {
+		x.resp.Request = req
+	}
+	if x.resp.Body == nil { // Client takes it for an empty one, or makes an error of it
+		end()
+		return x.resp, nil
+	}
+	b := &besideBody{base: x.resp.Body, size: x.resp.ContentLength, end: end}
+	x.resp.Body = b
+	if w, ok := b.base.(io.Writer); ok {
+		x.resp.Body = upgraded{b, w}
+	}
+	return x.resp, nil
+}
+
+// besideTrip is one round trip on a goroutine, which owns resp and err until it
+// ends; then the coroutine does, unless that has abandoned it.
+type besideTrip struct {
+	rt  stdhttp.RoundTripper // constant
+	req *stdhttp.Request     // constant
+
+	mu      sync.Mutex // never held across a call
+	started bool       // under mu
+	gone    bool       // under mu: abandoned
+	ended   bool       // under mu: resp and err are there
+
+	resp *stdhttp.Response
+	err  error
+}
+
+// make makes the round trip, on a goroutine.
+func (x *besideTrip) make() (none struct{}, _ error) {
+	x.mu.Lock()
+	x.started = !x.gone
+	started := x.started
+	x.mu.Unlock()
+	if !started {
+		return none, nil
+	}
+	x.resp, x.err = x.rt.RoundTrip(x.req)
+	x.mu.Lock()
+	x.ended = true
+	gone := x.gone
+	x.mu.Unlock()
+	if gone {
+		x.discard()
+	}
+	return none, nil
+}
+
+// abandon leaves the round trip, whose context has been cancelled, to its
+// goroutine. One that has not started never does.
+func (x *besideTrip) abandon() {
+	x.mu.Lock()
+	x.gone = true
+	started, ended := x.started, x.ended
+	x.mu.Unlock()
+	switch {
+	case ended:
+		go x.discard()
+	case !started && x.req.Body != nil:
+		go x.req.Body.Close() // as RoundTrip does in any case
+	}
+}
+
+func (x *besideTrip) discard() {
+	if x.err == nil && x.resp != nil && x.resp.Body != nil {
+		x.resp.Body.Close()
+	}
+}
+
+// Sizes of what is read ahead.
+const (
+	leastRead = 4 << 10
+	mostRead  = 32 << 10
+)
+
+// besideBody is the body of such a response. One coroutine or goroutine at a
+// time reads it, any closes it.
+type besideBody struct {
+	base   io.ReadCloser // constant
+	end    func()        // constant: of the request
+	size   int64         // constant: of the whole; -1 if unknown
+	ended  atomic.Bool   // atomic: base has returned io.EOF; for good
+	closed atomic.Bool   // atomic: Close was called
+
+	// The reader's. A goroutine that reads for it has buf meanwhile.
+	buf    []byte
+	unread []byte // in buf
+	err    error  // that comes after unread
+}
+
+// result is what a Read has returned.
+type result struct {
+	n   int
+	err error
+}
+
+// Read implements io.Reader. Parks.
+func (b *besideBody) Read(p []byte) (int, error) {
+	switch {
+	case b.closed.Load() && b.err != coroutine.ErrShutdown:
+		b.unread, b.err = nil, nil // base says what a Read returns from now on
+	case len(b.unread) > 0 || b.err != nil || len(p) == 0:
+		return b.readAhead(p)
+	}
+	if coroutine.Current() == nil || b.base == stdhttp.NoBody {
+		return b.base.Read(p)
+	}
+	if b.buf == nil {
+		b.buf = make([]byte, b.bufferSize(len(p)))
+	}
+	buf := b.buf
+	r, err := blocking.CallOn(goroutines, func() (result, error) {
+		n, err := b.base.Read(buf)
+		return result{n, err}, nil
+	})
+	if err != nil { // the goroutine has buf
+		b.buf, b.err = nil, err
+		return 0, err
+	}
+	b.unread, b.err = buf[:r.n], r.err
+	if r.err == io.EOF {
+		b.ended.Store(true)
+	}
+	return b.readAhead(p)
+}
+
+func (b *besideBody) readAhead(p []byte) (int, error) {
+	n := copy(p, b.unread)
+	b.unread = b.unread[n:]
+	if len(b.unread) > 0 || b.err == nil {
+		return n, nil
+	}
+	b.buf = nil
+	return n, b.err
+}
+
+// bufferSize is for a first Read of n bytes.
+func (b *besideBody) bufferSize(n int) int {
+	n = min(max(n, leastRead), mostRead)
+	switch {
+	case b.size > mostRead:
+		return mostRead
+	case b.size > 0:
+		return int(b.size)
+	}
+	return n
+}
+
+// Close implements io.Closer. Parks.
+func (b *besideBody) Close() error {
+	b.closed.Store(true)
+	defer b.end()
+	if coroutine.Current() == nil || b.base == stdhttp.NoBody || b.ended.Load() {
+		return b.base.Close() // after the end that only takes note
+	}
+	failed, err := blocking.CallOn(goroutines, func() (error, error) { return b.base.Close(), nil })
+	if err != nil {
+		go b.base.Close() // perhaps a second time, which does nothing
+		return err
+	}
+	return failed
+}
+
+// upgraded is the body of a 101 response, a connection.
+type upgraded struct {
+	*besideBody
+	w io.Writer
+}
+
+// Write implements io.Writer. Parks.
+func (u upgraded) Write(p []byte) (int, error) {
+	if coroutine.Current() == nil {
+		return u.w.Write(p)
+	}
+	own := append([]byte(nil), p...) // the goroutine's, should this coroutine not wait for it
+	r, err := blocking.CallOn(goroutines, func() (result, error) {
+		n, err := u.w.Write(own)
+		return result{n, err}, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return r.n, r.err
+}

@@ -1,0 +1,199 @@
+package http
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	stdhttp "net/http"
+	"sync"
+)
+
+// Errors of bodies, as the standard's.
+var (
+	errReadOnClosedBody   = errors.New("http: read on closed response body")
+	errConcurrentBodyRead = errors.New("http: concurrent read on response body")
+)
+
+// responseBody is the body of a response. Its end, its Close, and the end of
+// the request's context release the connection.
+type responseBody struct {
+	x    *trip
+	pc   *persistConn
+	out  *sending
+	body io.ReadCloser
+	keep bool  // constant: the connection may be used on
+	why  error // constant: the reason why not; nil is errBodyClosed
+
+	mu     sync.Mutex // never held across a call that waits
+	closed bool       // under mu: Close was called
+	err    error      // under mu: of the Read that failed, for good
+	done   bool       // under mu: finish was called
+}
+
+var errBodyClosed = errors.New("http: response body closed before its end")
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	closed, err := b.closed, b.err
+	b.mu.Unlock()
+	switch {
+	case closed:
+		return 0, errReadOnClosedBody
+	case err != nil:
+		return 0, err
+	}
+	n, err := b.body.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if cancelled := b.x.cancelled(); err != io.EOF && cancelled != nil {
+		err = cancelled
+	}
+	b.mu.Lock()
+	if b.err == nil {
+		b.err = err
+	}
+	b.mu.Unlock()
+	b.finish(err == io.EOF)
+	return n, err
+}
+
+func (b *responseBody) Close() error {
+	b.mu.Lock()
+	closed, err := b.closed, b.err
+	b.closed = true
+	b.mu.Unlock()
+	if closed {
+		return nil
+	}
+	if err == io.EOF {
+		return b.body.Close()
+	}
+	b.finish(false)
+	return nil
+}
+
+// finish releases the connection, once. whole means that all of the response
+// was read.
+func (b *responseBody) finish(whole bool) {
+	b.mu.Lock()
+	done := b.done
+	b.done = true
+	b.mu.Unlock()
+	if done {
+		return
+	}
+	pc, x := b.pc, b.x
+	x.uses(nil, nil)
+	var err error
+	switch {
+	case !whole || !b.keep || pc.sawEOF || pc.br != nil && pc.br.Buffered() > 0 || !b.out.sent():
+		if err = b.why; err == nil {
+			err = errBodyClosed
+		}
+	default:
+		err = pc.t.putIdle(pc)
+		if x.trace != nil && x.trace.PutIdleConn != nil && err != errKeepAlivesDisabled {
+			x.trace.PutIdleConn(err)
+		}
+	}
+	if err != nil {
+		pc.close(err)
+	}
+	x.end()
+}
+
+// gzipBody decompresses a response's body.
+type gzipBody struct {
+	body *responseBody
+
+	mu  sync.Mutex
+	zr  *gzip.Reader // under mu: between Reads
+	err error        // under mu: of the stream's head; or that a Read is under way; or Close
+}
+
+var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
+func (g *gzipBody) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	if g.err != nil {
+		defer g.mu.Unlock()
+		return 0, g.err
+	}
+	zr := g.zr
+	g.zr, g.err = nil, errConcurrentBodyRead
+	g.mu.Unlock()
+	var head error
+	if zr == nil {
+		zr = gzips.Get().(*gzip.Reader)
+		head = zr.Reset(g.body)
+	}
+	n, err := 0, head
+	if head == nil {
+		n, err = zr.Read(p)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.err != errConcurrentBodyRead || head != nil: // Close was called
+		release(zr)
+		if g.err == errConcurrentBodyRead {
+			g.err = head
+		}
+	default:
+		g.zr, g.err = zr, nil
+	}
+	return n, err
+}
+
+func (g *gzipBody) Close() error {
+	g.mu.Lock()
+	if g.zr != nil {
+		release(g.zr)
+		g.zr = nil
+	}
+	g.err = errReadOnClosedBody
+	g.mu.Unlock()
+	return g.body.Close()
+}
+
+// release keeps a gzip.Reader for another body.
+func release(zr *gzip.Reader) {
+	zr.Reset(noBytes{})
+	gzips.Put(zr)
+}
+
+// noBytes is a reader of nothing that gzip needs no buffer for.
+type noBytes struct{}
+
+func (noBytes) Read([]byte) (int, error) { return 0, io.EOF }
+func (noBytes) ReadByte() (byte, error)  { return 0, io.EOF }
+
+// switched is the body of a 101 response: the connection.
+type switched struct {
+	net.Conn
+	br *bufio.Reader // what came with the response, until it is read; or nil
+}
+
+func (c *switched) Read(p []byte) (int, error) {
+	if c.br == nil {
+		return c.Conn.Read(p)
+	}
+	n, err := c.br.Read(p[:min(len(p), c.br.Buffered())])
+	if c.br.Buffered() == 0 {
+		c.br = nil
+	}
+	return n, err
+}
+
+// CloseWrite ends the half of the connection that the caller writes, if there
+// are halves.
+func (c *switched) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return fmt.Errorf("CloseWrite: %w", stdhttp.ErrNotSupported)
+}

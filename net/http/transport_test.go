@@ -1,0 +1,449 @@
+package http_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	stdhttp "net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/net/http"
+)
+
+// start starts a server, of HTTP/2 or not, and returns a client of it.
+func start(t *testing.T, two bool, h http.HandlerFunc) (url string, client *http.Client) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(h)
+	s.EnableHTTP2 = two
+	if two {
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	base := s.Client().Transport.(*stdhttp.Transport)
+	client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig:   base.TLSClientConfig,
+		ForceAttemptHTTP2: two,
+	}}
+	t.Cleanup(client.CloseIdleConnections)
+	return s.URL, client
+}
+
+// versions runs f as a subtest for each version of HTTP.
+func versions(t *testing.T, f func(t *testing.T, two bool)) {
+	t.Run("HTTP/1.1", func(t *testing.T) { f(t, false) })
+	t.Run("HTTP/2", func(t *testing.T) { f(t, true) })
+}
+
+type doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+// asStandard returns a client of the standard's with the same settings.
+func asStandard(t *testing.T, c *http.Client) *stdhttp.Client {
+	own := c.Transport.(*http.Transport)
+	std := &stdhttp.Transport{ForceAttemptHTTP2: own.ForceAttemptHTTP2}
+	if own.TLSClientConfig != nil {
+		std.TLSClientConfig = own.TLSClientConfig.Clone()
+	}
+	t.Cleanup(std.CloseIdleConnections)
+	return &stdhttp.Client{Transport: std}
+}
+
+const large = 300_000
+
+// pages answers in different ways.
+func pages(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/small":
+		io.WriteString(w, "small")
+	case "/large":
+		w.Write(make([]byte, large))
+	case "/chunks":
+		for i := range 50 {
+			fmt.Fprintf(w, "%d,", i)
+			w.(http.Flusher).Flush()
+		}
+	case "/none":
+		w.WriteHeader(http.StatusNoContent)
+	case "/moved":
+		http.Redirect(w, r, "/small", http.StatusFound)
+	case "/echo":
+		io.Copy(w, r.Body)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// fetch returns what there is to see of an answer.
+func fetch(c doer, method, url, body string, buffer int) string {
+	req, err := http.NewRequest(method, url, iotest.HalfReader(strings.NewReader(body)))
+	if err != nil {
+		return err.Error()
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return err.Error()
+	}
+	defer resp.Body.Close()
+	sum := crc32.NewIEEE()
+	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{resp.Body},
+		make([]byte, buffer))
+	return fmt.Sprint(resp.Status, resp.Proto, resp.ContentLength, resp.Request.URL,
+		n, sum.Sum32(), err, resp.Body.Close())
+}
+
+// TestAsStandard: a coroutine gets what a goroutine gets of net/http's.
+func TestAsStandard(t *testing.T) {
+	versions(t, func(t *testing.T, two bool) {
+		url, client := start(t, two, pages)
+		standard := asStandard(t, client)
+		testrun.Start(t, 2)
+		for _, c := range []struct {
+			method, path, body string
+			buffer             int
+		}{
+			{"GET", "/small", "", 1}, {"GET", "/small", "", 4096}, {"HEAD", "/small", "", 10},
+			{"GET", "/large", "", 700}, {"GET", "/large", "", 100_000}, {"GET", "/chunks", "", 3},
+			{"GET", "/none", "", 10}, {"GET", "/moved", "", 10}, {"GET", "/other", "", 10},
+			{"POST", "/echo", strings.Repeat("body", 20_000), 5000},
+			{"GET", "\x7f", "", 1},
+		} {
+			want := fetch(standard, c.method, url+c.path, c.body, c.buffer)
+			testrun.Each(t, func(t *testing.T, p testrun.Place) {
+				p.Do(t, func() {
+					if got := fetch(client, c.method, url+c.path, c.body, c.buffer); got != want {
+						t.Errorf("%s %s: %s, want %s", c.method, c.path, got, want)
+					}
+				})
+			})
+		}
+	})
+}
+
+// afterClose returns what Reads return once so many bytes were read, -1 for
+// all, and the body closed.
+func afterClose(c doer, url string, bytes int64) string {
+	resp, err := c.Do(testenv.Must(http.NewRequest("GET", url, nil)))
+	if err != nil {
+		return err.Error()
+	}
+	if bytes < 0 {
+		io.Copy(io.Discard, resp.Body)
+	} else {
+		io.CopyN(io.Discard, resp.Body, bytes)
+	}
+	closed := resp.Body.Close()
+	n, err := resp.Body.Read(make([]byte, 10))
+	n2, err2 := resp.Body.Read(nil)
+	return fmt.Sprint(closed, n, err, n2, err2)
+}
+
+// TestReadAfterClose: a closed body is read no more. What had been read ahead
+// was returned.
+func TestReadAfterClose(t *testing.T) {
+	versions(t, func(t *testing.T, two bool) {
+		url, client := start(t, two, pages)
+		standard := asStandard(t, client)
+		testrun.Start(t, 2)
+		for _, path := range []string{"/small", "/large", "/chunks", "/none"} {
+			for _, bytes := range []int64{0, 1, -1} {
+				want := afterClose(standard, url+path, bytes)
+				testrun.Each(t, func(t *testing.T, p testrun.Place) {
+					p.Do(t, func() {
+						if got := afterClose(client, url+path, bytes); got != want {
+							t.Errorf("%d bytes of %s: %s, want %s", bytes, path, got, want)
+						}
+					})
+				})
+			}
+		}
+	})
+}
+
+// TestManyOnOne: many coroutines of a Processor that waits for each, as its
+// threads are locked, have requests under way at a time. No answer ends before
+// all have come and a coroutine beside them has run.
+func TestManyOnOne(t *testing.T) {
+	versions(t, func(t *testing.T, two bool) {
+		const crowd = 50
+		var arrived sync.WaitGroup
+		arrived.Add(crowd + 1)
+		url, client := start(t, two, func(w http.ResponseWriter, r *http.Request) {
+			io.WriteString(w, "head ")
+			w.(http.Flusher).Flush()
+			arrived.Done()
+			arrived.Wait()
+			io.WriteString(w, "body")
+		})
+		testrun.StartWith(t, netco.Options{Processors: 1, LockThreads: true})
+		var tasks []*testrun.Task
+		for range crowd {
+			tasks = append(tasks, testrun.On(0).Go(func() {
+				resp, err := client.Get(url)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer resp.Body.Close()
+				text, err := io.ReadAll(resp.Body)
+				if string(text) != "head body" || err != nil {
+					t.Errorf("%q, %v", text, err)
+				}
+			}))
+		}
+		tasks = append(tasks, testrun.On(0).Go(arrived.Done))
+		testrun.WaitAll(t, tasks...)
+	})
+}
+
+// stuck is a server that answers a head and half a body, or nothing, and then
+// waits for the client to go.
+type stuck struct {
+	half   bool
+	begun  atomic.Int64
+	seen   chan struct{} // closed when the client has gone
+	closed sync.Once
+}
+
+func (s *stuck) serve(w http.ResponseWriter, r *http.Request) {
+	if s.half {
+		io.WriteString(w, "half")
+		w.(http.Flusher).Flush()
+	}
+	s.begun.Add(1)
+	<-r.Context().Done()
+	s.closed.Do(func() { close(s.seen) })
+}
+
+// TestEnds: what ends a wait for the head or for the body ends it with its
+// error, and the server sees the client go.
+func TestEnds(t *testing.T) {
+	type ending struct {
+		name  string
+		limit time.Duration // Client.Timeout
+		end   func(t *testing.T, cancel func())
+		is    func(error) bool
+	}
+	for _, e := range []ending{
+		{"cancelled", 0, func(_ *testing.T, cancel func()) { cancel() },
+			func(err error) bool { return errors.Is(err, context.Canceled) }},
+		{"timeout", 100 * time.Millisecond, func(*testing.T, func()) {}, os.IsTimeout},
+		{"forced", 0, func(t *testing.T, _ func()) { testrun.ShutdownByForce(t) },
+			func(err error) bool { return errors.Is(err, netco.ErrShutdown) }},
+	} {
+		for _, half := range []bool{false, true} {
+			t.Run(fmt.Sprint(e.name, " half ", half), func(t *testing.T) {
+				versions(t, func(t *testing.T, two bool) {
+					s := &stuck{half: half, seen: make(chan struct{})}
+					url, client := start(t, two, s.serve)
+					client.Timeout = e.limit
+					testrun.Start(t, 1)
+					ctx, cancel := context.WithCancel(context.Background())
+					defer cancel()
+					var err error
+					task := testrun.On(0).Go(func() { err = get(ctx, client, url) })
+					if e.limit == 0 {
+						testenv.Until(t, "the request", func() bool { return s.begun.Load() > 0 })
+						testrun.In(t, 0, netco.Yield)
+					}
+					e.end(t, cancel)
+					task.Wait(t)
+					if !e.is(err) {
+						t.Errorf("%v", err)
+					}
+					if s.begun.Load() > 0 {
+						testenv.Await(t, s.seen, "the server to see the client go")
+					}
+				})
+			})
+		}
+	}
+}
+
+// get reads an answer to its end.
+func get(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+// TestClose: closing a body that is half read ends the exchange.
+func TestClose(t *testing.T) {
+	versions(t, func(t *testing.T, two bool) {
+		s := &stuck{half: true, seen: make(chan struct{})}
+		url, client := start(t, two, s.serve)
+		testrun.With(t, 1, func() {
+			resp, err := client.Get(url)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			testenv.OK(t, resp.Body.Close())
+			if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
+				t.Error("Read after Close: no error")
+			}
+		})
+		testenv.Await(t, s.seen, "the server to see the client go")
+	})
+}
+
+// TestUpgrade: the body of a 101 response is a connection.
+func TestUpgrade(t *testing.T) {
+	url, client := start(t, false, func(w http.ResponseWriter, r *http.Request) {
+		c, rw, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n"+
+			"Connection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		line, _ := rw.ReadString('\n')
+		io.WriteString(c, line)
+	})
+	testrun.With(t, 1, func() {
+		req := testenv.Must(http.NewRequest("GET", url, nil))
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "echo")
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer resp.Body.Close()
+		io.WriteString(resp.Body.(io.Writer), "hello\n")
+		line, err := bufio.NewReader(resp.Body).ReadString('\n')
+		if line != "hello\n" || err != nil {
+			t.Errorf("%q, %v", line, err)
+		}
+	})
+}
+
+// transportOf returns a Transport that asks rt for URLs of a scheme of its own.
+func transportOf(rt http.RoundTripper) *http.Transport {
+	t := new(http.Transport)
+	t.RegisterProtocol("other", rt)
+	return t
+}
+
+// broken is a RoundTripper that fails, after it has closed the body.
+type broken struct{}
+
+func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Body.Close()
+	return nil, io.ErrUnexpectedEOF
+}
+
+// answer is a RoundTripper that answers with an empty body, and keeps what it
+// was asked.
+type answer struct{ req *http.Request }
+
+func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.req = r
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Body: http.NoBody}, nil
+}
+
+// TestRequest: the response names the request that was made, whose context is
+// cancelled with Close and not before.
+func TestRequest(t *testing.T) {
+	testrun.With(t, 1, func() {
+		req := testenv.Must(http.NewRequest("GET", "other://127.0.0.1:0/", nil))
+		a := new(answer)
+		resp, err := transportOf(a).RoundTrip(req)
+		if err != nil || resp.Request != req {
+			t.Errorf("%v, %v", resp, err)
+			return
+		}
+		if err := a.req.Context().Err(); err != nil {
+			t.Errorf("before Close: %v", err)
+		}
+		testenv.OK(t, resp.Body.Close())
+		if a.req.Context().Err() == nil {
+			t.Error("after Close the context goes on")
+		}
+	})
+}
+
+// fixed is a RoundTripper with one answer, which may lack what it should have.
+type fixed struct{ resp *http.Response }
+
+func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.resp == nil {
+		return nil, nil
+	}
+	resp := *f.resp
+	resp.Request = r
+	return &resp, nil
+}
+
+// TestIncomplete: answers without a Body, and none at all, are http.Client's
+// business in a coroutine as they are elsewhere.
+func TestIncomplete(t *testing.T) {
+	for name, resp := range map[string]*http.Response{
+		"no body": {StatusCode: http.StatusOK}, "none": nil,
+		"no body that has a length": {StatusCode: http.StatusOK, ContentLength: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := &http.Client{Transport: transportOf(fixed{resp})}
+			ask := func() string { return fetch(client, "GET", "other://127.0.0.1:0/", "", 10) }
+			want := ask()
+			testrun.With(t, 1, func() { testenv.Equal(t, ask(), want) })
+		})
+	}
+}
+
+type closer struct {
+	io.Reader
+	closed chan struct{}
+}
+
+func (c closer) Close() error { close(c.closed); return nil }
+
+// TestNotStarted: where no wait is possible the request's body is closed.
+func TestNotStarted(t *testing.T) {
+	for _, forced := range []bool{false, true} {
+		testrun.Start(t, 1)
+		c := closer{strings.NewReader("body"), make(chan struct{})}
+		req := testenv.Must(http.NewRequest("POST", "other://127.0.0.1:0/", c))
+		var err error
+		task := testrun.On(0).Go(func() {
+			if forced {
+				netco.Self().Handle().Stop()
+			}
+			_, err = transportOf(broken{}).RoundTrip(req)
+		})
+		task.Wait(t)
+		want := io.ErrUnexpectedEOF
+		if forced {
+			want = netco.ErrShutdown
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		testenv.Await(t, c.closed, "the request's body to be closed")
+		testrun.Shutdown(t)
+	}
+}

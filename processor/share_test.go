@@ -1,0 +1,238 @@
+package processor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// sharing makes n running Processors that share fds. Without a monitor nothing
+// ends that. They end with the test.
+func sharing(t testing.TB, n int) *Group {
+	t.Helper()
+	needMoves(t)
+	g := NewGroup(nil)
+	addLike(t, g, n, Config{Idle: 64})
+	g.SetMinActive(1)
+	start(t, g)
+	t.Cleanup(func() { end(g) })
+	g.share()
+	return g
+}
+
+// endsOfSharedWaits are for TestSharedWait.
+var endsOfSharedWaits = []struct {
+	name     string
+	deadline int64 // from now; 0: none
+	do       func(l *line, h coroutine.Handle, g *Group)
+	want     Verdict
+}{
+	{"data", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.send(7) }, Ready},
+	{"data under a deadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) {
+		l.send(7)
+	}, Ready},
+	{"deadline", 1e6, func(*line, coroutine.Handle, *Group) {}, Timeout},
+	{"SetDeadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) {
+		l.pd.SetDeadline(Read, 1)
+	}, Timeout},
+	{"Unblock", 0, func(l *line, _ coroutine.Handle, _ *Group) {
+		l.pd.Unblock(Read)
+		l.send(7)
+	}, Ready},
+	{"Evict", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.pd.Evict() }, Closing},
+	{"Stop", 0, func(_ *line, h coroutine.Handle, _ *Group) { h.Stop() }, Shutdown},
+	{"Stack", 0, func(l *line, h coroutine.Handle, _ *Group) {
+		if stack, err := coroutine.StackOf(context.Background(), h.ID()); err != nil ||
+			!strings.Contains(stack, "[read]") {
+			panic(fmt.Sprint(stack, err))
+		}
+		l.send(7)
+	}, Ready},
+	{"end of the group", 0, func(_ *line, _ coroutine.Handle, g *Group) { g.Advance(Stopping) },
+		Shutdown},
+}
+
+// TestSharedWait: a wait for a shared fd ends as others do, and leaves nothing.
+func TestSharedWait(t *testing.T) {
+	within(t, 60*time.Second)
+	for _, c := range endsOfSharedWaits {
+		t.Run(c.name, func(t *testing.T) {
+			g := sharing(t, 2)
+			p, l := g.members[0], newLine(t)
+			if c.deadline != 0 {
+				l.pd.SetDeadline(Read, clock.Now()+c.deadline)
+			}
+			got := make(chan Verdict, 1)
+			h := p.Open(func() {
+				b, v := l.read()
+				if v == Ready && b != 7 {
+					t.Errorf("read %d", b)
+				}
+				l.close()
+				got <- v
+			})
+			if c.deadline == 0 || c.deadline > 1e9 {
+				eventually(t, "it waits shared", func() bool {
+					return l.waits() && p.shared.coroutines.Load() == 1
+				})
+				if n := p.Live(); n != 1 || p.ex.Stats.Live.Load() != 0 || !g.Active() {
+					t.Errorf("%d live here, the group is active: %t", n, g.Active())
+				}
+			}
+			c.do(l, h, g)
+			if v := <-got; v != c.want {
+				t.Errorf("%v, want %v", v, c.want)
+			}
+			h.Join()
+			quiet(t, g)
+			if p.shared.any() {
+				t.Error("waits are shared at the end")
+			}
+		})
+	}
+}
+
+// TestSharedEvent: what waits for an fd runs on another Processor while its own
+// computes, as a coroutine and as a Watch; and again when its own is free.
+func TestSharedEvent(t *testing.T) {
+	within(t, 60*time.Second)
+	g := sharing(t, 2)
+	p, q := g.members[0], g.members[1]
+	l := newLine(t)
+	ran := make(chan *Processor)
+	h := p.Open(func() {
+		for {
+			if _, v := l.read(); v != Ready {
+				l.close()
+				return
+			}
+			ran <- Current()
+		}
+	})
+	a := armedShared(t, p)
+	for _, busy := range []*Processor{p, q, p} {
+		eventually(t, "they wait", func() bool { return l.waits() && a.waits() })
+		release := hog(busy)
+		l.send(1)
+		if at := <-ran; at == busy {
+			t.Errorf("it runs on Processor %d, which is busy", at.Index())
+		}
+		before := a.read.Load()
+		a.send(1)
+		eventually(t, "the Watch is served", func() bool { return a.read.Load() > before })
+		release()
+	}
+	l.pd.Evict()
+	h.Join()
+	a.pd.Evict()
+	<-a.ended
+	a.close()
+	quiet(t, g)
+}
+
+// armedShared starts an armer on p and waits until any of the domain may take
+// it.
+func armedShared(t testing.TB, p *Processor) *armer {
+	a := newArmer(t)
+	before := p.Watches()
+	a.x.Begin(nil, p)
+	eventually(t, "it is armed", func() bool { return a.waits() && p.Watches() > before })
+	return a
+}
+
+// TestSharingEnds: an fd is one Processor's again at the next wait after
+// sharing, and its reader learns of the peer's end.
+func TestSharingEnds(t *testing.T) {
+	within(t, 60*time.Second)
+	g := sharing(t, 3)
+	p, l := g.members[0], newLine(t)
+	got := make(chan Verdict, 1)
+	p.Open(func() {
+		for {
+			if _, v := l.read(); v != Ready {
+				l.close()
+				got <- v
+				return
+			}
+		}
+	})
+	for _, on := range []bool{true, false, true, false} {
+		eventually(t, "it waits", l.waits)
+		p.Share(on)
+		l.send(1)
+		want := 1
+		if on {
+			want = 3
+		}
+		eventually(t, "the fd is where it belongs", func() bool {
+			n := 0
+			for _, q := range g.members {
+				n += q.ep.Registered()
+			}
+			return n == want && l.waits() && (l.pd.shared.Load() != nil) == on
+		})
+	}
+	unix.Shutdown(l.peer, unix.SHUT_WR)
+	if v := <-got; v != Closing {
+		t.Errorf("%v after the peer's end", v)
+	}
+	quiet(t, g)
+}
+
+// TestSharingBegins: runs that are long and wait for one another begin it.
+func TestSharingBegins(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		runNs, waitNs int64
+		on            bool
+	}{
+		{"short", longAboveNs - 1000, 10 * waitAboveNs, false},
+		{"without a wait", 10 * longAboveNs, waitAboveNs - 1000, false},
+		{"long", longAboveNs + 1000, waitAboveNs + 1000, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := NewGroup(nil)
+			addLike(t, g, 2, Config{Idle: 64})
+			defer g.Discard()
+			g.SetMinActive(1)
+			g.balanced.Store(true)
+			p := g.members[0]
+			for range 20 {
+				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)
+			}
+			if g.sharing.Load() != c.on || g.members[1].IsActive() != c.on {
+				t.Errorf("shares: %t, the other is active: %t", g.sharing.Load(),
+					g.members[1].IsActive())
+			}
+			g.sharing.Store(false) // as the monitor does
+			p.noteRuns(c.runNs, c.waitNs, 1)
+			if g.sharing.Load() {
+				t.Error("shares again at once")
+			}
+		})
+	}
+}
+
+// TestWaits: how long runs were ready, from the turns' lengths.
+func TestWaits(t *testing.T) {
+	g := newGroup(t, 1)
+	defer g.Discard()
+	p := g.members[0]
+	p.history.nextSlice(clock.Now())
+	p.noteWaits(4_000, 1) // after a sleep: waits for nothing
+	p.noteWaits(4_000, 4) // 2 µs for the turn before, then 0 to 3 µs
+	h := p.Stats.WaitNs.Snapshot()
+	if h.Count != 5 || h.SumNs != 2*3_000+2*4_000 {
+		t.Errorf("%d waits of %d ns in all", h.Count, h.SumNs)
+	}
+	if s := p.History(); len(s) != 0 && (s[0].Runs != 5 || s[0].WaitNs != 14_000) {
+		t.Errorf("the slice has %d runs that waited %d ns", s[0].Runs, s[0].WaitNs)
+	}
+}
