@@ -222,7 +222,8 @@ func TestDecideDomains(t *testing.T) {
 }
 
 // TestRunMeter: a group that may begins to share when runs are long and wait
-// long on average; then each takes few events at once, and all of them when it is over.
+// long on average; then each takes few events at once, and all of them when it
+// is over.
 func TestRunMeter(t *testing.T) {
 	var r runMeter
 	turns := func(n int, runNs, waitNs int64, sharing, may bool) (begin bool, batch int) {
