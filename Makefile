@@ -1,7 +1,7 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test long releases race bench bench-report peers lint tidy portable tools fuzz hooks release interop arm64 \
+.PHONY: help build test long releases race bench bench-report peers scale lint tidy portable tools fuzz hooks release interop arm64 \
 	soak check
 
 help: ## print this
@@ -32,6 +32,9 @@ bench-report: ## measure all figures of docs anew: text into docs/bench, JSON an
 
 peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one
 	bench/peers.sh
+
+scale: ## measure the loads of docs/SCALING.md on this machine
+	bench/scale.sh
 
 lint: ## gofmt, go vet, staticcheck, other platforms, and the API beside the last release's
 	.ci/run format vet platforms api lint

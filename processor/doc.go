@@ -32,8 +32,10 @@
 //	submit.go     work from other threads, stealing; place.go: where new work
 //	              goes
 //	limit.go      how many coroutines may live
-//	balance.go    how many Processors there is work for; migrate.go: how work
-//	              moves
+//	policy.go     how many Processors there is work for, and whether they share
+//	              fds: decisions from measurements; balance.go measures, and
+//	              has done what is decided
+//	migrate.go    how work moves; share.go: how Processors share fds
 //	park.go       parking with a deadline, Sleep
 //	timers.go     Func: a function that is called in a coroutine at a given time
 //	poll.go       PollDesc: an fd and what waits for it

@@ -37,7 +37,7 @@ type Group struct {
 	phase         atomic.Int32
 	active        atomic.Int64
 	spinners      atomic.Int32  // Processors that spin
-	turns         atomic.Uint32 // rotates placement among many
+	turns         atomic.Uint32 // rotates placement among many, by callers outside
 	limit         limit
 	sharing       atomic.Bool // fds are the domains', see share.go
 	balanced      atomic.Bool // the monitor runs, which ends that

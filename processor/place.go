@@ -8,6 +8,11 @@ import (
 // exact is up to how many Processors all are compared to find the least loaded.
 const exact = 16
 
+// burstStarts is how many starts that wait at one Processor are a burst, which
+// goes to all: the next ones go to others (place), and idle ones steal some
+// (share).
+const burstStarts = 64
+
 // load is what placement compares: how many coroutines live here or are
 // submitted.
 func (p *Processor) load() int {
@@ -33,7 +38,11 @@ func (g *Group) least(here *Processor, all bool) (best *Processor) {
 	next, looks := 0, len(members)
 	if looks > exact {
 		looks = 4
-		next = int(g.turns.Add(uint32(looks)) % uint32(len(members)))
+		turn := &g.turns
+		if here != nil {
+			turn = &here.places
+		}
+		next = int(turn.Add(uint32(looks)) % uint32(len(members)))
 	}
 	least := 0
 	if here != nil && (all || here.active.Load()) {

@@ -79,8 +79,9 @@ type Processor struct {
 	ended       chan struct{} // closed when the thread has ended
 	alive       atomic.Bool   // the loop runs: fds may be registered
 	turnWanted  atomic.Bool   // see Wake
+	places      atomic.Uint32 // rotates placement by callers here; owner writes
 	placed      atomic.Int32  // fds that Begin has sent here and that are not registered yet
-	active      atomic.Bool   // it gets new work, see balance.go
+	active      atomic.Bool   // it gets new work, see policy.go
 	moveRequest atomic.Pointer[moveRequest]
 
 	Stats Stats

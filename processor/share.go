@@ -1,7 +1,6 @@
 package processor
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 
@@ -21,7 +20,7 @@ import (
 // waits to read waits shared (coroutine.ParkShared), and so do Watches: it runs
 // on the Processor that has found its event. No fd moves for that.
 //
-// Sharing is for runs that are long and wait for one another (balance.go). A
+// Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
 // microsecond or two a request; where a request takes no longer than some of
 // these, one Processor that serves all of them without a sleep is faster, and
@@ -47,17 +46,7 @@ import (
 // At its end the group has all that wait shared woken: each member wakes what
 // waits for the fds that it watches (advance), and a wait that begins later is
 // refused (Left). So none is left behind by Executor.Stop.
-const (
-	domainSize = 4
-
-	// runsNoted is over how many runs their length is averaged. With it, one
-	// long run in twenty makes for a steady mean.
-	runsNoted = 256
-
-	// batchNs is how long the events that a Processor takes at once may take to
-	// serve: others could serve them meanwhile.
-	batchNs = 40_000
-)
+const domainSize = 4
 
 // sharedRegs are the registrations of an fd with the members of a domain.
 type sharedRegs struct {
@@ -84,46 +73,23 @@ func (g *Group) setDomains() {
 	coroutine.Share(executors)
 }
 
-// runMeter measures how long coroutines run and wait on average. All fields:
-// owner.
-type runMeter struct {
-	runNs  float64 // from a resume to the next wait
-	waitNs float64 // from an event or a wake to the resume
-	shared bool    // the group was sharing at the last turn
-}
-
-// note adds a turn with so many runs, which waited for waitNs in all.
-func (m *runMeter) note(turnNs, waitNs int64, runs int) {
-	weight := min(float64(runs)/runsNoted, 1)
-	m.runNs += (float64(turnNs)/float64(runs) - m.runNs) * weight
-	m.waitNs += (float64(waitNs)/float64(runs) - m.waitNs) * weight
-}
-
 // noteRuns measures a turn, and begins sharing if runs are long and wait long.
 // Owner.
 func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
-	g, m := p.group, &p.runs
-	m.note(turnNs, waitNs, runs)
-	sharing := g.sharing.Load()
-	switch {
-	case m.shared && !sharing:
-		m.runNs, m.waitNs = 0, 0
-		p.ep.SetBatch(wholeBatch)
-	case !sharing && m.runNs >= longAboveNs && m.waitNs >= waitAboveNs &&
-		p.domain != nil && g.balanced.Load():
-		sharing = g.share()
+	g := p.group
+	may := p.domain != nil && g.balanced.Load()
+	begin, batch := p.runs.note(turnNs, waitNs, runs, g.sharing.Load(), may)
+	if begin {
+		g.share()
 	}
-	if m.shared = sharing; sharing {
-		p.ep.SetBatch(int(batchNs / m.runNs))
+	if batch != 0 {
+		p.ep.SetBatch(batch)
 	}
 }
 
-// wholeBatch is as many events as Poll can return.
-const wholeBatch = math.MaxInt
-
 // share begins sharing, unless the group is at its end, and makes all members
 // of a domain active in which one is. Any thread.
-func (g *Group) share() bool {
+func (g *Group) share() {
 	g.sharing.Store(true)
 	for d := range slices.Chunk(g.members, domainSize) {
 		if slices.ContainsFunc(d, (*Processor).IsActive) {
@@ -134,9 +100,7 @@ func (g *Group) share() bool {
 	}
 	if g.Phase() != Running { // Advance may not have seen it
 		g.sharing.Store(false)
-		return false
 	}
-	return true
 }
 
 // sharedWaits counts the shared waits that began on a Processor.

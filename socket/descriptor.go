@@ -66,7 +66,7 @@ func (d *descriptor) init(fd int, n network, r role) {
 		d.pd.Owner = d
 	}
 	d.uses.Store(ownedUse)
-	openSockets.Add(1)
+	countOpen(1)
 }
 
 // closeWhenLost has the fd closed when the garbage collector finds that s is
@@ -116,7 +116,7 @@ func (d *descriptor) close() {
 	} else {
 		sysx.CloseFD(int(d.fd))
 	}
-	openSockets.Add(-1)
+	countOpen(-1)
 	if d.room != nil {
 		d.room.release()
 	}

@@ -209,6 +209,13 @@ func CloseIdleWorkers() {
 	blocking.Default().CloseIdle()
 }
 
+// OpenedBy returns how many more sockets the Processor of that index has opened
+// than closed; of those that share its line of openSockets, all.
+func OpenedBy(processor int) int64 { return openSockets[processor].n.Load() }
+
+// OpenedOutside is OpenedBy for ordinary goroutines.
+func OpenedOutside() int64 { return openSockets[len(openSockets)-1].n.Load() }
+
 // CloseIdle ends the idle goroutines of look-ups, files and package blocking.
 func CloseIdle() {
 	lookups.CloseIdle()

@@ -1,0 +1,405 @@
+package processor
+
+import (
+	"math"
+	"slices"
+)
+
+// Elastic Processors: work is packed on as few Processors as it needs. A thread
+// that wakes for one event costs more than the event; a busy one finds many
+// events in each poll. So at partial load a few busy Processors take less CPU
+// and answer sooner than many that are mostly asleep.
+//
+// Active Processors get new work. Every balanceEvery the monitor measures the
+// group (interval), policy.decide says what to do, and the monitor has it done
+// (balance.go). decide and runMeter.note depend on their arguments alone: the
+// tests drive them, and a simulation of up to 128 Processors
+// (docs/SCALING.md).
+//
+// What is spread, evened out and packed are units: a Processor, or while
+// Processors share their fds (share.go) a domain of them.
+//
+//	finding                               action
+//	a Processor is busier than busyAbove  spread: each that is so busy moves
+//	spreadAfter times in a row, or a      half of its connections and of its
+//	domain than domainAbove, and not all  ready coroutines to an inactive one,
+//	are active                            which becomes active
+//	a spread of Processors did not raise  undo it, and wait before the next
+//	the work done per second
+//	a Processor is as busy twice in a     even out the difference
+//	row, or a domain, and another is
+//	less busy by unevenAbove or
+//	domainUneven
+//	the active ones together, packAfter   pack: the least busy gives all away
+//	times in a row, would keep one fewer  and becomes inactive
+//	busy for packBelow or domainBelow
+//	an inactive Processor was busy        it gives all away in its next turn
+//	a Processor's runs take longAboveNs   the members of a domain share, from
+//	and waited for waitAboveNs, on        its next turn on
+//	average
+//	packAfter times in a row runs take    that ends
+//	less than longBelowNs, or would
+//	wait for less than waitBelowNs on
+//	one Processor
+//
+// A spread of Processors is a trial, because only its outcome shows whether
+// there is a core for another thread. Where the peers, or other programs, are
+// on this machine, a second thread may take from them what the first one needs.
+//
+// Where a run takes longAboveNs, an event waits for the handler before it, and
+// one wake serves no more than one event: packing saves little and costs much.
+// With 100 µs in the handler and 8,000 requests a second, one Processor has six
+// times the p90 of two.
+//
+// Domains are spread sooner than Processors: with long runs the next thread's
+// wakes cost a hundredth of the work, and every domain has a queue of its own.
+const (
+	busyAbove   = 0.9
+	spreadAfter = 4
+	unevenAbove = 0.25
+	packBelow   = 0.6
+	packAfter   = 15
+
+	domainAbove  = 0.5
+	domainUneven = 0.1
+	domainBelow  = 0.3
+
+	longAboveNs = 20_000
+	longBelowNs = 12_000
+	waitAboveNs = 15_000
+	waitBelowNs = 7_500
+
+	trialSettles  = 2   // intervals until the connections have moved
+	trialSamples  = 5   // intervals after these
+	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
+	trialPauseMin = 200 // intervals
+	trialPauseMax = 3200
+
+	// runsNoted is over how many runs their length is averaged. With it, one
+	// long run in twenty makes for a steady mean.
+	runsNoted = 256
+
+	// batchNs is how long the events that a Processor takes at once while it
+	// shares may take to serve: others could serve them meanwhile.
+	batchNs = 40_000
+)
+
+// trialGain is by what factor a spread has to raise the work done. A variable
+// for tests.
+var trialGain = 1.1
+
+// interval is what was measured of a group in some time. The members are in the
+// order of their indices.
+type interval struct {
+	members   []measured
+	minActive int
+	sharing   bool
+	seconds   float64 // how long it was
+	runs      uint64  // resumes in it
+	stale     bool    // it was too long to say how busy the members are now
+}
+
+// measured is what was measured of one member.
+type measured struct {
+	busy   float64 // as a share of the interval
+	active bool
+	shares int  // how many pieces of work could move, see Processor.movable
+	holds  bool // fds or coroutines
+}
+
+// decision is what a group is to do, in this order.
+type decision struct {
+	endSharing bool
+
+	activate, deactivate []int // members
+	moves                []move
+}
+
+// move has a member give a part of its work to another, all of it if the part
+// is 1.
+type move struct {
+	from, to int
+	part     float64
+	sleeping bool // one that sleeps may go on sleeping
+}
+
+// policy is what decide keeps from one interval for the next.
+type policy struct {
+	runNs  float64 // mean length of the runs of the last interval that had any
+	seldom int     // how often in a row sharing was not worth it
+	high   int     // how often in a row a unit was too busy
+	work   float64 // sum of the rates in these intervals
+	low    int     // how often in a row one fewer would have been enough
+	trial  trial
+}
+
+// trial is a spread whose outcome is not known yet.
+type trial struct {
+	added  []int   // the members it activated; nil if there is no trial
+	before float64 // resumes per second before it
+	work   float64 // sum of the rates since the connections have moved
+	age    int     // intervals since it began
+	wait   int     // intervals until the next may begin
+	pause  int     // what wait began with
+}
+
+// decide returns what is to be done after an interval, and the policy for the
+// next one.
+func (s policy) decide(m interval) (policy, decision) {
+	var d decision
+	d.endSharing = s.endsSharing(m)
+	if m.stale {
+		s.high, s.low, s.work = 0, 0, 0
+		return s, d
+	}
+	size, above, uneven, below := 1, busyAbove, unevenAbove, packBelow
+	after, evenAfter := spreadAfter, 2
+	if m.sharing && !d.endSharing {
+		size, above, uneven, below = domainSize, domainAbove, domainUneven, domainBelow
+		after, evenAfter = 1, 1
+		s.trial.added = nil
+	}
+	u := m.units(size)
+	if u.active == 0 {
+		return s, d
+	}
+	rate := float64(m.runs) / m.seconds
+	if u.most > above {
+		s.high++
+		s.work += rate
+	} else {
+		s.high, s.work = 0, 0
+	}
+	s.low = rising(s.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
+	s.trial.wait = max(s.trial.wait-1, 0)
+	switch {
+	case s.trial.added != nil:
+		s.judge(m, rate, &d)
+	case s.high >= after && u.spare >= 0 && (size > 1 ||
+		s.trial.wait == 0 && m.members[u.hot].shares > 1):
+		s.spread(m, size, above, &d)
+	case s.high >= evenAfter && u.most-u.least > uneven:
+		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
+		s.high, s.work = 0, 0
+	case s.low >= packAfter:
+		for i := range m.unit(u.packs, size) {
+			d.deactivate = append(d.deactivate, u.packs+i)
+		}
+		m.give(u.packs, m.leastBusy(size, u.packs), size, 1, &d)
+		s.low = 0
+	}
+	if size == 1 {
+		m.packAgain(&d)
+	}
+	return s, d
+}
+
+// endsSharing reports whether sharing is to end: it has not been worth it
+// packAfter times in a row.
+func (s *policy) endsSharing(m interval) bool {
+	busy := 0.0 // how many Processors' time the group uses
+	for _, p := range m.members {
+		busy += p.busy
+	}
+	if m.runs > 0 {
+		s.runNs = busy * m.seconds * 1e9 / float64(m.runs)
+	}
+	s.seldom = rising(s.seldom, m.sharing && !m.stale &&
+		(s.runNs < longBelowNs || alone(busy, s.runNs) < waitBelowNs))
+	if s.seldom < packAfter {
+		return false
+	}
+	s.seldom = 0
+	return true
+}
+
+// alone returns how long an event would wait, on average, if one Processor
+// served all of a load that keeps it busy for a part of the time with runs of
+// runNs: what M/D/1 has, by Pollaczek and Khinchin.
+func alone(busy, runNs float64) float64 {
+	if busy >= 1 {
+		return math.Inf(1)
+	}
+	return busy * runNs / (2 * (1 - busy))
+}
+
+// spread has every unit that is busier than above give half of its work to an
+// inactive one.
+func (s *policy) spread(m interval, size int, above float64, d *decision) {
+	spare := 0
+	for i := 0; i < len(m.members); i += size {
+		if p := m.members[i]; !p.active || m.busy(i, size) <= above || size == 1 && p.shares < 2 {
+			continue
+		}
+		for spare < len(m.members) && m.members[spare].active {
+			spare += size
+		}
+		if spare >= len(m.members) {
+			break
+		}
+		for j := range m.unit(spare, size) {
+			d.activate = append(d.activate, spare+j)
+		}
+		m.give(i, spare, size, 0.5, d)
+		spare += size
+	}
+	if t := &s.trial; size == 1 {
+		t.added, t.before, t.work, t.age = d.activate, s.work/float64(s.high), 0, 0
+	}
+	s.high, s.work = 0, 0
+}
+
+// judge ends a trial that has lasted long enough, and undoes the spread if it
+// has failed.
+func (s *policy) judge(m interval, rate float64, d *decision) {
+	over, failed := s.trial.sample(rate)
+	if failed {
+		d.deactivate = s.trial.added
+		for _, i := range s.trial.added {
+			d.moves = append(d.moves, move{i, m.leastBusy(1, s.trial.added...), 1, false})
+		}
+	}
+	if over {
+		s.trial.added = nil
+	}
+}
+
+// sample adds one interval's rate, and reports whether the trial is over, and
+// whether it has failed.
+func (t *trial) sample(rate float64) (over, failed bool) {
+	if t.age++; t.age > trialSettles {
+		t.work += rate
+	}
+	if t.age < trialSettles+trialSamples {
+		return false, false
+	}
+	switch gain := t.work / trialSamples / t.before; {
+	case gain >= trialGain:
+		t.pause = 0
+	case gain > trialGone:
+		t.pause = min(max(2*t.pause, trialPauseMin), trialPauseMax)
+		t.wait = t.pause
+		return true, true
+	}
+	return true, false
+}
+
+// units is what decide compares. Members are the first ones of their units, -1
+// for none.
+type units struct {
+	hot, cold   int     // the busiest active one, and the least busy, the last of equals
+	spare       int     // the first inactive one
+	packs       int     // the least busy one that may become inactive, the last of equals
+	most, least float64 // how busy hot and cold are
+	sum         float64 // of all active ones
+	active      int
+}
+
+// units compares the units of a size.
+func (m interval) units(size int) units {
+	u := units{hot: -1, cold: -1, spare: -1, packs: -1}
+	for i := 0; i < len(m.members); i += size {
+		if !m.members[i].active {
+			if u.spare < 0 {
+				u.spare = i
+			}
+			continue
+		}
+		busy := m.busy(i, size)
+		u.active++
+		u.sum += busy
+		if u.hot < 0 || busy > u.most {
+			u.hot, u.most = i, busy
+		}
+		if u.cold < 0 || busy <= u.least {
+			u.cold, u.least = i, busy
+		}
+		if i >= m.minActive && (u.packs < 0 || busy <= m.busy(u.packs, size)) {
+			u.packs = i
+		}
+	}
+	return u
+}
+
+// unit returns the members of the unit that begins with one.
+func (m interval) unit(from, size int) []measured {
+	return m.members[from:min(from+size, len(m.members))]
+}
+
+// busy returns how busy the members of a unit are on average.
+func (m interval) busy(from, size int) (sum float64) {
+	unit := m.unit(from, size)
+	for _, p := range unit {
+		sum += p.busy
+	}
+	return sum / float64(len(unit))
+}
+
+// leastBusy returns the least busy active unit but for some, the first of
+// equals. Precondition: there is one.
+func (m interval) leastBusy(size int, except ...int) int {
+	least := -1
+	for i := 0; i < len(m.members); i += size {
+		if m.members[i].active && !slices.Contains(except, i) &&
+			(least < 0 || m.busy(i, size) < m.busy(least, size)) {
+			least = i
+		}
+	}
+	return least
+}
+
+// give has the members of a unit move a part of their work to those of another.
+func (m interval) give(from, to, size int, part float64, d *decision) {
+	n := len(m.unit(to, size))
+	for i := range m.unit(from, size) {
+		d.moves = append(d.moves, move{from: from + i, to: to + i%n, part: part})
+	}
+}
+
+// packAgain has inactive Processors give away what has come to them since, and
+// what was running when they gave the rest.
+func (m interval) packAgain(d *decision) {
+	for i, p := range m.members {
+		if !p.active && p.holds && p.busy > 0 && !slices.Contains(d.activate, i) {
+			d.moves = append(d.moves, move{i, m.leastBusy(1, d.deactivate...), 1, true})
+		}
+	}
+}
+
+// rising returns how often in a row something was found.
+func rising(n int, found bool) int {
+	if found {
+		return n + 1
+	}
+	return 0
+}
+
+// runMeter measures how long coroutines run and wait on average. All fields:
+// owner.
+type runMeter struct {
+	runNs  float64 // from a resume to the next wait
+	waitNs float64 // from an event or a wake to the resume
+	shared bool    // the group was sharing at the last turn
+}
+
+// note adds a turn with so many runs, which waited for waitNs in all, in a
+// group that is sharing, or may. It reports whether the group is to begin that,
+// and how many events a Processor is to take at once; 0: as it does.
+func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begin bool, batch int) {
+	weight := min(float64(runs)/runsNoted, 1)
+	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
+	r.waitNs += (float64(waitNs)/float64(runs) - r.waitNs) * weight
+	ended := r.shared && !sharing
+	r.shared = sharing
+	switch {
+	case ended:
+		r.runNs, r.waitNs = 0, 0
+		return false, wholeBatch
+	case sharing:
+		return false, max(int(batchNs/r.runNs), 1)
+	}
+	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs, 0
+}
+
+// wholeBatch is as many events as Poll can return.
+const wholeBatch = math.MaxInt

@@ -1,0 +1,341 @@
+package processor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// text is what a decision has moved, as "0>1:0.5".
+func (d decision) text() (moves []string) {
+	for _, m := range d.moves {
+		part := fmt.Sprintf("%.2g", m.part)
+		if m.part == 1 {
+			part = "all"
+		}
+		if m.sleeping {
+			part += " asleep"
+		}
+		moves = append(moves, fmt.Sprintf("%d>%d:%s", m.from, m.to, part))
+	}
+	return moves
+}
+
+// apply has the members of an interval be as active as decided.
+func (d decision) apply(m interval) {
+	for _, i := range d.activate {
+		m.members[i].active = true
+	}
+	for _, i := range d.deactivate {
+		m.members[i].active = false
+	}
+}
+
+// marks are the active ones of members, as "+" among "-".
+func (m interval) marks() string {
+	var s strings.Builder
+	for _, p := range m.members {
+		if p.active {
+			s.WriteByte('+')
+		} else {
+			s.WriteByte('-')
+		}
+	}
+	return s.String()
+}
+
+// The state of each member before a decision.
+type (
+	busy  = []float64
+	works = []int // pieces of work
+)
+
+// members is an interval of so many milliseconds with active members as marks.
+func members(active string, busy busy, works works) interval {
+	m := interval{minActive: 1, seconds: 0.02}
+	for i, mark := range active {
+		p := measured{active: mark == '+', busy: busy[i], shares: 8, holds: true}
+		if works != nil {
+			p.shares, p.holds = works[i], works[i] > 0
+		}
+		m.members = append(m.members, p)
+	}
+	return m
+}
+
+// decisions are for TestDecide: in the first line what was measured and what
+// was before, in the second what is decided and what is then.
+var decisions = []struct {
+	name      string
+	min       int
+	active    string // as marks
+	busy      busy
+	works     works
+	high, low int // how often in a row it was so before
+
+	moves             []string // as text
+	becomes           string   // as marks
+	lastHigh, lastLow int
+}{
+	{"busy once", 1, "+-", busy{1, 0}, works{8, 0}, 0, 0,
+		nil, "+-", 1, 0},
+	{"busy for long", 1, "+-", busy{1, 0}, works{8, 0}, spreadAfter - 1, 0,
+		[]string{"0>1:0.5"}, "++", 0, 0},
+	{"busy, not enough", 1, "+-", busy{0.9, 0}, works{8, 0}, 1, 0,
+		nil, "+-", 0, 0},
+	{"busy with one fd", 1, "+-", busy{1, 0}, works{1, 0}, spreadAfter - 1, 0,
+		nil, "+-", spreadAfter, 0},
+	{"the busiest of three", 1, "++-", busy{0.4, 1, 0}, works{8, 6, 0}, spreadAfter - 1, 0,
+		[]string{"1>2:0.5"}, "+++", 0, 0},
+	{"two of four", 1, "++--", busy{0.95, 1, 0, 0}, works{8, 6, 0, 0}, spreadAfter - 1, 0,
+		[]string{"0>2:0.5", "1>3:0.5"}, "++++", 0, 0},
+	{"three of four", 1, "++-+", busy{0.95, 1, 0, 1}, works{8, 6, 0, 5}, spreadAfter - 1, 0,
+		[]string{"0>2:0.5"}, "++++", 0, 0},
+	{"all active, uneven", 1, "++", busy{1, 0.5}, works{8, 2}, 1, 0,
+		[]string{"0>1:0.25"}, "++", 0, 0},
+	{"all active, nearly even", 1, "++", busy{1, 0.8}, works{8, 2}, 1, 0,
+		nil, "++", 2, 0},
+	{"idle, not for long", 1, "++", busy{0.2, 0.1}, works{2, 2}, 0, 3,
+		nil, "++", 0, 4},
+	{"idle for long", 1, "++", busy{0.2, 0.1}, works{2, 2}, 0, packAfter - 1,
+		[]string{"1>0:all"}, "+-", 0, 0},
+	{"idle, the first is the least busy", 1, "++", busy{0.1, 0.2}, works{2, 2}, 0, packAfter - 1,
+		[]string{"1>0:all"}, "+-", 0, 0},
+	{"idle, of three", 1, "+++", busy{0.3, 0.05, 0.2}, works{2, 2, 2}, 0, packAfter - 1,
+		[]string{"1>2:all"}, "+-+", 0, 0},
+	{"all idle alike", 1, "+++", busy{0, 0, 0}, works{2, 2, 2}, 0, packAfter - 1,
+		[]string{"2>0:all"}, "++-", 0, 0},
+	{"one fewer would be too busy", 1, "++", busy{0.4, 0.3}, works{2, 2}, 0, packAfter - 1,
+		nil, "++", 0, 0},
+	{"no fewer than the least", 2, "++-", busy{0, 0, 0}, works{2, 2, 0}, 0, packAfter,
+		nil, "++-", 0, 0},
+	{"one that is not active was busy", 1, "+-", busy{0.3, 0.01}, works{2, 2}, 0, 0,
+		[]string{"1>0:all asleep"}, "+-", 0, 0},
+	{"to the least busy", 1, "++-", busy{0.8, 0.7, 0.01}, works{2, 2, 2}, 0, 0,
+		[]string{"2>1:all asleep"}, "++-", 0, 0},
+	{"it was asleep", 1, "+-", busy{0.3, 0}, works{2, 2}, 0, 0,
+		nil, "+-", 0, 0},
+	{"it has nothing", 1, "+-", busy{0.3, 0.01}, works{2, 0}, 0, 0,
+		nil, "+-", 0, 0},
+	{"none is active", 0, "--", busy{0.3, 0.01}, works{2, 2}, 1, 1,
+		nil, "--", 1, 1},
+}
+
+// TestDecide: each rule of the policy, beside what it must not do.
+func TestDecide(t *testing.T) {
+	for _, c := range decisions {
+		t.Run(c.name, func(t *testing.T) {
+			m := members(c.active, c.busy, c.works)
+			m.minActive = c.min
+			s, d := policy{high: c.high, low: c.low}.decide(m)
+			d.apply(m)
+			if got := d.text(); !slices.Equal(got, c.moves) || m.marks() != c.becomes {
+				t.Errorf("%s are active, moved %q, want %s, %q", m.marks(), got, c.becomes, c.moves)
+			}
+			if s.high != c.lastHigh || s.low != c.lastLow {
+				t.Errorf("high %d and low %d, want %d and %d", s.high, s.low, c.lastHigh, c.lastLow)
+			}
+		})
+	}
+}
+
+// TestDecideStale: an interval that was too long decides nothing, and ends what
+// was so in a row.
+func TestDecideStale(t *testing.T) {
+	m := members("++-", busy{1, 0, 0}, nil)
+	m.stale = true
+	s, d := policy{high: spreadAfter, low: packAfter}.decide(m)
+	if s.high != 0 || s.low != 0 || len(d.moves) != 0 {
+		t.Errorf("high %d, low %d, moves %q", s.high, s.low, d.text())
+	}
+}
+
+// TestEndsSharing: sharing ends when it was not worth it for a while.
+func TestEndsSharing(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		busy, runNs float64
+		times       int
+		ends        bool
+	}{
+		{"worth it", 0.4, 40_000, 3 * packAfter, false},
+		{"more than one can serve", 1.5, 40_000, 3 * packAfter, false},
+		{"hardly a wait", 0.2, 40_000, packAfter - 1, false},
+		{"hardly a wait for long", 0.2, 40_000, packAfter, true},
+		{"short runs", 1.5, longBelowNs / 2, packAfter - 1, false},
+		{"short runs for long", 1.5, longBelowNs / 2, packAfter, true},
+	} {
+		var s policy
+		var d decision
+		for range c.times {
+			m := members("++", busy{c.busy / 2, c.busy / 2}, nil)
+			m.sharing, m.runs = true, uint64(c.busy*m.seconds*1e9/c.runNs)
+			s, d = s.decide(m)
+		}
+		if d.endSharing != c.ends {
+			t.Errorf("%s: ends %t", c.name, d.endSharing)
+		}
+	}
+}
+
+// TestDecideDomains: domains are spread, evened out and packed as a whole.
+func TestDecideDomains(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		min     int
+		active  string // as marks
+		busy    busy
+		times   int
+		moves   []string // as text
+		becomes string   // as marks
+	}{
+		{"two are busy, not all", 1, "++++----", busy{1, 1, 0, 0, 0, 0, 0, 0}, 3,
+			nil, "++++----"},
+		{"spread", 1, "++++----", busy{1, 1, 1, 1, 0, 0, 0, 0}, 1,
+			[]string{"0>4:0.5", "1>5:0.5", "2>6:0.5", "3>7:0.5"}, "++++++++"},
+		{"smaller one", 1, "++++--", busy{1, 1, 1, 1, 0, 0}, 1,
+			[]string{"0>4:0.5", "1>5:0.5", "2>4:0.5", "3>5:0.5"}, "++++++"},
+		{"uneven", 1, "++++++", busy{1, 1, 1, 1, 0.5, 0.5}, 1,
+			[]string{"0>4:0.25", "1>5:0.25", "2>4:0.25", "3>5:0.25"}, "++++++"},
+		{"nearly even", 1, "++++++", busy{1, 1, 1, 1, 0.95, 0.95}, 2, nil, "++++++"},
+		{"needed", 1, "++++++", busy{0.4, 0.4, 0.4, 0.4, 0.3, 0.3}, 2 * packAfter, nil, "++++++"},
+		{"packed", 1, "++++++", busy{0.2, 0.2, 0.1, 0.1, 0.1, 0.1}, packAfter,
+			[]string{"4>0:all", "5>1:all"}, "++++--"},
+		{"no fewer than the least", 5, "++++++", busy{0, 0, 0, 0, 0, 0}, 2 * packAfter,
+			nil, "++++++"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := members(c.active, c.busy, nil)
+			m.sharing, m.minActive = true, c.min
+			s := policy{runNs: longAboveNs}
+			var d decision
+			for range c.times {
+				s, d = s.decide(m)
+			}
+			d.apply(m)
+			if got := d.text(); !slices.Equal(got, c.moves) || m.marks() != c.becomes {
+				t.Errorf("%s are active, moved %q, want %s, %q", m.marks(), got, c.becomes, c.moves)
+			}
+		})
+	}
+}
+
+// TestRunMeter: a group that may begins to share when runs are long and wait
+// long on average; then each takes few events at once, and all of them when it
+// is over.
+func TestRunMeter(t *testing.T) {
+	var r runMeter
+	turns := func(n int, runNs, waitNs int64, sharing, may bool) (begin bool, batch int) {
+		for range n {
+			begin, batch = r.note(4*runNs, 4*waitNs, 4, sharing, may)
+		}
+		return begin, batch
+	}
+	for i, c := range []struct {
+		turns        int
+		runNs        int64
+		waitNs       int64
+		sharing, may bool
+		begin        bool
+		batch        int
+	}{
+		{1000, longAboveNs - 100, waitAboveNs + 100, false, true, false, 0},
+		{1000, longAboveNs + 100, waitAboveNs + 100, false, false, false, 0},
+		{1000, longAboveNs + 100, waitAboveNs - 100, false, true, false, 0},
+		{1000, longAboveNs + 100, waitAboveNs + 100, false, false, false, 0},
+		{1, longAboveNs + 100, waitAboveNs + 100, false, true, true, 0},
+		{1000, longAboveNs + 100, waitAboveNs + 100, true, true, false, 1},
+		{1000, 2 * batchNs, waitAboveNs + 100, true, true, false, 1},
+		{1000, 4_900, waitAboveNs + 100, true, true, false, 8},
+		{1, 100 * longAboveNs, waitAboveNs + 100, false, true, false, wholeBatch},
+		{1, longAboveNs, waitAboveNs + 100, false, true, false, 0}, // measured anew
+	} {
+		begin, batch := turns(c.turns, c.runNs, c.waitNs, c.sharing, c.may)
+		if begin != c.begin || batch != c.batch {
+			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
+		}
+	}
+}
+
+// TestTrial: a spread stays if it brings enough work, and is taken back if not,
+// with ever longer pauses; less work because the load has gone is no verdict.
+func TestTrial(t *testing.T) {
+	var tr trial
+	for i, c := range []struct {
+		rate   float64
+		failed bool
+		pause  int
+	}{
+		{90, true, trialPauseMin},
+		{105, true, 2 * trialPauseMin},
+		{10, false, 2 * trialPauseMin},
+		{100, true, 4 * trialPauseMin},
+		{115, false, 0},
+		{100, true, trialPauseMin},
+	} {
+		tr.before, tr.age, tr.work, tr.wait = 100, 0, 0, 0
+		for range trialSettles { // what is done meanwhile does not count
+			if over, _ := tr.sample(1000); over {
+				t.Fatal("over before it has settled")
+			}
+		}
+		for range trialSamples - 1 {
+			if over, _ := tr.sample(c.rate); over {
+				t.Fatal("over too early")
+			}
+		}
+		over, failed := tr.sample(c.rate)
+		wait := 0
+		if c.failed {
+			wait = c.pause
+		}
+		if !over || failed != c.failed || tr.pause != c.pause || tr.wait != wait {
+			t.Errorf("trial %d with %v of 100: over %t, failed %t, pause %d, wait %d", i, c.rate,
+				over, failed, tr.pause, tr.wait)
+		}
+	}
+	for range 10 {
+		tr.age, tr.work = trialSettles+trialSamples, 0
+		tr.sample(500)
+	}
+	if tr.pause > trialPauseMax {
+		t.Errorf("pauses for %d", tr.pause)
+	}
+}
+
+// TestDecideAroundTrial: while a spread is on trial nothing else moves; one
+// that has failed is taken back, and the next one is not at once.
+func TestDecideAroundTrial(t *testing.T) {
+	m := members("+-", busy{1, 0}, nil)
+	m.runs = 100
+	var s policy
+	var d decision
+	step := func() {
+		s, d = s.decide(m)
+		d.apply(m)
+	}
+	for range spreadAfter {
+		step()
+	}
+	for look := range trialSettles + trialSamples {
+		if asked := d.text(); (look == 0) != slices.Equal(asked, []string{"0>1:0.5"}) ||
+			m.marks() != "++" {
+			t.Fatalf("interval %d: moved %q, active are %s", look, asked, m.marks())
+		}
+		m.members[1].busy = 0.5 // uneven
+		step()
+	}
+	if asked := d.text(); !slices.Contains(asked, "1>0:all") || m.marks() != "+-" {
+		t.Errorf("after the trial: moved %q, active are %s", asked, m.marks())
+	}
+	m.members[1].busy = 0
+	for i := range trialPauseMin - 1 {
+		if step(); m.marks() != "+-" {
+			t.Fatalf("another trial %d intervals later", i)
+		}
+	}
+	if step(); m.marks() != "++" {
+		t.Error("no other trial after the pause")
+	}
+}

@@ -1,0 +1,44 @@
+package socket_test
+
+import (
+	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestOpenedByProcessor: a Processor counts what it opens and closes in a line
+// of its own, and an ordinary goroutine in another; together they are right.
+func TestOpenedByProcessor(t *testing.T) {
+	testrun.Start(t, 1)
+	const n = 100 // many more than other tests leave to be closed
+	for _, c := range []struct {
+		place testrun.Place
+		line  func() int64
+	}{
+		{testrun.First, func() int64 { return socket.OpenedBy(processor.Current().Index()) }},
+		{testrun.Goroutine, socket.OpenedOutside},
+	} {
+		c.place.Do(t, func() {
+			before, all := c.line(), socket.OpenCount()
+			var open []*socket.UDPConn
+			for range n {
+				open = append(open, testenv.Must(socket.ListenUDP("udp4", nil)))
+			}
+			if opened := c.line() - before; opened < n/2 {
+				t.Errorf("%s: %d opened, want %d", c.place.Name, opened, n)
+			}
+			if opened := socket.OpenCount() - all; opened < n/2 {
+				t.Errorf("%s: %d opened in all, want %d", c.place.Name, opened, n)
+			}
+			for _, s := range open {
+				testenv.OK(t, s.Close())
+			}
+			if left := c.line() - before; left > n/2 {
+				t.Errorf("%s: %d left open", c.place.Name, left)
+			}
+		})
+	}
+}
