@@ -259,6 +259,60 @@ func TestHijack(t *testing.T) {
 	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
 }
 
+// TestBodyReadElsewhere: the end of a handler ends a Read of the body that is
+// under way elsewhere, and with it the connection; so does its panic.
+func TestBodyReadElsewhere(t *testing.T) {
+	testrun.Start(t, 2)
+	for _, path := range []string{"/", "/panic"} {
+		for _, headers := range []string{"Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n",
+			"Connection: close\r\nContent-Length: 9\r\n"} {
+			t.Run(path+" "+headers, func(t *testing.T) {
+				reading, read := make(chan bool), make(chan error, 1)
+				c := dial(t, serve(t, &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(
+					func(w http.ResponseWriter, r *http.Request) {
+						go func() {
+							io.ReadFull(r.Body, make([]byte, 1))
+							reading <- true
+							_, err := r.Body.Read(make([]byte, 9))
+							read <- err
+						}()
+						<-reading
+						if r.URL.Path == "/panic" {
+							panic("a test's")
+						}
+					})}))
+				in := bufio.NewReader(c)
+				testenv.Must(io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+headers+
+					"\r\n"+map[bool]string{true: "1\r\nx\r\n", false: "x"}[headers[0] == 'T']))
+				if path == "/" {
+					res := testenv.Must(http.ReadResponse(in, nil))
+					testenv.Equal(t, res.Close, true)
+				}
+				if err := testenv.Await(t, read, "the Read"); err == nil {
+					t.Error("Read succeeds")
+				}
+				_, err := io.ReadAll(in)
+				testenv.NoError(t, err)
+			})
+		}
+	}
+}
+
+// TestConnect: CONNECT without Hijack is a method like any other, but from Go
+// 1.27 on.
+func TestConnect(t *testing.T) {
+	testrun.Start(t, 2)
+	const connect = "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"
+	ours, theirs := both(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		if r.Method != http.MethodConnect {
+			io.WriteString(w, "hello")
+		}
+	}))
+	sameAnswer(t, ours, theirs, []byte(connect+plain))
+	sameAnswer(t, ours, theirs, []byte(connect), []byte(plain))
+}
+
 // TestPanic: a panic of a handler's is logged and ends its connection only.
 func TestPanic(t *testing.T) {
 	testrun.Start(t, 1)
@@ -385,6 +439,9 @@ func withTLS(t *testing.T, s *http.Server, own, two bool) (string, *stdhttp.Clie
 	pattern.StartTLS()
 	defer pattern.Close()
 	s.TLSConfig = &stdtls.Config{Certificates: pattern.TLS.Certificates}
+	for proto := range s.TLSNextProto {
+		s.TLSConfig.NextProtos = append(s.TLSConfig.NextProtos, proto)
+	}
 	listen := netco.Listen
 	if !own {
 		listen = net.Listen
@@ -426,6 +483,36 @@ func TestTLS(t *testing.T) {
 				testenv.OK(t, s.Shutdown(context.Background()))
 			})
 		}
+	}
+}
+
+// TestNextProto: TLSNextProto's functions serve their protocols, on netco's
+// listener and on another's, beside HTTP.
+func TestNextProto(t *testing.T) {
+	testrun.Start(t, 2)
+	for _, own := range []bool{true, false} {
+		t.Run(fmt.Sprintf("own=%v", own), func(t *testing.T) {
+			s := &http.Server{}
+			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, r.TLS.NegotiatedProtocol)
+			})
+			s.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, http.Handler){
+				"echo": func(got *http.Server, c *stdtls.Conn, _ http.Handler) {
+					testenv.Equal(t, got, s)
+					io.Copy(c, c)
+				}}
+			url, client := withTLS(t, s, own, false)
+			res := testenv.Must(client.Get(url))
+			testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(res.Body)))
+			res.Body.Close()
+			config := client.Transport.(*stdhttp.Transport).TLSClientConfig.Clone()
+			config.NextProtos = []string{"echo"}
+			c := testenv.Must(stdtls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))
+			testenv.Must(io.WriteString(c, "hello"))
+			testenv.OK(t, c.CloseWrite())
+			testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(c)))
+			c.Close()
+		})
 	}
 }
 
