@@ -70,8 +70,8 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 	return n, err
 }
 
-// endRead ends a Read that is under way elsewhere once the handler has returned.
-// What it leaves is not read: the connection is to be closed.
+// endRead ends a Read that is under way elsewhere, once the handler has
+// returned. What that leaves is not read: the connection is to be closed.
 func (b *body) endRead() {
 	if !b.mu.TryLock() {
 		nc := b.w.c.nc

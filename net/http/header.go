@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // field is one line or more of a header.
@@ -311,7 +313,7 @@ func (w *response) keepAlive(keepAlives bool) (connection string) {
 	}
 	if w.sent.get("Connection") == "close" || !keepAlives ||
 		w.expectsContinue && w.body.remains() ||
-		connectEnds && w.c.lastMethod == MethodConnect {
+		goruntime.ConnectEnds && w.c.lastMethod == MethodConnect {
 		w.closeAfter = true
 	}
 	return connection
@@ -367,7 +369,7 @@ func (w *response) frame(te string, h *ownHeader) {
 
 // connected reports whether the answer ends HTTP on the connection.
 func (w *response) connected() bool {
-	return connectEnds && w.c.lastMethod == MethodConnect && w.status/100 == 2
+	return goruntime.ConnectEnds && w.c.lastMethod == MethodConnect && w.status/100 == 2
 }
 
 // switches reports whether the answer is that to Upgrade.
