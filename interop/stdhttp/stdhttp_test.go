@@ -22,8 +22,9 @@
 // fallen out without being there is an error. testdata/differences has the tests
 // that do not hold for netco/net/http, with the reasons.
 //
-//	go test ./stdhttp
-//	go test ./stdhttp -update    write testdata/tests anew
+//	go test ./stdhttp                       the standard library's, the short ones
+//	NETCO_TEST_SCALE=1 go test ./stdhttp    all
+//	go test ./stdhttp -update               write testdata/tests anew
 package stdhttp
 
 import (
@@ -99,24 +100,27 @@ func TestStandard(t *testing.T) {
 	}
 	checkList(t, all, left)
 	for _, s := range suites {
-		if s.least == 0 {
+		if s.least == 0 || !testenv.Full() && s.module != "" {
 			continue
 		}
-		binary := buildTests(t, dir, s)
-		for _, m := range modes {
-			if !testenv.Full() && m != modes[0] || s.name == "http" && m.coroutines == "" {
-				continue // on goroutines the pool, which its tests look into, is the standard's
-			}
-			t.Run(s.name+" "+m.name, func(t *testing.T) {
-				if err := netco.CanHandOn(); err != nil && m.coroutines != "" {
-					t.Skipf("the tests wait in Go's channels: %v", err)
+		t.Run(s.name, func(t *testing.T) {
+			binary := buildTests(t, dir, s)
+			for _, m := range modes {
+				if !testenv.Full() && m != modes[0] || s.name == "http" && m.coroutines == "" {
+					continue // on goroutines the pool, which its tests look into, is the standard's
 				}
-				runTests(t, s, exec.Command(binary, "-test.v", "-test.timeout=4m",
-					"-test.skip=^("+strings.Join(differ[s.name], "|")+")$"), all[s.name],
-					"NETCO_STDHTTP_PROCESSORS="+m.processors,
-					"NETCO_STDHTTP_COROUTINES="+m.coroutines)
-			})
-		}
+				t.Run(m.name, func(t *testing.T) {
+					if err := netco.CanHandOn(); err != nil && m.coroutines != "" {
+						t.Skipf("the tests wait in Go's channels: %v", err)
+					}
+					runTests(t, s, exec.Command(binary, "-test.v", "-test.timeout=4m",
+						fmt.Sprintf("-test.short=%v", !testenv.Full()),
+						"-test.skip=^("+strings.Join(differ[s.name], "|")+")$"), all[s.name],
+						"NETCO_STDHTTP_PROCESSORS="+m.processors,
+						"NETCO_STDHTTP_COROUTINES="+m.coroutines)
+				})
+			}
+		})
 	}
 }
 

@@ -111,7 +111,7 @@ func newModule(t *testing.T) string {
 	dir := t.TempDir()
 	root := testenv.Must(filepath.Abs("../.."))
 	mod := string(testenv.Must(os.ReadFile("../go.mod")))
-	mod = strings.Replace(mod, "=> ../", "=> "+root, 1)
+	mod += "\nreplace github.com/netco-go/netco => " + root
 	mod += "\ngodebug randseednop=0\n" // gorilla/websocket's tests seed math/rand
 	write(t, filepath.Join(dir, "go.mod"), language.ReplaceAllString(mod, "go "+release()+".0"))
 	write(t, filepath.Join(dir, "go.sum"), string(testenv.Must(os.ReadFile("../go.sum"))))

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/netco-go/netco/cosync"
 )
@@ -31,7 +32,7 @@ const maxDiscard = 256 << 10
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || b.unsent.Load() {
+	if b.closed || b.unsent.Load() || b.w.done.Load() {
 		return 0, ErrBodyReadAfterClose
 	}
 	b.w.sendContinue()
@@ -67,6 +68,20 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 		b.w.bodyAtEnd()
 	}
 	return n, err
+}
+
+// endRead ends a Read that is under way elsewhere, once the handler has
+// returned. What that leaves is not read: the connection is to be closed.
+func (b *body) endRead() {
+	if !b.mu.TryLock() {
+		nc := b.w.c.nc
+		nc.SetReadDeadline(longAgo)
+		b.mu.Lock()
+		nc.SetReadDeadline(time.Time{})
+		b.early = b.early || !b.sawEnd
+		b.closed = b.closed || b.early
+	}
+	b.mu.Unlock()
 }
 
 // Close implements io.Closer. It reads on to the end, as far as that is worth

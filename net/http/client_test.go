@@ -55,7 +55,9 @@ func TestClientMethods(t *testing.T) {
 				return
 			}
 			resp.Body.Close()
-			testenv.Equal(t, resp.Header.Get("Asked"), "GET")
+			// Go 1.25 keeps the Content-Type.
+			method, _, _ := strings.Cut(resp.Header.Get("Asked"), " ")
+			testenv.Equal(t, method, "GET")
 		})
 	})
 }

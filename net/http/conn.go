@@ -207,6 +207,7 @@ func (c *conn) abort(v any) {
 		w.disableContinue(true)
 		if !c.gone {
 			c.stopRead()
+			w.endRead()
 			w.closeBody()
 		}
 	}

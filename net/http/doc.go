@@ -64,15 +64,15 @@
 //   - A request's context finds out that its peer has gone once Done or Err was
 //     called, of it or of one derived from it.
 //   - http.MaxBytesReader of the standard's does not close the connection.
-//   - TLSNextProto's functions are not called. A map that is not nil and has no
-//     "h2" turns HTTP/2 off, as ever.
+//   - TLSNextProto's functions get connections of crypto/tls: a Server that has
+//     any but for "h2" is served TLS by net/http's server, on goroutines. On a
+//     listener of netco/tls they are not called.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.
 //   - Write after the handler has returned is an error.
 //   - MaxHeaderValueCount limits header values, to 500 by default, with all
-//     releases of Go; so do other things that Go 1.27 has changed: a body that
-//     a client holds back until 100 Continue is not waited for if there was
-//     none, and a connection is closed after CONNECT.
+//     releases of Go. As Go 1.27 has it, a body that a client holds back until
+//     100 Continue is not waited for if there was none.
 //   - ConnState's hook does not see what the standard's server for HTTP/2 calls
 //     new.
 package http

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // field is one line or more of a header.
@@ -260,12 +262,11 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	}
 	h.date = !w.sent.has("Date")
 	w.frame(te, &h)
-	connected := w.c.lastMethod == MethodConnect && w.status/100 == 2
 	if w.closeAfter && (!keepAlives || !tokenIn(w.sent.get("Connection"), "close")) &&
 		!w.switches() {
 		w.sent.del("Connection")
 		h.connection = ""
-		if is11 && !connected {
+		if is11 && !w.connected() {
 			h.connection = "close"
 		}
 	}
@@ -311,7 +312,8 @@ func (w *response) keepAlive(keepAlives bool) (connection string) {
 		w.closeAfter = true
 	}
 	if w.sent.get("Connection") == "close" || !keepAlives ||
-		w.expectsContinue && w.body.remains() || w.c.lastMethod == MethodConnect {
+		w.expectsContinue && w.body.remains() ||
+		goruntime.ConnectEnds && w.c.lastMethod == MethodConnect {
 		w.closeAfter = true
 	}
 	return connection
@@ -349,7 +351,7 @@ func (w *response) frame(te string, h *ownHeader) {
 		hasLength = false
 	}
 	switch {
-	case w.c.lastMethod == MethodConnect && w.status/100 == 2:
+	case w.connected():
 		w.sent.del("Content-Length")
 		h.length = -1
 	case w.c.lastMethod == MethodHead || !bodyAllowed(w.status) || hasLength:
@@ -363,6 +365,11 @@ func (w *response) frame(te string, h *ownHeader) {
 		}
 	}
 	w.sent.del("Transfer-Encoding")
+}
+
+// connected reports whether the answer ends HTTP on the connection.
+func (w *response) connected() bool {
+	return goruntime.ConnectEnds && w.c.lastMethod == MethodConnect && w.status/100 == 2
 }
 
 // switches reports whether the answer is that to Upgrade.

@@ -34,9 +34,19 @@ func ask(t testing.TB, c net.Conn, in *bufio.Reader, request string) *http.Respo
 
 const plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
+// needsHandoff skips a test whose handlers wait in Go's channels where a
+// Processor does not go on without them.
+func needsHandoff(t *testing.T) {
+	t.Helper()
+	if err := netco.CanHandOn(); err != nil {
+		t.Skipf("the handlers wait in Go's channels: %v", err)
+	}
+}
+
 // TestShutdown: connections that are idle are closed at once, requests under
 // way are answered, and Serve and Shutdown return.
 func TestShutdown(t *testing.T) {
+	needsHandoff(t)
 	testrun.Start(t, 2)
 	inside, leave := make(chan bool, 1), make(chan bool)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -72,6 +82,7 @@ func TestShutdown(t *testing.T) {
 // TestMainEnds: netco's own end closes idle connections, lets requests be
 // answered, and is no error of Serve's.
 func TestSchedulerEnds(t *testing.T) {
+	needsHandoff(t)
 	testrun.Start(t, 2)
 	inside, leave := make(chan bool, 1), make(chan bool)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,6 +107,7 @@ func TestSchedulerEnds(t *testing.T) {
 
 // TestClose: Close ends connections that are idle or busy.
 func TestServerClose(t *testing.T) {
+	needsHandoff(t)
 	testrun.Start(t, 2)
 	inside := make(chan bool, 1)
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,6 +129,7 @@ func TestServerClose(t *testing.T) {
 // TestPeerLeaves: a request's context ends when its peer has gone, and no
 // sooner, also behind a body; what the peer sends meanwhile is served next.
 func TestPeerLeaves(t *testing.T) {
+	needsHandoff(t)
 	testrun.Start(t, 2)
 	how := map[string]func(r *http.Request, w http.ResponseWriter){
 		"/done": func(r *http.Request, _ http.ResponseWriter) { <-r.Context().Done() },
@@ -200,6 +213,7 @@ func TestContext(t *testing.T) {
 // TestPipelined: requests that come together are answered in order, and an
 // answer does not wait for a handler behind it that waits.
 func TestPipelined(t *testing.T) {
+	needsHandoff(t)
 	testrun.Start(t, 1)
 	leave := make(chan bool)
 	addr := serve(t, &http.Server{Handler: http.HandlerFunc(
@@ -261,6 +275,61 @@ func TestHijack(t *testing.T) {
 	testenv.Must(io.WriteString(c, "more"))
 	c.CloseWrite()
 	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
+}
+
+// TestBodyReadElsewhere: the end of a handler ends a Read of the body that is
+// under way elsewhere, and with it the connection; so does its panic.
+func TestBodyReadElsewhere(t *testing.T) {
+	needsHandoff(t)
+	testrun.Start(t, 2)
+	for _, path := range []string{"/", "/panic"} {
+		for _, headers := range []string{"Content-Length: 9\r\n", "Transfer-Encoding: chunked\r\n",
+			"Connection: close\r\nContent-Length: 9\r\n"} {
+			t.Run(path+" "+headers, func(t *testing.T) {
+				reading, read := make(chan bool), make(chan error, 1)
+				c := dial(t, serve(t, &http.Server{ErrorLog: quiet, Handler: http.HandlerFunc(
+					func(w http.ResponseWriter, r *http.Request) {
+						go func() {
+							io.ReadFull(r.Body, make([]byte, 1))
+							reading <- true
+							_, err := r.Body.Read(make([]byte, 9))
+							read <- err
+						}()
+						<-reading
+						if r.URL.Path == "/panic" {
+							panic("a test's")
+						}
+					})}))
+				in := bufio.NewReader(c)
+				testenv.Must(io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: a\r\n"+headers+
+					"\r\n"+map[bool]string{true: "1\r\nx\r\n", false: "x"}[headers[0] == 'T']))
+				if path == "/" {
+					res := testenv.Must(http.ReadResponse(in, nil))
+					testenv.Equal(t, res.Close, true)
+				}
+				if err := testenv.Await(t, read, "the Read"); err == nil {
+					t.Error("Read succeeds")
+				}
+				_, err := io.ReadAll(in)
+				testenv.NoError(t, err)
+			})
+		}
+	}
+}
+
+// TestConnect: CONNECT without Hijack is a method like any other, but from Go
+// 1.27 on.
+func TestConnect(t *testing.T) {
+	testrun.Start(t, 2)
+	const connect = "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"
+	ours, theirs := both(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		if r.Method != http.MethodConnect {
+			io.WriteString(w, "hello")
+		}
+	}))
+	sameAnswer(t, ours, theirs, []byte(connect+plain))
+	sameAnswer(t, ours, theirs, []byte(connect), []byte(plain))
 }
 
 // TestPanic: a panic of a handler's is logged and ends its connection only.
@@ -389,6 +458,9 @@ func withTLS(t *testing.T, s *http.Server, own, two bool) (string, *stdhttp.Clie
 	pattern.StartTLS()
 	defer pattern.Close()
 	s.TLSConfig = &stdtls.Config{Certificates: pattern.TLS.Certificates}
+	for proto := range s.TLSNextProto {
+		s.TLSConfig.NextProtos = append(s.TLSConfig.NextProtos, proto)
+	}
 	listen := netco.Listen
 	if !own {
 		listen = net.Listen
@@ -430,6 +502,36 @@ func TestTLS(t *testing.T) {
 				testenv.OK(t, s.Shutdown(context.Background()))
 			})
 		}
+	}
+}
+
+// TestNextProto: TLSNextProto's functions serve their protocols, on netco's
+// listener and on another's, beside HTTP.
+func TestNextProto(t *testing.T) {
+	testrun.Start(t, 2)
+	for _, own := range []bool{true, false} {
+		t.Run(fmt.Sprintf("own=%v", own), func(t *testing.T) {
+			s := &http.Server{}
+			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, r.TLS.NegotiatedProtocol)
+			})
+			s.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, http.Handler){
+				"echo": func(got *http.Server, c *stdtls.Conn, _ http.Handler) {
+					testenv.Equal(t, got, s)
+					io.Copy(c, c)
+				}}
+			url, client := withTLS(t, s, own, false)
+			res := testenv.Must(client.Get(url))
+			testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(res.Body)))
+			res.Body.Close()
+			config := client.Transport.(*stdhttp.Transport).TLSClientConfig.Clone()
+			config.NextProtos = []string{"echo"}
+			c := testenv.Must(stdtls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))
+			testenv.Must(io.WriteString(c, "hello"))
+			testenv.OK(t, c.CloseWrite())
+			testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(c)))
+			c.Close()
+		})
 	}
 }
 

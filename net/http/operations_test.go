@@ -21,6 +21,7 @@ import (
 
 // TestLivePage: the live page lists the requests under way, as they came.
 func TestLivePage(t *testing.T) {
+	needsHandoff(t)
 	testrun.Start(t, 2)
 	scheduler := testenv.Must(netco.Default())
 	pages := introspect.New(scheduler, introspect.Options{})

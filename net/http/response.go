@@ -302,6 +302,7 @@ func (w *response) EnableFullDuplex() error {
 func (w *response) finish(mayWait bool) {
 	c := w.c
 	w.done.Store(true)
+	w.endRead()
 	if !w.wroteHeader {
 		w.WriteHeader(StatusOK)
 	}
@@ -314,6 +315,12 @@ func (w *response) finish(mayWait bool) {
 	w.closeBody()
 	if w.req.MultipartForm != nil {
 		w.req.MultipartForm.RemoveAll()
+	}
+}
+
+func (w *response) endRead() {
+	if w.body != nil {
+		w.body.endRead()
 	}
 }
 

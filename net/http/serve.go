@@ -114,7 +114,7 @@ func (s *Server) drain() {
 // serveConn serves one connection, and returns at once.
 func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Config) {
 	raw, tc := ownConn(nc)
-	if raw == nil {
+	if raw == nil || tc == nil && config != nil && s.ownProtocols() {
 		if config != nil {
 			nc = stdtls.Server(nc, config)
 		}
@@ -142,6 +142,12 @@ func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Con
 		s.pending.Delete(raw)
 		c.setState(StateClosed)
 	}
+}
+
+// ownProtocols reports whether TLSNextProto has more than HTTP/2.
+func (s *Server) ownProtocols() bool {
+	_, two := s.TLSNextProto["h2"]
+	return len(s.TLSNextProto) > 1 || len(s.TLSNextProto) == 1 && !two
 }
 
 // ownConn returns the connection of netco below c, and c if that is netco's
@@ -229,6 +235,14 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		s.serveHTTP(w, r)
 	})
 	inner.DisableGeneralOptionsHandler = true // serveHTTP knows
+	if which == &s.foreign && s.TLSNextProto != nil {
+		inner.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, http.Handler){}
+		for proto, f := range s.TLSNextProto {
+			inner.TLSNextProto[proto] = func(_ *http.Server, c *stdtls.Conn, h http.Handler) {
+				f(s, c, h)
+			}
+		}
+	}
 	inner.BaseContext = func(l net.Listener) context.Context {
 		one := l.(*oneConn)
 		if one.own != nil {
