@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bufio"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -12,8 +13,9 @@ import (
 // body is a request's body. It reads from the connection's buffer: as many
 // bytes as the request's length says, or chunks through the standard's reader.
 type body struct {
-	w   *response // constant
-	std *Request  // constant: what the standard has parsed, nil for a length
+	w   *response     // constant
+	std *Request      // constant: what the standard has parsed, nil for a length
+	in  *bufio.Reader // constant: the connection's buffer; Hijack takes that from the connection
 
 	mu      cosync.Mutex // held across reads
 	left    int64        // under mu: of the length
@@ -52,7 +54,7 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 			b.w.req.Trailer = b.std.Trailer
 		}
 	} else {
-		n, err = b.w.c.work.in.Read(p[:min(int64(len(p)), b.left)])
+		n, err = b.in.Read(p[:min(int64(len(p)), b.left)])
 		b.left -= int64(n)
 		switch {
 		case err == io.EOF && b.left > 0:

@@ -277,6 +277,25 @@ func TestHijack(t *testing.T) {
 	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
 }
 
+// TestHijackWithBody: what the client has sent of a body is there after Hijack.
+func TestHijackWithBody(t *testing.T) {
+	testrun.Start(t, 2)
+	got := make(chan string, 1)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		testenv.OK(t, err)
+		defer c.Close()
+		b, err := io.ReadAll(r.Body)
+		testenv.OK(t, err)
+		got <- string(b)
+	}), ErrorLog: quiet}
+	c := dial(t, serve(t, s))
+	io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
+	if b := testenv.Await(t, got, "the handler"); b != "hello" {
+		t.Errorf("read %q", b)
+	}
+}
+
 // TestBodyReadElsewhere: the end of a handler ends a Read of the body that is
 // under way elsewhere, and with it the connection; so does its panic.
 func TestBodyReadElsewhere(t *testing.T) {

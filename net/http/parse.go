@@ -115,7 +115,7 @@ func (w *response) parse(buf []byte) int {
 	w.wantsClose = req.Close
 	w.req = req
 	if h.length > 0 {
-		w.own.w, w.own.left = w, h.length
+		w.own.w, w.own.in, w.own.left = w, w.c.work.in, h.length
 		w.body = &w.own
 	}
 	return end + 4
@@ -222,7 +222,7 @@ func (w *response) readSlowly(head []byte) error {
 	if std.Body == NoBody {
 		return nil
 	}
-	w.own.w = w
+	w.own.w, w.own.in = w, x.in
 	w.body = &w.own
 	if len(std.TransferEncoding) > 0 {
 		w.own.std = std
