@@ -251,9 +251,13 @@ func TestFutureAllocs(t *testing.T) {
 	var done cosync.Future[int]
 	done.Set(1)
 	check := func(what string, f func()) {
-		if n := testing.AllocsPerRun(1000, f); n != 0 {
-			t.Errorf("%s: %v allocations", what, n)
+		n := 1.0
+		for range 10 { // on a crowded machine handoffs are prepared, which allocate
+			if n = testing.AllocsPerRun(1000, f); n == 0 {
+				return
+			}
 		}
+		t.Errorf("%s: %v allocations", what, n)
 	}
 	completed := func() {
 		check("Get", func() { done.Get() })
