@@ -49,6 +49,8 @@ func (c *Context) Identify() {
 
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0
 // before its first run.
+//
+//go:norace
 func (c *Context) G() uintptr { return c.frame.G }
 
 // Resume runs c until it suspends or ends. On the way it prefetches next, the

@@ -89,7 +89,7 @@ func (c *core) check() error {
 	t := c.t
 	// by may run another coroutine by now, on another executor.
 	if g == t.byG && locks == c.locks && (t.by == nil || !t.by.gone && t.by.ex == t.w.ex) {
-		if by := t.by; by != nil && by.away.Load() != attached {
+		if by := t.by; by != nil && by.away.load() != attached {
 			by.attached()
 		}
 		if t.running {
@@ -160,7 +160,7 @@ func (c *core) enter() error {
 	if by := t.by; by != nil {
 		if co := by.co.Own(); co != nil {
 			t.w.co.Set(co)
-			co.pinned = true // t belongs to its executor
+			co.Pin() // t belongs to its executor
 		}
 		by.inner.Set(t)
 	}

@@ -89,6 +89,7 @@ func (p *Processor) loop() {
 func (p *Processor) releaseToken() {
 	if p.holding && p.nothingLives() && p.watches.Own() == 0 {
 		p.holding = false
+		p.ex.SeeEnds() // Run returns after all of them
 		p.group.giveToken()
 	}
 }

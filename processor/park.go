@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/timer"
 )
 
 // expired is the function of the timers that end parks; its argument is the
@@ -24,14 +26,31 @@ func expired(arg any, _ int64) {
 func (p *Processor) ParkUntil(
 	co *coroutine.Coroutine, reason coroutine.Reason, deadline int64,
 ) coroutine.Wake {
+	t := p.setSleeper(co, deadline)
+	wake := co.Park(reason)
+	p.endSleeper(t)
+	return wake
+}
+
+// setSleeper has a timer end co's park. Owner only.
+func (p *Processor) setSleeper(co *coroutine.Coroutine, deadline int64) *timer.Timer {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	t := p.sleepers.Get()
 	t.F, t.Arg = expired, co
 	p.timers.Set(t, deadline)
-	wake := co.Park(reason)
+	return t
+}
+
+// endSleeper ends what setSleeper began. Owner only.
+func (p *Processor) endSleeper(t *timer.Timer) {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	p.timers.Cancel(t)
 	t.Arg = nil
 	p.sleepers.Put(t)
-	return wake
 }
 
 // Sleep parks the calling coroutine for d, or blocks an ordinary goroutine.

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/timer"
 )
 
@@ -67,6 +68,10 @@ func (x *Watch) Arm(fd int) (bool, error) {
 	}
 	if err != nil || !shared && pd.home.Load() != p {
 		return false, err
+	}
+	if goruntime.RaceEnabled {
+		goruntime.RaceReleaseMerge(x.addr())
+		defer coroutine.Own()()
 	}
 	x.home, x.fd = p, fd
 	if shared {
@@ -133,6 +138,10 @@ func watchExpired(arg any, _ int64) {
 
 // Woken implements coroutine.Hook.
 func (x *Watch) Woken() {
+	if goruntime.RaceEnabled {
+		goruntime.RaceReleaseMerge(x.addr())
+		defer coroutine.Own()()
+	}
 	p := x.home
 	if x.shared {
 		x.take(p)
@@ -214,10 +223,20 @@ func (q *wokenWatches) want(p *Processor) {
 
 // startWoken is the function of these coroutines.
 func (p *Processor) startWoken() {
-	q := &p.woken
 	if p.group.limit.max != 0 {
-		defer q.alive.Add(-1) // before the permit is released, at the coroutine's end
+		defer p.woken.alive.Add(-1) // before the permit is released, at the coroutine's end
 	}
+	x := p.takeWoken()
+	goruntime.RaceAcquire(x.addr())
+	x.owner.Readable()
+}
+
+// takeWoken takes the oldest out of the queue, and makes it idle. Owner.
+func (p *Processor) takeWoken() *Watch {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	q := &p.woken
 	w := q.first
 	if q.first = w.Link; q.first == nil {
 		q.last = nil
@@ -227,15 +246,10 @@ func (p *Processor) startWoken() {
 	q.starters--
 	q.want(p)
 	q.prefetch()
-	w.Hook().(*Watch).start()
-}
-
-// start calls the Watcher of a woken Watch.
-func (x *Watch) start() {
-	p := x.home
+	x := w.Hook().(*Watch)
 	p.watches.Set(p.watches.Own() - 1)
 	x.disarm(p)
-	x.owner.Readable()
+	return x
 }
 
 // disarm releases the timer. Owner of the home.
@@ -262,6 +276,10 @@ type arrival struct {
 // limit the coroutine waits for a permit. self is the caller's Processor, or
 // nil. False means that p has ended. Any thread.
 func (x *Watch) Begin(self, p *Processor) bool {
+	if goruntime.RaceEnabled {
+		goruntime.RaceReleaseMerge(x.addr())
+		defer coroutine.Own()()
+	}
 	x.home = p
 	if x.pd.home.Load() == nil {
 		x.placed = true
@@ -295,6 +313,9 @@ func (x *Watch) Bind(fd int) (err error) {
 
 // unplace notes that the fd has arrived, or will not.
 func (x *Watch) unplace() {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	if x.placed {
 		x.placed = false
 		x.home.placed.Add(-1)

@@ -34,7 +34,9 @@ func (p *Pointer[T]) CompareAndSwap(old, v *T) bool {
 }
 
 // Own returns the pointer without an atomic load. Owner only.
-func (p *Pointer[T]) Own() *T { return p.p }
+func (p *Pointer[T]) Own() *T {
+	return (*T)(ownPointer((*unsafe.Pointer)(unsafe.Pointer(&p.p))))
+}
 
 // Load returns the pointer, from any thread.
 func (p *Pointer[T]) Load() *T {
