@@ -202,7 +202,9 @@ func (w *worker) raceStart() {
 //go:norace
 func (w *worker) raceRetire() {
 	if contexts {
+		goruntime.RaceRelease(w.addr())
 		goruntime.SwapRaceContext(w.race.own)
+		goruntime.RaceAcquire(w.addr())
 	}
 }
 

@@ -314,6 +314,9 @@ func TestWhatOrdersIsNoRace(t *testing.T) {
 		for _, edge := range edges {
 			t.Run(fmt.Sprint(edge.name, ", ", processors), func(t *testing.T) {
 				within(t, time.Minute)
+				if edge.name == "a handoff" {
+					needHandoff(t)
+				}
 				s := start(t, scheduler.Options{Processors: processors, MinActive: processors})
 				for range 20 {
 					n := new(int)
