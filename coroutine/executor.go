@@ -112,9 +112,9 @@ func (ex *Executor) Enter() {
 	ex.loop.Identify()
 	ex.loopIs = &worker{ex: ex}
 	ex.loopIs.ctx.Identify()
-	ex.raceEnter()
 	enroll(ex.loopIs)
 	_, ex.locks = asm.Where()
+	ex.raceEnter() // last: all this comes before what coroutines do
 }
 
 // Leave ends the idle goroutines and what Enter began. Precondition: no

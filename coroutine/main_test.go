@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -20,6 +21,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	makeThreads(8)
+	// Coroutines of these tests share variables where one thread runs them. What
+	// the detector sees otherwise is tested in package scheduler.
+	goruntime.TurnsOrder = true
 	testenv.Main(m)
 }
 

@@ -49,12 +49,8 @@ func hasContexts() bool {
 type raceOwner struct {
 	context, root goruntime.RaceContext
 	ended         byte // the address that all its coroutines release at their ends
-	turns         byte // see turnsOrder
+	turns         byte // see goruntime.TurnsOrder
 }
-
-// turnsOrder has each switch order after all. For tests of this package whose
-// coroutines share variables as what runs on one thread can.
-var turnsOrder bool
 
 // started and ended are addresses that stand for the start and the wakes of co,
 // and for its end. Neither is used as a variable in any other way that orders.
@@ -106,11 +102,8 @@ func (w *worker) enter() func() {
 	if was == w.ex.race.context {
 		return stay
 	}
-	if turnsOrder {
-		goruntime.RaceReleaseMerge(unsafe.Pointer(&w.ex.race.turns))
-	}
 	found().race.user = was // w may be the coroutine's, and the caller a fiber
-	goruntime.SwapRaceContext(w.ex.race.context)
+	w.ex.race.turn(w.ex.race.context)
 	return leave
 }
 
@@ -119,10 +112,22 @@ func (w *worker) enter() func() {
 //go:norace
 func leave() {
 	w := found()
-	goruntime.SwapRaceContext(w.race.user)
-	if turnsOrder {
-		goruntime.RaceAcquire(unsafe.Pointer(&w.ex.race.turns))
+	w.ex.race.turn(w.race.user)
+}
+
+// turn gives the caller the context c: the owner's after a coroutine's, or the
+// other way round.
+//
+//go:norace
+func (o *raceOwner) turn(c goruntime.RaceContext) (was goruntime.RaceContext) {
+	if goruntime.TurnsOrder {
+		goruntime.RaceReleaseMerge(unsafe.Pointer(&o.turns))
 	}
+	was = goruntime.SwapRaceContext(c)
+	if goruntime.TurnsOrder {
+		goruntime.RaceAcquire(unsafe.Pointer(&o.turns))
+	}
+	return was
 }
 
 // stay is leave where enter has changed nothing.
@@ -223,11 +228,8 @@ func (w *worker) raceBegin(co *Coroutine) {
 	if !contexts {
 		return
 	}
-	goruntime.SwapRaceContext(goruntime.NewRaceContext(w.ex.race.root, uintptr(co.site.Own())))
+	w.ex.race.turn(goruntime.NewRaceContext(w.ex.race.root, uintptr(co.site.Own())))
 	goruntime.RaceAcquire(co.started())
-	if turnsOrder {
-		goruntime.RaceAcquire(unsafe.Pointer(&w.ex.race.turns))
-	}
 }
 
 // raceEnd ends the context of w's coroutine, co. Owner only.
@@ -239,10 +241,7 @@ func (w *worker) raceEnd(co *Coroutine) {
 	}
 	goruntime.RaceReleaseMerge(co.over())
 	goruntime.RaceReleaseMerge(unsafe.Pointer(&w.ex.race.ended))
-	if turnsOrder {
-		goruntime.RaceReleaseMerge(unsafe.Pointer(&w.ex.race.turns))
-	}
-	goruntime.EndRaceContext(goruntime.SwapRaceContext(w.ex.race.context))
+	goruntime.EndRaceContext(w.ex.race.turn(w.ex.race.context))
 	co.raceNew()
 	goruntime.RaceFresh(w.addr(), unsafe.Sizeof(*w))
 }

@@ -11,10 +11,16 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	// Coroutines of these tests share variables where one thread runs them. What
+	// the detector sees otherwise is tested in package scheduler.
+	goruntime.TurnsOrder = true
+	testenv.Main(m)
+}
 
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }

@@ -26,25 +26,25 @@ func expired(arg any, _ int64) {
 func (p *Processor) ParkUntil(
 	co *coroutine.Coroutine, reason coroutine.Reason, deadline int64,
 ) coroutine.Wake {
-	t := p.setSleeper(co, deadline)
+	t := p.setTimer(expired, co, deadline)
 	wake := co.Park(reason)
-	p.endSleeper(t)
+	p.dropTimer(t)
 	return wake
 }
 
-// setSleeper has a timer end co's park. Owner only.
-func (p *Processor) setSleeper(co *coroutine.Coroutine, deadline int64) *timer.Timer {
+// setTimer has a timer of p's pool call f(arg) at deadline. Owner.
+func (p *Processor) setTimer(f func(any, int64), arg any, deadline int64) *timer.Timer {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
 	t := p.sleepers.Get()
-	t.F, t.Arg = expired, co
+	t.F, t.Arg = f, arg
 	p.timers.Set(t, deadline)
 	return t
 }
 
-// endSleeper ends what setSleeper began. Owner only.
-func (p *Processor) endSleeper(t *timer.Timer) {
+// dropTimer returns a timer that setTimer has set. Owner.
+func (p *Processor) dropTimer(t *timer.Timer) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}

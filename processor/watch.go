@@ -105,9 +105,7 @@ func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
 // arm sets the timer for the deadline, if there is one. Owner of p.
 func (x *Watch) arm(p *Processor) {
 	if d := x.pd.read.deadline.Load(); d != 0 {
-		x.t = p.sleepers.Get()
-		x.t.F, x.t.Arg = watchExpired, x
-		p.timers.Set(x.t, d)
+		x.t = p.setTimer(watchExpired, x, d)
 	}
 }
 
@@ -141,6 +139,7 @@ func (x *Watch) Woken() {
 	if goruntime.RaceEnabled {
 		goruntime.RaceReleaseMerge(x.addr())
 		defer coroutine.Own()()
+		goruntime.RaceAcquire(x.addr()) // the caller has taken x, and so acquired what armed it
 	}
 	p := x.home
 	if x.shared {
@@ -255,9 +254,7 @@ func (p *Processor) takeWoken() *Watch {
 // disarm releases the timer. Owner of the home.
 func (x *Watch) disarm(p *Processor) {
 	if x.t != nil {
-		p.timers.Cancel(x.t)
-		x.t.Arg = nil
-		p.sleepers.Put(x.t)
+		p.dropTimer(x.t)
 		x.t = nil
 	}
 }

@@ -7,6 +7,9 @@ import "unsafe"
 // RaceEnabled reports whether this is a race build.
 const RaceEnabled = false
 
+// TurnsOrder is for race builds.
+var TurnsOrder bool
+
 // RaceContext is what the detector knows a goroutine by.
 type RaceContext uintptr
 

@@ -24,6 +24,11 @@ func RaceReleaseMerge(addr unsafe.Pointer) { runtime.RaceReleaseMerge(addr) }
 // RaceAcquire is the other half of both.
 func RaceAcquire(addr unsafe.Pointer) { runtime.RaceAcquire(addr) }
 
+// TurnsOrder has what one loop drives be ordered as it runs, as if it were one
+// goroutine. It is for tests whose coroutines share variables as what runs on
+// one thread can, and is set before they start any.
+var TurnsOrder bool
+
 // RaceContext is what the detector knows a goroutine by: the goroutine's
 // accesses to memory are those of the context that its struct names. A context
 // must not be used by two threads at once. 0 is none.
