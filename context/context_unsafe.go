@@ -95,16 +95,25 @@ func (c *Context) Switch(next *Context) {
 //
 // Precondition: the goroutine parked in c suspended itself by Suspend, or
 // serves calls after its Switch.
+//
+// What RunOn leaves for the goroutine is not shown to the race detector: a
+// coroutine that was left behind suspends itself in a context of its own.
+//
+//go:norace
 func (c *Context) RunOn(f func()) {
 	c.call = f
 	c.Resume(c)
 }
 
 // HasCall reports whether c was resumed by RunOn.
+//
+//go:norace
 func (c *Context) HasCall() bool { return c.call != nil }
 
 // ServeCalls runs the function that RunOn was given and suspends c again, until
 // c is resumed by Resume.
+//
+//go:norace
 func (c *Context) ServeCalls() {
 	for c.call != nil {
 		f := c.call

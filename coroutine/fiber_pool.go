@@ -87,6 +87,7 @@ func (c *core) renew(by creator) uint64 {
 	}
 	if ex := t.w.ex; ex != nil {
 		if goruntime.RaceEnabled {
+			t.raceRelease()
 			defer Own()()
 		}
 		c.id.Set(ex.newID())
@@ -149,6 +150,7 @@ func (t *fiber) conclude(s *fiberHandle) error {
 
 // recycle puts an idle fiber where acquireFiber finds it.
 func (t *fiber) recycle(s *fiberHandle) {
+	t.raceRelease()
 	switch ex := t.w.ex; {
 	case t.w.gone:
 	case !t.fit() || !poolable(t):

@@ -70,6 +70,7 @@ const maxLocks = 64
 // locks than the loop's: it takes them meanwhile, which it may since after Stop
 // nothing parks. One made under fewer, or on another thread, is given up.
 func (t *fiber) reapLocked() {
+	t.raceAcquire()
 	for range maxLocks {
 		if _, locks := asm.Where(); locks == t.of.locks {
 			t.reap()

@@ -25,6 +25,7 @@ func (co *Coroutine) raceMade()           {}
 func (co *Coroutine) raceWake()           {}
 func (co *Coroutine) raceWoken()          {}
 func (co *Coroutine) raceOver()           {}
+func (c *children) raceEnded()            {}
 
 func (a *away) load() uint32            { return a.Load() }
 func (t *gTable) slot(i uint64) *worker { return t.slots[i].Load() }

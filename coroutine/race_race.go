@@ -175,6 +175,9 @@ func (co *Coroutine) raceOver() {
 	}
 }
 
+// raceEnded is raceOver for all that were children in c.
+func (c *children) raceEnded() { goruntime.RaceAcquire(unsafe.Pointer(c)) }
+
 // ownsRace reports whether the caller's accesses are those of an owner.
 //
 //go:norace
@@ -241,6 +244,9 @@ func (w *worker) raceEnd(co *Coroutine) {
 	}
 	goruntime.RaceReleaseMerge(co.over())
 	goruntime.RaceReleaseMerge(unsafe.Pointer(&w.ex.race.ended))
+	if c := co.children; c != nil && c.parent != nil {
+		goruntime.RaceReleaseMerge(unsafe.Pointer(c.parent))
+	}
 	goruntime.EndRaceContext(w.ex.race.turn(w.ex.race.context))
 	co.raceNew()
 	goruntime.RaceFresh(w.addr(), unsafe.Sizeof(*w))
