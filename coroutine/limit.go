@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/invariant"
 )
 
@@ -142,10 +141,9 @@ func (c *contextWatch) end() {
 
 // begin has the watch end its coroutine's next park; true if the context has
 // ended and there is to be none. Owner only.
+//
+//go:norace
 func (c *contextWatch) begin() (over bool) {
-	if goruntime.RaceEnabled {
-		defer Own()()
-	}
 	co := c.co
 	c.ticket.Store(co.ticket + 1)
 	if !c.over.Load() || co.woken {

@@ -49,6 +49,17 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.w.SetHook(x)
 }
 
+// own is coroutine.Own for a caller that has x: what it did with x before, and
+// what that came after, comes before what follows.
+//
+//go:norace
+func (x *Watch) own() func() {
+	goruntime.RaceReleaseMerge(x.addr())
+	end := coroutine.Own()
+	goruntime.RaceAcquire(x.addr())
+	return end
+}
+
 // Arm begins to wait for fd at the caller's Processor, and registers fd there
 // if it is not. It returns false if an edge has come, or Check does not return
 // Ready. After true the Watcher may be called at any time, on another Processor
@@ -70,8 +81,7 @@ func (x *Watch) Arm(fd int) (bool, error) {
 		return false, err
 	}
 	if goruntime.RaceEnabled {
-		goruntime.RaceReleaseMerge(x.addr())
-		defer coroutine.Own()()
+		defer x.own()()
 	}
 	x.home, x.fd = p, fd
 	if shared {
@@ -137,9 +147,7 @@ func watchExpired(arg any, _ int64) {
 // Woken implements coroutine.Hook.
 func (x *Watch) Woken() {
 	if goruntime.RaceEnabled {
-		goruntime.RaceReleaseMerge(x.addr())
-		defer coroutine.Own()()
-		goruntime.RaceAcquire(x.addr()) // the caller has taken x, and so acquired what armed it
+		defer x.own()()
 	}
 	p := x.home
 	if x.shared {
@@ -274,8 +282,7 @@ type arrival struct {
 // nil. False means that p has ended. Any thread.
 func (x *Watch) Begin(self, p *Processor) bool {
 	if goruntime.RaceEnabled {
-		goruntime.RaceReleaseMerge(x.addr())
-		defer coroutine.Own()()
+		defer x.own()()
 	}
 	x.home = p
 	if x.pd.home.Load() == nil {
