@@ -163,6 +163,7 @@ func TestEventLoopInCoroutine(t *testing.T) {
 // TestDefaultEventLoopAgain: a hundred, each ended in one of three ways, with
 // another kind of default Scheduler in between.
 func TestDefaultEventLoopAgain(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	loop := func(i int) {
 		turns := 0
 		var slept atomic.Bool

@@ -66,6 +66,8 @@ func (c *Context) Resume(next *Context) {
 // Suspend gives control back to whatever has resumed c, and returns when c is
 // resumed again. It is called by c's own goroutine or, if Direct, by any
 // goroutine that c's has called into, which is then the one that continues.
+//
+//go:norace
 func (c *Context) Suspend() {
 	c.park()
 	if c.call != nil {
@@ -81,6 +83,8 @@ func (c *Context) Suspend() {
 // were another stack's: each return between the switch and the code that waited
 // for it is mispredicted and costs some 5 ns. So one function fewer is worth
 // having.
+//
+//go:norace
 func (c *Context) Switch(next *Context) {
 	if goruntime.RaceEnabled {
 		c.switchRace(next)
@@ -123,6 +127,7 @@ func (c *Context) ServeCalls() {
 	}
 }
 
+//go:norace
 func (c *Context) park() {
 	if direct {
 		c.Switch(c)

@@ -236,6 +236,8 @@ func (t *fiber) resumed() {
 // suspend gives control back to the loop; it returns when the coroutine is
 // resumed. w is the coroutine's own; the caller may be a fiber that it has
 // resumed.
+//
+//go:norace
 func (w *worker) suspend() {
 	if invariant.Enabled {
 		holdsNothing("gives up its thread")
@@ -255,6 +257,8 @@ func (w *worker) suspend() {
 
 // pause is one step of suspend with the portable backend: back to the resumer
 // of w, which goes on with it.
+//
+//go:norace
 func (w *worker) pause() {
 	if w.fiber != nil {
 		w.fiber.event = eventPark

@@ -70,12 +70,12 @@ func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 func (co *Coroutine) MoveTo(to *Executor) bool {
 	w := CurrentWorker()
 	ex := co.ex.Own()
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
 	if !co.Movable() || ex == to || to.locks != 0 ||
 		co.woken || w.fiber != nil || w.cancelling(co) {
 		return false
-	}
-	if goruntime.RaceEnabled {
-		defer w.enter()()
 	}
 	open := w.open.Own()
 	if open&1 == 0 {

@@ -257,6 +257,8 @@ func (w *worker) passTurn() {
 }
 
 // pass appends the coroutine to the run queue and gives control to the loop.
+//
+//go:norace
 func (w *worker) pass() {
 	if goruntime.RaceEnabled {
 		defer w.enter()()

@@ -28,6 +28,10 @@ import (
 // enter is called where the loop drives the caller, and leave before the caller
 // may be left behind: then no two threads use the owner's at once.
 //
+// The detector counts calls, by context. A coroutine that moves calls Switch in
+// one owner's and returns in another's: so neither it nor what calls it from
+// there on, from enter, is instrumented.
+//
 // What orders is said where it happens, by the words below: a coroutine
 // acquires started when it begins to run and at the end of each park, and
 // releases ended at its end.
@@ -50,6 +54,7 @@ type raceOwner struct {
 	context, root goruntime.RaceContext
 	ended         byte // the address that all its coroutines release at their ends
 	turns         byte // see goruntime.TurnsOrder
+	calls         bool // in Call
 }
 
 // started and ended are addresses that stand for the start and the wakes of co,
@@ -79,6 +84,14 @@ func (ex *Executor) raceLeave() {
 		ex.SeeEnds()
 		goruntime.EndRaceContext(ex.race.root)
 	}
+}
+
+// Call calls a function of the user's on the loop: what it starts and wakes
+// comes after what it did. Owner only.
+func (ex *Executor) Call(f func() bool) bool {
+	ex.race.calls = true
+	defer func() { ex.race.calls = false }()
+	return f()
 }
 
 // Own makes the caller's accesses those of the owner's, if a loop drives it,
@@ -178,12 +191,14 @@ func (co *Coroutine) raceOver() {
 // raceEnded is raceOver for all that were children in c.
 func (c *children) raceEnded() { goruntime.RaceAcquire(unsafe.Pointer(c)) }
 
-// ownsRace reports whether the caller's accesses are those of an owner.
+// ownsRace reports whether the caller's accesses are those of an owner, and it is
+// not in Call.
 //
 //go:norace
 func ownsRace() bool {
 	w := found()
-	return w != nil && w.ex != nil && goruntime.OwnRaceContext() == w.ex.race.context
+	return w != nil && w.ex != nil && !w.ex.race.calls &&
+		goruntime.OwnRaceContext() == w.ex.race.context
 }
 
 // raceWorker has the context that the runtime gave a worker's goroutine, which
@@ -244,10 +259,17 @@ func (w *worker) raceEnd(co *Coroutine) {
 	}
 	goruntime.RaceReleaseMerge(co.over())
 	goruntime.RaceReleaseMerge(unsafe.Pointer(&w.ex.race.ended))
-	if c := co.children; c != nil && c.parent != nil {
-		goruntime.RaceReleaseMerge(unsafe.Pointer(c.parent))
+	c := co.children
+	if c != nil {
+		goruntime.RaceReleaseMerge(unsafe.Pointer(c))
+		if c.parent != nil {
+			goruntime.RaceReleaseMerge(unsafe.Pointer(c.parent))
+		}
 	}
 	goruntime.EndRaceContext(w.ex.race.turn(w.ex.race.context))
+	if c != nil {
+		goruntime.RaceAcquire(unsafe.Pointer(c)) // for leave
+	}
 	co.raceNew()
 	goruntime.RaceFresh(w.addr(), unsafe.Sizeof(*w))
 }
