@@ -32,6 +32,7 @@ func hello(t *testing.T, addr string) {
 // TestDefaultEventLoop serves a client from a loop on the test's goroutine,
 // which is the default Scheduler meanwhile.
 func TestDefaultEventLoop(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	served, ended := 0, make(chan struct{})
 	var over atomic.Bool
 	var ln net.Listener

@@ -57,18 +57,19 @@ func ExampleJoin() {
 }
 
 func ExampleYield() {
-	var order []string // of coroutines of one Processor, which need no lock
 	netco.Run(func() {
-		if _, err := netco.GoLocal(func() { order = append(order, "other") }); err != nil {
+		if _, err := netco.GoLocal(func() { fmt.Println("other") }); err != nil {
 			fmt.Println(err)
 		}
-		order = append(order, "before")
+		fmt.Println("before")
 		netco.Yield()
-		order = append(order, "after")
+		fmt.Println("after")
 	})
 	netco.Shutdown(context.Background())
-	fmt.Println(order)
-	// Output: [before other after]
+	// Output:
+	// before
+	// other
+	// after
 }
 
 func ExampleGoNamed() {
