@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	makeThreads(8)
-	// Coroutines of these tests share variables where one thread runs them. What
-	// the detector sees otherwise is tested in package scheduler.
+	// Coroutines of these tests share variables where one thread runs them.
+	// What the detector sees otherwise is tested in package scheduler.
 	goruntime.TurnsOrder = true
 	testenv.Main(m)
 }

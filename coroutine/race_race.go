@@ -191,8 +191,8 @@ func (co *Coroutine) raceOver() {
 // raceEnded is raceOver for all that were children in c.
 func (c *children) raceEnded() { goruntime.RaceAcquire(unsafe.Pointer(c)) }
 
-// ownsRace reports whether the caller's accesses are those of an owner, and it is
-// not in Call.
+// ownsRace reports whether the caller's accesses are those of an owner, outside
+// of Call.
 //
 //go:norace
 func ownsRace() bool {

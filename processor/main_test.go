@@ -16,8 +16,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Coroutines of these tests share variables where one thread runs them. What
-	// the detector sees otherwise is tested in package scheduler.
+	// Coroutines of these tests share variables where one thread runs them.
+	// What the detector sees otherwise is tested in package scheduler.
 	goruntime.TurnsOrder = true
 	testenv.Main(m)
 }

@@ -306,9 +306,9 @@ type semaphoreLock struct{ s *cosync.Semaphore }
 func (l semaphoreLock) Lock()   { l.s.Acquire(1) }
 func (l semaphoreLock) Unlock() { l.s.Release(1) }
 
-// TestWhatOrdersIsNoRace: under -race, an edge that the detector was not told of
-// fails its test. So does one that it takes for more than it is, elsewhere:
-// see TestUnlockedMapIsFound.
+// TestWhatOrdersIsNoRace: under -race, an edge that the detector does not know
+// fails its test. One that it takes for more than it is fails elsewhere, see
+// TestUnlockedMapIsFound.
 func TestWhatOrdersIsNoRace(t *testing.T) {
 	for _, processors := range []int{1, 2} {
 		for _, edge := range edges {

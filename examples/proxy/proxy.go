@@ -100,7 +100,8 @@ func (l *link) copy(dst, src *socket.TCPConn) error {
 		if n > 0 {
 			l.active.Store(time.Now().UnixNano())
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(time.Unix(0, l.active.Load())) >= l.idle {
+		if !errors.Is(err, os.ErrDeadlineExceeded) ||
+			time.Since(time.Unix(0, l.active.Load())) >= l.idle {
 			return err
 		}
 	}

@@ -2,8 +2,8 @@
 // reads. The writer uses an ordinary add without a locked instruction, which on
 // the hot paths of the engine would cost more than everything else there.
 //
-// The race detector is told of no Counter, which orders nothing for it, and of
-// Pointers as of atomic ones, see store_race.go.
+// The race detector sees no Counter, which so orders nothing, and Pointers as
+// atomic ones, see store_race.go.
 package counter
 
 import "sync/atomic"

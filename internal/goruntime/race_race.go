@@ -101,7 +101,8 @@ const (
 	stackAbove = 2 << 10
 )
 
-// SetRaceContext gives another one of an owner's to the goroutine g, which is parked.
+// SetRaceContext gives another one of an owner's to the goroutine g, which is
+// parked.
 //
 //go:norace
 func SetRaceContext(g uintptr, c RaceContext) { asm.Store(g+standings.racectx, uintptr(c)) }
