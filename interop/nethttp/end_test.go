@@ -97,8 +97,8 @@ func TestShutdown(t *testing.T) {
 // TestSlowClient: a server's timeout ends a connection on which no request comes.
 func TestSlowClient(t *testing.T) {
 	place.Each(t, func(t *testing.T, p place.Place) {
-		s := start(t, "http", func(http.ResponseWriter, *http.Request) {})
-		s.server.ReadHeaderTimeout = 20 * time.Millisecond
+		s := start(t, "http", func(http.ResponseWriter, *http.Request) {},
+			func(s *http.Server) { s.ReadHeaderTimeout = 20 * time.Millisecond })
 		p.Do(t, func() error {
 			c, err := netco.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 			if err != nil {

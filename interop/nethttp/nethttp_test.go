@@ -36,14 +36,16 @@ type site struct {
 // protocols are those that a site can speak.
 var protocols = []string{"http", "https", "h2"}
 
-// start serves on a listener of netco's.
-func start(t *testing.T, protocol string, handler http.HandlerFunc) *site {
+// start serves on a listener of netco's. set, if there is one, prepares the
+// Server.
+func start(t *testing.T, protocol string, handler http.HandlerFunc,
+	set ...func(*http.Server)) *site {
 	t.Helper()
-	return startOn(t, netco.Listen, protocol, handler)
+	return startOn(t, netco.Listen, protocol, handler, set...)
 }
 
 func startOn(t *testing.T, listen func(network, address string) (net.Listener, error),
-	protocol string, handler http.HandlerFunc) *site {
+	protocol string, handler http.HandlerFunc, set ...func(*http.Server)) *site {
 	t.Helper()
 	ln, err := listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -51,6 +53,9 @@ func startOn(t *testing.T, listen func(network, address string) (net.Listener, e
 	}
 	s := &site{url: "http://" + ln.Addr().String(), ended: make(chan error, 1)}
 	s.server = &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	for _, f := range set {
+		f(s.server)
+	}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			s.dials.Add(1)
