@@ -858,11 +858,11 @@ func (n *serverCalls) check(t *testing.T, want int32) {
 	testenv.Equal(t, n.closed.Load(), want, "calls of Closed")
 }
 
-// TestServeClosedIsOfOpened: Opened is called once for each connection, and then
-// Closed, however a connection ends before its first coroutine has run. One that
-// Close met so early had Closed without Opened, and later neither: a program that
-// counts its connections by the two counted wrongly, and one that had noted the
-// connection before waited for its end for ever.
+// TestServeClosedIsOfOpened: Opened is called once for each connection, and
+// then Closed, however a connection ends before its first coroutine has run.
+// One that Close met so early had Closed without Opened, and later neither: a
+// program that counts its connections by the two counted wrongly, and one that
+// had noted the connection before waited for its end for ever.
 func TestServeClosedIsOfOpened(t *testing.T) {
 	for _, c := range []struct {
 		name string
