@@ -4,7 +4,7 @@
 // A coroutine is a function with a growable stack of its own, run by one of a
 // few loops (Processors), each with an epoll instance and a timer heap. It lets
 // others of its Processor run where it waits: in [Yield], [Sleep], on a
-// connection from [Listen] or [Dial], in packages rwmutex, cosync and channel,
+// connection from [Listen] or [Dial], in packages rwmutex, sync and channel,
 // in [Join].
 //
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")

@@ -82,7 +82,7 @@
 // A coroutine whose reads or writes always succeed at once yields after a burst
 // of them, or when its Processor's turn has lasted half a millisecond, so that
 // it does not starve the others of its Processor. So a lock that others of that
-// Processor take had better park, as cosync.Mutex and rwmutex.RWMutex do, if it
+// Processor take had better park, as sync.Mutex and rwmutex.RWMutex do, if it
 // is held across a read or write, even one that will not have to wait: a
 // sync.Mutex makes the whole Processor late, and where Processors are locked to
 // threads (Options.LockThreads) blocks it for good. crypto/tls has such a lock

@@ -24,7 +24,7 @@ import (
 // are public only because their folders stand at the top level.
 var (
 	usersPackages = []string{
-		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect",
+		".", "blocking", "channel", "errgroup", "fiber", "introspect",
 		"logging", "metrics", "net", "net/http", "outbox", "profile", "rwmutex",
 		"scheduler", "socket", "sync", "tls",
 	}

@@ -9,15 +9,15 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 	"github.com/netco-go/netco/tls"
 )
 
@@ -45,11 +45,11 @@ type conn struct {
 	hijacked atomic.Bool
 	current  atomic.Pointer[response] // the request under way
 
-	out     cosync.Mutex // held across writes
-	work    *work        // under out, and the owner's to read; nil while idle
-	werr    error        // under out: a write has failed
-	flusher bool         // under out: flushSoon has been started
-	missing *missing     // of the peer; constant once made, by the owner
+	out     sync.Mutex // held across writes
+	work    *work      // under out, and the owner's to read; nil while idle
+	werr    error      // under out: a write has failed
+	flusher bool       // under out: flushSoon has been started
+	missing *missing   // of the peer; constant once made, by the owner
 }
 
 // work is what a connection needs while it is not idle.
@@ -66,7 +66,7 @@ const (
 	bodySize  = 2 << 10 // the longest body whose length is counted
 )
 
-var works = sync.Pool{New: func() any {
+var works = stdsync.Pool{New: func() any {
 	w := new(work)
 	w.in = bufio.NewReaderSize(&w.from, readSize)
 	w.out = bufio.NewWriterSize(nil, writeSize)
