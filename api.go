@@ -63,15 +63,16 @@ const (
 // Errors; all work with errors.Is.
 var (
 	ErrShutdown    = coroutine.ErrShutdown
-	ErrStarted     = scheduler.ErrStarted
-	ErrNotStarted  = scheduler.ErrNotStarted
-	ErrNoProcessor = scheduler.ErrNoProcessor
-	ErrInCoroutine = scheduler.ErrInCoroutine
+	ErrStarted     = engine.ErrStarted
+	ErrNotStarted  = engine.ErrNotStarted
+	ErrNoProcessor = engine.ErrNoProcessor
+	ErrInCoroutine = engine.ErrInCoroutine
 	ErrJoinSelf    = coroutine.ErrJoinSelf
-	ErrBubble      = scheduler.ErrBubble // in a bubble of testing/synctest
-	ErrDeadlock    = scheduler.ErrDeadlock
+	ErrBubble      = coroutine.ErrBubble // in a bubble of testing/synctest
+	ErrGoexit      = coroutine.ErrGoexit // of a Future or Fiber whose function called it
+	ErrDeadlock    = engine.ErrDeadlock
 
-	ErrTooManyCoroutines = scheduler.ErrTooManyCoroutines // see Options.MaxCoroutines
+	ErrTooManyCoroutines = processor.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
 
 // def is the default Scheduler: nil before its start and after its Shutdown. mu

@@ -89,10 +89,6 @@ func CallContextOn[T any](ctx context.Context, p *Pool, fn func(context.Context)
 	return r.results(p.offload(co, ctx, r))
 }
 
-// PanicError is the value that a coroutine panics with when the function that
-// was run for it panicked.
-type PanicError = coroutine.PanicError
-
 // task is what a worker runs. The kinds of it are as large as a pointer, so
 // that making one does not allocate.
 type task interface{ run(ctx context.Context) }

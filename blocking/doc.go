@@ -23,9 +23,9 @@
 // # Results
 //
 // A call behaves as if the function had been called in place: a panic in it
-// continues in the coroutine, as a [*PanicError] with the value and the stack
-// of the panic; a runtime.Goexit in it ends the coroutine, deferred calls and
-// all.
+// continues in the coroutine, as a *netco.PanicError with the value and the
+// stack of the panic; a runtime.Goexit in it ends the coroutine, deferred calls
+// and all.
 //
 // # Abandoned calls
 //

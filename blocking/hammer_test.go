@@ -134,7 +134,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 	switch kind {
 	case 1:
 		v := caught(func() { h.p.Do(body) })
-		if e, ok := v.(*blocking.PanicError); ok == away && ok {
+		if e, ok := v.(*netco.PanicError); ok == away && ok {
 			v = e.Value
 		}
 		if v != want {

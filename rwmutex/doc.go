@@ -24,7 +24,7 @@
 //     coroutine deadlock, as with sync.RWMutex.
 //   - A bounded wait returns nil with the lock held, or an error without it:
 //     [os.ErrDeadlineExceeded], the context's error, or
-//     [coroutine.ErrShutdown]. If the bound is over to begin with, it succeeds
+//     netco.ErrShutdown. If the bound is over to begin with, it succeeds
 //     if that takes no wait.
 //   - Unlock synchronizes before the Lock or RLock that follows, RUnlock before
 //     the Lock that follows. The race detector knows; as with sync.RWMutex, an

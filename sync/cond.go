@@ -51,7 +51,7 @@ func (c *Cond) Wait() {
 
 // WaitTimeout is Wait for at most d, not counting the wait for L. It returns
 // nil if it was signalled, else os.ErrDeadlineExceeded, or
-// coroutine.ErrShutdown at a forced shutdown. L is locked in any case; with d
+// netco.ErrShutdown at a forced shutdown. L is locked in any case; with d
 // <= 0 it was not unlocked.
 func (c *Cond) WaitTimeout(d time.Duration) error {
 	if d <= 0 {
@@ -62,7 +62,7 @@ func (c *Cond) WaitTimeout(d time.Duration) error {
 }
 
 // WaitContext is Wait until ctx is done. It returns nil if it was signalled,
-// else ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. L is locked in
+// else ctx.Err(), or netco.ErrShutdown at a forced shutdown. L is locked in
 // any case; if ctx was done to begin with, it was not unlocked. It allocates.
 func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

@@ -11,13 +11,6 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// ErrGoexit is the error of a Future whose function has called runtime.Goexit.
-var ErrGoexit = coroutine.ErrGoexit
-
-// PanicError is the error that stands for a function's result if it has
-// panicked.
-type PanicError = coroutine.PanicError
-
 // Future is a value, or an error in its place, that is set once. Any number of
 // coroutines and goroutines wait for it. The zero Future is ready for use. It
 // must not be copied.
@@ -36,10 +29,10 @@ type Future[T any] struct {
 func NewFuture[T any]() *Future[T] { return new(Future[T]) }
 
 // Async starts f as a coroutine, where netco.Go would, and returns the Future
-// of its result. The Future fails with the error of f; with a [*PanicError] if
-// f panics, which does not reach Options.OnPanic; with coroutine.ErrShutdown if
+// of its result. The Future fails with the error of f; with a *netco.PanicError
+// if f panics, which does not reach Options.OnPanic; with netco.ErrShutdown if
 // a forced shutdown ended f or the scheduler does not start it any more; or
-// with ErrGoexit. Async does not park.
+// with netco.ErrGoexit. Async does not park.
 //
 //go:noinline
 func Async[T any](f func() (T, error)) *Future[T] {
@@ -77,7 +70,7 @@ func (f *Future[T]) Done() bool { return f.done.Load() }
 
 // Get waits until f is complete and returns its value or error. A coroutine
 // parks, a goroutine blocks. At a forced shutdown it returns
-// coroutine.ErrShutdown.
+// netco.ErrShutdown.
 func (f *Future[T]) Get() (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
@@ -164,10 +157,10 @@ func (f *Future[T]) run(fn func() (T, error)) {
 			return
 		}
 		if v := coroutine.Recovered(recover()); v != nil {
-			f.Fail(&PanicError{Value: v, Stack: debug.Stack()})
+			f.Fail(&coroutine.PanicError{Value: v, Stack: debug.Stack()})
 			return
 		}
-		f.Fail(goexit(ErrGoexit))
+		f.Fail(goexit(coroutine.ErrGoexit))
 	}()
 	v, err := fn()
 	returned = true

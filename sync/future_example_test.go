@@ -28,7 +28,7 @@ func ExampleAsync() {
 	boom := sync.Async(func() (int, error) { panic("boom") })
 	fmt.Println(sum.Get())
 	_, err := boom.Get()
-	var p *sync.PanicError
+	var p *netco.PanicError
 	fmt.Println(errors.As(err, &p), p.Value)
 	netco.Shutdown(context.Background())
 	// Output:

@@ -184,9 +184,9 @@ func TestAsync(t *testing.T) {
 		fails := sync.Async(func() (int, error) { return 2, failed })
 		testenv.Gives(t, 2, failed, "an error")(fails.Get())
 		exits := sync.Async(func() (int, error) { runtime.Goexit(); return 0, nil })
-		testenv.Fails(t, testenv.Err(exits.Get()), sync.ErrGoexit, "Goexit")
+		testenv.Fails(t, testenv.Err(exits.Get()), netco.ErrGoexit, "Goexit")
 		_, err := sync.Async(func() (int, error) { return panicsInvalid() }).Get()
-		var p *sync.PanicError
+		var p *netco.PanicError
 		if !errors.As(err, &p) || !errors.Is(err, os.ErrInvalid) || p.Value != os.ErrInvalid {
 			t.Fatalf("a panic: %v", err)
 		}

@@ -126,7 +126,7 @@ func (m *Mutex) TryLock() bool {
 }
 
 // LockTimeout is Lock for at most d. It returns nil if it has locked m, else
-// os.ErrDeadlineExceeded, or coroutine.ErrShutdown at a forced shutdown. In a
+// os.ErrDeadlineExceeded, or netco.ErrShutdown at a forced shutdown. In a
 // coroutine it does not allocate.
 func (m *Mutex) LockTimeout(d time.Duration) error {
 	if m.TryLock() {
@@ -140,7 +140,7 @@ func (m *Mutex) LockTimeout(d time.Duration) error {
 }
 
 // LockContext is Lock until ctx is done. It returns nil if it has locked m,
-// else ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates
+// else ctx.Err(), or netco.ErrShutdown at a forced shutdown. It allocates
 // when it waits.
 func (m *Mutex) LockContext(ctx context.Context) error {
 	if m.TryLock() {

@@ -82,7 +82,7 @@ func (s *Semaphore) Acquire(n int64) {
 func (s *Semaphore) TryAcquire(n int64) bool { return s.take(n) || s.tryAcquireSlow(n) }
 
 // AcquireTimeout is Acquire for at most d. It returns nil,
-// os.ErrDeadlineExceeded, coroutine.ErrShutdown, or at once ErrTooLarge if n is
+// os.ErrDeadlineExceeded, netco.ErrShutdown, or at once ErrTooLarge if n is
 // more than Size. After an error it has acquired nothing.
 func (s *Semaphore) AcquireTimeout(n int64, d time.Duration) error {
 	if s.take(n) {
@@ -92,7 +92,7 @@ func (s *Semaphore) AcquireTimeout(n int64, d time.Duration) error {
 }
 
 // AcquireContext is Acquire until ctx is done. It returns nil, ctx.Err(),
-// coroutine.ErrShutdown, or at once ErrTooLarge if n is more than Size. After
+// netco.ErrShutdown, or at once ErrTooLarge if n is more than Size. After
 // an error it has acquired nothing. A coroutine allocates when it parks.
 func (s *Semaphore) AcquireContext(ctx context.Context, n int64) error {
 	if s.take(n) {

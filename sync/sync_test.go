@@ -18,8 +18,8 @@ import (
 func TestParity(t *testing.T) {
 	testenv.Parity(t, "sync", "github.com/netco-go/netco/sync", 30,
 		"Mutex", "RWMutex", "Cond", "Once", "WaitGroup",
-		"+Async", "+ErrGoexit", "+ErrTooLarge", "+Future", "+NewFuture",
-		"+NewSemaphore", "+PanicError", "+Semaphore", "+Wait")
+		"+Async", "+ErrTooLarge", "+Future", "+NewFuture",
+		"+NewSemaphore", "+Semaphore", "+Wait")
 }
 
 const several = 8

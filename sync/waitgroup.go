@@ -95,7 +95,7 @@ func (wg *WaitGroup) Wait() {
 }
 
 // WaitTimeout is Wait for at most d. It returns nil if the count was 0, else
-// os.ErrDeadlineExceeded, or coroutine.ErrShutdown at a forced shutdown.
+// os.ErrDeadlineExceeded, or netco.ErrShutdown at a forced shutdown.
 func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 	if wg.state.Load()>>32 == 0 {
 		return nil
@@ -108,7 +108,7 @@ func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 }
 
 // WaitContext is Wait until ctx is done. It returns nil if the count was 0,
-// else ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates
+// else ctx.Err(), or netco.ErrShutdown at a forced shutdown. It allocates
 // when it waits.
 func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 	if wg.state.Load()>>32 == 0 {
