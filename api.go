@@ -5,7 +5,7 @@
 // few loops (Processors), each with an epoll instance and a timer heap. It lets
 // others of its Processor run where it waits: in [Yield], [Sleep], on a
 // connection from [Listen] or [Dial], in packages rwmutex, sync and channel,
-// in [Join].
+// when it joins another.
 //
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
 //	...
@@ -263,8 +263,3 @@ func Yield() { coroutine.Yield() }
 // time.Sleep. With d <= 0 it yields. When the Scheduler ends by force the
 // coroutine ends there, running its deferred calls. It does not allocate.
 func Sleep(d time.Duration) { processor.Sleep(d) }
-
-// Join waits for a coroutine to end. It returns ErrJoinSelf for the caller's
-// own Handle, or ErrShutdown when the wait was ended by force. Parks a
-// coroutine, blocks a goroutine.
-func Join(h Handle) error { return h.Join() }

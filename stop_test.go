@@ -247,7 +247,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	"join": func(t *testing.T) scene {
 		c := channel.Make[int](0)
 		h, _ := netco.GoOn(1, func() { c.Recv() })
-		return scene{func() error { return netco.Join(h) }, c.Close, nil}
+		return scene{func() error { return h.Join() }, c.Close, nil}
 	},
 	"blocking": func(t *testing.T) scene {
 		p, err := blocking.New(10)

@@ -80,7 +80,7 @@ func TestStoppedError(t *testing.T) {
 	testrun.In(t, 0, func() {
 		var g errgroup.Group
 		g.Go(func() error {
-			netco.Self().Handle().Stop()
+			netco.Self().Stop()
 			netco.Sleep(time.Hour)
 			return nil
 		})
@@ -135,7 +135,8 @@ func TestSite(t *testing.T) {
 	testrun.In(t, 0, func() {
 		var g errgroup.Group
 		where := func() error {
-			if file, _ := netco.Self().Site(); !strings.HasSuffix(file, "ends_test.go") {
+			info, _ := netco.Self().Info()
+			if file, _ := info.Place(); !strings.HasSuffix(file, "ends_test.go") {
 				t.Errorf("created in %q", file)
 			}
 			return nil

@@ -201,7 +201,7 @@ func serveEach(l net.Listener, stops bool) {
 			// from here on: one that has not started would not close c
 			if stops && rand.IntN(2) == 0 {
 				time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond,
-					netco.Self().Handle().Stop)
+					netco.Self().Stop)
 			}
 			echo(c)
 		}); err != nil {

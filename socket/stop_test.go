@@ -136,7 +136,7 @@ func TestStopOfBusy(t *testing.T) {
 			startAlone(t, 2)
 			once := make(t)
 			testrun.First.Do(t, func() {
-				netco.Self().Handle().Stop()
+				netco.Self().Stop()
 				n := 0
 				for once() == nil {
 					if n++; n > 64 {
@@ -171,7 +171,7 @@ func TestStopOfBusyPipe(t *testing.T) {
 	k := testrun.First.Go(func() {
 		for i := 0; ; i++ {
 			if i == 1000 {
-				netco.Self().Handle().Stop()
+				netco.Self().Stop()
 			}
 			if _, err := a.Write([]byte{1}); err != nil {
 				if !errors.Is(err, netco.ErrShutdown) {

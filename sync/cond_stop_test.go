@@ -116,7 +116,7 @@ func waitsForLock(co *coroutine.Coroutine) bool {
 func TestStoppedError(t *testing.T) {
 	testrun.Start(t, 2)
 	f := sync.Async(func() (int, error) {
-		netco.Self().Handle().Stop()
+		netco.Self().Stop()
 		netco.Sleep(time.Hour)
 		return 1, nil
 	})

@@ -194,8 +194,8 @@ func TestAsync(t *testing.T) {
 			!strings.HasPrefix(p.Error(), "invalid argument\n") {
 			t.Errorf("a panic's error: %v", p)
 		}
-		self := sync.Async(func() (*netco.Coroutine, error) { return netco.Self(), nil })
-		if in, err := self.Get(); in == nil || err != nil {
+		self := sync.Async(func() (uint64, error) { return netco.Self().ID(), nil })
+		if in, err := self.Get(); in == 0 || err != nil {
 			t.Errorf("not in a coroutine: %v", err)
 		}
 	}
@@ -203,7 +203,8 @@ func TestAsync(t *testing.T) {
 	testrun.In(t, 1, check)
 	testenv.Equal(t, unhandled.Load(), 0, "panics that reached OnPanic")
 	site, _ := sync.Async(func() (string, error) {
-		file, _ := netco.Self().Site()
+		info, _ := netco.Self().Info()
+		file, _ := info.Place()
 		return file, nil
 	}).Get()
 	if !strings.HasSuffix(site, "future_test.go") {

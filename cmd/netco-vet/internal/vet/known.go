@@ -102,7 +102,7 @@ var refusing = map[string]bool{
 // waitNames are beginnings of the names of netco's functions that park, by
 // folder.
 var waitNames = map[string][]string{
-	".":         {"Sleep", "Yield", "Join", "Dial", "Serve"},
+	".":         {"Sleep", "Yield", "Dial", "Serve"},
 	"coroutine": {"Join", "Yield"},
 	"channel":   {"Send", "Recv", "Select"},
 	"sync":      {"Lock", "Wait", "Acquire", "Get"},
