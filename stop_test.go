@@ -254,7 +254,7 @@ var scenes = map[string]func(t *testing.T) scene{
 			t.Fatal(err)
 		}
 		c := make(chan int)
-		return scene{func() error { return p.Do(func() { <-c }) }, func() {
+		return scene{func() error { return p.Do(context.Background(), func() { <-c }) }, func() {
 			close(c)
 		}, func() error {
 			for p.Stats().Workers != 0 { // of those who were left too

@@ -119,7 +119,7 @@ var noDeadlocks = []struct {
 	{"context", "context", func(_ *testing.T, end context.Context) { cosync.Wait(end) }},
 	// So that its worker does not stay.
 	{"blocking call", "blocking", func(_ *testing.T, end context.Context) {
-		blocking.Do(func() { <-end.Done(); runtime.Goexit() })
+		blocking.Do(context.Background(), func() { <-end.Done(); runtime.Goexit() })
 	}},
 	{"another's primitive", "user", func(*testing.T, context.Context) {
 		w := coroutine.AcquireWaiter()
