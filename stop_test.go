@@ -21,6 +21,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
@@ -297,7 +298,7 @@ var scenes = map[string]func(t *testing.T) scene{
 		}, func() { b.Close() }, nil}
 	},
 	"read": func(t *testing.T) scene {
-		l, err := socket.Listen("tcp", "127.0.0.1:0")
+		l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +380,7 @@ func TestStopEndsEveryWait(t *testing.T) {
 func stopSome(t *testing.T, name string, make func(t *testing.T) scene, from string) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
-	before := socket.OpenCount()
+	before := sockinfo.OpenCount()
 	s := make(t)
 	all := waiters(s)
 	victims := []int{0, 1, 3, 4, 7}
@@ -418,7 +419,7 @@ func stopSome(t *testing.T, name string, make func(t *testing.T) scene, from str
 	if s.over != nil {
 		testenv.NoError(t, s.over())
 	}
-	if name != "read" && socket.OpenCount() > before {
-		t.Errorf("%d sockets are open, there were %d", socket.OpenCount(), before)
+	if name != "read" && sockinfo.OpenCount() > before {
+		t.Errorf("%d sockets are open, there were %d", sockinfo.OpenCount(), before)
 	}
 }

@@ -132,7 +132,7 @@ var noDeadlocks = []struct {
 		c.Read(make([]byte, 1))
 	}},
 	{"listener", "accept", func(t *testing.T, _ context.Context) {
-		ln, err := socket.Listen("tcp", "127.0.0.1:0")
+		ln, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Error(err)
 			return
@@ -200,7 +200,7 @@ func dialled(t *testing.T) net.Conn {
 		}
 		accepted <- c
 	}()
-	c, err := socket.Dial("tcp", ln.Addr().String())
+	c, err := new(socket.Dialer).Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Error(err)
 	}

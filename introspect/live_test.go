@@ -76,7 +76,7 @@ func TestLive(t *testing.T) {
 	addresses := make(chan string, 1)
 	c := channel.Make[int](0)
 	s.GoOn(1, spawn("listener", func() {
-		ln, err := socket.Listen("tcp", "127.0.0.1:0")
+		ln, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Error(err)
 			close(addresses)
@@ -298,7 +298,7 @@ func churn(s *scheduler.Scheduler, addr string, stop *atomic.Bool) *sync.WaitGro
 			for !stop.Load() {
 				h, err := s.Go(spawn("short life", func() {
 					processor.Sleep(50 * time.Microsecond)
-					if c, err := socket.Dial("tcp", addr); err == nil {
+					if c, err := new(socket.Dialer).Dial("tcp", addr); err == nil {
 						c.Read(make([]byte, 1))
 						c.Close()
 					}

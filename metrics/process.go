@@ -10,7 +10,7 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/httpinfo"
-	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/internal/sockinfo"
 )
 
 // process is what a scrape sees of the process.
@@ -22,12 +22,12 @@ type process struct {
 var ofProcess = described([]family[*process]{
 	{name: "netco_sockets_open", kind: gauge,
 		help: "Sockets of package socket that are open.",
-		read: func(*process, int) float64 { return float64(socket.OpenCount()) }},
+		read: func(*process, int) float64 { return float64(sockinfo.OpenCount()) }},
 
 	{name: "netco_accept_pauses_total", kind: count,
 		help: "Times that accepting stopped at the limit of a socket.LimitListener or of " +
 			"Server.MaxConns.",
-		read: func(*process, int) float64 { return float64(socket.AcceptPauses()) }},
+		read: func(*process, int) float64 { return float64(sockinfo.AcceptPauses()) }},
 
 	// The default pool of package blocking.
 	{name: "netco_blocking_calls", kind: gauge, label: "state",
