@@ -48,7 +48,7 @@ func newKeptTCPConn(fd int, n network) *TCPConn {
 // it is closed, those bytes are lost.)
 //
 // From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile,
-// from the file's position on, which moves by what was sent, and 128 KiB at a
+// from the file's position on, which moves by what was sent, and 512 KiB at a
 // time. That blocks while the disk is read: files that are probably not in
 // memory are better sent on an ordinary goroutine.
 //
