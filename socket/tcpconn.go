@@ -3,6 +3,7 @@ package socket
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -68,6 +69,16 @@ func (c *TCPConn) CloseWrite() error { return c.closeWrite() }
 
 // CloseRead ends the receiving side.
 func (c *TCPConn) CloseRead() error { return c.closeRead() }
+
+// RemoteAddrPort returns the peer's address as RemoteAddr does, in a form that
+// allocates nothing and that the connection does not keep.
+func (c *TCPConn) RemoteAddrPort() netip.AddrPort {
+	ap, zone := c.remote.AddrPort()
+	if zone != 0 {
+		ap = netip.AddrPortFrom(ap.Addr().WithZone(zoneName(zone)), ap.Port())
+	}
+	return ap
+}
 
 // SetNoDelay turns Nagle's algorithm off (the default) or on.
 func (c *TCPConn) SetNoDelay(noDelay bool) error {
