@@ -74,6 +74,7 @@ func (g *Group) measure(b *balancer, span time.Duration) interval {
 			busy:   float64(ns-b.busyNs[i]) / float64(span),
 			active: p.active.Load(),
 			shares: p.movable(),
+			cpuNs:  int(p.runCPU.Load()),
 			holds:  p.ep.Registered() > 0 || p.ex.Stats.Live.Load() > 0,
 		}
 		b.busyNs[i] = ns

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -75,6 +76,9 @@ const (
 	trialPauseMin = 200 // intervals
 	trialPauseMax = 3200
 
+	// cpuEvery is after how much time in turns a thread's CPU time is read.
+	cpuEvery = 5_000_000
+
 	// runsNoted is over how many runs their length is averaged. With it, one
 	// long run in twenty makes for a steady mean.
 	runsNoted = 256
@@ -104,6 +108,7 @@ type measured struct {
 	busy   float64 // as a share of the interval
 	active bool
 	shares int  // how many pieces of work could move, see Processor.movable
+	cpuNs  int  // CPU time of a run, by its runMeter; 0: not known
 	holds  bool // fds or coroutines
 }
 
@@ -197,12 +202,19 @@ func (s policy) decide(m interval) (policy, decision) {
 // endsSharing reports whether sharing is to end: it has not been worth it
 // packAfter times in a row.
 func (s *policy) endsSharing(m interval) bool {
-	busy := 0.0 // how many Processors' time the group uses
+	busy, cpu, known := 0.0, 0.0, 0.0 // busy: how many Processors' time the group uses
 	for _, p := range m.members {
 		busy += p.busy
+		if p.cpuNs > 0 && p.active {
+			cpu += float64(p.cpuNs)
+			known++
+		}
 	}
 	if m.runs > 0 {
 		s.runNs = busy * m.seconds * 1e9 / float64(m.runs)
+		if known > 0 {
+			s.runNs = min(s.runNs, cpu/known)
+		}
 	}
 	s.seldom = rising(s.seldom, m.sharing && !m.stale &&
 		(s.runNs < longBelowNs || alone(busy, s.runNs) < waitBelowNs))
@@ -376,10 +388,20 @@ func rising(n int, found bool) int {
 
 // runMeter measures how long coroutines run and wait on average. All fields:
 // owner.
+//
+// A run takes no longer than the thread's CPU time for each run, which has the
+// polls and sleeps in between. By the clock alone it would seem to: beside other
+// programs that compute, a turn has their time too.
 type runMeter struct {
-	runNs  float64 // from a resume to the next wait
+	runNs  float64 // from a resume to the next wait, by the clock
 	waitNs float64 // from an event or a wake to the resume
+	cpuNs  float64 // the thread's for each run; 0: not known yet
 	shared bool    // the group was sharing at the last turn
+
+	turnsNs, ran int64 // since the thread's CPU time was read
+	read         bool  // it was
+	cpu          int64 // what it was
+	thread       int
 }
 
 // note adds a turn with so many runs, which waited for waitNs in all, in a
@@ -389,16 +411,31 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 	weight := min(float64(runs)/runsNoted, 1)
 	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
 	r.waitNs += (float64(waitNs)/float64(runs) - r.waitNs) * weight
+	r.turnsNs += turnNs
+	r.ran += int64(runs)
 	ended := r.shared && !sharing
 	r.shared = sharing
 	switch {
 	case ended:
-		r.runNs, r.waitNs = 0, 0
+		*r = runMeter{}
 		return false, wholeBatch
 	case sharing:
-		return false, max(int(batchNs/r.runNs), 1)
+		return false, max(int(batchNs/min(r.runNs, cmp.Or(r.cpuNs, r.runNs))), 1)
 	}
-	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs, 0
+	return may && min(r.runNs, r.cpuNs) >= longAboveNs && r.waitNs >= waitAboveNs, 0
+}
+
+// due reports whether CPU time is to be read and noted.
+func (r *runMeter) due() bool { return !r.read || r.turnsNs >= cpuEvery }
+
+// noteCPU notes how much CPU time the thread has used. Several may drive the
+// Processor one after another.
+func (r *runMeter) noteCPU(thread int, cpu int64) {
+	if r.read && r.thread == thread {
+		r.cpuNs = float64(cpu-r.cpu) / float64(r.ran)
+	}
+	r.thread, r.cpu, r.read = thread, cpu, true
+	r.turnsNs, r.ran = 0, 0
 }
 
 // wholeBatch is as many events as Poll can return.

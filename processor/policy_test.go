@@ -226,9 +226,14 @@ func TestDecideDomains(t *testing.T) {
 // is over.
 func TestRunMeter(t *testing.T) {
 	var r runMeter
+	var cpu int64
+	cpuOf := func(runNs int64) int64 { return runNs + 3_000 }
 	turns := func(n int, runNs, waitNs int64, sharing, may bool) (begin bool, batch int) {
 		for range n {
 			begin, batch = r.note(4*runNs, 4*waitNs, 4, sharing, may)
+			if cpu += 4 * cpuOf(runNs); r.due() {
+				r.noteCPU(1, cpu)
+			}
 		}
 		return begin, batch
 	}
@@ -255,6 +260,14 @@ func TestRunMeter(t *testing.T) {
 		if begin != c.begin || batch != c.batch {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
 		}
+	}
+	r, cpuOf = runMeter{}, func(int64) int64 { return longAboveNs / 2 }
+	if begin, _ := turns(1000, 10*longAboveNs, 10*waitAboveNs, false, true); begin {
+		t.Error("it begins for others' time")
+	}
+	r.noteCPU(2, 0) // another thread
+	if r.cpuNs != longAboveNs/2 {
+		t.Errorf("a run takes %v ns of CPU time", r.cpuNs)
 	}
 }
 

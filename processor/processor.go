@@ -82,6 +82,7 @@ type Processor struct {
 	places      atomic.Uint32 // rotates placement by callers here; owner writes
 	placed      atomic.Int32  // fds that Begin has sent here and that are not registered yet
 	active      atomic.Bool   // it gets new work, see policy.go
+	runCPU      atomic.Int64  // runs.cpuNs; owner writes
 	moveRequest atomic.Pointer[moveRequest]
 
 	Stats Stats

@@ -7,6 +7,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/timer"
 )
 
@@ -79,6 +80,10 @@ func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	g := p.group
 	may := p.domain != nil && g.balanced.Load()
 	begin, batch := p.runs.note(turnNs, waitNs, runs, g.sharing.Load(), may)
+	if may && p.runs.due() {
+		p.runs.noteCPU(sysx.ThreadCPU())
+		p.runCPU.Store(int64(p.runs.cpuNs))
+	}
 	if begin {
 		g.share()
 	}

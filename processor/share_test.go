@@ -205,6 +205,7 @@ func TestSharingBegins(t *testing.T) {
 			g.balanced.Store(true)
 			p := g.members[0]
 			for range 20 {
+				p.runs.cpuNs, p.runs.turnsNs = float64(c.runNs), 0 // not this thread's
 				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)
 			}
 			if g.sharing.Load() != c.on || g.members[1].IsActive() != c.on {

@@ -316,6 +316,9 @@ func (s *simulation) noted(i int, ns int64) {
 	waits := p.before/2*n + ns/n*(n*(n-1)/2) // as noteWaits
 	p.before = ns
 	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
+	if p.meter.due() {
+		p.meter.noteCPU(0, p.cpu)
+	}
 	if batch != 0 {
 		p.batch = batch
 	}
@@ -441,7 +444,8 @@ func (s *simulation) balance() {
 		}
 		m.members = append(m.members, measured{
 			busy:   float64(ns-s.busyNs[i]) / float64(simBalance),
-			active: p.active, shares: max(homes[i], len(p.ready)), holds: homes[i] > 0})
+			active: p.active, shares: max(homes[i], len(p.ready)), holds: homes[i] > 0,
+			cpuNs: int(p.meter.cpuNs)})
 		s.busyNs[i] = ns
 	}
 	var d decision

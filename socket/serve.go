@@ -28,16 +28,15 @@ type Server struct {
 	Handle func(c *ServerConn) error
 
 	// Opened, if it is not nil, is called for each connection, before it first
-	// waits. An error closes it.
+	// waits, also if it is closed by then. An error closes it.
 	Opened func(c *ServerConn) error
 
 	// Closed, if it is not nil, is called for each connection after it was
 	// closed, with what ended it: the error of Handle, of Opened,
 	// os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or
 	// ErrShutdown; nil if Handle did not return. Shutdown waits until it has
-	// returned, so it must not wait for Shutdown. One that was closed before
-	// Opened could be called for it ends without either, and one that Detach
-	// has taken without this.
+	// returned, so it must not wait for Shutdown. One that Detach has taken ends
+	// without it.
 	Closed func(c *ServerConn, err error)
 
 	// IdleTimeout, if it is not 0, closes a connection that has been idle for

@@ -24,7 +24,6 @@ type ServerConn struct {
 	gone       bool        // owner: Detach was called
 	timed      bool        // owner: the read deadline is IdleTimeout's
 	begun      bool        // owner: it has had its first coroutine
-	opened     bool        // owner: Opened was called
 }
 
 // Detach takes the connection from the Server, for good: it is the caller's to
@@ -52,12 +51,10 @@ func (c *ServerConn) begin() {
 		s.queue = drained // registering it makes an edge of whatever is there
 	}
 	err := os.NewSyscallError("epoll_ctl", c.watch.Bind(s.fd))
-	if !locked {
-		locked = c.lock()
-	}
-	if locked && c.server.Opened != nil {
-		c.unlock()
-		c.opened = true
+	if c.server.Opened != nil {
+		if locked {
+			c.unlock()
+		}
 		opened := c.handle(c.server.Opened)
 		if c.gone {
 			return
@@ -66,6 +63,9 @@ func (c *ServerConn) begin() {
 			c.end(opened)
 			return
 		}
+		locked = false
+	}
+	if !locked {
 		locked = c.lock()
 	}
 	switch {
@@ -232,7 +232,7 @@ func (c *ServerConn) handle(f func(*ServerConn) error) error {
 func (c *ServerConn) end(err error) {
 	c.Stream.Close()
 	defer c.server.drop(c) // after Closed, for which Shutdown waits too
-	if c.server.Closed != nil && (c.opened || c.server.Opened == nil) {
+	if c.server.Closed != nil {
 		c.server.Closed(c, err)
 	}
 }

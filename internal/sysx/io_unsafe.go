@@ -161,6 +161,15 @@ func Ring(fd int) {
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
 }
 
+// ThreadCPU returns the id of the calling thread and how many ns of CPU time it
+// has used.
+func ThreadCPU() (thread int, ns int64) {
+	var ts unix.Timespec
+	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID,
+		uintptr(unsafe.Pointer(&ts)), 0)
+	return unix.Gettid(), ts.Nano()
+}
+
 // RawAddr is an IPv4 or IPv6 address and port as the kernel writes it.
 type RawAddr struct{ raw unix.RawSockaddrInet6 }
 

@@ -450,6 +450,24 @@ func TestConnState(t *testing.T) {
 	}
 }
 
+// TestClosedWhileNew: a connection that is closed before it has a coroutine, as
+// httptest.Server.Close does it, is told as closed, as all others are. It was
+// not, and Close waited for it for ever.
+func TestClosedWhileNew(t *testing.T) {
+	testrun.Start(t, 2)
+	states := make(chan http.ConnState, 4)
+	addr := serve(t, &http.Server{ConnState: func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			c.Close()
+		}
+		states <- state
+	}})
+	dial(t, addr)
+	for _, want := range []http.ConnState{http.StateNew, http.StateClosed} {
+		testenv.Equal(t, testenv.Await(t, states, "a state"), want)
+	}
+}
+
 // TestKeepAlivesEnabled: without keep-alives idle connections are closed.
 func TestKeepAlivesEnabled(t *testing.T) {
 	testrun.Start(t, 2)
