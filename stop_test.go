@@ -154,8 +154,8 @@ var scenes = map[string]func(t *testing.T) scene{
 		a, b := channel.Make[int](0), channel.Make[int](0)
 		return scene{func() error {
 			var v int
-			i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(a, &v),
-				channel.SendCase(b, 1))
+			i, err := channel.SelectTimeout(time.Hour, a.RecvCase(&v),
+				b.SendCase(1))
 			if i >= 0 && err == channel.ErrClosed {
 				return nil
 			}
@@ -170,7 +170,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	"select without a bound": func(t *testing.T) scene {
 		a, b := channel.Make[int](0), channel.Make[int](0)
 		return scene{func() error {
-			channel.Select(channel.RecvCase(a, nil), channel.RecvCase(b, nil))
+			channel.Select(a.RecvCase(nil), b.RecvCase(nil))
 			return nil
 		}, b.Close, nil}
 	},
@@ -254,7 +254,7 @@ var scenes = map[string]func(t *testing.T) scene{
 			t.Fatal(err)
 		}
 		c := make(chan int)
-		return scene{func() error { return p.Do(func() { <-c }) }, func() {
+		return scene{func() error { return p.Do(context.Background(), func() { <-c }) }, func() {
 			close(c)
 		}, func() error {
 			for p.Stats().Workers != 0 { // of those who were left too

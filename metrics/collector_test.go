@@ -221,7 +221,7 @@ func TestBlocking(t *testing.T) {
 	before := gather(t, r)
 	running, release := make(chan bool), make(chan bool)
 	h, err := s.Go(scheduler.NewSpawn(func() {
-		blocking.Do(func() {
+		blocking.Do(context.Background(), func() {
 			running <- true
 			<-release
 		})
@@ -235,7 +235,7 @@ func TestBlocking(t *testing.T) {
 		return got.of("netco_blocking_calls{state=running}") == 1 &&
 			got.of("netco_blocking_calls{state=queued}") == 0 &&
 			got.of("netco_blocking_goroutines{}") == 1 &&
-			got.of("netco_blocking_goroutines_max{}") == blocking.DefaultLimit
+			got.of("netco_blocking_goroutines_max{}") == float64(blocking.Default().Stats().Limit)
 	})
 	close(release)
 	h.Join()

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -148,7 +149,7 @@ func busy(addr string, over *atomic.Bool) {
 			}
 			processor.Sleep(time.Millisecond)
 			if i%10 == 0 {
-				blocking.Do(func() {})
+				blocking.Do(context.Background(), func() {})
 			}
 		}
 	}

@@ -41,7 +41,7 @@ var ofProcess = described([]family[*process]{
 		help: "Goroutines of the pool, idle ones included.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Workers) }},
 	{name: "netco_blocking_goroutines_max", kind: gauge,
-		help: "How many goroutines the pool may have: see blocking.SetLimit.",
+		help: "How many goroutines the pool may have: see blocking.Pool.SetLimit.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Limit) }},
 	{name: "netco_blocking_calls_done_total", kind: count,
 		help: "Functions of the pool that have ended, in whatever way.",
@@ -103,7 +103,7 @@ func (c *processCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- c.info
-	collect(ch, c.series, &process{blocking: blocking.Default().Snapshot()})
+	collect(ch, c.series, &process{blocking: blocking.Default().Stats()})
 }
 
 const module = "github.com/netco-go/netco"

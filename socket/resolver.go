@@ -216,9 +216,13 @@ func ask[T any](r *Resolver, l limits, ctx context.Context, name string,
 	}
 	switch {
 	case !clock.InBubble():
-		v, err = blocking.CallContextOn(ctx, lookups, func(ctx context.Context) (T, error) {
-			return fn(ctx, of)
+		r := new(struct { // the look-up's, also after it was given up
+			v   T
+			err error
 		})
+		if err = lookups.Do(ctx, func() { r.v, r.err = fn(ctx, of) }); err == nil {
+			v, err = r.v, r.err
+		}
 	case askedOutside.Load():
 		v, err = fn(ctx, of) // a worker is none of the bubble's
 	default:

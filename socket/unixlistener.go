@@ -112,7 +112,7 @@ func removeFile(path string) {
 			unix.Unlink(path)
 		}
 	}
-	if files.Do(remove) != nil {
+	if files.Do(context.Background(), remove) != nil {
 		remove()
 	}
 }
@@ -196,7 +196,7 @@ func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
 		err        error
 		done, left bool
 	}
-	err := files.Do(func() {
+	err := files.Do(context.Background(), func() {
 		v, err := fn()
 		o.mu.Lock()
 		defer o.mu.Unlock()
