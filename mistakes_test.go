@@ -352,7 +352,7 @@ var deadlocks = map[string]func(){
 		}
 	},
 	"Go's lock":       func() { var mu stdsync.Mutex; mu.Lock(); mu.Lock() },
-	"a blocking call": func() { blocking.Do(func() { <-make(chan int) }) },
+	"a blocking call": func() { blocking.Do(context.Background(), func() { <-make(chan int) }) },
 	"a goroutine that ends": func() {
 		go time.Sleep(1500 * time.Millisecond)
 		channel.Make[int](0).Recv()

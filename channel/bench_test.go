@@ -134,7 +134,7 @@ func selects(b *testing.B, own bool) {
 		for i := range b.N {
 			var v, w int
 			c.Send(i)
-			channel.Select(channel.RecvCase(d, &v), channel.RecvCase(c, &w))
+			channel.Select(d.RecvCase(&v), c.RecvCase(&w))
 		}
 	})
 }

@@ -81,7 +81,11 @@ func (p *Processor) loop() {
 		if p.group.sharing.Load() && p.ex.Queued() > 1 {
 			p.offer()
 		}
-		p.ran = p.ex.Run(turnResumes, now+turnNs)
+		if p.runs.exact {
+			p.ran = p.runTimed(turnResumes, now+turnNs)
+		} else {
+			p.ran = p.ex.Run(turnResumes, now+turnNs)
+		}
 	}
 }
 

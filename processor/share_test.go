@@ -205,7 +205,9 @@ func TestSharingBegins(t *testing.T) {
 			g.balanced.Store(true)
 			p := g.members[0]
 			for range 20 {
-				p.runs.cpuNs, p.runs.turnsNs = float64(c.runNs), 0 // not this thread's
+				if p.runs.exact {
+					p.runs.used(64*c.runNs, 64)
+				}
 				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)
 			}
 			if g.sharing.Load() != c.on || g.members[1].IsActive() != c.on {

@@ -88,6 +88,7 @@ type simProc struct {
 	slept   int64 // when its sleep began
 	idle    int64 // time asleep
 	cpu     int64
+	used    int64 // cpu, when the turn began
 	slice   int64 // CPU time since the busy loop of its core ran
 	current int32
 	batch   int
@@ -288,7 +289,7 @@ func (s *simulation) step(i int) {
 		s.noted(i, s.now-p.began)
 		p.ran = 0
 	}
-	p.began = s.now
+	p.began, p.used = s.now, p.cpu
 	if m := p.move; m != nil {
 		p.move = nil
 		cost += s.moveWork(*m)
@@ -315,10 +316,10 @@ func (s *simulation) noted(i int, ns int64) {
 	n := int64(p.ran)
 	waits := p.before/2*n + ns/n*(n*(n-1)/2) // as noteWaits
 	p.before = ns
-	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
-	if p.meter.due() {
-		p.meter.noteCPU(0, p.cpu)
+	if p.meter.exact {
+		p.meter.used(p.cpu-p.used, p.ran)
 	}
+	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
 	if batch != 0 {
 		p.batch = batch
 	}

@@ -104,3 +104,19 @@ func TestAddrsOnceAllocation(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestRemoteAddrPort: it is what RemoteAddr says, for IPv4 and IPv6, and makes
+// nothing.
+func TestRemoteAddrPort(t *testing.T) {
+	start(t, 1)
+	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l := testenv.Closing(t, testenv.Must(socket.Listen("tcp", at)))
+		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+		tcp := testenv.Closing(t, testenv.Must(l.Accept())).(*socket.TCPConn)
+		testenv.Equal(t, tcp.RemoteAddrPort().String(), c.LocalAddr().String())
+		testenv.Equal(t, tcp.RemoteAddrPort(), tcp.RemoteAddr().(*net.TCPAddr).AddrPort())
+		if n := testenv.Allocs(100, func() { tcp.RemoteAddrPort() }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (s *socket) sendFileLocked(raw syscall.RawConn, remain int64) (done int64, 
 		if n, errno = 0, s.keepNonblocking(); errno != 0 {
 			return
 		}
-		n, errno = sysx.TrySendfile(s.fd, int(fd), int(min(sysx.MaxIO, remain)))
+		n, errno = sysx.TrySendfile(s.fd, int(fd), int(min(sysx.MaxSendfile, remain)))
 		processor.CountWrite(n, errno)
 	}
 	for remain > 0 {

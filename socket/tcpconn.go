@@ -3,6 +3,7 @@ package socket
 import (
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -48,7 +49,7 @@ func newKeptTCPConn(fd int, n network) *TCPConn {
 // it is closed, those bytes are lost.)
 //
 // From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile,
-// from the file's position on, which moves by what was sent, and 128 KiB at a
+// from the file's position on, which moves by what was sent, and 512 KiB at a
 // time. That blocks while the disk is read: files that are probably not in
 // memory are better sent on an ordinary goroutine.
 //
@@ -68,6 +69,16 @@ func (c *TCPConn) CloseWrite() error { return c.closeWrite() }
 
 // CloseRead ends the receiving side.
 func (c *TCPConn) CloseRead() error { return c.closeRead() }
+
+// RemoteAddrPort returns the peer's address as RemoteAddr does, in a form that
+// allocates nothing and that the connection does not keep.
+func (c *TCPConn) RemoteAddrPort() netip.AddrPort {
+	ap, zone := c.remote.AddrPort()
+	if zone != 0 {
+		ap = netip.AddrPortFrom(ap.Addr().WithZone(zoneName(zone)), ap.Port())
+	}
+	return ap
+}
 
 // SetNoDelay turns Nagle's algorithm off (the default) or on.
 func (c *TCPConn) SetNoDelay(noDelay bool) error {

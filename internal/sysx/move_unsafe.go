@@ -18,6 +18,11 @@ const MaxVec = 1024
 // the same time.
 const MaxSplice = 256 << 10
 
+// MaxSendfile is the most bytes that one sendfile is asked to move: references
+// to pages, too, but the time includes the protocol's, some 90 µs on loopback.
+// A quarter of it costs a server of files 5 % more CPU time.
+const MaxSendfile = 512 << 10
+
 // AppendVec appends p, which is not empty, to a vector for TrySendv.
 func AppendVec(v []unix.Iovec, p []byte) []unix.Iovec {
 	iov := unix.Iovec{Base: &p[0]}
@@ -134,7 +139,7 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 // the end of the file. It blocks while the disk is read, so it goes through the
 // Go scheduler.
 func TrySendfile(fd, file, n int) (int, syscall.Errno) {
-	n = min(n, MaxIO)
+	n = min(n, MaxSendfile)
 	if goruntime.RaceEnabled {
 		raceSending()
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"runtime"
 	stdsync "sync"
 	"sync/atomic"
@@ -25,39 +26,42 @@ import (
 // and no coroutine. Owner: the coroutine of its socket.Server, except for what
 // says otherwise.
 type conn struct {
-	s   *Server            // constant
-	sc  *socket.ServerConn // constant once opened
-	raw socket.Stream      // constant
-	nc  net.Conn           // constant: raw, or the TLS above
-	tls *tls.Conn          // constant: the same, or nil
+	s  *Server            // constant
+	sc *socket.ServerConn // constant once opened
+	nc net.Conn           // constant: its Stream, or the TLS above
 	// What requests' contexts derive from; nil if that has nothing but the
 	// Server.
 	ctx        context.Context
 	remote     string // constant once opened
 	tlsState   *tls.ConnectionState
-	lastMethod string
-	gone       bool // the Server has forgotten it: hijacked, or handed over
-	readTimed  bool // a read deadline is set
+	work       *work    // nil while idle
+	missing    *missing // of the peer; constant once made
+	gone       bool     // the Server has forgotten it: hijacked, or handed over
+	readTimed  bool     // a read deadline is set
 	writeTimed bool
-	begun      bool        // it has served a request
-	idle       atomic.Bool // it waits for a request
+	begun      bool // it has served a request
+	wasPost    bool // that was one by POST
 
+	idle     atomic.Bool // it waits for a request
 	hijacked atomic.Bool
+	failed   atomic.Bool              // a write has failed
 	current  atomic.Pointer[response] // the request under way
 
-	out     sync.Mutex // held across writes
-	work    *work      // under out, and the owner's to read; nil while idle
-	werr    error      // under out: a write has failed
-	flusher bool       // under out: flushSoon has been started
-	missing *missing   // of the peer; constant once made, by the owner
+	next, prev *conn // under s.mu: in s.open
 }
 
 // work is what a connection needs while it is not idle.
 type work struct {
 	in   *bufio.Reader // reads from it
 	from input
-	out  *bufio.Writer // writes to the connection
 	body *bufio.Writer // of the response under way, to find out how long it is
+	sent fields        // memory for the response's
+
+	trailers []string // that the response has declared
+
+	mu      sync.Mutex    // held across writes
+	out     *bufio.Writer // under mu: writes to the connection
+	flusher bool          // under mu: flushSoon has been started
 }
 
 const (
@@ -74,8 +78,6 @@ var works = stdsync.Pool{New: func() any {
 	return w
 }}
 
-func newConn(s *Server, raw socket.Stream) *conn { return &conn{s: s, raw: raw, nc: raw} }
-
 // context returns what requests' contexts derive from.
 func (c *conn) context() context.Context {
 	if c.ctx == nil {
@@ -90,14 +92,13 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 	if v, ok := s.pending.LoadAndDelete(sc.Stream); ok {
 		c = v.(*conn)
 	} else {
-		c = newConn(s, sc.Stream)
+		c = &conn{s: s, nc: sc.Stream}
 	}
 	sc.Value, c.sc = c, sc
-	if addr := c.raw.RemoteAddr(); addr != nil {
-		c.remote = addr.String()
-	}
+	c.remote = remoteOf(sc.Stream)
 	s.remember(c)
-	if c.tls != nil {
+	tc := c.tls()
+	if tc != nil {
 		if err := c.handshake(); err != nil {
 			return err
 		}
@@ -108,10 +109,29 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 	if d := s.readHeaderTimeout(); d > 0 {
 		c.setReadDeadline(time.Now().Add(d))
 	}
-	if c.tls != nil && c.tls.Readable() {
+	if tc != nil && tc.Readable() {
 		return c.serve()
 	}
 	return nil
+}
+
+// tls returns the TLS of the connection, or nil.
+func (c *conn) tls() *tls.Conn {
+	tc, _ := c.nc.(*tls.Conn)
+	return tc
+}
+
+// remoteOf returns the peer's address. That of TCP is not kept in any other
+// form.
+func remoteOf(raw socket.Stream) string {
+	if tcp, ok := raw.(*socket.TCPConn); ok {
+		at := tcp.RemoteAddrPort()
+		return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
+	}
+	if addr := raw.RemoteAddr(); addr != nil {
+		return addr.String()
+	}
+	return ""
 }
 
 // closed is called once the connection is closed, by whatever closed it.
@@ -174,23 +194,23 @@ func (c *conn) begin() {
 	w := works.Get().(*work)
 	w.from.c = c
 	w.in.Reset(&w.from)
+	w.mu.Lock()
 	w.out.Reset((*output)(c))
-	c.out.Lock()
+	w.mu.Unlock()
 	c.work = w
-	c.out.Unlock()
 }
 
 // end gives the buffers back.
 func (c *conn) end() {
-	c.out.Lock()
 	w := c.work
-	c.work = nil
-	c.out.Unlock()
-	if w != nil {
-		w.from = input{}
-		w.out.Reset(nil)
-		works.Put(w)
+	if w == nil {
+		return
 	}
+	c.work, w.from = nil, input{}
+	w.mu.Lock()
+	w.out.Reset(nil)
+	w.mu.Unlock()
+	works.Put(w)
 }
 
 // abort ends a connection whose handler has panicked, with v, or has ended its
@@ -220,8 +240,8 @@ func (c *conn) abort(v any) {
 func (c *conn) close() {
 	c.flush()
 	c.end()
-	if c.tls != nil {
-		c.tls.Close()
+	if tc := c.tls(); tc != nil {
+		tc.Close()
 	}
 }
 
@@ -239,29 +259,29 @@ const rstAvoidanceDelay = 500 * time.Millisecond
 
 // flush sends what was written.
 func (c *conn) flush() error {
-	c.out.Lock()
-	defer c.out.Unlock()
-	if c.work == nil {
+	x := c.work
+	if x == nil {
 		return net.ErrClosed
 	}
-	return c.work.out.Flush()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.out.Flush()
 }
 
 // flushSoon sends answers that wait for the end of the request behind them, if
-// the handler of that waits.
-func (c *conn) flushSoon() {
-	c.out.Lock()
-	defer c.out.Unlock()
-	c.flusher = false
-	if c.work != nil {
-		c.work.out.Flush()
-	}
+// the handler of that waits. If the buffer is another connection's by then, it
+// sends that one's early.
+func (x *work) flushSoon() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.flusher = false
+	x.out.Flush()
 }
 
 // requests serves one request after the other.
 func (c *conn) requests() error {
 	if !c.begun {
-		if c.tls == nil && c.s.protocols().UnencryptedHTTP2() && c.beginsHTTP2() {
+		if c.tls() == nil && c.s.protocols().UnencryptedHTTP2() && c.beginsHTTP2() {
 			return nil
 		}
 		p := c.s.protocols()
@@ -295,8 +315,8 @@ func (c *conn) requests() error {
 			return errServed
 		}
 		c.limitRead(c.s.idleTimeout())
-		if c.work.in.Buffered() == 0 && !c.missing.hasByte() &&
-			(c.tls == nil || !c.tls.Readable()) {
+		tc := c.tls()
+		if c.work.in.Buffered() == 0 && !c.missing.hasByte() && (tc == nil || !tc.Readable()) {
 			return c.flush()
 		}
 		if err := c.awaitRequest(); err != nil {
@@ -315,13 +335,25 @@ func (c *conn) awaitRequest() error {
 	return nil
 }
 
+// flushAhead starts flushSoon if answers wait.
+func (x *work) flushAhead() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.out.Buffered() > 0 && !x.flusher {
+		_, err := netco.GoLocal(x.flushSoon)
+		if x.flusher = err == nil; err != nil {
+			x.out.Flush()
+		}
+	}
+}
+
 // serveRequest calls the handler. It returns false if the connection is to be
 // closed.
 func (c *conn) serveRequest(w *response) bool {
 	if expect := w.req.Header["Expect"]; len(expect) > 0 {
 		switch {
 		case tokenIn(expect[0], "100-continue"):
-			w.expectsContinue = w.req.ProtoAtLeast(1, 1) && w.req.ContentLength != 0
+			w.expectsContinue = w.is11 && w.req.ContentLength != 0
 			w.canContinue.Store(w.expectsContinue)
 		case expect[0] != "":
 			w.Header().Set("Connection", "close")
@@ -330,17 +362,12 @@ func (c *conn) serveRequest(w *response) bool {
 			return false
 		}
 	}
-	if c.work.out.Buffered() > 0 && !c.flusher {
-		_, err := netco.GoLocal(c.flushSoon)
-		if c.flusher = err == nil; err != nil {
-			c.flush()
-		}
-	}
+	c.work.flushAhead()
 	if httpinfo.Counting() {
 		w.began = clock.Now()
 	}
 	c.current.Store(w)
-	c.s.serveHTTP(w, w.req)
+	c.s.serveHTTP(w, &w.req)
 	w.finishContext()
 	if c.hijacked.Load() {
 		c.current.Store(nil)
@@ -433,7 +460,7 @@ func (c *conn) handshake() error {
 			}
 		}()
 	}
-	if err := c.tls.HandshakeContext(c.context()); err != nil {
+	if err := c.tls().HandshakeContext(c.context()); err != nil {
 		reason := err.Error()
 		var header tls.RecordHeaderError
 		if errors.As(err, &header) && header.Conn != nil && looksLikeHTTP(header.RecordHeader) {
@@ -445,7 +472,7 @@ func (c *conn) handshake() error {
 		return err
 	}
 	c.tlsState = new(tls.ConnectionState)
-	*c.tlsState = c.tls.ConnectionState()
+	*c.tlsState = c.tls().ConnectionState()
 	switch c.tlsState.NegotiatedProtocol {
 	case "", "http/1.1", "http/1.0":
 		return nil
@@ -508,12 +535,11 @@ func (r *input) Read(p []byte) (n int, err error) {
 // output is what the buffer writes to.
 type output conn
 
-// Write implements io.Writer. Precondition: out is held.
+// Write implements io.Writer. Precondition: the work's mu is held.
 func (o *output) Write(p []byte) (n int, err error) {
 	c := (*conn)(o)
 	n, err = c.nc.Write(p)
-	if err != nil && c.werr == nil {
-		c.werr = err
+	if err != nil && !c.failed.Swap(true) {
 		if w := c.current.Load(); w != nil {
 			w.peerGone()
 		}

@@ -7,5 +7,5 @@ func ParseHead(p []byte) *Request {
 	if w.parse(p) == 0 {
 		return nil
 	}
-	return w.req
+	return &w.req
 }

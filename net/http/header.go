@@ -120,16 +120,16 @@ type chunkWriter response
 func (cw *chunkWriter) Write(p []byte) (n int, err error) {
 	w := (*response)(cw)
 	h, send := w.headerFor(p)
-	c := w.c
-	c.out.Lock()
-	defer c.out.Unlock()
-	out := c.work.out
+	x := w.c.work
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if send {
 		w.writeHeaderLocked(h)
 	}
-	if c.lastMethod == MethodHead {
+	if w.method == MethodHead {
 		return len(p), nil
 	}
+	out := x.out
 	if w.chunking {
 		out.Write(append(strconv.AppendInt(out.AvailableBuffer(), int64(len(p)), 16), "\r\n"...))
 	}
@@ -138,7 +138,7 @@ func (cw *chunkWriter) Write(p []byte) (n int, err error) {
 		_, err = out.WriteString("\r\n")
 	}
 	if err != nil {
-		c.nc.Close()
+		w.c.nc.Close()
 	}
 	return n, err
 }
@@ -147,30 +147,34 @@ func (cw *chunkWriter) Write(p []byte) (n int, err error) {
 func (cw *chunkWriter) flush() error {
 	w := (*response)(cw)
 	h, send := w.headerFor(nil)
-	w.c.out.Lock()
-	defer w.c.out.Unlock()
+	x := w.c.work
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if send {
 		w.writeHeaderLocked(h)
 	}
-	return w.c.work.out.Flush()
+	return x.out.Flush()
 }
 
-// close ends the body.
-func (cw *chunkWriter) close() {
+// close ends the body, and sends it or leaves that to the next answer.
+func (cw *chunkWriter) close(send bool) {
 	w := (*response)(cw)
-	h, send := w.headerFor(nil)
-	w.c.out.Lock()
-	defer w.c.out.Unlock()
-	if send {
+	h, first := w.headerFor(nil)
+	x := w.c.work
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if first {
 		w.writeHeaderLocked(h)
 	}
 	if w.chunking {
-		out := w.c.work.out
-		out.WriteString("0\r\n")
+		x.out.WriteString("0\r\n")
 		if trailers := w.finalTrailers(); trailers != nil {
-			trailers.Write(out)
+			trailers.Write(x.out)
 		}
-		out.WriteString("\r\n")
+		x.out.WriteString("\r\n")
+	}
+	if send {
+		x.out.Flush()
 	}
 }
 
@@ -184,7 +188,7 @@ func (w *response) finalTrailers() (t Header) {
 			t[key] = v
 		}
 	}
-	for _, k := range w.trailers {
+	for _, k := range w.c.work.trailers {
 		if t == nil {
 			t = Header{}
 		}
@@ -200,7 +204,7 @@ func (w *response) declareTrailer(k string) {
 	switch {
 	case strings.HasPrefix(k, "If-"), notTrailers[k]:
 	default:
-		w.trailers = append(w.trailers, k)
+		w.c.work.trailers = append(w.c.work.trailers, k)
 	}
 }
 
@@ -235,8 +239,7 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 		w.snapshot()
 	}
 	keepAlives := w.c.s.doKeepAlives()
-	isHead := w.c.lastMethod == MethodHead
-	is11 := w.req.ProtoAtLeast(1, 1)
+	isHead := w.method == MethodHead
 	h.length = -1
 	trailers := w.sentTrailers()
 	te := w.sent.get("Transfer-Encoding")
@@ -266,7 +269,7 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 		!w.switches() {
 		w.sent.del("Connection")
 		h.connection = ""
-		if is11 && !w.connected() {
+		if w.is11 && !w.connected() {
 			h.connection = "close"
 		}
 	}
@@ -303,17 +306,17 @@ func (w *response) keepAlive(keepAlives bool) (connection string) {
 		w.sent.get("Connection") == "keep-alive" {
 		w.closeAfter = false
 	}
-	if w.http10Keep && (w.c.lastMethod == MethodHead || w.contentLength != -1 ||
+	if w.http10Keep && (w.method == MethodHead || w.contentLength != -1 ||
 		!bodyAllowed(w.status)) {
 		if !w.sent.has("Connection") {
 			connection = "keep-alive"
 		}
-	} else if !w.req.ProtoAtLeast(1, 1) || w.wantsClose {
+	} else if !w.is11 || w.wantsClose {
 		w.closeAfter = true
 	}
 	if w.sent.get("Connection") == "close" || !keepAlives ||
 		w.expectsContinue && w.body.remains() ||
-		goruntime.ConnectEnds && w.c.lastMethod == MethodConnect {
+		goruntime.ConnectEnds && w.method == MethodConnect {
 		w.closeAfter = true
 	}
 	return connection
@@ -354,8 +357,8 @@ func (w *response) frame(te string, h *ownHeader) {
 	case w.connected():
 		w.sent.del("Content-Length")
 		h.length = -1
-	case w.c.lastMethod == MethodHead || !bodyAllowed(w.status) || hasLength:
-	case !w.req.ProtoAtLeast(1, 1) || te == "identity":
+	case w.method == MethodHead || !bodyAllowed(w.status) || hasLength:
+	case !w.is11 || te == "identity":
 		w.closeAfter = true
 	default:
 		w.chunking = true
@@ -369,7 +372,7 @@ func (w *response) frame(te string, h *ownHeader) {
 
 // connected reports whether the answer ends HTTP on the connection.
 func (w *response) connected() bool {
-	return goruntime.ConnectEnds && w.c.lastMethod == MethodConnect && w.status/100 == 2
+	return goruntime.ConnectEnds && w.method == MethodConnect && w.status/100 == 2
 }
 
 // switches reports whether the answer is that to Upgrade.
@@ -378,15 +381,13 @@ func (w *response) switches() bool {
 		listsToken(w.sent.get("Connection"), "Upgrade")
 }
 
-// writeHeaderLocked writes the header. Precondition: the connection's out is
-// held.
+// writeHeaderLocked writes the header. Precondition: the work's mu is held.
 func (w *response) writeHeaderLocked(h ownHeader) {
-	if !w.req.ProtoAtLeast(1, 0) {
-		return // HTTP/0.9 has none
-	}
 	out := w.c.work.out
-	out.Write(appendStatus(out.AvailableBuffer(), w.req.ProtoAtLeast(1, 1), w.status))
+	out.Write(appendStatus(out.AvailableBuffer(), w.is11, w.status))
 	w.sent.write(out)
+	clear(w.sent)
+	w.c.work.sent, w.sent = w.sent[:0], nil
 	b := out.AvailableBuffer()
 	if h.date {
 		b = appendDate(b)

@@ -24,10 +24,10 @@ func init() {
 func (s *Server) remember(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = map[*conn]struct{}{}
+	if c.next = s.open; c.next != nil {
+		c.next.prev = c
 	}
-	if s.open[c] = struct{}{}; len(s.open) == 1 {
+	if s.open = c; c.next == nil {
 		busy.mu.Lock()
 		defer busy.mu.Unlock()
 		if busy.all == nil {
@@ -40,7 +40,19 @@ func (s *Server) remember(c *conn) {
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if delete(s.open, c); len(s.open) == 0 {
+	switch {
+	case c.prev != nil:
+		c.prev.next = c.next
+	case s.open == c:
+		s.open = c.next
+	default:
+		return // it was forgotten before
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	}
+	c.next, c.prev = nil, nil
+	if s.open == nil {
 		busy.mu.Lock()
 		defer busy.mu.Unlock()
 		delete(busy.all, s)
@@ -50,8 +62,11 @@ func (s *Server) forget(c *conn) {
 // eachRequest is httpinfo.Each.
 func eachRequest(f func(httpinfo.Request) bool) {
 	for _, w := range underWay() {
-		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: w.proto,
+		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: "HTTP/1.0",
 			Remote: w.c.remote}
+		if w.is11 {
+			r.Proto = "HTTP/1.1"
+		}
 		if w.began != 0 {
 			r.Age = time.Duration(clock.Now() - w.began)
 		}
@@ -71,7 +86,7 @@ func underWay() (all []*response) {
 	busy.mu.Unlock()
 	for _, s := range servers {
 		s.mu.Lock()
-		for c := range s.open {
+		for c := s.open; c != nil; c = c.next {
 			if w := c.current.Load(); w != nil {
 				all = append(all, w)
 			}

@@ -3,6 +3,7 @@ package http
 import (
 	"bytes"
 	"io"
+	"math"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -30,7 +31,7 @@ func (c *conn) readRequest() (*response, error) {
 		}()
 	}
 	x.from.left = s.readLimit()
-	if c.lastMethod == MethodPost {
+	if c.wasPost {
 		start, _ := x.in.Peek(4)
 		x.in.Discard(leadingLineEnds(start)) // as old clients send
 	}
@@ -46,8 +47,8 @@ func (c *conn) readRequest() (*response, error) {
 		return nil, err
 	}
 	x.from.left = noLimit
-	c.lastMethod = w.req.Method
-	w.method, w.target, w.proto = w.req.Method, w.req.RequestURI, w.req.Proto
+	c.wasPost = w.req.Method == MethodPost
+	w.method, w.target, w.is11 = w.req.Method, w.req.RequestURI, w.req.ProtoAtLeast(1, 1)
 	w.bodyRead = w.body == nil
 	if w.body != nil {
 		w.req.Body = w.body
@@ -62,6 +63,7 @@ func (c *conn) readRequest() (*response, error) {
 		c.setReadDeadline(time.Time{})
 	}
 	x.body.Reset((*chunkWriter)(w))
+	x.trailers = nil
 	return w, nil
 }
 
@@ -90,8 +92,7 @@ func (w *response) parse(buf []byte) int {
 		!isToken(method) || method == MethodConnect {
 		return 0
 	}
-	u, err := url.ParseRequestURI(target)
-	if err != nil {
+	if !w.parseTarget(target) {
 		return 0
 	}
 	minor := int(proto[7] - '0')
@@ -106,19 +107,34 @@ func (w *response) parse(buf []byte) int {
 	if h.host == "" && (minor == 1 || h.hasHost) {
 		return 0
 	}
-	req := blank.WithContext((*requestContext)(w))
-	req.Method, req.URL, req.RequestURI = method, u, target
+	w.req = *blank.WithContext((*requestContext)(w)) // which is on the stack
+	req := &w.req
+	req.Method, req.URL, req.RequestURI = method, &w.url, target
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, minor
 	req.Header, req.Host, req.ContentLength = h.header, h.host, h.length
 	req.Close = h.close(minor)
 	w.http10Keep = minor == 0 && h.keep
 	w.wantsClose = req.Close
-	w.req = req
 	if h.length > 0 {
-		w.own.w, w.own.in, w.own.left = w, w.c.work.in, h.length
-		w.body = &w.own
+		w.body = &body{w: w, in: w.c.work.in, left: h.length}
 	}
 	return end + 4
+}
+
+// parseTarget parses a target that begins with a slash. A path that needs no
+// unescaping, and its query, are what they are.
+func (w *response) parseTarget(target string) bool {
+	path, query, has := strings.Cut(target, "?")
+	if allIn(path, &pathBytes) && allIn(query, &queryBytes) && has == (query != "") {
+		w.url = url.URL{Path: path, RawQuery: query}
+		return true
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return false
+	}
+	w.url = *u
+	return true
 }
 
 // head1 is a header while it is parsed.
@@ -196,7 +212,7 @@ func (h *head1) add(line string) bool {
 // readSlowly makes w by http.ReadRequest, and does what net/http's server does
 // besides. head is what the buffer has.
 func (w *response) readSlowly(head []byte) error {
-	c, x := w.c, w.c.work
+	x := w.c.work
 	raw := bytes.Clone(head)
 	x.from.record = &raw
 	std, err := http.ReadRequest(x.in)
@@ -211,10 +227,9 @@ func (w *response) readSlowly(head []byte) error {
 		return statusError{StatusHTTPVersionNotSupported, "unsupported protocol version"}
 	}
 	if err := w.check(std, raw); err != nil {
-		c.lastMethod = std.Method
 		return err
 	}
-	w.req = std.WithContext((*requestContext)(w))
+	w.req = *std.WithContext((*requestContext)(w))
 	w.wantsClose = std.Close || tokenIn(get(std.Header, "Connection"), "close")
 	w.http10Keep = std.ProtoMajor == 1 && std.ProtoMinor == 0 &&
 		tokenIn(get(std.Header, "Connection"), "keep-alive")
@@ -222,12 +237,11 @@ func (w *response) readSlowly(head []byte) error {
 	if std.Body == NoBody {
 		return nil
 	}
-	w.own.w, w.own.in = w, x.in
-	w.body = &w.own
+	w.body = &body{w: w, in: x.in}
 	if len(std.TransferEncoding) > 0 {
-		w.own.std = std
+		w.body.std = std
 	} else {
-		w.own.left = std.ContentLength
+		w.body.left = std.ContentLength
 	}
 	return nil
 }
@@ -296,19 +310,15 @@ func hostOf(raw []byte) (host string, has bool) {
 }
 
 // isToken reports whether s is a token of RFC 9110, such as a field's name.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if tokenBytes[s[i]>>6]>>(s[i]&63)&1 == 0 {
-			return false
-		}
-	}
-	return s != ""
-}
+func isToken(s string) bool { return s != "" && allIn(s, &tokenBytes) }
 
 // isHost reports whether s has only what may be in a Host.
-func isHost(s string) bool {
+func isHost(s string) bool { return allIn(s, &hostBytes) }
+
+// allIn reports whether all bytes of s are in the set.
+func allIn(s string, set *[4]uint64) bool {
 	for i := range len(s) {
-		if hostBytes[s[i]>>6]>>(s[i]&63)&1 == 0 {
+		if set[s[i]>>6]>>(s[i]&63)&1 == 0 {
 			return false
 		}
 	}
@@ -319,6 +329,9 @@ const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 
 var (
 	tokenBytes = bytesOf(lettersAndDigits + "!#$%&'*+-.^_`|~")
+	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // url leaves them as they are
+	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
+		math.MaxUint64, math.MaxUint64} // all but spaces and what controls
 	hostBytes  = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
 )
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"net/url"
 	"path"
 	"runtime"
 	"strconv"
@@ -22,47 +23,45 @@ import (
 // which keeps it cannot reach another's. Owner: the handler, except for what
 // says otherwise.
 type response struct {
-	c    *conn    // constant
-	req  *Request // constant
-	body *body    // constant: what Request.Body is at first, nil for NoBody
-	// Constant: of the request, which is the handler's to change.
-	method, target, proto string
+	c    *conn   // constant
+	req  Request // the handler's to change
+	url  url.URL // as a rule what its URL points to
+	body *body   // constant: what its Body is at first, nil for NoBody
+	// Constant: of the request.
+	method, target  string
+	is11            bool // HTTP/1.1
+	http10Keep      bool // HTTP/1.0 with Connection: keep-alive
+	wantsClose      bool // it has Connection: close
+	expectsContinue bool
 
-	header      Header // the handler's
-	sent        fields // header as WriteHeader found it
-	wroteHeader bool   // WriteHeader was called
-	headerSent  bool   // it has gone to the connection's buffer
-	chunking    bool   // the body is sent in chunks
-	asked       bool   // Header was called
-	http10Keep  bool   // HTTP/1.0 with Connection: keep-alive
-	wantsClose  bool   // the request has Connection: close
-	closeAfter  bool   // the connection is to be closed
-	fullDuplex  bool
-	tooLarge    bool // a MaxBytesReader has found the body too large
+	wroteHeader bool        // WriteHeader was called
+	headerSent  bool        // it has gone to the connection's buffer
+	chunking    bool        // the body is sent in chunks
+	asked       bool        // Header was called
+	closeAfter  bool        // the connection is to be closed
+	fullDuplex  bool        // EnableFullDuplex was called
+	tooLarge    bool        // a MaxBytesReader has found the body too large
+	canContinue atomic.Bool // cleared under the work's mu: 100 Continue may be sent
+	done        atomic.Bool // the handler has returned
 
-	began         int64 // constant: when the handler was called, 0 if nothing asks
+	header        Header // the handler's
+	sent          fields // header as WriteHeader found it
 	status        int
 	written       int64
 	contentLength int64 // as declared, or -1
-	trailers      []string
-
-	expectsContinue bool        // constant
-	canContinue     atomic.Bool // cleared under c.out: 100 Continue may be sent
-	done            atomic.Bool // the handler has returned
+	began         int64 // constant: when the handler was called, 0 if nothing asks
 
 	ctxMu       sync.Mutex         // held for a moment
-	inner       context.Context    // under ctxMu: the standard's, once needed
-	cancel      context.CancelFunc // under ctxMu: of inner
 	ended       bool               // under ctxMu
 	wanted      bool               // under ctxMu: something waits for the end
 	watched     bool               // under ctxMu: startRead was called
 	bodyRead    bool               // under ctxMu: nothing is left of the body
 	notified    bool               // under ctxMu
+	inner       context.Context    // under ctxMu: the standard's, once needed
+	cancel      context.CancelFunc // under ctxMu: of inner
 	closeNotify chan bool          // under ctxMu
 
-	own      body // what body points to
-	values   [8]string
-	sentKept [4]field
+	values [8]string // of the request's header
 }
 
 // Header implements http.ResponseWriter.
@@ -79,7 +78,7 @@ func (w *response) Header() Header {
 
 // snapshot notes the header as it is, before the handler may change it.
 func (w *response) snapshot() {
-	w.sent = snapshotOf(w.header, w.sentKept[:0])
+	w.sent = snapshotOf(w.header, w.c.work.sent[:0])
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -119,11 +118,11 @@ func (w *response) WriteHeader(code int) {
 
 // writeInformation sends a header of 1xx.
 func (w *response) writeInformation(code int) {
-	c := w.c
-	c.out.Lock()
-	defer c.out.Unlock()
-	out := c.work.out
-	out.Write(appendStatus(out.AvailableBuffer(), w.req.ProtoAtLeast(1, 1), code))
+	x := w.c.work
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := x.out
+	out.Write(appendStatus(out.AvailableBuffer(), w.is11, code))
 	sent := snapshotOf(w.header, nil)
 	sent.del("Content-Length")
 	sent.del("Transfer-Encoding")
@@ -137,13 +136,13 @@ func (w *response) sendContinue() {
 	if !w.canContinue.Load() {
 		return
 	}
-	c := w.c
-	c.out.Lock()
-	defer c.out.Unlock()
+	x := w.c.work
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if w.canContinue.Load() {
 		w.canContinue.Store(false)
-		c.work.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
-		c.work.out.Flush()
+		x.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
+		x.out.Flush()
 	}
 }
 
@@ -153,8 +152,9 @@ func (w *response) disableContinue(final bool) {
 	if !w.canContinue.Load() {
 		return
 	}
-	w.c.out.Lock()
-	defer w.c.out.Unlock()
+	x := w.c.work
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if w.canContinue.Load() {
 		w.canContinue.Store(false)
 		if final {
@@ -307,10 +307,7 @@ func (w *response) finish(mayWait bool) {
 		w.WriteHeader(StatusOK)
 	}
 	c.work.body.Flush()
-	(*chunkWriter)(w).close()
-	if !mayWait || w.closeAfter || c.work.in.Buffered() == 0 {
-		c.flush()
-	}
+	(*chunkWriter)(w).close(!mayWait || w.closeAfter || c.work.in.Buffered() == 0)
 	c.stopRead()
 	w.closeBody()
 	if w.req.MultipartForm != nil {
@@ -336,18 +333,12 @@ func (w *response) reusable() bool {
 	case w.closeAfter:
 	case w.req.Method != MethodHead && w.contentLength != -1 && bodyAllowed(w.status) &&
 		w.contentLength != w.written: // the peer waits for the rest
-	case w.c.failed():
+	case w.c.failed.Load():
 	case w.body != nil && w.body.early:
 	default:
 		return true
 	}
 	return false
-}
-
-func (c *conn) failed() bool {
-	c.out.Lock()
-	defer c.out.Unlock()
-	return c.werr != nil
 }
 
 // requestTooLarge is for MaxBytesReader.
@@ -381,18 +372,17 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c.stopRead()
 	c.nc.SetDeadline(time.Time{})
 	has := c.missing.hasByte()
-	c.out.Lock()
 	x := c.work
-	c.work, x.body = nil, nil
+	c.work, x.body, c.gone = nil, nil, true
 	c.hijacked.Store(true)
-	c.out.Unlock()
-	c.gone = true
 	if has {
 		if _, err := x.in.Peek(x.in.Buffered() + 1); err != nil {
 			return nil, nil, fmt.Errorf("unexpected Peek failure reading buffered byte: %v", err)
 		}
 	}
+	x.mu.Lock()
 	x.out.Reset(c.nc)
+	x.mu.Unlock()
 	c.sc.Detach()
 	c.s.forget(c)
 	c.setState(StateHijacked)

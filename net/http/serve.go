@@ -52,9 +52,13 @@ func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
 		defer group.OnDraining(func() { l.Close() })()
 		ends = func() bool { return group.Phase() >= processor.Draining }
 	}
+	accept := l.Accept
+	if config == nil && s.plain() && isOwn(accepts) {
+		accept = func() (net.Conn, error) { return nil, s.conns.Serve(accepts) }
+	}
 	var delay time.Duration
 	for {
-		c, err := l.Accept()
+		c, err := accept()
 		if err != nil {
 			var ne net.Error
 			switch {
@@ -125,12 +129,11 @@ func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Con
 		tc = s.limits.Server(raw, config)
 		nc = tc
 	}
-	if tc == nil && s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil {
+	if tc == nil && s.plain() {
 		s.conns.ServeConn(raw)
 		return
 	}
-	c := newConn(s, raw)
-	c.nc, c.tls, c.ctx = nc, tc, base
+	c := &conn{s: s, nc: nc, ctx: base}
 	if s.ConnContext != nil {
 		if c.ctx = s.ConnContext(base, nc); c.ctx == nil {
 			panic("ConnContext returned nil")
@@ -142,6 +145,22 @@ func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Con
 		s.pending.Delete(raw)
 		c.setState(StateClosed)
 	}
+}
+
+// plain reports whether nothing of the user's is called with connections or for
+// them.
+func (s *Server) plain() bool {
+	return s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil
+}
+
+// isOwn reports whether a socket.Server can accept from l: its connections then
+// cost less memory.
+func isOwn(l net.Listener) bool {
+	switch l.(type) {
+	case *socket.TCPListener, *socket.UnixListener:
+		return true
+	}
+	return false
 }
 
 // ownProtocols reports whether TLSNextProto has more than HTTP/2.

@@ -59,7 +59,7 @@ type Server struct {
 	mu         stdsync.Mutex // held for a moment
 	listeners  map[*onceListener]struct{}
 	onShutdown []func()
-	open       map[*conn]struct{}
+	open       *conn // the first of its connections
 	// The standard's servers, under mu until made: for connections that are not
 	// netco's, and for HTTP/2.
 	foreign, h2 *http.Server
@@ -245,9 +245,9 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.open {
+	for c := s.open; c != nil; c = c.next {
 		if c.idle.Load() {
-			c.raw.SetReadDeadline(longAgo) // it wakes, and ends
+			c.sc.SetReadDeadline(longAgo) // it wakes, and ends
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package place
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 
 // Blocking runs fn, which may block its thread: on a coroutine through package blocking, on a goroutine in place.
 func Blocking(fn func() error) error {
-	_, err := blocking.Call(func() (struct{}, error) { return struct{}{}, fn() })
+	_, err := blocking.Call(context.Background(), func() (none struct{}, _ error) {
+		return none, fn()
+	})
 	return err
 }
 
