@@ -45,7 +45,6 @@
 //	names                                Resolver
 //	package net's functions              netco/net: ListenTCP, FileConn and
 //	                                     all others
-//	both ends in the process             Pipe
 //	pipes, terminals, eventfds, files    File
 //	several fds at once, or of others    Poll, PollContext
 //	another family, raw IP               Socket
