@@ -4,8 +4,8 @@
 // A coroutine is a function with a growable stack of its own, run by one of a
 // few loops (Processors), each with an epoll instance and a timer heap. It lets
 // others of its Processor run where it waits: in [Yield], [Sleep], on a
-// connection from [Listen] or [Dial], in packages rwmutex, sync and channel,
-// when it joins another.
+// connection from [Listen] or [Dial], in packages sync and channel, when it
+// joins another.
 //
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
 //	...
@@ -53,12 +53,6 @@ type Options = scheduler.Options
 
 // PanicInfo describes a panic to Options.OnPanic.
 type PanicInfo = scheduler.PanicInfo
-
-// Whether an idle Processor looks for events for a while before it sleeps.
-const (
-	SpinAuto = scheduler.SpinAuto
-	SpinOff  = scheduler.SpinOff
-)
 
 // Errors; all work with errors.Is.
 var (

@@ -289,15 +289,6 @@ var scenes = map[string]func(t *testing.T) scene{
 			return err
 		}, func() { unix.Close(p[1]) }, nil}
 	},
-	"pipe": func(t *testing.T) scene {
-		a, b := socket.Pipe()
-		return scene{func() error {
-			if _, err := a.Read(make([]byte, 1)); err != io.EOF {
-				return err
-			}
-			return nil
-		}, func() { b.Close() }, nil}
-	},
 	"read": func(t *testing.T) scene {
 		l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {

@@ -32,7 +32,7 @@
 // # Abandoned calls
 //
 // A function that runs cannot be stopped. [Do] and [Call] return when their
-// context is done, and with coroutine.ErrShutdown when the scheduler ends by
+// context is done, and with netco.ErrShutdown when the scheduler ends by
 // force; if the function was still in the queue it is never started, otherwise
 // it runs on, abandoned, and should end by itself when the context is done.
 // Then

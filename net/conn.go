@@ -34,9 +34,9 @@ var names = netnames.Of.(netnames.Functions[TCPConn, TCPListener, UDPConn, UnixC
 // IPConn is the standard's: a coroutine that waits on one does not park.
 type IPConn = stdnet.IPConn
 
-// Pipe returns the two ends of a synchronous connection in memory. Their
-// methods park.
-func Pipe() (Conn, Conn) { return socket.Pipe() }
+// Pipe returns the two ends of a synchronous connection in memory, the
+// standard's.
+func Pipe() (Conn, Conn) { return stdnet.Pipe() }
 
 // FileConn returns a connection of a duplicate of f's fd. Both are to be
 // closed.

@@ -1,9 +1,12 @@
 // Package rwmutex is a reader/writer lock on which coroutines and ordinary
 // goroutines may wait alike, on any number of threads.
 //
+// Engine: users call it sync.RWMutex, of package netco/sync. It shows a lock
+// with a queue whose fast path is one atomic operation.
+//
 // # Use
 //
-//	var mu rwmutex.RWMutex // the zero value is unlocked
+//	var mu sync.RWMutex // the zero value is unlocked
 //
 //	mu.RLock() // together with other readers
 //	defer mu.RUnlock()

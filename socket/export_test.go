@@ -167,14 +167,6 @@ func TakePipes(n int) (giveBack func()) {
 // packets.
 func (c *UnixConn) ReadFromStream(r io.Reader) (int64, error) { return c.readFrom(r) }
 
-// PipeOffered reports whether a Read of an end of a Pipe would find something.
-func PipeOffered(c net.Conn) bool {
-	w := c.(*pipeEnd).in
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.offered
-}
-
 // FD returns the fd, for tests that ask the kernel about it.
 func (c *UDPConn) FD() int { return c.s.fd }
 

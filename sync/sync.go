@@ -6,7 +6,7 @@ import (
 	"github.com/netco-go/netco/rwmutex"
 )
 
-// RWMutex is a reader/writer lock, described there.
+// RWMutex is a reader/writer lock; see there.
 type RWMutex = rwmutex.RWMutex
 
 // Types of the standard library, see there. None of their methods waits for

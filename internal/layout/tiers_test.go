@@ -25,11 +25,11 @@ import (
 var (
 	usersPackages = []string{
 		".", "blocking", "channel", "errgroup", "fiber", "introspect",
-		"logging", "metrics", "net", "net/http", "outbox", "profile", "rwmutex",
+		"logging", "metrics", "net", "net/http", "outbox", "profile",
 		"scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
-		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",
+		"asm", "context", "coroutine", "epoller", "objpool", "processor", "rwmutex", "timer",
 	}
 )
 
@@ -58,7 +58,7 @@ func usersOnly(tr *tree, files []*goFile) (wrong []string) {
 
 // engineName is a name of an engine's package. Of context and timer it could be
 // another package's.
-var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor)\.[A-Z]\w*`)
+var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor|rwmutex)\.[A-Z]\w*`)
 
 // snippetsUsersOnly: no Go snippet on a page for users names the engine.
 func snippetsUsersOnly(tr *tree) (wrong []string) {

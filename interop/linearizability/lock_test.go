@@ -6,7 +6,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -128,7 +127,7 @@ func registerModel() porcupine.Model {
 
 // register is guarded by its lock: both halves are equal but while it is written.
 type register struct {
-	rwmutex.RWMutex
+	sync.RWMutex
 	a, b int
 }
 

@@ -38,7 +38,7 @@ const plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 // Processor does not go on without them.
 func needsHandoff(t *testing.T) {
 	t.Helper()
-	if err := netco.CanHandOn(); err != nil {
+	if err := testrun.CanHandOn(); err != nil {
 		t.Skipf("the handlers wait in Go's channels: %v", err)
 	}
 }

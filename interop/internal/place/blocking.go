@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // Blocking runs fn, which may block its thread: on a coroutine through package blocking, on a goroutine in place.
@@ -52,7 +52,7 @@ var (
 // GoesOn reports whether a Processor goes on without a coroutine that blocks in
 // a library. With the portable context backend it does not, nor after
 // StartLocked.
-func GoesOn() bool { return netco.CanHandOn() == nil }
+func GoesOn() bool { return testrun.CanHandOn() == nil }
 
 // Waiting returns the ways for what has coroutines of one Processor wait for one
 // another inside a library, in its channels and mutexes.
