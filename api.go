@@ -54,12 +54,6 @@ type Options = scheduler.Options
 // PanicInfo describes a panic to Options.OnPanic.
 type PanicInfo = scheduler.PanicInfo
 
-// Whether an idle Processor looks for events for a while before it sleeps.
-const (
-	SpinAuto = scheduler.SpinAuto
-	SpinOff  = scheduler.SpinOff
-)
-
 // Errors; all work with errors.Is.
 var (
 	ErrShutdown    = coroutine.ErrShutdown

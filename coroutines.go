@@ -60,11 +60,6 @@ func Stopping() bool { return coroutine.Stopping() }
 // On an ordinary goroutine it just calls f.
 func Shield(f func()) { coroutine.Shield(f) }
 
-// CanHandOn reports whether this process can run a Processor on without a
-// coroutine that is blocked outside netco: the error says why not. A Scheduler
-// with LockThreads does not in any case. It does not park.
-func CanHandOn() error { return coroutine.CanLeave() }
-
 // Local is a variable of which every coroutine has its own, a Fiber too, which
 // does not share its resumer's. A coroutine that never asks for it has none,
 // and pays nothing. Ordinary goroutines have one value together, made when one

@@ -40,11 +40,3 @@ func EventLoop(o Options, turn func() bool) error {
 	}
 	return err
 }
-
-// Wake makes every Processor of the default Scheduler that is asleep take a
-// turn, from any thread.
-func Wake() {
-	if s := def.s.Load(); s != nil {
-		s.Wake()
-	}
-}

@@ -73,7 +73,8 @@ func TestDefaultEventLoop(t *testing.T) {
 				hello(t, ln.Addr().String())
 			}
 			over.Store(true)
-			netco.Wake()
+			s, _ := netco.Default()
+			s.Wake()
 		}()
 		return true
 	})
@@ -84,7 +85,6 @@ func TestDefaultEventLoop(t *testing.T) {
 	if ln != nil {
 		ln.Close()
 	}
-	netco.Wake() // of none
 }
 
 // TestEventLoopOrStart: of several who make the default Scheduler at once one

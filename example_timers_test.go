@@ -13,8 +13,8 @@ func ExampleAfter() {
 	netco.Run(func() {
 		answer := channel.Make[string](0) // no coroutine answers
 		var text string
-		switch i, _ := channel.Select(channel.RecvCase(answer, &text),
-			channel.RecvCase(netco.After(5*time.Millisecond), nil)); i {
+		switch i, _ := channel.Select(answer.RecvCase(&text),
+			netco.After(5*time.Millisecond).RecvCase(nil)); i {
 		case 0:
 			fmt.Println(text)
 		case 1:

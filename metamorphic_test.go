@@ -380,7 +380,7 @@ func firstOfMany(t *testing.T) string {
 		var cases []channel.Case
 		for i := range chans {
 			chans[i] = channel.Make[int](0)
-			cases = append(cases, channel.RecvCase(chans[i], &values[i]))
+			cases = append(cases, chans[i].RecvCase(&values[i]))
 		}
 		netco.Go(func() { chans[7].Send(7) })
 		i, err := channel.Select(cases...)

@@ -26,6 +26,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -258,7 +259,7 @@ func TestMistakes(t *testing.T) {
 // It used to be lost: no second handoff follows.
 func TestBlocksAgain(t *testing.T) {
 	t.Parallel()
-	if err := netco.CanHandOn(); err != nil {
+	if err := testrun.CanHandOn(); err != nil {
 		t.Skip("both waits are one stall, which is reported once: ", err)
 	}
 	for _, first := range []string{"30ms", "140ms"} {
@@ -291,7 +292,7 @@ func TestSilenced(t *testing.T) {
 // TestTenReports: a process writes ten, and says so.
 func TestTenReports(t *testing.T) {
 	t.Parallel()
-	if err := netco.CanHandOn(); err != nil {
+	if err := testrun.CanHandOn(); err != nil {
 		t.Skip("a Processor that stands still gets to one mistake only: ", err)
 	}
 	text := stderrOf(
@@ -352,7 +353,7 @@ var deadlocks = map[string]func(){
 		}
 	},
 	"Go's lock":       func() { var mu sync.Mutex; mu.Lock(); mu.Lock() },
-	"a blocking call": func() { blocking.Do(func() { <-make(chan int) }) },
+	"a blocking call": func() { blocking.Do(context.Background(), func() { <-make(chan int) }) },
 	"a goroutine that ends": func() {
 		go time.Sleep(1500 * time.Millisecond)
 		channel.Make[int](0).Recv()

@@ -19,6 +19,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
@@ -287,7 +288,7 @@ func TestDrainKeepsBusy(t *testing.T) {
 				live = 3
 			}
 			testenv.Until(t, "the client to be served", func() bool {
-				return socket.OpenCount() == 2 // the listener and the connection
+				return sockinfo.OpenCount() == 2 // the listener and the connection
 			})
 			atRest(t, live)
 			wait := drain(t)

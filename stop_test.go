@@ -21,6 +21,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
@@ -154,8 +155,8 @@ var scenes = map[string]func(t *testing.T) scene{
 		a, b := channel.Make[int](0), channel.Make[int](0)
 		return scene{func() error {
 			var v int
-			i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(a, &v),
-				channel.SendCase(b, 1))
+			i, err := channel.SelectTimeout(time.Hour, a.RecvCase(&v),
+				b.SendCase(1))
 			if i >= 0 && err == channel.ErrClosed {
 				return nil
 			}
@@ -170,7 +171,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	"select without a bound": func(t *testing.T) scene {
 		a, b := channel.Make[int](0), channel.Make[int](0)
 		return scene{func() error {
-			channel.Select(channel.RecvCase(a, nil), channel.RecvCase(b, nil))
+			channel.Select(a.RecvCase(nil), b.RecvCase(nil))
 			return nil
 		}, b.Close, nil}
 	},
@@ -254,7 +255,7 @@ var scenes = map[string]func(t *testing.T) scene{
 			t.Fatal(err)
 		}
 		c := make(chan int)
-		return scene{func() error { return p.Do(func() { <-c }) }, func() {
+		return scene{func() error { return p.Do(context.Background(), func() { <-c }) }, func() {
 			close(c)
 		}, func() error {
 			for p.Stats().Workers != 0 { // of those who were left too
@@ -287,17 +288,8 @@ var scenes = map[string]func(t *testing.T) scene{
 			return err
 		}, func() { unix.Close(p[1]) }, nil}
 	},
-	"pipe": func(t *testing.T) scene {
-		a, b := socket.Pipe()
-		return scene{func() error {
-			if _, err := a.Read(make([]byte, 1)); err != io.EOF {
-				return err
-			}
-			return nil
-		}, func() { b.Close() }, nil}
-	},
 	"read": func(t *testing.T) scene {
-		l, err := socket.Listen("tcp", "127.0.0.1:0")
+		l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +371,7 @@ func TestStopEndsEveryWait(t *testing.T) {
 func stopSome(t *testing.T, name string, make func(t *testing.T) scene, from string) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
-	before := socket.OpenCount()
+	before := sockinfo.OpenCount()
 	s := make(t)
 	all := waiters(s)
 	victims := []int{0, 1, 3, 4, 7}
@@ -418,7 +410,7 @@ func stopSome(t *testing.T, name string, make func(t *testing.T) scene, from str
 	if s.over != nil {
 		testenv.NoError(t, s.over())
 	}
-	if name != "read" && socket.OpenCount() > before {
-		t.Errorf("%d sockets are open, there were %d", socket.OpenCount(), before)
+	if name != "read" && sockinfo.OpenCount() > before {
+		t.Errorf("%d sockets are open, there were %d", sockinfo.OpenCount(), before)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // A Ticker from which nothing receives costs nothing.
 type Ticker struct {
 	C     *channel.Chan[time.Time] // gives the times
-	timed channel.Timed
+	timed timed
 }
 
 // NewTicker returns a Ticker whose channel C gives the time every d. It panics

@@ -85,8 +85,8 @@ func TestTickerForMany(t *testing.T) {
 		for i := range each {
 			if i%2 == 0 {
 				tk.C.Recv()
-			} else if _, err := channel.Select(channel.RecvCase(tk.C, nil),
-				channel.RecvCase(netco.After(time.Hour), nil)); err != nil {
+			} else if _, err := channel.Select(tk.C.RecvCase(nil),
+				netco.After(time.Hour).RecvCase(nil)); err != nil {
 				t.Error(err)
 			}
 			got.Add(1)

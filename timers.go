@@ -7,6 +7,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/ticking"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -22,7 +23,10 @@ type Timer struct {
 	on alarm
 }
 
-// alarm is what works behind a Timer: a channel.Timed, a processor.Func, or a
+// timed is a channel on which time sends.
+type timed = ticking.Timed[channel.Chan[time.Time]]
+
+// alarm is what works behind a Timer: a timed, a processor.Func, or a
 // time.Timer.
 type alarm interface {
 	Stop() bool
@@ -37,7 +41,7 @@ type alarm interface {
 func NewTimer(d time.Duration) *Timer { // not inlined, so that no channel can lie on a stack
 	t := &struct {
 		Timer
-		timed channel.Timed
+		timed timed
 	}{}
 	t.timed.Init(d, 0)
 	t.C, t.on = t.timed.Chan(), &t.timed

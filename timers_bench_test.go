@@ -53,7 +53,7 @@ func BenchmarkTimers(b *testing.B) {
 	bench("Timer.Reset/time", func() { theirs.Reset(time.Second) })
 	bench("func Reset/netco", func() { fn.Reset(time.Second) })
 	bench("After in Select/netco", func() {
-		channel.Select(channel.RecvCase(never, nil), channel.RecvCase(netco.After(time.Hour), nil),
+		channel.Select(never.RecvCase(nil), netco.After(time.Hour).RecvCase(nil),
 			channel.Default())
 	})
 	bench("Ticker/netco, always due", func() { always.C.Recv() })

@@ -82,15 +82,15 @@ func waysToReceive(t *testing.T) map[string]func(*channel.Chan[time.Time]) time.
 			return at
 		},
 		"Select": func(c *channel.Chan[time.Time]) (at time.Time) {
-			i, err := channel.Select(channel.RecvCase(netco.After(time.Hour), nil),
-				channel.RecvCase(c, &at))
+			i, err := channel.Select(netco.After(time.Hour).RecvCase(nil),
+				c.RecvCase(&at))
 			if i != 1 || err != nil {
 				t.Error(i, err)
 			}
 			return at
 		},
 		"SelectTimeout": func(c *channel.Chan[time.Time]) (at time.Time) {
-			i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(c, &at))
+			i, err := channel.SelectTimeout(time.Hour, c.RecvCase(&at))
 			if i != 0 || err != nil {
 				t.Error(i, err)
 			}
@@ -152,7 +152,7 @@ func TestTimerNever(t *testing.T) {
 			}
 			var at time.Time
 			if i, err := channel.SelectTimeout(time.Millisecond,
-				channel.RecvCase(c, &at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				c.RecvCase(&at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("SelectTimeout: %d, %v", i, err)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
@@ -160,7 +160,7 @@ func TestTimerNever(t *testing.T) {
 			if _, err := c.RecvContext(ctx); err != context.Canceled {
 				t.Errorf("RecvContext: %v", err)
 			}
-			if i, err := channel.SelectContext(ctx, channel.RecvCase(c, &at)); i != -1 ||
+			if i, err := channel.SelectContext(ctx, c.RecvCase(&at)); i != -1 ||
 				err != context.Canceled {
 				t.Errorf("SelectContext: %d, %v", i, err)
 			}
@@ -180,7 +180,7 @@ func TestSelectOfTimers(t *testing.T) {
 		began := time.Now()
 		cases := make([]channel.Case, n)
 		for i := range cases {
-			cases[i] = channel.RecvCase(netco.After(time.Duration(n-i)*time.Millisecond), nil)
+			cases[i] = netco.After(time.Duration(n-i) * time.Millisecond).RecvCase(nil)
 		}
 		for range n {
 			i, err := channel.SelectTimeout(testenv.Limit, cases...)
@@ -190,7 +190,7 @@ func TestSelectOfTimers(t *testing.T) {
 			if passed := time.Since(began); passed < time.Duration(n-i)*time.Millisecond {
 				t.Errorf("number %d after %v", i, passed)
 			}
-			cases[i] = channel.RecvCase[int](nil, nil)
+			cases[i] = (*channel.Chan[int])(nil).RecvCase(nil)
 		}
 	})
 }
@@ -207,8 +207,8 @@ func TestTimerMoved(t *testing.T) {
 				other := channel.Make[int](0)
 				if !selecting {
 					tm.C.Recv()
-				} else if i, err := channel.Select(channel.RecvCase(other, &v),
-					channel.RecvCase(tm.C, nil)); i != 1 || err != nil || v != 7 {
+				} else if i, err := channel.Select(other.RecvCase(&v),
+					tm.C.RecvCase(nil)); i != 1 || err != nil || v != 7 {
 					t.Error(i, err, v)
 				}
 				got.Add(1)
@@ -264,7 +264,7 @@ func TestSelectSentBack(t *testing.T) {
 			before := time.Now()
 			h, err := netco.GoOn(1, func() {
 				at := before
-				i, err := channel.Select(channel.RecvCase(tm.C, &at), channel.RecvCase(other, nil))
+				i, err := channel.Select(tm.C.RecvCase(&at), other.RecvCase(nil))
 				if i != 1 || err != nil || at != before {
 					t.Errorf("case %d, %v; the variable is %v", i, err, at)
 				}
@@ -405,7 +405,7 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 	wait(func() { hour.Recv() })
 	wait(func() { netco.After(time.Hour).Recv() })
 	wait(func() {
-		channel.Select(channel.RecvCase(hour, nil), channel.RecvCase(netco.After(time.Hour), nil))
+		channel.Select(hour.RecvCase(nil), netco.After(time.Hour).RecvCase(nil))
 	})
 	wait(func() { netco.Sleep(math.MaxInt64) })
 	wait(func() {
@@ -417,7 +417,7 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 		if _, err := hour.RecvTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
 			errs.Add(1)
 		}
-		if _, err := channel.SelectTimeout(time.Hour, channel.RecvCase(hour, nil)); errors.Is(err,
+		if _, err := channel.SelectTimeout(time.Hour, hour.RecvCase(nil)); errors.Is(err,
 			netco.ErrShutdown) {
 			errs.Add(1)
 		}
@@ -499,7 +499,7 @@ func TestTimerAllocs(t *testing.T) {
 			"func":      {0, func() { fn.Stop(); fn.Reset(time.Hour) }},
 			"receive":   {0, func() { ticker.C.Recv() }},
 			"select": {0, func() {
-				channel.Select(channel.RecvCase(ticker.C, nil), channel.RecvCase(tm.C, nil))
+				channel.Select(ticker.C.RecvCase(nil), tm.C.RecvCase(nil))
 			}},
 			"AfterFunc": {1, func() {
 				if inside {
@@ -584,7 +584,7 @@ func receive(r *rand.Rand, timers []*countedTimer) {
 	default:
 		both := []*countedTimer{a, b}
 		if i, err := channel.SelectTimeout(time.Duration(r.IntN(50_000)),
-			channel.RecvCase(a.C, nil), channel.RecvCase(b.C, nil)); err == nil {
+			a.C.RecvCase(nil), b.C.RecvCase(nil)); err == nil {
 			both[i].came.Add(1)
 		}
 	}

@@ -26,15 +26,15 @@ func BenchmarkDo(b *testing.B) {
 		}).Done
 	}
 	b.Run("Do", func(b *testing.B) {
-		inCoroutine(b, func() { blocking.Do(func() {}) })
+		inCoroutine(b, func() { blocking.Do(bg, func() {}) })
 	})
 	b.Run("Call", func(b *testing.B) {
-		inCoroutine(b, func() { blocking.Call(func() (int, error) { return 1, nil }) })
+		inCoroutine(b, func() { blocking.Call(bg, func() (int, error) { return 1, nil }) })
 	})
-	b.Run("DoContext", func(b *testing.B) {
+	b.Run("Do until", func(b *testing.B) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		inCoroutine(b, func() { blocking.DoContext(ctx, func(context.Context) {}) })
+		inCoroutine(b, func() { blocking.Do(ctx, func() {}) })
 	})
 	b.Run("goroutine each", func(b *testing.B) {
 		b.ReportAllocs()
@@ -82,7 +82,7 @@ func BenchmarkDoMany(b *testing.B) {
 	for range n {
 		all = append(all, testrun.First.Go(func() {
 			for range b.N/n + 1 {
-				blocking.Do(func() {})
+				blocking.Do(bg, func() {})
 			}
 		}))
 	}

@@ -35,7 +35,7 @@ type call struct {
 	// Constant while the call is under way.
 	pool *Pool
 	co   *coroutine.Coroutine
-	ctx  context.Context // nil for none
+	ctx  context.Context
 	task task
 
 	// Written by the worker before done, read by the caller after it.
@@ -79,7 +79,7 @@ var calls = sync.Pool{New: func() any {
 
 var afterFunc = context.AfterFunc // a test has its own
 
-// offload runs t on a worker while co, the caller, is parked. ctx may be nil.
+// offload runs t on a worker while co, the caller, is parked.
 func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) error {
 	if coroutine.Stopping() {
 		return coroutine.ErrShutdown // it could not wait for t
@@ -89,7 +89,7 @@ func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) err
 	c.pool, c.co, c.ctx, c.task = p, co, ctx, t
 	p.submit(c)
 	stop := func() bool { return true }
-	if ctx != nil && ctx.Done() != nil {
+	if ctx.Done() != nil {
 		stop = afterFunc(ctx, c.cancelled)
 	}
 	err := c.await()
@@ -202,15 +202,13 @@ func (c *call) invoke() (started bool) {
 			c.outcome, c.failure = panicked, &PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	if c.ctx != nil {
-		// cancel may be late, or the context a user's own.
-		if err := c.ctx.Err(); err != nil {
-			c.outcome, c.err = refused, err
-			return false
-		}
+	// cancel may be late, or the context a user's own.
+	if err := c.ctx.Err(); err != nil {
+		c.outcome, c.err = refused, err
+		return false
 	}
 	started = true
-	c.task.run(c.ctx)
+	c.task.run()
 	c.outcome = returned
 	return started
 }

@@ -23,17 +23,17 @@ func TestContextDoneBefore(t *testing.T) {
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
 			ran := false
-			if err := p.DoContext(ctx, func(context.Context) {
+			if err := p.Do(ctx, func() {
 				ran = true
 			}); err != context.Canceled || ran {
-				t.Errorf("DoContext on a %s: %v, ran: %v", where.Name, err, ran)
+				t.Errorf("Do on a %s: %v, ran: %v", where.Name, err, ran)
 			}
-			n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) {
+			n, err := blocking.CallOn(ctx, p, func() (int, error) {
 				ran = true
 				return 1, nil
 			})
 			if n != 0 || err != context.Canceled || ran {
-				t.Errorf("CallContextOn on a %s: %d, %v, ran: %v", where.Name, n, err, ran)
+				t.Errorf("callOn on a %s: %d, %v, ran: %v", where.Name, n, err, ran)
 			}
 		})
 	}
@@ -54,7 +54,7 @@ func TestContextDoneQueued(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		k := testrun.Coroutines[i%2].Go(func() {
-			err := p.DoContext(ctx, func(context.Context) { turns = append(turns, i) })
+			err := p.Do(ctx, func() { turns = append(turns, i) })
 			if want := leaves(i); errors.Is(err, context.Canceled) != want || err == nil == want {
 				t.Errorf("call %d: %v", i, err)
 			}
@@ -68,7 +68,7 @@ func TestContextDoneQueued(t *testing.T) {
 			cancels[i]()
 			tasks[i].Wait(t)
 			left++
-			if s := p.Stats(); s.Queued != n-left || s.Abandoned != 0 || !p.Check() {
+			if s := p.Exact(); s.Queued != n-left || s.Abandoned != 0 || !p.Check() {
 				t.Errorf("after %d have left: %+v", left, s)
 			}
 		}
@@ -78,8 +78,8 @@ func TestContextDoneQueued(t *testing.T) {
 	for _, k := range tasks {
 		k.Wait(t)
 	}
-	if !slices.Equal(turns, []int{1, 2, 5}) || p.Stats().Done != 4 {
-		t.Errorf("turns %v, %+v", turns, p.Stats())
+	if !slices.Equal(turns, []int{1, 2, 5}) || p.Exact().Done != 4 {
+		t.Errorf("turns %v, %+v", turns, p.Exact())
 	}
 }
 
@@ -105,8 +105,8 @@ func TestContextDoneUntold(t *testing.T) {
 	ctx := &held{Context: context.Background()}
 	ran := false
 	queued := testrun.Second.Go(func() {
-		if err := p.DoContext(ctx, func(context.Context) { ran = true }); err != errOwn {
-			t.Errorf("DoContext: %v", err)
+		if err := p.Do(ctx, func() { ran = true }); err != errOwn {
+			t.Errorf("Do: %v", err)
 		}
 	})
 	queued.UntilParked(t, coroutine.ReasonBlocking)
@@ -114,7 +114,7 @@ func TestContextDoneUntold(t *testing.T) {
 	close(g.opened)
 	k.Wait(t)
 	queued.Wait(t)
-	if s := p.Stats(); ran || s.Done != 1 {
+	if s := p.Exact(); ran || s.Done != 1 {
 		t.Errorf("ran: %v, %+v", ran, s)
 	}
 }
@@ -137,11 +137,11 @@ func TestContextDoneRunning(t *testing.T) {
 				return context.WithTimeout(context.Background(), time.Millisecond)
 			}, context.DeadlineExceeded},
 		} {
-			before := p.Stats()
+			before := p.Exact()
 			ctx, cancel := how.make()
 			entered, notified, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			k := where.Go(func() {
-				n, err := blocking.CallContextOn(ctx, p, func(ctx context.Context) (int, error) {
+				n, err := blocking.CallOn(ctx, p, func() (int, error) {
 					close(entered)
 					<-ctx.Done()
 					close(notified)
@@ -153,7 +153,7 @@ func TestContextDoneRunning(t *testing.T) {
 				}
 				// The coroutine's next parks are its own.
 				for range 100 {
-					if n, err := blocking.CallOn(p, func() (int, error) {
+					if n, err := blocking.CallOn(bg, p, func() (int, error) {
 						return 7, nil
 					}); n != 7 || err != nil {
 						t.Errorf("afterwards: %d, %v", n, err)
@@ -168,13 +168,13 @@ func TestContextDoneRunning(t *testing.T) {
 			select {
 			case <-entered: // with the deadline it may have passed before the start
 				testenv.Await(t, notified, "the function to hear of it")
-				if s := p.Stats(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
+				if s := p.Exact(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
 					t.Errorf("%s: %+v", how.name, s)
 				}
 			default:
 			}
 			close(end)
-			testenv.Until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
+			testenv.Until(t, "the function's end", func() bool { return p.Exact().Running == 0 })
 			cancel()
 		}
 	}
@@ -185,7 +185,7 @@ func TestContextDoneRunning(t *testing.T) {
 func TestContextInPlace(t *testing.T) {
 	p := pool(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := blocking.CallContextOn(ctx, p, func(ctx context.Context) (int, error) {
+	n, err := blocking.CallOn(ctx, p, func() (int, error) {
 		cancel()
 		return 1, ctx.Err()
 	})
@@ -205,7 +205,7 @@ func TestContextDoneAtEnd(t *testing.T) {
 		tasks = append(tasks, where.Go(func() {
 			for range rounds {
 				ctx, cancel := context.WithCancel(context.Background())
-				n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) {
+				n, err := blocking.CallOn(ctx, p, func() (int, error) {
 					go cancel()
 					return 1, nil
 				})
@@ -236,10 +236,10 @@ func TestContextDoneLate(t *testing.T) {
 	defer cancel()
 	g := newGate()
 	k := testrun.First.Go(func() {
-		if err := p.DoContext(ctx, func(context.Context) {}); err != nil {
-			t.Errorf("DoContext: %v", err)
+		if err := p.Do(ctx, func() {}); err != nil {
+			t.Errorf("Do: %v", err)
 		}
-		n, err := blocking.CallOn(p, func() (int, error) { g.pass(); return 1, nil })
+		n, err := blocking.CallOn(bg, p, func() (int, error) { g.pass(); return 1, nil })
 		if n != 1 || err != nil {
 			t.Errorf("the call after it: %d, %v", n, err)
 		}

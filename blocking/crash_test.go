@@ -48,7 +48,7 @@ func leftByContext() {
 	left := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	netco.Go(func() {
-		p.DoContext(ctx, func(context.Context) {
+		p.Do(ctx, func() {
 			cancel()
 			<-left
 			whereItHappens("text")
@@ -62,7 +62,7 @@ func leftByContext() {
 func leftByShutdown() {
 	entered, left := make(chan struct{}), make(chan struct{})
 	netco.Go(func() {
-		blocking.Do(func() {
+		blocking.Do(bg, func() {
 			close(entered)
 			<-left
 			whereItHappens("text")
@@ -79,7 +79,7 @@ func leftByShutdown() {
 
 // notRecovered panics for a caller that still waits, which panics in turn.
 func notRecovered() {
-	netco.Go(func() { blocking.Do(func() { whereItHappens("text") }) })
+	netco.Go(func() { blocking.Do(bg, func() { whereItHappens("text") }) })
 	time.Sleep(limit)
 	fmt.Println("goes on")
 }

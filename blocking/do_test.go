@@ -15,56 +15,28 @@ import (
 
 var errOwn = errors.New("own")
 
-type keyType struct{}
-
 // TestResults: every function of the package brings back what its argument
 // returns, in every place.
 func TestResults(t *testing.T) {
 	testrun.Start(t, 2)
 	t.Cleanup(func() { rest(t, blocking.Default()) })
 	p := pool(t, 2)
-	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), keyType{}, 42))
+	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	pair := func() (int, error) { return 42, errOwn }
-	pairContext := func(ctx context.Context) (int, error) {
-		return ctx.Value(keyType{}).(int), errOwn
-	}
-	set := func(n *int) func(context.Context) {
-		return func(ctx context.Context) { *n = ctx.Value(keyType{}).(int) }
-	}
+	set := func(n *int) func() { return func() { *n = 42 } }
 	for _, c := range []struct {
 		name string
 		call func() (int, error)
 		want error
 	}{
-		{"Do", func() (int, error) {
-			n := 0
-			err := blocking.Do(func() { n = 42 })
-			return n, err
-		}, nil},
-		{"Call", func() (int, error) { return blocking.Call(pair) }, errOwn},
-		{"CallOn", func() (int, error) { return blocking.CallOn(p, pair) }, errOwn},
-		{"CallContext", func() (int, error) {
-			return blocking.CallContext(ctx, pairContext)
-		}, errOwn},
-		{"CallContextOn", func() (int, error) {
-			return blocking.CallContextOn(ctx, p, pairContext)
-		}, errOwn},
-		{"Pool.Do", func() (int, error) {
-			n := 0
-			err := p.Do(func() { n = 42 })
-			return n, err
-		}, nil},
-		{"DoContext", func() (int, error) {
-			n := 0
-			err := blocking.DoContext(ctx, set(&n))
-			return n, err
-		}, nil},
-		{"Pool.DoContext", func() (int, error) {
-			n := 0
-			err := p.DoContext(ctx, set(&n))
-			return n, err
-		}, nil},
+		{"Do", func() (n int, err error) { err = blocking.Do(bg, set(&n)); return }, nil},
+		{"Do until", func() (n int, err error) { err = blocking.Do(ctx, set(&n)); return }, nil},
+		{"Pool.Do", func() (n int, err error) { err = p.Do(bg, set(&n)); return }, nil},
+		{"Pool.Do until", func() (n int, err error) { err = p.Do(ctx, set(&n)); return }, nil},
+		{"Call", func() (int, error) { return blocking.Call(bg, pair) }, errOwn},
+		{"Call until", func() (int, error) { return blocking.Call(ctx, pair) }, errOwn},
+		{"callOn until", func() (int, error) { return blocking.CallOn(ctx, p, pair) }, errOwn},
 	} {
 		for _, where := range testrun.Places {
 			where.Do(t, func() {
@@ -88,7 +60,7 @@ func TestWhere(t *testing.T) {
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
 			mine, its := goroutine(), ""
-			if err := p.Do(func() {
+			if err := p.Do(bg, func() {
 				its = goroutine()
 				if netco.Self() != nil {
 					t.Errorf("%s: the function runs on a coroutine", where.Name)
@@ -114,10 +86,10 @@ func TestNested(t *testing.T) {
 	p := pool(t, 1)
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
-			n, err := blocking.CallOn(p, func() (n int, err error) {
+			n, err := blocking.CallOn(bg, p, func() (n int, err error) {
 				outer := goroutine()
-				err = p.DoContext(context.Background(), func(context.Context) {
-					err := p.Do(func() {
+				err = p.Do(context.Background(), func() {
+					err := p.Do(bg, func() {
 						n = 3
 						if goroutine() != outer {
 							t.Errorf("%s: a nested call left its goroutine", where.Name)
@@ -144,7 +116,7 @@ func TestLockOSThread(t *testing.T) {
 	for _, where := range testrun.Coroutines {
 		where.Do(t, func() {
 			for range 50 {
-				if err := p.Do(func() {
+				if err := p.Do(bg, func() {
 					runtime.LockOSThread()
 					defer runtime.UnlockOSThread()
 					thread := syscall.Gettid()
@@ -153,7 +125,7 @@ func TestLockOSThread(t *testing.T) {
 					if <-c == thread {
 						t.Error("the thread was lent out")
 					}
-					p.Do(runtime.Gosched)
+					p.Do(bg, runtime.Gosched)
 					if syscall.Gettid() != thread {
 						t.Error("the thread has changed")
 					}
@@ -172,17 +144,17 @@ func TestFiles(t *testing.T) {
 	name := t.TempDir() + "/file"
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
-			if _, err := blocking.Call(func() ([]byte, error) {
+			if _, err := blocking.Call(bg, func() ([]byte, error) {
 				return os.ReadFile(name + where.Name)
 			}); !os.IsNotExist(err) {
 				t.Errorf("ReadFile of nothing: %v", err)
 			}
-			if err := blocking.Do(func() {
+			if err := blocking.Do(bg, func() {
 				os.WriteFile(name+where.Name, []byte("text"), 0o600)
 			}); err != nil {
 				t.Error(err)
 			}
-			text, err := blocking.Call(func() ([]byte, error) {
+			text, err := blocking.Call(bg, func() ([]byte, error) {
 				return os.ReadFile(name + where.Name)
 			})
 			if string(text) != "text" || err != nil {

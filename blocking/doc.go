@@ -13,7 +13,9 @@
 // first; those that were idle for five to ten seconds end. Calls beyond the
 // limit wait in a queue, first come, first served.
 //
-//	rows, err := blocking.Call(func() (*sql.Rows, error) { return db.Query(q) })
+//	rows, err := blocking.Call(ctx, func() (*sql.Rows, error) {
+//		return db.Query(q)
+//	})
 //
 // An ordinary goroutine may block, so there every function of this package runs
 // its argument in place, as a plain call, and no limit holds. That goes for
@@ -29,13 +31,13 @@
 //
 // # Abandoned calls
 //
-// A function that runs cannot be stopped. [DoContext] and [CallContext] return
-// when their context is done, and all return coroutine.ErrShutdown when the
-// scheduler ends by force; if the function was still in the queue it is never
-// started, otherwise it runs on, abandoned. Then
+// A function that runs cannot be stopped. [Do] and [Call] return when their
+// context is done, and with coroutine.ErrShutdown when the scheduler ends by
+// force; if the function was still in the queue it is never started, otherwise
+// it runs on, abandoned, and should end by itself when the context is done.
+// Then
 //   - what it writes belongs to it until it ends: do not touch that after such
-//     an error. The results of [Call] and [CallContext] are zero then, and safe
-//     to use.
+//     an error. The result of [Call] is zero then, and safe to use.
 //   - it still counts against the limit.
 //   - a panic in it has no caller to continue in, and ends the program, as in
 //     any goroutine. A Goexit ends its worker only.

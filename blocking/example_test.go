@@ -24,7 +24,7 @@ func ExampleDo() {
 			return
 		}
 		// It blocks its goroutine, and no thread of netco's.
-		err := blocking.Do(func() { <-notified })
+		err := blocking.Do(context.Background(), func() { <-notified })
 		fmt.Println("done,", err)
 	})
 	// Output:
@@ -36,23 +36,24 @@ func ExampleCall() {
 	defer netco.Shutdown(context.Background())
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
-		_, err := blocking.Call(func() ([]byte, error) { return os.ReadFile("/no/such/file") })
+		_, err := blocking.Call(context.Background(), func() ([]byte, error) {
+			return os.ReadFile("/no/such/file")
+		})
 		fmt.Println(err)
 	})
 	// Output: open /no/such/file: no such file or directory
 }
 
-func ExampleCallContext() {
+func ExampleCall_context() {
 	defer netco.Shutdown(context.Background())
 	defer blocking.Default().CloseIdle()
-	slow := func(ctx context.Context) (string, error) {
-		<-ctx.Done() // a database driver would take the context
-		return "", ctx.Err()
-	}
 	netco.Run(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		defer cancel()
-		_, err := blocking.CallContext(ctx, slow)
+		_, err := blocking.Call(ctx, func() (string, error) {
+			<-ctx.Done() // a database driver would take the context
+			return "", ctx.Err()
+		})
 		fmt.Println(err)
 	})
 	// Output: context deadline exceeded
@@ -71,7 +72,7 @@ func ExamplePool() {
 	netco.Run(func() {
 		for range 10 {
 			if _, err := netco.Go(func() {
-				library.Do(func() { time.Sleep(time.Millisecond) })
+				library.Do(context.Background(), func() { time.Sleep(time.Millisecond) })
 			}); err != nil {
 				fmt.Println(err)
 			}
@@ -92,7 +93,7 @@ func ExamplePanicError() {
 				fmt.Println("the function panicked:", e.Value)
 			}
 		}()
-		blocking.Do(func() { panic("no such page") })
+		blocking.Do(context.Background(), func() { panic("no such page") })
 	})
 	// Output: the function panicked: no such page
 }

@@ -52,3 +52,21 @@ func Lock(p *Pool) (release func()) {
 	p.mu.Lock()
 	return p.mu.Unlock
 }
+
+// Exact is Stats, with all figures of the same moment.
+func (p *Pool) Exact() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{
+		Limit: p.limitLocked(), Workers: p.workers, Idle: len(p.idle),
+		Running: p.workers - len(p.idle),
+		Queued:  p.queue.length, Done: p.done, Abandoned: p.abandoned,
+	}
+}
+
+// CallOn is Call on a pool.
+func CallOn[T any](ctx context.Context, p *Pool, fn func() (T, error)) (T, error) {
+	return callOn(ctx, p, fn)
+}
+
+const DefaultLimit = defaultLimit

@@ -81,7 +81,7 @@ func TestHammer(t *testing.T) {
 	close(end)
 	disturber.Wait(t)
 	rest(t, h.p)
-	if s := h.p.Stats(); s.Done != h.started.Load() {
+	if s := h.p.Exact(); s.Done != h.started.Load() {
 		t.Errorf("%d functions ran, %+v", h.started.Load(), s)
 	}
 }
@@ -121,7 +121,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 			runtime.Goexit()
 		case 3:
 			nested := false
-			if err := h.p.Do(func() { nested = true }); err != nil || !nested {
+			if err := h.p.Do(bg, func() { nested = true }); err != nil || !nested {
 				h.t.Errorf("nested: %v, ran: %v", err, nested)
 			}
 		}
@@ -133,7 +133,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 	}
 	switch kind {
 	case 1:
-		v := caught(func() { h.p.Do(body) })
+		v := caught(func() { h.p.Do(bg, body) })
 		if e, ok := v.(*blocking.PanicError); ok == away && ok {
 			v = e.Value
 		}
@@ -143,14 +143,14 @@ func (h *hammer) op(rnd *rand.Rand) {
 		once()
 	case 2:
 		h.inChild(func() {
-			h.p.Do(body)
+			h.p.Do(bg, body)
 			h.t.Error("a Goexit came back")
 		})
 		once()
 	case 4, 5:
 		h.cancelled(rnd, body, runs)
 	default:
-		n, err := blocking.CallOn(h.p, func() (int, error) { body(); return want, errOwn })
+		n, err := blocking.CallOn(bg, h.p, func() (int, error) { body(); return want, errOwn })
 		if n != want || err != errOwn {
 			h.t.Errorf("%d, %v, want %d, %v", n, err, want, errOwn)
 		}
@@ -196,7 +196,7 @@ func (h *hammer) cancelled(rnd *rand.Rand, body func(), runs *atomic.Int32) {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(100))*time.Microsecond)
 		defer cancel()
 	}
-	n, err := blocking.CallContextOn(ctx, h.p, func(context.Context) (int, error) {
+	n, err := blocking.CallOn(ctx, h.p, func() (int, error) {
 		body()
 		return 1, nil
 	})

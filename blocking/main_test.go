@@ -13,6 +13,9 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 )
 
+// bg is no limit.
+var bg = context.Background()
+
 func TestMain(m *testing.M) {
 	if child := children.Chosen(); child != nil { // see crash_test.go
 		child()
@@ -56,14 +59,14 @@ func pool(t testing.TB, limit int) *blocking.Pool {
 func rest(t testing.TB, p *blocking.Pool) {
 	t.Helper()
 	testenv.Until(t, "the pool to have nothing to do", func() bool {
-		s := p.Stats()
+		s := p.Exact()
 		return s.Running == 0 && s.Queued == 0
 	})
 	if !p.Check() {
 		t.Error("the pool's books are wrong")
 	}
 	p.CloseIdle()
-	if s := p.Stats(); s.Workers != 0 || s.Idle != 0 {
+	if s := p.Exact(); s.Workers != 0 || s.Idle != 0 {
 		t.Errorf("after CloseIdle: %+v", s)
 	}
 }
@@ -91,7 +94,7 @@ func occupy(t testing.TB, p *blocking.Pool) (*gate, *testrun.Task) {
 	t.Helper()
 	g := newGate()
 	k := testrun.First.Go(func() {
-		if err := p.Do(g.pass); err != nil {
+		if err := p.Do(bg, g.pass); err != nil {
 			t.Errorf("Do: %v", err)
 		}
 	})

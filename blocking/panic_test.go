@@ -36,21 +36,21 @@ func TestPanic(t *testing.T) {
 			value any // nil: whatever it is, but an error
 			call  func()
 		}{
-			{"a text", "text", func() { p.Do(func() { whereItHappens("text") }) }},
+			{"a text", "text", func() { p.Do(bg, func() { whereItHappens("text") }) }},
 			{"an error", errOwn, func() {
-				blocking.CallOn(p, func() (int, error) { whereItHappens(errOwn); return 0, nil })
+				blocking.CallOn(bg, p, func() (_ int, _ error) { whereItHappens(errOwn); return })
 			}},
-			{"nil", nil, func() { p.Do(func() { whereItHappens(nil) }) }},
+			{"nil", nil, func() { p.Do(bg, func() { whereItHappens(nil) }) }},
 			{"the runtime's", nil, func() {
-				p.Do(func() {
+				p.Do(bg, func() {
 					// A panic in a deferred call is as good.
 					defer func() { whereItHappens(recover()) }()
 					var none []int
-					none[p.Stats().Queued]++
+					none[p.Exact().Queued]++
 				})
 			}},
 			{"in a Goexit", "late", func() {
-				p.Do(func() {
+				p.Do(bg, func() {
 					defer whereItHappens("late")
 					runtime.Goexit()
 				})
@@ -76,8 +76,8 @@ func TestPanic(t *testing.T) {
 						t.Errorf("%s: the stack does not show where it happened:\n%s", c.name, text)
 					}
 				}
-				if n, err := blocking.CallOn(p, func() (int, error) { return 1, nil }); n != 1 ||
-					err != nil {
+				n, err := blocking.CallOn(bg, p, func() (int, error) { return 1, nil })
+				if n != 1 || err != nil {
 					t.Errorf("after %s: %d, %v", c.name, n, err)
 				}
 			})
@@ -88,7 +88,7 @@ func TestPanic(t *testing.T) {
 // TestPanicInPlace: on a goroutine a panic is as of a plain call.
 func TestPanicInPlace(t *testing.T) {
 	p := pool(t, 1)
-	if v := caught(func() { p.Do(func() { panic("text") }) }); v != "text" {
+	if v := caught(func() { p.Do(bg, func() { panic("text") }) }); v != "text" {
 		t.Errorf("panic with %v", v)
 	}
 }
@@ -116,7 +116,7 @@ func TestPanicReachesOnPanic(t *testing.T) {
 }
 
 //go:noinline
-func callsTheFunction(p *blocking.Pool) { p.Do(func() { whereItHappens("text") }) }
+func callsTheFunction(p *blocking.Pool) { p.Do(bg, func() { whereItHappens("text") }) }
 
 // TestGoexit: a Goexit in the function ends its caller, deferred calls and all,
 // and the worker, which is replaced if there is more to do.
@@ -127,7 +127,7 @@ func TestGoexit(t *testing.T) {
 		deferred, after := false, false
 		where.Do(t, func() {
 			defer func() { deferred = recover() == nil }()
-			p.Do(runtime.Goexit)
+			p.Do(bg, runtime.Goexit)
 			after = true
 		})
 		if !deferred || after {
@@ -135,18 +135,18 @@ func TestGoexit(t *testing.T) {
 				deferred, after)
 		}
 	}
-	if s := p.Stats(); s.Workers != 0 || s.Done != 2 {
+	if s := p.Exact(); s.Workers != 0 || s.Done != 2 {
 		t.Errorf("after two Goexits: %+v", s)
 	}
 
 	// Others wait for the only worker.
 	g := newGate()
-	first := testrun.First.Go(func() { p.Do(func() { g.pass(); runtime.Goexit() }) })
+	first := testrun.First.Go(func() { p.Do(bg, func() { g.pass(); runtime.Goexit() }) })
 	testenv.Await(t, g.entered, "the worker")
 	var rest []*testrun.Task
 	for i := range 4 {
 		rest = append(rest, testrun.Coroutines[i%2].Go(func() {
-			if err := p.Do(func() {}); err != nil {
+			if err := p.Do(bg, func() {}); err != nil {
 				t.Error(err)
 			}
 		}))
@@ -157,7 +157,7 @@ func TestGoexit(t *testing.T) {
 	for _, k := range rest {
 		k.Wait(t)
 	}
-	if s := p.Stats(); s.Workers != 1 || s.Done != 7 {
+	if s := p.Exact(); s.Workers != 1 || s.Done != 7 {
 		t.Errorf("after all: %+v", s)
 	}
 }

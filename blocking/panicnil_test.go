@@ -22,6 +22,6 @@ func TestPanicNil(t *testing.T) {
 				t.Errorf("panicked with %v", err)
 			}
 		}()
-		p.Do(func() { panic(nil) })
+		p.Do(bg, func() { panic(nil) })
 	})
 }

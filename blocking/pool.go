@@ -8,20 +8,20 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// DefaultLimit is how many functions a pool runs at once if nothing else was
+// defaultLimit is how many functions a pool runs at once if nothing else was
 // said. A function that blocks in the kernel or in C holds a thread, of which a
 // Go program may have 10,000 unless debug.SetMaxThreads says otherwise; and
 // what they wait for has limits of its own, the usual database servers' of 100
 // to 150 connections among them. 256 is above those, and far from the other.
-const DefaultLimit = 256
+const defaultLimit = 256
 
 // Pool is a set of ordinary goroutines, its workers, that run functions for
 // coroutines, no more than its limit at once. The zero Pool is ready for use
-// and has DefaultLimit. It has nothing to close: its workers end when they have
-// been idle for a while. A Pool must not be copied.
+// and has a limit of 256. It has nothing to close: its workers end when they
+// have been idle for a while. A Pool must not be copied.
 type Pool struct {
 	mu      sync.Mutex // held for a few instructions, never across a park
-	limit   int        // 0 is DefaultLimit
+	limit   int        // 0 is defaultLimit
 	workers int        // that live, idle ones included
 	idle    []*worker  // the one used last is last; while there are any, queue is empty
 	queue   queue      // calls that wait for a worker
@@ -78,7 +78,7 @@ func (p *Pool) SetLimit(n int) error {
 
 func (p *Pool) limitLocked() int {
 	if p.limit == 0 {
-		return DefaultLimit
+		return defaultLimit
 	}
 	return p.limit
 }
@@ -159,21 +159,10 @@ type Stats struct {
 	Abandoned uint64 // calls that were abandoned while their function ran
 }
 
-// Stats returns the pool's figures, all of the same moment.
-func (p *Pool) Stats() Stats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Stats{
-		Limit: p.limitLocked(), Workers: p.workers, Idle: len(p.idle),
-		Running: p.workers - len(p.idle),
-		Queued:  p.queue.length, Done: p.done, Abandoned: p.abandoned,
-	}
-}
-
-// Snapshot is Stats for monitoring: it takes no lock, so that reading a pool
-// never makes a call wait. The figures may be of slightly different moments.
+// Stats returns the pool's figures. It takes no lock, so that reading a pool
+// never makes a call wait; the figures may be of slightly different moments.
 // From any thread; it does not allocate.
-func (p *Pool) Snapshot() Stats {
+func (p *Pool) Stats() Stats {
 	s := Stats{
 		Limit: int(p.shown.limit.Load()), Idle: int(p.shown.idle.Load()),
 		Workers: int(p.shown.workers.Load()),
@@ -181,7 +170,7 @@ func (p *Pool) Snapshot() Stats {
 		Abandoned: p.shown.abandoned.Load(),
 	}
 	if s.Limit == 0 {
-		s.Limit = DefaultLimit
+		s.Limit = defaultLimit
 	}
 	s.Idle = min(s.Idle, s.Workers)
 	s.Running = s.Workers - s.Idle

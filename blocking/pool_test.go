@@ -20,15 +20,11 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	p := pool(t, 3)
-	if err := p.SetLimit(0); err == nil || p.Stats().Limit != 3 {
-		t.Errorf("SetLimit(0): %v, then %+v", err, p.Stats())
+	if err := p.SetLimit(0); err == nil || p.Exact().Limit != 3 {
+		t.Errorf("SetLimit(0): %v, then %+v", err, p.Exact())
 	}
-	if s := new(blocking.Pool).Stats(); s != (blocking.Stats{Limit: blocking.DefaultLimit}) {
+	if s := new(blocking.Pool).Exact(); s != (blocking.Stats{Limit: blocking.DefaultLimit}) {
 		t.Errorf("the zero Pool: %+v", s)
-	}
-	defer blocking.SetLimit(blocking.DefaultLimit)
-	if err := blocking.SetLimit(7); err != nil || blocking.Default().Stats().Limit != 7 {
-		t.Errorf("SetLimit: %v, then %+v", err, blocking.Default().Stats())
 	}
 }
 
@@ -43,7 +39,7 @@ func TestLimit(t *testing.T) {
 	var tasks []*testrun.Task
 	for i := range n {
 		tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
-			err := p.Do(func() {
+			err := p.Do(bg, func() {
 				now := running.Add(1)
 				defer running.Add(-1)
 				if now > most {
@@ -62,7 +58,7 @@ func TestLimit(t *testing.T) {
 	for _, k := range tasks {
 		k.Wait(t)
 	}
-	if s := p.Stats(); s.Workers > most || s.Done != n {
+	if s := p.Exact(); s.Workers > most || s.Done != n {
 		t.Errorf("%+v", s)
 	}
 }
@@ -72,7 +68,7 @@ func TestLimit(t *testing.T) {
 func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*testrun.Task) {
 	for i := range n {
 		k := testrun.Coroutines[i%2].Go(func() {
-			if err := p.Do(func() { *turns = append(*turns, i) }); err != nil {
+			if err := p.Do(bg, func() { *turns = append(*turns, i) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -89,7 +85,7 @@ func TestFIFO(t *testing.T) {
 	g, k := occupy(t, p)
 	var turns []int // of one worker
 	tasks := queue(t, p, 8, &turns)
-	if s := p.Stats(); s.Queued != 8 || s.Running != 1 || s.Workers != 1 || s.Idle != 0 ||
+	if s := p.Exact(); s.Queued != 8 || s.Running != 1 || s.Workers != 1 || s.Idle != 0 ||
 		!p.Check() {
 		t.Errorf("%+v", s)
 	}
@@ -118,33 +114,33 @@ func TestReuse(t *testing.T) {
 		close(g.opened)
 		tasks[i].Wait(t)
 	}
-	if s := p.Stats(); s.Workers != 3 || s.Idle != 3 {
+	if s := p.Exact(); s.Workers != 3 || s.Idle != 3 {
 		t.Fatalf("%+v", s)
 	}
 	used := map[string]bool{}
 	for i := range 50 {
-		testrun.Coroutines[i%2].Go(func() { p.Do(func() { used[goroutine()] = true }) }).Wait(t)
+		testrun.Coroutines[i%2].Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
 	}
-	if s := p.Stats(); len(used) != 1 || s.Workers != 3 || s.Done != 53 {
+	if s := p.Exact(); len(used) != 1 || s.Workers != 3 || s.Done != 53 {
 		t.Errorf("used %v, %+v", used, s)
 	}
 	// The two others have not been touched since the first tick; the third has.
 	p.Tick()
-	testrun.First.Go(func() { p.Do(func() { used[goroutine()] = true }) }).Wait(t)
-	if s := p.Stats(); s.Workers != 3 {
+	testrun.First.Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
+	if s := p.Exact(); s.Workers != 3 {
 		t.Errorf("after one tick: %+v", s)
 	}
 	p.Tick()
-	if s := p.Stats(); s.Workers != 1 || s.Idle != 1 || !p.Ticking() {
+	if s := p.Exact(); s.Workers != 1 || s.Idle != 1 || !p.Ticking() {
 		t.Errorf("after two ticks: %+v", s)
 	}
-	testrun.First.Go(func() { p.Do(func() { used[goroutine()] = true }) }).Wait(t)
+	testrun.First.Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
 	if len(used) != 1 {
 		t.Errorf("the worker that was in use has ended: %v", used)
 	}
 	p.Tick()
 	p.Tick()
-	if s := p.Stats(); s.Workers != 0 || p.Ticking() {
+	if s := p.Exact(); s.Workers != 0 || p.Ticking() {
 		t.Errorf("in the end: %+v, ticking: %v", s, p.Ticking())
 	}
 }
@@ -156,8 +152,8 @@ func TestOneAfterTheOther(t *testing.T) {
 	p := pool(t, 8)
 	testrun.First.Do(t, func() {
 		for range 1500 {
-			p.Do(func() {})
-			if s := p.Stats(); s.Running != 0 || s.Workers != 1 {
+			p.Do(bg, func() {})
+			if s := p.Exact(); s.Running != 0 || s.Workers != 1 {
 				t.Errorf("after a call: %+v", s)
 				return
 			}
@@ -176,7 +172,7 @@ func TestSetLimit(t *testing.T) {
 	for i := range n {
 		g := newGate()
 		k := testrun.Coroutines[i%2].Go(func() {
-			if err := p.Do(g.pass); err != nil {
+			if err := p.Do(bg, g.pass); err != nil {
 				t.Error(err)
 			}
 		})
@@ -184,7 +180,7 @@ func TestSetLimit(t *testing.T) {
 		gates, tasks = append(gates, g), append(tasks, k)
 	}
 	testenv.Await(t, gates[0].entered, "the first")
-	if s := p.Stats(); s.Running != 1 || s.Queued != 3 {
+	if s := p.Exact(); s.Running != 1 || s.Queued != 3 {
 		t.Fatalf("%+v", s)
 	}
 	if err := p.SetLimit(3); err != nil {
@@ -192,7 +188,7 @@ func TestSetLimit(t *testing.T) {
 	}
 	testenv.Await(t, gates[1].entered, "the second")
 	testenv.Await(t, gates[2].entered, "the third")
-	if s := p.Stats(); s.Running != 3 || s.Queued != 1 {
+	if s := p.Exact(); s.Running != 3 || s.Queued != 1 {
 		t.Fatalf("%+v", s)
 	}
 	if err := p.SetLimit(1); err != nil {
@@ -201,7 +197,7 @@ func TestSetLimit(t *testing.T) {
 	for i := range 2 {
 		close(gates[i].opened)
 		tasks[i].Wait(t)
-		if s := p.Stats(); s.Running != 2-i || s.Queued != 1 || s.Workers != 2-i {
+		if s := p.Exact(); s.Running != 2-i || s.Queued != 1 || s.Workers != 2-i {
 			t.Errorf("after %d ended: %+v", i+1, s)
 		}
 	}
@@ -221,7 +217,7 @@ func TestSetLimit(t *testing.T) {
 		tasks[i].Wait(t)
 	}
 	p.SetLimit(2)
-	if s := p.Stats(); s.Workers != 2 || s.Idle != 2 {
+	if s := p.Exact(); s.Workers != 2 || s.Idle != 2 {
 		t.Errorf("%+v", s)
 	}
 }

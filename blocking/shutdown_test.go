@@ -40,24 +40,24 @@ func TestForcedShutdown(t *testing.T) {
 			started := false
 			starts := func() { started = true }
 			first := where.Go(func() {
-				n, err := blocking.CallOn(p, func() (int, error) { g.pass(); return 1, errOwn })
+				n, err := blocking.CallOn(bg, p, func() (int, error) { g.pass(); return 1, errOwn })
 				if n != 0 || !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one that runs: %d, %v", n, err)
 				}
-				if err := free.Do(starts); !errors.Is(err, netco.ErrShutdown) ||
-					free.Stats().Workers != 0 {
-					t.Errorf("of a later one: %v, %+v", err, free.Stats())
+				if err := free.Do(bg, starts); !errors.Is(err, netco.ErrShutdown) ||
+					free.Exact().Workers != 0 {
+					t.Errorf("of a later one: %v, %+v", err, free.Exact())
 				}
 			})
 			testenv.Await(t, g.entered, "the function")
 			queued := where.Go(func() {
-				if err := p.Do(starts); !errors.Is(err, netco.ErrShutdown) {
+				if err := p.Do(bg, starts); !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one in the queue: %v", err)
 				}
 			})
 			queued.UntilParked(t, coroutine.ReasonBlocking)
 			queuedToo := where.Go(func() {
-				err := p.DoContext(ctx, func(context.Context) { starts() })
+				err := p.Do(ctx, func() { starts() })
 				if !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one with a context in the queue: %v", err)
 				}
@@ -67,12 +67,12 @@ func TestForcedShutdown(t *testing.T) {
 			first.Wait(t)
 			queued.Wait(t)
 			queuedToo.Wait(t)
-			if s := p.Stats(); s.Queued != 0 || s.Running != 1 || s.Abandoned != 1 {
+			if s := p.Exact(); s.Queued != 0 || s.Running != 1 || s.Abandoned != 1 {
 				t.Errorf("after the shutdown: %+v", s)
 			}
 			close(g.opened)
-			testenv.Until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
-			if s := p.Stats(); started || s.Done != 1 {
+			testenv.Until(t, "the function's end", func() bool { return p.Exact().Running == 0 })
+			if s := p.Exact(); started || s.Done != 1 {
 				t.Errorf("started: %v, %+v", started, s)
 			}
 		})
@@ -86,10 +86,10 @@ func TestPatientShutdown(t *testing.T) {
 	p := pool(t, 1)
 	g := newGate()
 	k := testrun.First.Go(func() {
-		if err := p.Do(g.pass); err != nil {
+		if err := p.Do(bg, g.pass); err != nil {
 			t.Errorf("Do: %v", err)
 		}
-		if err := p.Do(func() {}); err != nil {
+		if err := p.Do(bg, func() {}); err != nil {
 			t.Errorf("Do while the scheduler drains: %v", err)
 		}
 	})
@@ -115,23 +115,23 @@ func TestGoexitOfLeft(t *testing.T) {
 	g := newGate()
 	ctx, cancel := context.WithCancel(context.Background())
 	k := testrun.First.Go(func() {
-		err := p.DoContext(ctx, func(context.Context) { g.pass(); runtime.Goexit() })
+		err := p.Do(ctx, func() { g.pass(); runtime.Goexit() })
 		if err != context.Canceled {
-			t.Errorf("DoContext: %v", err)
+			t.Errorf("Do: %v", err)
 		}
 	})
 	testenv.Await(t, g.entered, "the function")
 	cancel()
 	k.Wait(t)
 	next := testrun.Second.Go(func() {
-		if err := p.Do(func() {}); err != nil {
+		if err := p.Do(bg, func() {}); err != nil {
 			t.Error(err)
 		}
 	})
 	next.UntilParked(t, coroutine.ReasonBlocking) // behind the one that was left
 	close(g.opened)
 	next.Wait(t)
-	if s := p.Stats(); s.Workers != 1 || s.Done != 2 {
+	if s := p.Exact(); s.Workers != 1 || s.Done != 2 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -153,10 +153,9 @@ func TestHammerShutdown(t *testing.T) {
 				for n := 0; ; n++ {
 					got, err := 0, error(nil)
 					if i%3 == 0 {
-						got, err = blocking.CallContextOn(ctx, p,
-							func(context.Context) (int, error) { return n, nil })
+						got, err = blocking.CallOn(ctx, p, func() (int, error) { return n, nil })
 					} else {
-						got, err = blocking.CallOn(p, func() (int, error) { return n, nil })
+						got, err = blocking.CallOn(bg, p, func() (int, error) { return n, nil })
 					}
 					if errors.Is(err, netco.ErrShutdown) && got == 0 {
 						return

@@ -25,7 +25,7 @@ func TestSnapshot(t *testing.T) {
 		// A change is shown a moment later: a worker may run already that its
 		// caller has not shown yet.
 		testenv.Until(t, what, func() bool {
-			a, b = p.Snapshot(), p.Stats()
+			a, b = p.Stats(), p.Exact()
 			return a == b
 		})
 	}
@@ -37,11 +37,11 @@ func TestSnapshot(t *testing.T) {
 	var turns []int
 	waiting := queue(t, p, 3, &turns)
 	same("three wait", p)
-	if s := p.Snapshot(); s.Running != 1 || s.Queued != 3 || s.Limit != 1 {
+	if s := p.Stats(); s.Running != 1 || s.Queued != 3 || s.Limit != 1 {
 		t.Errorf("%+v", s)
 	}
 	release := blocking.Lock(p)
-	if s := p.Snapshot(); s.Queued != 3 {
+	if s := p.Stats(); s.Queued != 3 {
 		t.Errorf("while the pool is locked: %+v", s)
 	}
 	release()
@@ -50,7 +50,7 @@ func TestSnapshot(t *testing.T) {
 	for _, k := range waiting {
 		k.Wait(t)
 	}
-	testenv.Until(t, "the worker to be idle", func() bool { return p.Stats().Idle == 1 })
+	testenv.Until(t, "the worker to be idle", func() bool { return p.Exact().Idle == 1 })
 	same("idle", p)
 	if err := p.SetLimit(5); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestSnapshot(t *testing.T) {
 	same("another limit", p)
 	p.CloseIdle()
 	same("no workers", p)
-	if n := testing.AllocsPerRun(100, func() { p.Snapshot() }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { p.Stats() }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -78,7 +78,7 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 				return
 			default:
 			}
-			s := p.Snapshot()
+			s := p.Stats()
 			if s.Done < last || s.Running < 0 || s.Idle < 0 || s.Idle+s.Running != s.Workers ||
 				s.Workers > 3 || s.Limit != 3 || s.Queued > 20 || s.Queued < 0 {
 				t.Errorf("after %d: %+v", last, s)
@@ -92,7 +92,7 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 	for i := range 20 {
 		tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
 			for range 200 {
-				if err := p.Do(func() {}); err != nil {
+				if err := p.Do(bg, func() {}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -103,7 +103,7 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 	}
 	close(stop)
 	looking.Wait()
-	if s := p.Snapshot(); s.Done != 20*200 {
+	if s := p.Stats(); s.Done != 20*200 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -49,18 +49,18 @@ func TestAllocs(t *testing.T) {
 				},
 				"time is over": func() { pong.RecvTimeout(time.Microsecond) },
 				"select, ready": func() {
-					channel.Select(channel.SendCase(buffered, 1), channel.RecvCase(pong, &w))
-					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w))
+					channel.Select(buffered.SendCase(1), pong.RecvCase(&w))
+					channel.Select(buffered.RecvCase(&v), pong.RecvCase(&w))
 				},
 				"select, default": func() {
 					var v, w int
-					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w),
+					channel.Select(buffered.RecvCase(&v), pong.RecvCase(&w),
 						channel.Default())
 				},
 				"select, waits": func() {
 					ping.Send(1)
 					var v, w int
-					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w))
+					channel.Select(buffered.RecvCase(&v), pong.RecvCase(&w))
 				},
 			} {
 				if n := testenv.Allocs(200, f); n != 0 {

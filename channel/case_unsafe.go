@@ -7,8 +7,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Case is one operation of a Select, from RecvCase, SendCase or Default. It may
-// be used again; at the same time, only if it is a receive without a variable.
+// Case is one operation of a Select, from Chan.RecvCase, Chan.SendCase or
+// Default. It may be used again; at the same time, only if it is a receive
+// without a variable.
 type Case struct {
 	on    selectable     // nil for a nil channel, and for Default
 	at    unsafe.Pointer // *T: the value to send, or where to store one; nil for nowhere
@@ -29,7 +30,7 @@ const (
 // chosen; nil drops the value. From a channel that is closed and empty it
 // receives the zero value, and Select returns ErrClosed. With a nil channel the
 // case is never ready.
-func RecvCase[T any](c *Chan[T], v *T) Case {
+func (c *Chan[T]) RecvCase(v *T) Case {
 	if c == nil {
 		return Case{}
 	}
@@ -38,7 +39,7 @@ func RecvCase[T any](c *Chan[T], v *T) Case {
 
 // SendCase sends v to c. If the channel is closed and the case is chosen,
 // Select panics. With a nil channel the case is never ready.
-func SendCase[T any](c *Chan[T], v T) Case {
+func (c *Chan[T]) SendCase(v T) Case {
 	if c == nil {
 		return Case{}
 	}
@@ -77,7 +78,7 @@ func (c *Chan[T]) isReadyLocked(k kind) bool {
 	if k == kindSend {
 		return c.closed || c.count < len(c.buf) || c.recvq.front() != nil
 	}
-	return c.closed || c.count > 0 || c.sendq.front() != nil || c.tick != nil && c.tick.due()
+	return c.closed || c.count > 0 || c.sendq.front() != nil || c.tick != nil && c.tick.Due()
 }
 
 // tryLocked does the operation if that takes no wait. ok is false if the
@@ -125,7 +126,7 @@ func (s *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
 	c := s.c
 	c.lock()
 	chosen, ok = s.chosen, s.ok
-	if chosen && !s.send && at != nil && (ok || c.closed) { // else Timed.set wants it to look again
+	if chosen && !s.send && at != nil && (ok || c.closed) { // else setTick wants it to look again
 		*(*T)(at) = s.value
 	}
 	s.cancelLocked()

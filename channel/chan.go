@@ -1,6 +1,10 @@
 package channel
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/netco-go/netco/internal/ticking"
+)
 
 // ErrClosed is returned for a closed channel, by a receive if the channel is
 // also empty.
@@ -22,8 +26,8 @@ type Chan[T any] struct {
 	// full. A closed channel has no waiters.
 	recvq, sendq queue[T]
 
-	free *waiter[T] // a stack, through Link
-	tick *ticks[T]  // constant; not nil if time sends, see tick.go
+	free *waiter[T]        // a stack, through Link
+	tick *ticking.Ticks[T] // constant; not nil if time sends, see tick.go
 }
 
 // Make returns an open channel. With capacity 0 it is unbuffered. Make panics

@@ -222,7 +222,7 @@ func TestClose(t *testing.T) {
 			func(c *channel.Chan[int]) string { return fmt.Sprint(c.RecvTimeout(time.Hour)) },
 			func(c *channel.Chan[int]) string {
 				v := 3
-				i, err := channel.Select(channel.RecvCase(c, &v))
+				i, err := channel.Select(c.RecvCase(&v))
 				return fmt.Sprint(i, v, err)
 			},
 		}, []string{"0 " + closed, "0 0 " + closed, "0 false"}},
@@ -230,7 +230,7 @@ func TestClose(t *testing.T) {
 			func(c *channel.Chan[int]) string { return panicOf(func() { c.Send(2) }) },
 			func(c *channel.Chan[int]) string { return fmt.Sprint(c.SendTimeout(3, time.Hour)) },
 			func(c *channel.Chan[int]) string {
-				return panicOf(func() { channel.Select(channel.SendCase(c, 4)) })
+				return panicOf(func() { channel.Select(c.SendCase(4)) })
 			},
 		}, []string{closed, sendOnClosed, sendOnClosed}},
 	} {
@@ -320,15 +320,15 @@ func TestNil(t *testing.T) {
 		if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
-		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil),
-			channel.SendCase(c, 1)); i != -1 || err != os.ErrDeadlineExceeded {
+		if i, err := channel.SelectTimeout(time.Millisecond, c.RecvCase(nil),
+			c.SendCase(1)); i != -1 || err != os.ErrDeadlineExceeded {
 			t.Error(i, err)
 		}
 		if i, err := channel.SelectTimeout(time.Millisecond); i != -1 ||
 			err != os.ErrDeadlineExceeded {
 			t.Error(i, err)
 		}
-		if i, err := channel.Select(channel.RecvCase(c, nil), channel.Default()); i != 1 ||
+		if i, err := channel.Select(c.RecvCase(nil), channel.Default()); i != 1 ||
 			err != nil {
 			t.Error(i, err)
 		}
@@ -359,7 +359,7 @@ func TestBounds(t *testing.T) {
 		if err := c.SendTimeout(2, time.Millisecond); err != os.ErrDeadlineExceeded {
 			t.Error(err)
 		}
-		if i, err := channel.SelectContext(over, channel.SendCase(c, 2)); i != -1 ||
+		if i, err := channel.SelectContext(over, c.SendCase(2)); i != -1 ||
 			err != context.Canceled {
 			t.Error(i, err)
 		}
@@ -372,7 +372,7 @@ func TestBounds(t *testing.T) {
 		if _, err := c.RecvTimeout(time.Millisecond); err != os.ErrDeadlineExceeded {
 			t.Error(err)
 		}
-		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil)); i != -1 ||
+		if i, err := channel.SelectTimeout(time.Millisecond, c.RecvCase(nil)); i != -1 ||
 			err != os.ErrDeadlineExceeded {
 			t.Error(i, err)
 		}
@@ -391,26 +391,4 @@ func TestBounds(t *testing.T) {
 			t.Error(v, err)
 		}
 	})
-}
-
-// TestViews: the two sides as interfaces.
-func TestViews(t *testing.T) {
-	c := channel.Make[int](2)
-	var out channel.Sender[int] = c
-	var in channel.Receiver[int] = c
-	out.Send(1)
-	if i, err := channel.Select(out.SendCase(2)); i != 0 || err != nil {
-		t.Error(i, err)
-	}
-	out.Close()
-	var v int
-	if _, err := channel.Select(in.RecvCase(&v)); v != 1 || err != nil {
-		t.Error(v, err)
-	}
-	if got := slices.Collect(in.All()); !slices.Equal(got, []int{2}) {
-		t.Error(got)
-	}
-	for range in.All() {
-		t.Error("a value after the end")
-	}
 }

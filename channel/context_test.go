@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -25,13 +24,12 @@ func TestTickerContextParks(t *testing.T) {
 	testrun.Start(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var ticker channel.Timed
-	ticker.Init(time.Millisecond, time.Millisecond)
+	ticker := netco.NewTicker(time.Millisecond)
 	var tasks []*testrun.Task
 	for range 2 {
 		tasks = append(tasks, testrun.First.Go(func() {
 			for range 20 {
-				if _, err := ticker.Chan().RecvContext(parking{ctx}); err != nil {
+				if _, err := ticker.C.RecvContext(parking{ctx}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -172,9 +172,9 @@ func act(c []*channel.Chan[int], a action) string {
 	var cases []channel.Case
 	for _, p := range a.cases {
 		if p.send {
-			cases = append(cases, channel.SendCase(c[p.c], p.v))
+			cases = append(cases, c[p.c].SendCase(p.v))
 		} else {
-			cases = append(cases, channel.RecvCase(c[p.c], &v))
+			cases = append(cases, c[p.c].RecvCase(&v))
 		}
 	}
 	if a.op == "default" {

@@ -12,8 +12,8 @@
 //
 //	var job Job
 //	i, err := channel.Select(
-//		channel.RecvCase(jobs, &job), // if i is 0; ErrClosed if jobs is closed
-//		channel.SendCase(results, r),
+//		jobs.RecvCase(&job), // if i is 0; ErrClosed if jobs is closed
+//		results.SendCase(r),
 //		channel.Default())
 //
 // A coroutine that must wait parks, and its Processor runs others meanwhile; in

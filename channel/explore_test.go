@@ -190,7 +190,7 @@ func (m *model) recv(th *explore.Thread, word string, c *Chan[int]) {
 // sel selects between a send of v to c and a receive from d.
 func (m *model) sel(th *explore.Thread, word string, c, d *Chan[int], v int) {
 	x, i, err := 0, 0, error(nil)
-	cases := []Case{SendCase(c, v), RecvCase(d, &x)}
+	cases := []Case{c.SendCase(v), d.RecvCase(&x)}
 	switch {
 	case strings.Contains(word, "t"):
 		i, err = SelectTimeout(time.Hour, cases...)

@@ -38,12 +38,12 @@ func sendOne(c *channel.Chan[token], other *channel.Chan[token], v token, how in
 		return c.SendContext(ctx, v) == nil
 	case 3:
 		i, err := channel.SelectTimeout(time.Duration(rand.IntN(60))*time.Microsecond,
-			channel.SendCase(c, v), channel.SendCase(other, v))
+			c.SendCase(v), other.SendCase(v))
 		return i >= 0 && err == nil
 	case 4:
 		return c.TrySend(v)
 	}
-	channel.Select(channel.SendCase(other, v), channel.SendCase(c, v))
+	channel.Select(other.SendCase(v), c.SendCase(v))
 	return true
 }
 
@@ -64,7 +64,7 @@ func recvOne(c, other *channel.Chan[token], how int) (v token, ok, over bool) {
 		v, err := c.RecvContext(ctx)
 		return v, err == nil, false
 	case 3:
-		_, err := channel.SelectTimeout(short, channel.RecvCase(other, &v), channel.RecvCase(c, &v))
+		_, err := channel.SelectTimeout(short, other.RecvCase(&v), c.RecvCase(&v))
 		return v, err == nil, false
 	}
 	v, ok, done := c.TryRecv()
@@ -411,14 +411,14 @@ func waits(empty, full *channel.Chan[int]) []func() error {
 		func() error { none.Recv(); return nil },
 		func() error { none.Send(1); return nil },
 		func() error {
-			_, err := channel.Select(channel.RecvCase(empty, nil), channel.SendCase(full, 3))
+			_, err := channel.Select(empty.RecvCase(nil), full.SendCase(3))
 			return err
 		},
 		func() error { _, err := channel.Select(); return err },
 		func() error { _, err := empty.RecvTimeout(time.Hour); return err },
 		func() error { return full.SendContext(context.Background(), 4) },
 		func() error {
-			_, err := channel.SelectTimeout(time.Hour, channel.RecvCase(empty, nil))
+			_, err := channel.SelectTimeout(time.Hour, empty.RecvCase(nil))
 			return err
 		},
 	}

@@ -26,9 +26,9 @@ var briefly = []struct {
 	}},
 	{"Select", func(c *channel.Chan[int], send bool, short time.Duration) {
 		if send {
-			channel.SelectTimeout(short, channel.SendCase(c, 1))
+			channel.SelectTimeout(short, c.SendCase(1))
 		} else {
-			channel.SelectTimeout(short, channel.RecvCase(c, nil))
+			channel.SelectTimeout(short, c.RecvCase(nil))
 		}
 	}},
 }

@@ -97,7 +97,7 @@ func (c *Chan[T]) tryRecv() (v T, ok, done bool) {
 // not even the end.
 func (c *Chan[T]) tryRecvLocked() (v T, ok, done bool) {
 	if c.tick != nil {
-		if v, ok := c.tick.take(); ok {
+		if v, ok := c.tick.Take(); ok {
 			return v, true, true
 		}
 	}

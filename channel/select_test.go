@@ -29,9 +29,9 @@ func TestSelectFair(t *testing.T) {
 			var v int
 			if i == 1 {
 				c[i].TryRecv()
-				list = append(list, channel.SendCase(c[i], 1))
+				list = append(list, c[i].SendCase(1))
 			} else {
-				list = append(list, channel.RecvCase(c[i], &v))
+				list = append(list, c[i].RecvCase(&v))
 			}
 		}
 		i, err := channel.Select(append(list, channel.Default())...)
@@ -63,23 +63,23 @@ func TestSelect(t *testing.T) {
 					wantI, wantErr, wantV, wantW)
 			}
 		}
-		i, err := channel.Select(channel.RecvCase(a, &v), channel.Default(),
-			channel.RecvCase(b, &w))
+		i, err := channel.Select(a.RecvCase(&v), channel.Default(),
+			b.RecvCase(&w))
 		check("default", i, 1, err, nil, -1, -1)
-		i, err = channel.Select(channel.RecvCase(a, &v), channel.SendCase(b, 7))
+		i, err = channel.Select(a.RecvCase(&v), b.SendCase(7))
 		check("send", i, 1, err, nil, -1, -1)
-		i, err = channel.Select(channel.RecvCase(a, &v), channel.RecvCase(b, &w))
+		i, err = channel.Select(a.RecvCase(&v), b.RecvCase(&w))
 		check("receive", i, 1, err, nil, -1, 7)
 
 		spawn(func() { a.Send(8) })
-		i, err = channel.Select(channel.RecvCase(a, &v), channel.RecvCase(b, &w),
-			channel.RecvCase(a, nil), channel.RecvCase(a, &v))
+		i, err = channel.Select(a.RecvCase(&v), b.RecvCase(&w),
+			a.RecvCase(nil), a.RecvCase(&v))
 		if i == 2 {
 			v = 8
 		}
 		check("the same channel thrice", i&^3, 0, err, nil, 8, 7)
-		i, err = channel.SelectTimeout(time.Millisecond, channel.RecvCase(a, &v),
-			channel.SendCase(a, 1))
+		i, err = channel.SelectTimeout(time.Millisecond, a.RecvCase(&v),
+			a.SendCase(1))
 		if i != -1 {
 			t.Error("met itself:", i, err)
 		}
@@ -87,19 +87,19 @@ func TestSelect(t *testing.T) {
 		done := channel.Make[int](1)
 		spawn(func() {
 			var x int
-			i, _ := channel.Select(channel.SendCase(a, 1), channel.RecvCase(a, &x))
+			i, _ := channel.Select(a.SendCase(1), a.RecvCase(&x))
 			done.Send(i)
 		})
-		i, _ = channel.Select(channel.SendCase(a, 2), channel.RecvCase(a, &v))
+		i, _ = channel.Select(a.SendCase(2), a.RecvCase(&v))
 		if k, _ := done.Recv(); i+k != 1 {
 			t.Errorf("one did case %d, the other %d", i, k)
 		}
 		b.Close()
 		w = 5
-		i, err = channel.Select(channel.RecvCase(a, &v), channel.RecvCase(b, &w))
+		i, err = channel.Select(a.RecvCase(&v), b.RecvCase(&w))
 		check("the end", i, 1, err, channel.ErrClosed, v, 0)
 		if got := panicOf(func() {
-			channel.Select(channel.SendCase(b, 1))
+			channel.Select(b.SendCase(1))
 		}); got != "netco/channel: send on closed channel" {
 			t.Error("send on closed:", got)
 		}
@@ -120,7 +120,7 @@ func TestSelectMany(t *testing.T) {
 		list := make([]channel.Case, n)
 		for i := range c {
 			c[i] = channel.Make[int](0)
-			list[i] = channel.RecvCase(c[i], &v[i])
+			list[i] = c[i].RecvCase(&v[i])
 		}
 		spawn(func() {
 			for i := range c {
@@ -144,12 +144,12 @@ func TestBothLock(t *testing.T) {
 		n := testenv.Rounds(5000)
 		spawn(func() {
 			for k := range n {
-				channel.Select(channel.SendCase(a, k), channel.SendCase(b, k))
+				channel.Select(a.SendCase(k), b.SendCase(k))
 			}
 			done.Send(1)
 		})
 		for range n {
-			channel.Select(channel.RecvCase(b, nil), channel.RecvCase(a, nil))
+			channel.Select(b.RecvCase(nil), a.RecvCase(nil))
 		}
 		done.Recv()
 	})
@@ -178,7 +178,7 @@ func deeper(t *testing.T, n int, c, d *channel.Chan[*int]) int {
 		return deeper(t, n-1, c, d) + 1
 	}
 	var v, w *int
-	i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(c, &v), channel.RecvCase(d, &w))
+	i, err := channel.SelectTimeout(time.Hour, c.RecvCase(&v), d.RecvCase(&w))
 	if err != nil || i == 0 && v == nil || i == 1 && w == nil {
 		t.Error(i, err, v, w)
 	}

@@ -7,102 +7,26 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/ticking"
 )
 
-// Timed is a channel on which time sends. It is the base of netco.Timer and
-// netco.Ticker, which users should use. Init makes one. It must not be copied.
-//
-// It buffers nothing: a receiver makes a value if it is due. So a stopped or
-// reset Timed leaves no value behind, and one without receivers is in no list
-// of timers and needs no Stop. A waiter waits until the next value is due at
-// most; setting an earlier time wakes all waiters to look again.
-type Timed struct {
-	c Chan[time.Time]
-	t ticks[time.Time]
-}
-
-// ticks is time as a sender. All fields are under the channel's guard.
-//
-//	when    meaning                   next
-//	0       no value will be due      a time, by set
-//	a time  a value is due then, in   0, by set, or when the value is taken;
-//	        CLOCK_MONOTONIC ns        another time, by set, or with a period
-//	                                  when the value is taken: the first that
-//	                                  is not past, so that a late receiver
-//	                                  misses some
-type ticks[T any] struct {
-	when   int64
-	period int64                              // 0 for one value only
-	value  func(when int64) (v T, late int64) // constant: the value due at when, and its delay
-}
-
-// due reports whether a value is due.
-func (t *ticks[T]) due() bool { return t.when != 0 && clock.Now() >= t.when }
-
-// take takes a value if one is due.
-func (t *ticks[T]) take() (v T, ok bool) {
-	if !t.due() {
-		return v, false
+func init() {
+	ticking.Attach = func(channel any, t *ticking.Ticks[time.Time]) {
+		c := channel.(*Chan[time.Time])
+		c.owner.Store(shared)
+		c.tick = t
 	}
-	v, late := t.value(t.when)
-	if t.period == 0 {
-		t.when = 0
-	} else {
-		t.when = sum(t.when, late-late%t.period+t.period)
+	ticking.Set = func(channel any, when, period int64) (pending bool) {
+		return channel.(*Chan[time.Time]).setTick(when, period)
 	}
-	return v, true
 }
 
-// sum returns a+b, or the largest time if that overflows. Neither is negative,
-// but for an overflow in b.
-func sum(a, b int64) int64 {
-	if b < 0 || a+b < a {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-// Init makes x a channel that sends the time once, after d; or with a period,
-// which then equals d, again and again.
-func (x *Timed) Init(d, period time.Duration) {
-	x.c.owner.Store(shared)
-	x.t.when, x.t.period, x.t.value = sum(clock.Now(), int64(max(d, 0))), int64(period), timeOf
-	x.c.tick = &x.t
-}
-
-// timeOf returns when, which is past, as a time.Time, and how long ago it was.
-// It reads the clock once, so that the two agree.
-func timeOf(when int64) (t time.Time, late int64) {
-	now := time.Now()
-	late = clock.Of(now) - when
-	return now.Add(-time.Duration(late)), late
-}
-
-// Chan returns the channel.
-func (x *Timed) Chan() *Chan[time.Time] { return &x.c }
-
-// Stop cancels all further values, and reports whether there was to be one:
-// then a value that was due has not been received. Any thread. It does not
-// park.
-func (x *Timed) Stop() bool { return x.set(0, 0) }
-
-// Reset cancels all further values and sends one after d. It reports whether
-// there was to be one. Any thread. It does not park.
-func (x *Timed) Reset(d time.Duration) bool { return x.set(sum(clock.Now(), int64(max(d, 0))), 0) }
-
-// Repeat is Reset with a period, which must be positive.
-func (x *Timed) Repeat(period time.Duration) {
-	x.set(sum(clock.Now(), int64(period)), int64(period))
-}
-
-// set sets the next time and the period. Waiters whose bound is now too late
-// wake to look again.
-func (x *Timed) set(when, period int64) (pending bool) {
-	c, t := &x.c, &x.t
+// setTick sets the next time and the period at which time sends. Waiters whose
+// bound is now too late wake to look again.
+func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 	c.lock()
-	was := t.when
-	t.when, t.period = when, period
+	was := c.tick.When
+	c.tick.When, c.tick.Period = when, period
 	if when != 0 && (was == 0 || when < was) {
 		c.claimAllLocked(&c.recvq)
 	}
@@ -112,7 +36,7 @@ func (x *Timed) set(when, period int64) (pending bool) {
 
 // recvTimed is recvSlow if time sends. It waits again if the wait has ended
 // because a value may be due, or as if by Close but with the channel open,
-// which is how set wakes.
+// which is how setTick wakes.
 func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 	over := coroutine.WakeReady // the caller has checked limit
 	for {
@@ -127,7 +51,7 @@ func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 			return v, limit.Err(over)
 		}
 		c.queueLocked(s)
-		until := sooner(limit, c.tick.when)
+		until := sooner(limit, c.tick.When)
 		c.unlock()
 		why := c.await(s, until)
 		v, ok := c.finish(s)
@@ -152,7 +76,7 @@ func (c *Chan[T]) nextTickLocked() int64 {
 	if c.tick == nil {
 		return 0
 	}
-	return c.tick.when
+	return c.tick.When
 }
 
 // untilTick returns limit, or the next time at which time sends on a channel of

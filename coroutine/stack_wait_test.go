@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/clock"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 )
@@ -50,12 +51,12 @@ func asks(t testing.TB, h coroutine.Handle) string {
 // connected returns the two ends of a connection.
 func connected(t testing.TB) (near, far *socket.TCPConn) {
 	t.Helper()
-	l, err := socket.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	l, err := conet.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if near, err = socket.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)); err != nil {
+	if near, err = conet.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)); err != nil {
 		t.Fatal(err)
 	}
 	if far, err = l.AcceptTCP(); err != nil {

@@ -43,7 +43,7 @@ func TestStop(t *testing.T) {
 	forbidden, h := New(s, Options{}),
 		New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
 	eventually(t, "it sleeps", func() bool {
-		return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1
+		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=sleep").Matched == 1
 	})
 	id := "id=" + count0(handle.ID())
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func count0(n uint64) string { return strings.ReplaceAll(count(n), "\u202f", "")
 func TestLogLevel(t *testing.T) {
 	level := zap.NewAtomicLevelAt(zap.InfoLevel)
 	h := newFake(1).handler(Options{AllowLogLevel: &level})
-	if got := getJSON[LogLevel](t, h, "/loglevel"); got.Level != "info" {
+	if got := getJSON[logLevelJSON](t, h, "/loglevel"); got.Level != "info" {
 		t.Errorf("level %q", got.Level)
 	}
 	if text, _ := get(t, h, "/", 200); !strings.Contains(text, `action="loglevel"`) ||

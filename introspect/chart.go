@@ -21,7 +21,7 @@ const (
 // chart draws the last minutes of a Processor: how long its turns were, on a
 // logarithmic scale, and below what share of the time it was busy. Slices in
 // which nothing ran are left open.
-func chart(p Processor) template.HTML {
+func chart(p processorJSON) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-labelledby="t%d d%d">`,
 		chartWidth, chartHeight, p.Index, p.Index)
@@ -33,9 +33,9 @@ func chart(p Processor) template.HTML {
 	top := topDecade(p.TurnMax)
 	grid(&b, top)
 	load(&b, p.History)
-	line(&b, "max", p.History, func(s Slice) float64 { return lengthY(s.MaxNs, top) })
-	line(&b, "p99", p.History, func(s Slice) float64 { return lengthY(s.P99Ns, top) })
-	line(&b, "p50", p.History, func(s Slice) float64 { return lengthY(s.P50Ns, top) })
+	line(&b, "max", p.History, func(s sliceJSON) float64 { return lengthY(s.MaxNs, top) })
+	line(&b, "p99", p.History, func(s sliceJSON) float64 { return lengthY(s.P99Ns, top) })
+	line(&b, "p50", p.History, func(s sliceJSON) float64 { return lengthY(s.P50Ns, top) })
 	b.WriteString(`</svg>`)
 	return template.HTML(b.String()) // numbers and words of this file, nothing else
 }
@@ -87,12 +87,12 @@ func grid(b *strings.Builder, top int) {
 
 // ends returns between which moments a slice lies, in units of the chart; false
 // if it is too old.
-func (s Slice) ends() (from, to float64, ok bool) {
+func (s sliceJSON) ends() (from, to float64, ok bool) {
 	return timeX(s.AgoNs), timeX(s.AgoNs - sliceSpan), s.AgoNs-sliceSpan < chartSpan
 }
 
 // line draws steps, one for each slice, joined where slices follow one another.
-func line(b *strings.Builder, class string, history []Slice, y func(Slice) float64) {
+func line(b *strings.Builder, class string, history []sliceJSON, y func(sliceJSON) float64) {
 	if len(history) == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func line(b *strings.Builder, class string, history []Slice, y func(Slice) float
 // load draws a bar for each slice. What a turn took that began in a slice
 // before counts where it ended, so a share may be above one: it is drawn as
 // one.
-func load(b *strings.Builder, history []Slice) {
+func load(b *strings.Builder, history []sliceJSON) {
 	for _, s := range history {
 		from, to, ok := s.ends()
 		share := min(float64(s.BusyNs)/float64(sliceSpan), 1)

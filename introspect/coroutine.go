@@ -23,7 +23,7 @@ const (
 var errNoCoroutine = errors.New("no such coroutine: it has ended, or belongs to another Scheduler")
 
 // oneCoroutine is the page "coroutine".
-func (h *handler) oneCoroutine(ctx context.Context, q *query) (*Coroutine, error) {
+func (h *handler) oneCoroutine(ctx context.Context, q *query) (*coroutineJSON, error) {
 	id := q.number("id", 1, 1<<64-1, 0)
 	withStack := q.oneOf("stack", "0", "1") == "1"
 	if id == 0 {
@@ -55,7 +55,7 @@ func (h *handler) oneCoroutine(ctx context.Context, q *query) (*Coroutine, error
 // pages link to coroutines, which go on meanwhile.
 type endedCoroutine struct {
 	ID     uint64
-	Stalls []Stall // that it caused, the latest first
+	Stalls []stallJSON // that it caused, the latest first
 }
 
 func (h *handler) ended(q *query) *endedCoroutine {

@@ -87,9 +87,9 @@ func (h *handler) coroutineKey(column string, c *seen) key {
 }
 
 // describe returns what is shown of a coroutine.
-func (h *handler) describe(c *seen, now int64) Coroutine {
+func (h *handler) describe(c *seen, now int64) coroutineJSON {
 	at := h.sites.of(c)
-	d := Coroutine{
+	d := coroutineJSON{
 		ID: c.ID, Name: cut(c.Name, maxText), State: c.State.String(), WaitsFor: cut(c.WaitsFor,
 			maxText),
 		SinceNs: ago(now, c.Since), Processor: c.processor, Func: at.fn, File: at.file,
@@ -111,7 +111,7 @@ func ago(now, then int64) int64 {
 }
 
 // listCoroutines is the page "coroutines".
-func (h *handler) listCoroutines(ctx context.Context, q *query) (*Coroutines, error) {
+func (h *handler) listCoroutines(ctx context.Context, q *query) (*coroutinesJSON, error) {
 	now := clock.Now()
 	filter := h.coroutineFilter(q, now)
 	column, down := q.order(coroutineColumns...)
@@ -133,8 +133,8 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (*Coroutines, er
 		return nil, err
 	}
 	page := rows.page()
-	list := &Coroutines{List: page.list(all, rows.matched, cut),
-		Coroutines: make([]Coroutine, len(page.rows))}
+	list := &coroutinesJSON{listJSON: page.list(all, rows.matched, cut),
+		Coroutines: make([]coroutineJSON, len(page.rows))}
 	now = clock.Now()
 	for i := range page.rows {
 		list.Coroutines[i] = h.describe(&page.rows[i], now)
@@ -142,7 +142,7 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (*Coroutines, er
 	return list, nil
 }
 
-func (p *part[T]) list(seen, matched uint64, cut bool) List {
-	return List{Seen: seen, Matched: matched, First: p.first, Next: p.next, Prev: p.prev,
+func (p *part[T]) list(seen, matched uint64, cut bool) listJSON {
+	return listJSON{Seen: seen, Matched: matched, First: p.first, Next: p.next, Prev: p.prev,
 		Partial: cut}
 }

@@ -22,7 +22,7 @@ const secondLook = 100 * time.Millisecond
 
 // deadlock returns what a walk has found that began after before was read, or
 // nil.
-func (h *handler) deadlock(ctx context.Context, before engine.Progress, c *census) *Deadlock {
+func (h *handler) deadlock(ctx context.Context, before engine.Progress, c *census) *deadlockJSON {
 	if !before.Still() || c.cut || c.stuck != c.all || c.stuck != before.Live ||
 		h.src.progress() != before {
 		return nil
@@ -35,7 +35,7 @@ func (h *handler) deadlock(ctx context.Context, before engine.Progress, c *censu
 	if h.src.progress() != before {
 		return nil
 	}
-	d := &Deadlock{Count: c.stuck}
+	d := &deadlockJSON{Count: c.stuck}
 	at := now()
 	for _, s := range c.lowest.page().rows {
 		d.Coroutines = append(d.Coroutines, h.describe(&s, at))
@@ -50,14 +50,14 @@ const (
 )
 
 // lockCircles returns the deadlocks of some that a walk has found.
-func (h *handler) lockCircles(waits *engine.LockWaits) []LockCircle {
-	list := []LockCircle{} // not null
+func (h *handler) lockCircles(waits *engine.LockWaits) []lockCircleJSON {
+	list := []lockCircleJSON{} // not null
 	at := now()
 	for _, c := range waits.Circles() {
 		if len(list) == mostCircles {
 			break
 		}
-		one := LockCircle{Circle: c.String(), Count: len(c)}
+		one := lockCircleJSON{Circle: c.String(), Count: len(c)}
 		for _, w := range c[:min(len(c), mostInCircle)] {
 			one.Coroutines = append(one.Coroutines, h.describe(seenOf(&w.Info), at))
 		}

@@ -41,9 +41,9 @@ func TestDeadlock(t *testing.T) {
 	}
 	s.GoOn(0, spawn("takes a, then b", embrace(&a, &b)))
 	s.GoOn(1, spawn("takes b, then a", embrace(&b, &a)))
-	var o *Overview
+	var o *overviewJSON
 	eventually(t, "a deadlock is told of", func() bool {
-		o = getJSON[Overview](t, h, "/overview.json")
+		o = getJSON[overviewJSON](t, h, "/overview.json")
 		return o.Deadlock != nil
 	})
 	if o.Deadlock.Count != 2 || len(o.Deadlock.Coroutines) != 2 ||
@@ -85,9 +85,9 @@ func TestDeadlockOfSome(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Go(spawn("takes b, then a", embrace(&b, &a)))
-	var o *Overview
+	var o *overviewJSON
 	eventually(t, "the circle", func() bool {
-		o = getJSON[Overview](t, h, "/overview.json")
+		o = getJSON[overviewJSON](t, h, "/overview.json")
 		return len(o.LockCircles) == 1
 	})
 	c := o.LockCircles[0]
@@ -102,7 +102,7 @@ func TestDeadlockOfSome(t *testing.T) {
 	wellFormed(t, "a deadlock of some", text)
 	one.Stop()
 	eventually(t, "its end", func() bool {
-		return len(getJSON[Overview](t, h, "/overview.json").LockCircles) == 0
+		return len(getJSON[overviewJSON](t, h, "/overview.json").LockCircles) == 0
 	})
 }
 
@@ -119,7 +119,7 @@ var noDeadlocks = []struct {
 	{"context", "context", func(_ *testing.T, end context.Context) { cosync.Wait(end) }},
 	// So that its worker does not stay.
 	{"blocking call", "blocking", func(_ *testing.T, end context.Context) {
-		blocking.Do(func() { <-end.Done(); runtime.Goexit() })
+		blocking.Do(context.Background(), func() { <-end.Done(); runtime.Goexit() })
 	}},
 	{"another's primitive", "user", func(*testing.T, context.Context) {
 		w := coroutine.AcquireWaiter()
@@ -132,7 +132,7 @@ var noDeadlocks = []struct {
 		c.Read(make([]byte, 1))
 	}},
 	{"listener", "accept", func(t *testing.T, _ context.Context) {
-		ln, err := socket.Listen("tcp", "127.0.0.1:0")
+		ln, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Error(err)
 			return
@@ -165,20 +165,20 @@ func TestNoDeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			eventually(t, "it waits", func() bool {
-				list := getJSON[Coroutines](t, h, "/coroutines.json?name=extra").Coroutines
+				list := getJSON[coroutinesJSON](t, h, "/coroutines.json?name=extra").Coroutines
 				return len(list) == 1 && list[0].Reason == c.reason &&
-					getJSON[Coroutines](t, h,
+					getJSON[coroutinesJSON](t, h,
 						"/coroutines.json?name=dead&reason=channel").Matched == 2
 			})
 			for range 3 {
-				if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock != nil {
+				if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Deadlock != nil {
 					t.Fatalf("with one more it is none: %+v", o.Deadlock)
 				}
 			}
 			cancel()
 			extra.Stop()
 			eventually(t, "without it, it is told of", func() bool {
-				d := getJSON[Overview](t, h, "/overview.json").Deadlock
+				d := getJSON[overviewJSON](t, h, "/overview.json").Deadlock
 				return d != nil && d.Count == 2
 			})
 		})
@@ -200,7 +200,7 @@ func dialled(t *testing.T) net.Conn {
 		}
 		accepted <- c
 	}()
-	c, err := socket.Dial("tcp", ln.Addr().String())
+	c, err := new(socket.Dialer).Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Error(err)
 	}
@@ -223,19 +223,19 @@ func TestIdleConnection(t *testing.T) {
 		channel.Make[int](0).Recv()
 	}))
 	eventually(t, "it is idle", func() bool {
-		return getJSON[Sockets](t, h, "/sockets.json?kind=idle").Matched == 1
+		return getJSON[socketsJSON](t, h, "/sockets.json?kind=idle").Matched == 1
 	})
 	eventually(t, "the other waits", func() bool {
-		return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel").Matched == 1
+		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=channel").Matched == 1
 	})
 	for range 3 {
-		if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock != nil {
+		if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Deadlock != nil {
 			t.Fatalf("with an idle connection it is none: %+v", o.Deadlock)
 		}
 	}
 	server.Close()
 	eventually(t, "without it, it is told of", func() bool {
-		return getJSON[Overview](t, h, "/overview.json").Deadlock != nil
+		return getJSON[overviewJSON](t, h, "/overview.json").Deadlock != nil
 	})
 }
 
@@ -259,7 +259,7 @@ func TestDeadlockThatMoves(t *testing.T) {
 	h := f.handler(Options{})
 	reported := func() bool {
 		looks = 0
-		return getJSON[Overview](t, h, "/overview.json").Deadlock != nil
+		return getJSON[overviewJSON](t, h, "/overview.json").Deadlock != nil
 	}
 	if !reported() || looks != 3 {
 		t.Fatalf("a picture that stands still: %d looks", looks)

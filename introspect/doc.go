@@ -25,43 +25,41 @@
 // ordinary goroutine, so the pages answer also while Processors are stalled. A
 // page about coroutines or sockets walks over all of them once, requests that
 // come meanwhile share the next walk, and after a walk four times its length is
-// rested. A walk ends after five seconds: Partial is then set. What a page
-// holds is bounded by its rows, however many coroutines there are. Only a
-// coroutine's stack asks something of its Processor.
+// rested. A walk ends after five seconds: the answer's field partial is then
+// set. What a page holds is bounded by its rows, however many coroutines there
+// are. Only a coroutine's stack asks something of its Processor.
 //
 // # Pages
 //
-// Each page is JSON too: at its name with .json, or with format=json. The types
-// have the fields, which keep their names.
+// Each page is JSON too: at its name with .json, or with format=json.
+// docs/PAGES.md has the fields, which keep their names.
 //
-//	page          JSON         parameters
-//	"", overview  Overview
-//	coroutines    Coroutines   name, site: contained; state, reason,
-//	                           processor; age: at least, such as 10s
-//	coroutines    Groups       group: name, site, state, reason or
-//	                           processor; and the above
-//	coroutine     Coroutine    id; stack=1 to ask for its stack
-//	sockets       Sockets      address: contained; network: its beginning;
-//	                           kind; waits: any, read, write or none;
-//	                           processor
-//	requests      Requests
-//	timers        Timers
-//	stalls        Stalls       processor, cause
-//	loglevel      LogLevel     GET; PUT of the same JSON
-//	stop          a redirect   POST of a form with id
+//	page          parameters
+//	"", overview
+//	coroutines    name, site: contained; state, reason, processor;
+//	              age: at least, such as 10s; group: name, site, state,
+//	              reason or processor, to count instead of listing
+//	coroutine     id; stack=1 to ask for its stack
+//	sockets       address: contained; network: its beginning; kind;
+//	              waits: any, read, write or none; processor
+//	requests
+//	timers
+//	stalls        processor, cause
+//	loglevel      GET; PUT of the same JSON
+//	stop          POST of a form with id; redirects
 //
 // Lists take sort, which is a column's name, with a minus for the largest
 // first: id, name, state, reason, age, site, processor; fd, kind, network,
 // local, remote, processor, read, write. And rows, up to 1000, and after or
-// before, which are a List's Next or Prev. A page of a list is found by its
+// before, which are the answer's next or prev. A page of a list is found by its
 // neighbour's last row and not by a number, so that going through all pages
 // misses none that was there all the time, and shows none twice.
 //
 // Every page takes refresh, in seconds, after which a browser loads it again.
 //
-// Errors have a status and a [Failure]: 400 for a parameter that is wrong, 403
-// for what Options do not allow, 404 for a page or coroutine that is not there,
-// 405, and 503 with Retry-After when too many ask at once.
+// Errors have a status and JSON of their own: 400 for a parameter that is
+// wrong, 403 for what Options do not allow, 404 for a page or coroutine that is
+// not there, 405, and 503 with Retry-After when too many ask at once.
 //
 // # Deadlock
 //

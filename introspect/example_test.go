@@ -30,7 +30,12 @@ func Example() {
 		netco.Sleep(time.Hour)
 	})
 	<-asleep
-	var list introspect.Coroutines
+	var list struct { // docs/PAGES.md has the fields
+		Coroutines []struct {
+			Name, State string
+			WaitsFor    string `json:"waits_for"`
+		}
+	}
 	for len(list.Coroutines) == 0 { // until it waits
 		r, err := http.Get(admin.URL + "/debug/netco/coroutines.json?reason=sleep")
 		if err != nil {

@@ -36,8 +36,8 @@ func newFake(n int) *fake {
 	made := clock.Now()
 	f := &fake{n: n, fds: n, coroutine: madeUp, socket: madeUpSocket}
 	f.source = source{
-		processors: func() []Processor {
-			return []Processor{madeUpProcessor(0), madeUpProcessor(1)}
+		processors: func() []processorJSON {
+			return []processorJSON{madeUpProcessor(0), madeUpProcessor(1)}
 		},
 		phase: func() string { return "running" },
 		coroutines: func(see func(*seen) bool) {
@@ -127,10 +127,10 @@ func madeUpSocket(i int, s *sockinfo.Info) {
 
 // madeUpProcessor has a history like that of a Processor with some load, and
 // one bad minute.
-func madeUpProcessor(index int) Processor {
+func madeUpProcessor(index int) processorJSON {
 	random := rand.New(rand.NewPCG(1, uint64(index)))
 	now := clock.Now()
-	p := Processor{
+	p := processorJSON{
 		Index: index, Tid: 4000 + index, State: []string{"asleep", "busy"}[index],
 		Active: index == 1, Moved: 12_345, Current: uint64(index * 12),
 		Live: 51234, Queued: 3, Inbox: 1, FDs: 51300, Timers: 210, Spawned: 9_912_345,

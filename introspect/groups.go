@@ -17,7 +17,7 @@ var groupKeys = []string{"", "name", "site", "state", "reason", "processor"}
 
 // Bounds of a grouping. Where there are more groups than maxGroups, as with a
 // name for each coroutine, those that are large are kept and counted too low by
-// no more than Groups.Missing: Misra and Gries, Finding repeated elements,
+// no more than groupsJSON.Missing: Misra and Gries, Finding repeated elements,
 // 1982.
 const (
 	maxGroups   = 8192
@@ -87,14 +87,14 @@ func (h *handler) groupKey(by string, c *seen) string {
 }
 
 // groupCoroutines is the page "coroutines" with the parameter group.
-func (h *handler) groupCoroutines(ctx context.Context, q *query) (*Groups, error) {
+func (h *handler) groupCoroutines(ctx context.Context, q *query) (*groupsJSON, error) {
 	by := q.oneOf("group", groupKeys...)
 	filter := h.coroutineFilter(q, clock.Now())
 	if q.err != nil {
 		return nil, q.err
 	}
 	t := tally{groups: map[string]*group{}}
-	r := &Groups{By: by}
+	r := &groupsJSON{By: by}
 	var err error
 	r.Partial, err = h.coroutines.walk(ctx, func(c *seen) {
 		if r.Seen++; filter.lets(h, c) {
@@ -111,16 +111,16 @@ func (h *handler) groupCoroutines(ctx context.Context, q *query) (*Groups, error
 }
 
 // largest returns the groups, the largest first, and those of one size by key.
-func (t *tally) largest(now int64) []Group {
+func (t *tally) largest(now int64) []groupJSON {
 	names := slices.Collect(maps.Keys(t.groups))
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(t.groups[b].count, t.groups[a].count), cmp.Compare(a, b))
 	})
 	names = names[:min(len(names), shownGroups)]
-	list := make([]Group, len(names))
+	list := make([]groupJSON, len(names))
 	for i, name := range names {
 		g := t.groups[name]
-		list[i] = Group{
+		list[i] = groupJSON{
 			Key: name, Count: g.count, Ready: g.states[coroutine.Ready],
 			Running: g.states[coroutine.Running],
 			Waiting: g.states[coroutine.Waiting], Outside: g.states[coroutine.Outside],
@@ -137,7 +137,7 @@ func (t *tally) largest(now int64) []Group {
 
 // waitsFor describes what the members of a group wait for, the most frequent
 // first.
-func waitsFor(g Group) string {
+func waitsFor(g groupJSON) string {
 	var words []string
 	for i, p := range pairs(g.Reasons) {
 		if i == 5 {

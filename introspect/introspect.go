@@ -241,7 +241,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err err
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(int(walkLimit/time.Second)))
 	}
-	failure := Failure{Error: err.Error()}
+	failure := failureJSON{Error: err.Error()}
 	if q.page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json &&
 		h.render(w, code, q, h.ended(q)) == nil {
 		return

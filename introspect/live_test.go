@@ -45,7 +45,8 @@ func TestNotStarted(t *testing.T) {
 			text, _ := get(t, h, "/"+page, 200)
 			wellFormed(t, page, text)
 		}
-		if o := getJSON[Overview](t, h, "/overview.json"); o.Phase != phase || o.Deadlock != nil ||
+		if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Phase != phase ||
+			o.Deadlock != nil ||
 			o.Coroutines.Live != 0 {
 			t.Errorf("%+v, want phase %s", o, phase)
 		}
@@ -56,7 +57,7 @@ func TestNotStarted(t *testing.T) {
 	}
 	all("running")
 	text, _ := get(t, h, "/", 200)
-	if p := getJSON[Overview](t, h, "/overview.json").Processors; !p[0].Active ||
+	if p := getJSON[overviewJSON](t, h, "/overview.json").Processors; !p[0].Active ||
 		p[1].Active == strings.Contains(text, ">not active<") {
 		t.Errorf("active are %v and %v, which the page does not tell", p[0].Active, p[1].Active)
 	}
@@ -75,7 +76,7 @@ func TestLive(t *testing.T) {
 	addresses := make(chan string, 1)
 	c := channel.Make[int](0)
 	s.GoOn(1, spawn("listener", func() {
-		ln, err := socket.Listen("tcp", "127.0.0.1:0")
+		ln, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Error(err)
 			close(addresses)
@@ -89,13 +90,13 @@ func TestLive(t *testing.T) {
 	s.GoOn(0, spawn("sleeper", func() { processor.Sleep(time.Hour) }))
 	other.Go(spawn("another Scheduler's", func() { processor.Sleep(time.Hour) }))
 	address := <-addresses
-	var list *Coroutines
+	var list *coroutinesJSON
 	eventually(t, "three wait", func() bool {
-		list = getJSON[Coroutines](t, h, "/coroutines.json?state=waiting&sort=name")
+		list = getJSON[coroutinesJSON](t, h, "/coroutines.json?state=waiting&sort=name")
 		return len(list.Coroutines) == 3
 	})
 	checkLive(t, h, list)
-	sockets := getJSON[Sockets](t, h, "/sockets.json")
+	sockets := getJSON[socketsJSON](t, h, "/sockets.json")
 	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address ||
 		sockets.Sockets[0].Kind != "listener" ||
 		sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
@@ -108,9 +109,9 @@ func TestLive(t *testing.T) {
 
 // checkLive checks the list of TestLive's coroutines, by name, and two choices
 // from it.
-func checkLive(t *testing.T, h http.Handler, list *Coroutines) {
+func checkLive(t *testing.T, h http.Handler, list *coroutinesJSON) {
 	t.Helper()
-	for i, want := range []Coroutine{
+	for i, want := range []coroutineJSON{
 		{Name: "listener", Reason: "accept", Processor: 1}, {Name: "receiver", Reason: "channel"},
 		{Name: "sleeper", Reason: "sleep"},
 	} {
@@ -125,11 +126,11 @@ func checkLive(t *testing.T, h http.Handler, list *Coroutines) {
 	if list.Seen != 3 {
 		t.Errorf("%d seen: another Scheduler's are among them", list.Seen)
 	}
-	if got := getJSON[Coroutines](t, h,
+	if got := getJSON[coroutinesJSON](t, h,
 		"/coroutines.json?site=live_test.go&reason=sleep"); got.Matched != 1 {
 		t.Errorf("of this file, asleep: %d", got.Matched)
 	}
-	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 3 ||
+	if g := getJSON[groupsJSON](t, h, "/coroutines.json?group=site"); len(g.Groups) != 3 ||
 		!strings.HasPrefix(g.Groups[0].Key, "introspect/live_test.go:") {
 		t.Errorf("by site: %+v", g.Groups)
 	}
@@ -138,9 +139,9 @@ func checkLive(t *testing.T, h http.Handler, list *Coroutines) {
 // checkStack checks the stack of TestLive's receiver.
 func checkStack(t *testing.T, h http.Handler, id uint64) {
 	t.Helper()
-	var one *Coroutine
+	var one *coroutineJSON
 	eventually(t, "the receiver's thread tells its stack in time", func() bool {
-		one = getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1",
+		one = getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1",
 			id))
 		return !strings.HasPrefix(one.StackError, "busy")
 	})
@@ -152,10 +153,10 @@ func checkStack(t *testing.T, h http.Handler, id uint64) {
 // checkOverview checks the front page as TestLive leaves it.
 func checkOverview(t *testing.T, h http.Handler) {
 	t.Helper()
-	var o *Overview
+	var o *overviewJSON
 	eventually(t, "the sleeper's timer is counted, which is when the next turn begins",
 		func() bool {
-			o = getJSON[Overview](t, h, "/.json")
+			o = getJSON[overviewJSON](t, h, "/.json")
 			return o.Processors[0].Timers > 0
 		})
 	if o.Coroutines.Live != 3 || o.Coroutines.Reasons["sleep"] != 1 || o.Deadlock != nil ||
@@ -176,7 +177,7 @@ func TestStalledProcessors(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is parked", func() bool {
-		return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1
+		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=sleep").Matched == 1
 	})
 	held := make(chan bool)
 	var holding sync.WaitGroup
@@ -191,7 +192,7 @@ func TestStalledProcessors(t *testing.T) {
 		"stalls"} {
 		get(t, h, "/"+page, 200)
 	}
-	o := getJSON[Overview](t, h, "/overview.json")
+	o := getJSON[overviewJSON](t, h, "/overview.json")
 	for _, p := range o.Processors {
 		if p.State == "asleep" || p.Current == 0 {
 			t.Errorf("processor %d is %s, coroutine %d runs", p.Index, p.State, p.Current)
@@ -200,7 +201,7 @@ func TestStalledProcessors(t *testing.T) {
 	if o.Coroutines.Running != 2 || o.Coroutines.Waiting != 1 || o.Deadlock != nil {
 		t.Errorf("%+v", o.Coroutines)
 	}
-	one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", parked.ID()))
+	one := getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", parked.ID()))
 	if one.Stack == "" && !strings.HasPrefix(one.StackError, "busy") {
 		t.Errorf("its stack: %+v", one)
 	}
@@ -210,10 +211,10 @@ func TestStalledProcessors(t *testing.T) {
 	}
 	// And not of what a slow machine has held up before.
 	eventually(t, "the watchdog has told of it", func() bool {
-		p := getJSON[Overview](t, h, "/overview.json").Processors
+		p := getJSON[overviewJSON](t, h, "/overview.json").Processors
 		return p[0].State == "stalled" || p[1].State == "stalled"
 	})
-	if len(getJSON[Stalls](t, h, "/stalls.json").Stalls) == 0 {
+	if len(getJSON[stallsJSON](t, h, "/stalls.json").Stalls) == 0 {
 		t.Error("no stall on its page")
 	}
 }
@@ -233,32 +234,32 @@ func TestLeftBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p Processor
+	var p processorJSON
 	eventually(t, "its Processor goes on", func() bool {
-		p = getJSON[Overview](t, h, "/overview.json").Processors[0]
+		p = getJSON[overviewJSON](t, h, "/overview.json").Processors[0]
 		return p.State == "asleep" && p.Live == 1
 	})
 	if p.Current != 0 {
 		t.Errorf("%+v", p)
 	}
-	one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID()))
+	one := getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID()))
 	if one.State != "outside" || !strings.Contains(one.Stack, "TestLeftBehind.func1") {
 		t.Errorf("%+v", one)
 	}
-	if o := getJSON[Overview](t, h, "/overview.json"); o.Coroutines.Outside != 1 ||
+	if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Coroutines.Outside != 1 ||
 		o.Coroutines.Running != 0 {
 		t.Errorf("%+v", o.Coroutines)
 	}
-	if list := getJSON[Coroutines](t, h, "/coroutines.json?state=outside"); len(
+	if list := getJSON[coroutinesJSON](t, h, "/coroutines.json?state=outside"); len(
 		list.Coroutines) != 1 {
 		t.Errorf("%+v", list)
 	}
-	if list := getJSON[Groups](t, h, "/coroutines.json?group=name"); len(list.Groups) != 1 ||
+	if list := getJSON[groupsJSON](t, h, "/coroutines.json?group=name"); len(list.Groups) != 1 ||
 		list.Groups[0].Outside != 1 {
 		t.Errorf("%+v", list)
 	}
 	eventually(t, "its line", func() bool {
-		list := getJSON[Stalls](t, h, "/stalls.json").Handoffs
+		list := getJSON[stallsJSON](t, h, "/stalls.json").Handoffs
 		return len(list) == 1 && list[0].Cause == "channel" && list[0].Name == "blocked" &&
 			list[0].Coroutine == left.ID() &&
 			strings.Contains(list[0].BlockedAt, "live_test.go:")
@@ -271,9 +272,11 @@ func TestOwnThreads(t *testing.T) {
 	for _, locked := range []bool{false, true} {
 		h := New(start(t, scheduler.Options{Processors: 1, LockThreads: locked}), Options{})
 		eventually(t, "the start", func() bool {
-			return getJSON[Overview](t, h, "/overview.json").Processors[0].State != "not started"
+			return getJSON[overviewJSON](t, h,
+				"/overview.json").Processors[0].State != "not started"
 		})
-		if p := getJSON[Overview](t, h, "/overview.json").Processors[0]; (p.Tid != 0) != locked ||
+		if p := getJSON[overviewJSON](t, h,
+			"/overview.json").Processors[0]; (p.Tid != 0) != locked ||
 			(p.CPUNs >= 0) != locked {
 			t.Errorf("locked %v: thread %d, CPU time %d ns", locked, p.Tid, p.CPUNs)
 		}
@@ -295,7 +298,7 @@ func churn(s *scheduler.Scheduler, addr string, stop *atomic.Bool) *sync.WaitGro
 			for !stop.Load() {
 				h, err := s.Go(spawn("short life", func() {
 					processor.Sleep(50 * time.Microsecond)
-					if c, err := socket.Dial("tcp", addr); err == nil {
+					if c, err := new(socket.Dialer).Dial("tcp", addr); err == nil {
 						c.Read(make([]byte, 1))
 						c.Close()
 					}
@@ -388,13 +391,13 @@ func TestHundredThousand(t *testing.T) {
 		}
 	}
 	eventually(t, "they all wait", func() bool {
-		return getJSON[Coroutines](t, h,
+		return getJSON[coroutinesJSON](t, h,
 			"/coroutines.json?reason=channel&rows=1").Matched == uint64(n)
 	})
 	seenOnce := map[uint64]bool{}
 	place := ""
 	for pages := 0; ; pages++ {
-		c := getJSON[Coroutines](t, h, "/coroutines.json?rows=1000&sort=age"+place)
+		c := getJSON[coroutinesJSON](t, h, "/coroutines.json?rows=1000&sort=age"+place)
 		for _, id := range ids(c) {
 			if seenOnce[id] {
 				t.Fatalf("coroutine %d twice", id)
@@ -409,14 +412,14 @@ func TestHundredThousand(t *testing.T) {
 	if len(seenOnce) != 4000 {
 		t.Errorf("four pages of 1,000 hold %d", len(seenOnce))
 	}
-	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 ||
+	if g := getJSON[groupsJSON](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 ||
 		g.Groups[0].Count != uint64(n) {
 		t.Errorf("by site: %+v", g.Groups)
 	}
-	var stuck *Deadlock
+	var stuck *deadlockJSON
 	// A Processor that has parked its last may still be on its way to sleep.
 	eventually(t, "it is told that they wait for nobody", func() bool {
-		stuck = getJSON[Overview](t, h, "/overview.json").Deadlock
+		stuck = getJSON[overviewJSON](t, h, "/overview.json").Deadlock
 		return stuck != nil
 	})
 	if stuck.Count != uint64(n) || len(stuck.Coroutines) != exampleStuck {

@@ -12,11 +12,11 @@ import (
 )
 
 // level is the page "loglevel".
-func (h *handler) level() (*LogLevel, error) {
+func (h *handler) level() (*logLevelJSON, error) {
 	if h.opt.AllowLogLevel == nil {
 		return nil, errForbidden
 	}
-	return &LogLevel{Level: h.opt.AllowLogLevel.Level().String()}, nil
+	return &logLevelJSON{Level: h.opt.AllowLogLevel.Level().String()}, nil
 }
 
 var errLevel = errors.New("want {\"level\":\"debug\"}, or info, warn, error, dpanic, panic, fatal")
@@ -29,7 +29,7 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
 	if h.opt.AllowLogLevel == nil {
 		return errForbidden
 	}
-	want := LogLevel{Level: r.PostForm.Get("level")}
+	want := logLevelJSON{Level: r.PostForm.Get("level")}
 	if r.PostForm == nil {
 		if err := json.NewDecoder(r.Body).Decode(&want); err != nil {
 			return badQuery{err}
@@ -47,7 +47,7 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusSeeOther)
 		return nil
 	}
-	writeJSON(w, http.StatusOK, LogLevel{Level: level.String()})
+	writeJSON(w, http.StatusOK, logLevelJSON{Level: level.String()})
 	return nil
 }
 

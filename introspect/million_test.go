@@ -57,10 +57,10 @@ func TestMillion(t *testing.T) {
 		}
 	}
 	h := f.handler(Options{})
-	if c := getJSON[Coroutines](t, h,
+	if c := getJSON[coroutinesJSON](t, h,
 		fmt.Sprintf("/coroutines.json?rows=1000&sort=id&after=%d.%[1]d.", n-500)); c.Seen != uint64(
 		n) || c.Matched != uint64(n) || c.First == 0 {
-		t.Errorf("%+v", c.List)
+		t.Errorf("%+v", c.listJSON)
 	}
 	walks.Store(0)
 	hold := make(chan bool)

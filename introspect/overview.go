@@ -18,11 +18,11 @@ import (
 const lastStalls = 5
 
 // overview is the page "overview".
-func (h *handler) overview(ctx context.Context, q *query) (*Overview, error) {
+func (h *handler) overview(ctx context.Context, q *query) (*overviewJSON, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	o := &Overview{
+	o := &overviewJSON{
 		Time: time.Now(), Phase: h.src.phase(), PID: os.Getpid(),
 		Program: versions.program, Netco: versions.netco, Go: runtime.Version(),
 		Backend: cocontext.Backend(), BackendReason: cocontext.BackendReason(),
@@ -52,7 +52,7 @@ func (h *handler) overview(ctx context.Context, q *query) (*Overview, error) {
 }
 
 // processors returns the Processors' figures, with those of the watchdog.
-func (h *handler) processors(stalls []Stall) []Processor {
+func (h *handler) processors(stalls []stallJSON) []processorJSON {
 	list := h.src.processors()
 	for i := range list {
 		list[i].Stalls = h.src.stallCount(list[i].Index)
@@ -101,7 +101,7 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 	return c, err
 }
 
-func (c *census) into(n *Counts) {
+func (c *census) into(n *countsJSON) {
 	n.Live = c.all
 	n.Ready, n.Running, n.Waiting = c.states[coroutine.Ready], c.states[coroutine.Running],
 		c.states[coroutine.Waiting]

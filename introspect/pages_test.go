@@ -167,39 +167,40 @@ func sealed(t *testing.T, page, text string, header http.Header) {
 // .json and with format=json.
 func TestJSON(t *testing.T) {
 	h := newFake(1000).handler(Options{})
-	o := getJSON[Overview](t, h, "/debug/netco/?format=json")
+	o := getJSON[overviewJSON](t, h, "/debug/netco/?format=json")
 	if o.Phase != "running" || o.Coroutines.Live != 1000 || o.Coroutines.Ready != 59 ||
 		len(o.Processors) != 2 || o.Processors[1].State != "stalled" ||
 		len(o.Processors[0].History) != 48 || o.Refused != 3 || len(o.Stalls) != 2 ||
 		o.Stalls[0].Cause != "syscall" || len(o.Handoffs) != 3 || o.Deadlock != nil {
 		t.Errorf("overview: %+v", o)
 	}
-	c := getJSON[Coroutines](t, h, "/debug/netco/coroutines.json?rows=3")
+	c := getJSON[coroutinesJSON](t, h, "/debug/netco/coroutines.json?rows=3")
 	if c.Seen != 1000 || c.Matched != 1000 || c.First != 1 || c.Next == "" || c.Prev != "" ||
 		len(c.Coroutines) != 3 || c.Coroutines[1].Name != "echo connection" ||
 		c.Coroutines[1].SinceNs <= 0 || c.Coroutines[1].File != "/src/daemon/serve.go" {
 		t.Errorf("coroutines: %+v", c)
 	}
-	g := getJSON[Groups](t, h, "/debug/netco/coroutines?group=processor&format=json")
+	g := getJSON[groupsJSON](t, h, "/debug/netco/coroutines?group=processor&format=json")
 	if len(g.Groups) != 2 || g.Groups[0].Count != 500 || g.Groups[0].Key != "0" ||
 		g.By != "processor" || g.Missing != 0 {
 		t.Errorf("groups: %+v", g)
 	}
-	one := getJSON[Coroutine](t, h, "/debug/netco/coroutine.json?id=7&stack=1")
+	one := getJSON[coroutineJSON](t, h, "/debug/netco/coroutine.json?id=7&stack=1")
 	if one.ID != 7 || one.Name != "metrics push" || !strings.Contains(one.Stack, "goroutine 7") ||
 		one.StackError != "" {
 		t.Errorf("coroutine: %+v", one)
 	}
-	s := getJSON[Sockets](t, h, "/debug/netco/sockets.json?rows=2&sort=-fd")
+	s := getJSON[socketsJSON](t, h, "/debug/netco/sockets.json?rows=2&sort=-fd")
 	if s.Matched != 1000 || len(s.Sockets) != 2 || s.Sockets[0].FD != 1004 {
 		t.Errorf("sockets: %+v", s)
 	}
-	timers := getJSON[Timers](t, h, "/debug/netco/timers.json")
+	timers := getJSON[timersJSON](t, h, "/debug/netco/timers.json")
 	if len(timers.Processors) != 2 || timers.Processors[0].Fired != 1000 ||
 		timers.Processors[0].Pending != 210 {
 		t.Errorf("timers: %+v", timers)
 	}
-	if got := getJSON[Stalls](t, h, "/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 ||
+	if got := getJSON[stallsJSON](t, h,
+		"/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 ||
 		got.Stalls[0].Over ||
 		len(got.Handoffs) != 3 ||
 		got.Handoffs[0].BlockedAt != "daemon/log.go:34 main.(*journal).write" ||
@@ -225,7 +226,7 @@ func TestJSON(t *testing.T) {
 // TestRequests: the oldest request comes first, and a long target is cut.
 func TestRequests(t *testing.T) {
 	h := newFake(60).handler(Options{})
-	requests := getJSON[Requests](t, h, "/debug/netco/requests.json")
+	requests := getJSON[requestsJSON](t, h, "/debug/netco/requests.json")
 	if len(requests.Requests) != 2 || requests.Total != 2 || requests.Requests[0].Method != "<b>" ||
 		len(requests.Requests[0].Target) > 5000 {
 		t.Errorf("requests: %+v", requests)
@@ -234,9 +235,11 @@ func TestRequests(t *testing.T) {
 
 // TestFieldNames: every exported field has a JSON name of its own, lower case.
 func TestFieldNames(t *testing.T) {
-	for _, v := range []any{Overview{}, Counts{}, Processor{}, Slice{}, Deadlock{}, Coroutine{},
-		List{}, Groups{}, Group{}, Socket{}, Request{}, ProcessorTimers{}, Stall{}, LogLevel{},
-		Failure{}} {
+	for _, v := range []any{overviewJSON{}, countsJSON{}, processorJSON{}, sliceJSON{},
+		deadlockJSON{}, coroutineJSON{},
+		listJSON{}, groupsJSON{}, groupJSON{}, socketJSON{}, requestJSON{}, processorTimersJSON{},
+		stallJSON{}, logLevelJSON{},
+		failureJSON{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
@@ -349,7 +352,7 @@ func TestErrors(t *testing.T) {
 		wellFormed(t, c.url, text)
 		page, query, _ := strings.Cut(c.url, "?")
 		text, _ = get(t, h, "/x/"+page+".json?"+query, c.status)
-		failure := Failure{}
+		failure := failureJSON{}
 		if err := json.Unmarshal([]byte(text), &failure); err != nil ||
 			!strings.Contains(failure.Error, c.says) {
 			t.Errorf("%s as JSON: %q", c.url, text)

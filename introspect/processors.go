@@ -29,9 +29,9 @@ func phaseOf(s *scheduler.Scheduler) string {
 }
 
 // figuresOf reads a Processor's counters. Each is of its own moment.
-func figuresOf(p *processor.Processor) Processor {
+func figuresOf(p *processor.Processor) processorJSON {
 	io := p.IO().Snapshot()
-	f := Processor{
+	f := processorJSON{
 		Index: p.Index(), Tid: p.Tid(), State: "busy", Active: p.IsActive(),
 		Live: p.Live(), Spawned: p.Coroutines().Spawned.Load(),
 		Queued: p.Stats.Queued.Load(), Inbox: max(p.InboxDepth(), 0), Submitted: p.Submitted(),
@@ -69,11 +69,11 @@ func figuresOf(p *processor.Processor) Processor {
 const recently = int64(30 * time.Second)
 
 // remember fills in what a Processor's history shows.
-func remember(f *Processor, history []processor.Slice, now int64) {
+func remember(f *processorJSON, history []processor.Slice, now int64) {
 	var lengths [len(processor.Slice{}.Lengths)]uint64
 	var busy, runs, waited uint64
 	for _, s := range history {
-		f.History = append(f.History, Slice{
+		f.History = append(f.History, sliceJSON{
 			AgoNs: now - s.Start, Turns: s.Turns, BusyNs: s.BusyNs,
 			P50Ns: quantile(s.Lengths[:], s.MaxNs, 0.5), P99Ns: quantile(s.Lengths[:], s.MaxNs,
 				0.99), MaxNs: int64(s.MaxNs),

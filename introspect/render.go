@@ -67,14 +67,18 @@ var functions = template.FuncMap{
 		}
 		return 0
 	},
-	"clock":     func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
-	"waits":     waitsFor,
-	"made":      func(c Coroutine) string { return made(c.Func, c.File, c.Line) },
-	"rows":      func(list []Coroutine) map[string]any { return map[string]any{"Rows": list} },
-	"first":     func(n int, list []Coroutine) []Coroutine { return list[:min(n, len(list))] },
-	"pairs":     pairs,
-	"charted":   func(list []Processor) []Processor { return list[:min(len(list), maxCharts)] },
-	"uncharted": func(list []Processor) int { return max(len(list)-maxCharts, 0) },
+	"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
+	"waits": waitsFor,
+	"made":  func(c coroutineJSON) string { return made(c.Func, c.File, c.Line) },
+	"rows":  func(list []coroutineJSON) map[string]any { return map[string]any{"Rows": list} },
+	"first": func(n int, list []coroutineJSON) []coroutineJSON {
+		return list[:min(n, len(list))]
+	},
+	"pairs": pairs,
+	"charted": func(list []processorJSON) []processorJSON {
+		return list[:min(len(list), maxCharts)]
+	},
+	"uncharted": func(list []processorJSON) int { return max(len(list)-maxCharts, 0) },
 }
 
 // maxCharts is for how many Processors a chart is drawn.
@@ -121,9 +125,9 @@ var titles = []struct{ Page, Title string }{
 func (h *handler) render(w http.ResponseWriter, code int, q *query, data any) error {
 	name := q.page
 	switch data.(type) {
-	case *Groups:
+	case *groupsJSON:
 		name = "groups"
-	case Failure:
+	case failureJSON:
 		name = "failure"
 	case *endedCoroutine:
 		name = "ended"

@@ -20,7 +20,7 @@ func TestPaging(t *testing.T) {
 	h := newFake(n).handler(Options{})
 	for _, column := range coroutineColumns {
 		for _, sort := range []string{column, "-" + column} {
-			whole := ids(getJSON[Coroutines](t, h, "/coroutines.json?rows=1000&sort="+sort))
+			whole := ids(getJSON[coroutinesJSON](t, h, "/coroutines.json?rows=1000&sort="+sort))
 			if len(whole) != n {
 				t.Fatalf("sorted by %s: %d rows", sort, len(whole))
 			}
@@ -31,8 +31,9 @@ func TestPaging(t *testing.T) {
 				var forth, back []uint64
 				place, last := "", ""
 				for {
-					c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=%d&sort=%s%s",
-						rows, sort, place))
+					c := getJSON[coroutinesJSON](t, h,
+						fmt.Sprintf("/coroutines.json?rows=%d&sort=%s%s",
+							rows, sort, place))
 					if c.First != uint64(len(forth)+1) || c.Matched != n ||
 						(c.Prev == "") != (len(forth) == 0) {
 						t.Fatalf("by %s, %d rows: after %d: first is %d of %d, back %q", sort, rows,
@@ -47,7 +48,7 @@ func TestPaging(t *testing.T) {
 					place = "&after=" + url.QueryEscape(c.Next)
 				}
 				for last != "" {
-					c := getJSON[Coroutines](t, h,
+					c := getJSON[coroutinesJSON](t, h,
 						fmt.Sprintf("/coroutines.json?rows=%d&sort=%s&before=%s", rows, sort,
 							url.QueryEscape(last)))
 					if c.First != uint64(n-len(back)-len(c.Coroutines)+1) || c.Next == "" {
@@ -65,7 +66,7 @@ func TestPaging(t *testing.T) {
 	}
 }
 
-func ids(c *Coroutines) (list []uint64) {
+func ids(c *coroutinesJSON) (list []uint64) {
 	for _, co := range c.Coroutines {
 		list = append(list, co.ID)
 	}
@@ -78,19 +79,22 @@ func TestSortedAsTheyShould(t *testing.T) {
 	h := newFake(400).handler(Options{})
 	for _, c := range []struct {
 		column  string
-		compare func(a, b Coroutine) int
+		compare func(a, b coroutineJSON) int
 	}{
-		{"name", func(a, b Coroutine) int { return cmp.Compare(a.Name, b.Name) }},
-		{"reason", func(a, b Coroutine) int { return cmp.Compare(a.Reason, b.Reason) }},
-		{"age", func(a, b Coroutine) int { return cmp.Compare(a.SinceNs, b.SinceNs) }},
-		{"site", func(a, b Coroutine) int { return cmp.Compare(a.Line, b.Line) }},
-		{"processor", func(a, b Coroutine) int { return cmp.Compare(a.Processor, b.Processor) }},
+		{"name", func(a, b coroutineJSON) int { return cmp.Compare(a.Name, b.Name) }},
+		{"reason", func(a, b coroutineJSON) int { return cmp.Compare(a.Reason, b.Reason) }},
+		{"age", func(a, b coroutineJSON) int { return cmp.Compare(a.SinceNs, b.SinceNs) }},
+		{"site", func(a, b coroutineJSON) int { return cmp.Compare(a.Line, b.Line) }},
+		{"processor", func(a, b coroutineJSON) int {
+			return cmp.Compare(a.Processor,
+				b.Processor)
+		}},
 	} {
-		rows := getJSON[Coroutines](t, h, "/coroutines.json?rows=50&sort="+c.column).Coroutines
+		rows := getJSON[coroutinesJSON](t, h, "/coroutines.json?rows=50&sort="+c.column).Coroutines
 		if !slices.IsSortedFunc(rows, c.compare) {
 			t.Errorf("not sorted by %s", c.column)
 		}
-		down := getJSON[Coroutines](t, h, "/coroutines.json?rows=50&sort=-"+c.column).Coroutines
+		down := getJSON[coroutinesJSON](t, h, "/coroutines.json?rows=50&sort=-"+c.column).Coroutines
 		slices.Reverse(down)
 		if !slices.IsSortedFunc(down, c.compare) || c.compare(down[0], rows[0]) < 0 ||
 			c.compare(down[49], rows[49]) < 0 {
@@ -98,8 +102,8 @@ func TestSortedAsTheyShould(t *testing.T) {
 		}
 	}
 	for _, column := range socketColumns {
-		up := getJSON[Sockets](t, h, "/sockets.json?rows=1000&sort="+column)
-		down := getJSON[Sockets](t, h, "/sockets.json?rows=1000&sort=-"+column)
+		up := getJSON[socketsJSON](t, h, "/sockets.json?rows=1000&sort="+column)
+		down := getJSON[socketsJSON](t, h, "/sockets.json?rows=1000&sort=-"+column)
 		slices.Reverse(down.Sockets)
 		if len(up.Sockets) != 400 || !slices.Equal(up.Sockets, down.Sockets) {
 			t.Errorf("sockets by %s are not those by -%s turned round", column, column)
@@ -194,18 +198,19 @@ func TestFilters(t *testing.T) {
 			return c.Reason == coroutine.ReasonLock && strings.Contains(c.Name, "echo")
 		},
 	} {
-		got := getJSON[Coroutines](t, h, "/coroutines.json?"+query)
+		got := getJSON[coroutinesJSON](t, h, "/coroutines.json?"+query)
 		if want := count(so); got.Matched != want || got.Seen != 700 {
 			t.Errorf("%s: %d of %d, want %d of 700", query, got.Matched, got.Seen, want)
 		}
-		if g := getJSON[Groups](t, h, "/coroutines.json?group=name&"+
+		if g := getJSON[groupsJSON](t, h, "/coroutines.json?group=name&"+
 			query); g.Matched != got.Matched {
 			t.Errorf("%s, grouped: %d, want %d", query, g.Matched, got.Matched)
 		}
 	}
-	old := getJSON[Coroutines](t, h, "/coroutines.json?age=5m&rows=1000")
+	old := getJSON[coroutinesJSON](t, h, "/coroutines.json?age=5m&rows=1000")
 	if old.Matched == 0 || old.Matched == 700 ||
-		slices.ContainsFunc(old.Coroutines, func(c Coroutine) bool { return c.SinceNs < 300e9 }) {
+		slices.ContainsFunc(old.Coroutines,
+			func(c coroutineJSON) bool { return c.SinceNs < 300e9 }) {
 		t.Errorf("of at least five minutes: %d", old.Matched)
 	}
 	for query, want := range map[string]uint64{
@@ -214,7 +219,7 @@ func TestFilters(t *testing.T) {
 		"processor=0": 350, "network=tc": 700, "network=udp": 0, "address=10.0.0.7:": 1,
 		"address=7000": 700,
 	} {
-		if got := getJSON[Sockets](t, h, "/sockets.json?"+query); got.Matched != want {
+		if got := getJSON[socketsJSON](t, h, "/sockets.json?"+query); got.Matched != want {
 			t.Errorf("sockets with %s: %d, want %d", query, got.Matched, want)
 		}
 	}
@@ -233,7 +238,7 @@ func TestGroupsBounded(t *testing.T) {
 		}
 	}
 	h := f.handler(Options{})
-	g := getJSON[Groups](t, h, "/coroutines.json?group=name")
+	g := getJSON[groupsJSON](t, h, "/coroutines.json?group=name")
 	if g.Groups[0].Key != "many" || g.Groups[0].Count > n/4 || g.Groups[0].Count+g.Missing < n/4 ||
 		len(g.Groups) > shownGroups {
 		t.Errorf("%d groups, the largest %+v, at most %d missing", len(g.Groups), g.Groups[0],

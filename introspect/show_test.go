@@ -65,8 +65,8 @@ func TestNamesCannotHarm(t *testing.T) {
 				t.Errorf("%s as JSON: %d bytes", page, len(text))
 			}
 		}
-		if got := getJSON[Coroutine](t, h, "/coroutine.json?id=1").Name; len(c.name) < maxText &&
-			got != strings.ToValidUTF8(c.name, "\ufffd\ufffd") {
+		got := getJSON[coroutineJSON](t, h, "/coroutine.json?id=1").Name
+		if len(c.name) < maxText && got != strings.ToValidUTF8(c.name, "\ufffd\ufffd") {
 			t.Errorf("as JSON %q became %q", c.name, got)
 		}
 	}

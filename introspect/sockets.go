@@ -89,7 +89,7 @@ func socketKey(column string, i *sockinfo.Info) key {
 }
 
 // listSockets is the page "sockets".
-func (h *handler) listSockets(ctx context.Context, q *query) (*Sockets, error) {
+func (h *handler) listSockets(ctx context.Context, q *query) (*socketsJSON, error) {
 	filter := socketFilter{
 		address: q.text("address"), network: q.text("network"), processor: q.processor(),
 		kind: q.oneOf("kind", socketKinds...), waits: q.oneOf("waits", socketWaits...),
@@ -112,16 +112,16 @@ func (h *handler) listSockets(ctx context.Context, q *query) (*Sockets, error) {
 		return nil, err
 	}
 	page := rows.page()
-	list := &Sockets{List: page.list(all, rows.matched, cut),
-		Sockets: make([]Socket, len(page.rows))}
+	list := &socketsJSON{listJSON: page.list(all, rows.matched, cut),
+		Sockets: make([]socketJSON, len(page.rows))}
 	for i := range page.rows {
 		list.Sockets[i] = socketOf(&page.rows[i])
 	}
 	return list, nil
 }
 
-func socketOf(i *sockinfo.Info) Socket {
-	return Socket{
+func socketOf(i *sockinfo.Info) socketJSON {
+	return socketJSON{
 		FD: i.FD, Kind: kindOf(i), Network: i.Network, Local: cut(address(i.Local), maxText),
 		Remote:    cut(address(i.Remote), maxText),
 		Processor: i.Processor, ReadWaiter: i.ReadWaiter, WriteWaiter: i.WriteWaiter,

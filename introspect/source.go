@@ -17,7 +17,7 @@ import (
 // up. All of it may be called from any ordinary goroutine, at any time, and
 // takes no lock that a Processor takes.
 type source struct {
-	processors func() []Processor // without what handler adds: stalls
+	processors func() []processorJSON // without what handler adds: stalls
 	phase      func() string
 	coroutines func(f func(*seen) bool)
 	stack      func(ctx context.Context, c *seen) (string, error)
@@ -54,9 +54,9 @@ func of(s *scheduler.Scheduler) *source {
 		}
 		return -1
 	}
-	src.processors = func() []Processor {
+	src.processors = func() []processorJSON {
 		list := engine.Of(s).Processors()
-		figures := make([]Processor, len(list))
+		figures := make([]processorJSON, len(list))
 		for i, p := range list {
 			figures[i] = figuresOf(p)
 		}

@@ -6,10 +6,10 @@ import (
 )
 
 // stalls returns those that are remembered, the latest first.
-func (h *handler) stalls() []Stall {
-	list := []Stall{}
+func (h *handler) stalls() []stallJSON {
+	list := []stallJSON{}
 	for _, s := range h.src.stalls() {
-		list = append(list, Stall{
+		list = append(list, stallJSON{
 			Processor: s.Processor, Began: s.Began, LengthNs: int64(s.Length), Over: s.Over,
 			Coroutine: s.Coroutine, Name: cut(s.Name, maxText), Site: cut(s.Site, maxText),
 			Cause: s.Cause, Detail: cut(s.Detail, maxText), Stack: cut(s.Stack, maxStack),
@@ -20,12 +20,12 @@ func (h *handler) stalls() []Stall {
 }
 
 // listStalls is the page "stalls".
-func (h *handler) listStalls(_ context.Context, q *query) (*Stalls, error) {
+func (h *handler) listStalls(_ context.Context, q *query) (*stallsJSON, error) {
 	processor, cause := q.processor(), q.text("cause")
 	if q.err != nil {
 		return nil, q.err
 	}
-	list := &Stalls{Stalls: []Stall{}, Handoffs: []Handoff{}}
+	list := &stallsJSON{Stalls: []stallJSON{}, Handoffs: []handoffJSON{}}
 	for _, s := range h.stalls() {
 		if (processor < 0 || s.Processor == processor) && (cause == "" || s.Cause == cause) {
 			list.Stalls = append(list.Stalls, s)
@@ -41,10 +41,10 @@ func (h *handler) listStalls(_ context.Context, q *query) (*Stalls, error) {
 
 // handoffs returns the places at which coroutines were left behind, the most
 // frequent first.
-func (h *handler) handoffs() []Handoff {
-	list := []Handoff{}
+func (h *handler) handoffs() []handoffJSON {
+	list := []handoffJSON{}
 	for _, one := range h.src.handoffs() {
-		list = append(list, Handoff{
+		list = append(list, handoffJSON{
 			Cause: one.Cause, BlockedAt: cut(one.BlockedAt, maxText), Count: one.Count,
 			Detail: cut(one.Detail, maxText), Coroutine: one.Coroutine,
 			Name: cut(one.Name, maxText),

@@ -2,8 +2,11 @@ package introspect
 
 import "time"
 
-// Overview is what the page "" or "overview" shows, as JSON.
-type Overview struct {
+// The answers as JSON. docs/PAGES.md documents their fields for users, and
+// testdata/answers.json has one of each.
+
+// overviewJSON is what the page "" or "overview" shows, as JSON.
+type overviewJSON struct {
 	Time     time.Time `json:"time"`      // of the answer
 	Phase    string    `json:"phase"`     // "new", "running", "draining", "stopping", "stopped"
 	UptimeNs int64     `json:"uptime_ns"` // of the longest running Processor
@@ -17,22 +20,22 @@ type Overview struct {
 	BackendReason string `json:"backend_reason"`
 	LogLevel      string `json:"log_level,omitempty"` // if Options.AllowLogLevel is set
 
-	Processors []Processor `json:"processors"` // by index
-	Coroutines Counts      `json:"coroutines"` // of all Processors
+	Processors []processorJSON `json:"processors"` // by index
+	Coroutines countsJSON      `json:"coroutines"` // of all Processors
 	// Coroutines not started because of Options.MaxCoroutines.
-	Refused  uint64    `json:"refused"`
-	Stalls   []Stall   `json:"stalls"`   // the last few, the latest first
-	Handoffs []Handoff `json:"handoffs"` // the most frequent few
+	Refused  uint64        `json:"refused"`
+	Stalls   []stallJSON   `json:"stalls"`   // the last few, the latest first
+	Handoffs []handoffJSON `json:"handoffs"` // the most frequent few
 
-	Deadlock *Deadlock `json:"deadlock"` // null: there is none
+	Deadlock *deadlockJSON `json:"deadlock"` // null: there is none
 
 	// LockCircles are deadlocks of some: each coroutine waits for a lock that
 	// the next one holds, and the last for one of the first's.
-	LockCircles []LockCircle `json:"lock_circles"`
+	LockCircles []lockCircleJSON `json:"lock_circles"`
 }
 
-// Counts are coroutines by state.
-type Counts struct {
+// countsJSON are coroutines by state.
+type countsJSON struct {
 	Live uint64 `json:"live"` // that have started and not ended
 	// Of them or on their way: not in a run queue yet.
 	Submitted int               `json:"submitted"`
@@ -44,8 +47,8 @@ type Counts struct {
 	Partial   bool              `json:"partial"` // there was no time to look at all of them
 }
 
-// Processor runs coroutines, one at a time.
-type Processor struct {
+// processorJSON runs coroutines, one at a time.
+type processorJSON struct {
 	Index   int    `json:"index"`   // from 0
 	Tid     int    `json:"tid"`     // of its own thread; 0 without Options.LockThreads
 	State   string `json:"state"`   // "asleep", "busy", "stalled", "not started"
@@ -79,11 +82,11 @@ type Processor struct {
 	WaitNs  int64   `json:"wait_ns"` // from ready to resumed, on average in the last half minute
 	Stalls  uint64  `json:"stalls"`
 
-	History []Slice `json:"history"` // the last minutes
+	History []sliceJSON `json:"history"` // the last minutes
 }
 
-// Slice is a part of a Processor's last minutes, five seconds long.
-type Slice struct {
+// sliceJSON is a part of a Processor's last minutes, five seconds long.
+type sliceJSON struct {
 	AgoNs  int64  `json:"ago_ns"` // when it began
 	Turns  uint64 `json:"turns"`
 	BusyNs uint64 `json:"busy_ns"`
@@ -92,21 +95,21 @@ type Slice struct {
 	MaxNs  int64  `json:"max_ns"`
 }
 
-// Deadlock describes coroutines of which none can go on.
-type Deadlock struct {
-	Count      uint64      `json:"count"`      // of all such coroutines
-	Coroutines []Coroutine `json:"coroutines"` // some of them, by id
+// deadlockJSON describes coroutines of which none can go on.
+type deadlockJSON struct {
+	Count      uint64          `json:"count"`      // of all such coroutines
+	Coroutines []coroutineJSON `json:"coroutines"` // some of them, by id
 }
 
-// LockCircle is a deadlock of some coroutines.
-type LockCircle struct {
-	Circle     string      `json:"circle"`     // "2 waits for 3, 3 waits for 2"
-	Count      int         `json:"count"`      // of the coroutines
-	Coroutines []Coroutine `json:"coroutines"` // the first 20
+// lockCircleJSON is a deadlock of some coroutines.
+type lockCircleJSON struct {
+	Circle     string          `json:"circle"`     // "2 waits for 3, 3 waits for 2"
+	Count      int             `json:"count"`      // of the coroutines
+	Coroutines []coroutineJSON `json:"coroutines"` // the first 20
 }
 
-// Coroutine is a coroutine that has started.
-type Coroutine struct {
+// coroutineJSON is a coroutine that has started.
+type coroutineJSON struct {
 	ID    uint64 `json:"id"`    // see Handle.ID of package scheduler
 	Name  string `json:"name"`  // cut to 1 KiB
 	State string `json:"state"` // "ready", "running", "waiting", "outside"
@@ -128,8 +131,8 @@ type Coroutine struct {
 	StackError string `json:"stack_error,omitempty"`
 }
 
-// List is one page of a list.
-type List struct {
+// listJSON is one page of a list.
+type listJSON struct {
 	Seen    uint64 `json:"seen"`    // that were looked at
 	Matched uint64 `json:"matched"` // of them, those that the filter lets through
 	First   uint64 `json:"first"`   // the number of the first row among those, from 1
@@ -138,29 +141,30 @@ type List struct {
 	Partial bool   `json:"partial"` // there was no time to look at all of them
 }
 
-// Coroutines is what the page "coroutines" shows, as JSON.
-type Coroutines struct {
-	List
-	Coroutines []Coroutine `json:"coroutines"` // the rows of this page
+// coroutinesJSON is what the page "coroutines" shows, as JSON.
+type coroutinesJSON struct {
+	listJSON
+	Coroutines []coroutineJSON `json:"coroutines"` // the rows of this page
 }
 
-// Groups is what the page "coroutines" with the parameter group shows, as JSON.
-type Groups struct {
-	By      string  `json:"by"`   // what they have in common: the parameter group
-	Seen    uint64  `json:"seen"` // this and what follows is as in List
-	Matched uint64  `json:"matched"`
-	Partial bool    `json:"partial"`
-	Groups  []Group `json:"groups"` // the largest first
+// groupsJSON is what the page "coroutines" with the parameter group shows, as
+// JSON.
+type groupsJSON struct {
+	By      string      `json:"by"`   // what they have in common: the parameter group
+	Seen    uint64      `json:"seen"` // this and what follows is as in listJSON
+	Matched uint64      `json:"matched"`
+	Partial bool        `json:"partial"`
+	Groups  []groupJSON `json:"groups"` // the largest first
 	// At most so many of a group were not counted, as there were more groups
 	// than are kept.
 	Missing uint64 `json:"missing"`
 }
 
-// Group is a number of coroutines that have something in common.
-type Group struct {
+// groupJSON is a number of coroutines that have something in common.
+type groupJSON struct {
 	Key     string            `json:"key"`   // what they have in common
 	Count   uint64            `json:"count"` // of all of them
-	Ready   uint64            `json:"ready"` // this and what follows is as in Counts
+	Ready   uint64            `json:"ready"` // this and what follows is as in countsJSON
 	Running uint64            `json:"running"`
 	Waiting uint64            `json:"waiting"`
 	Outside uint64            `json:"outside"`
@@ -169,14 +173,14 @@ type Group struct {
 	OldestNs int64 `json:"oldest_ns"`
 }
 
-// Sockets is what the page "sockets" shows, as JSON.
-type Sockets struct {
-	List
-	Sockets []Socket `json:"sockets"` // the rows of this page
+// socketsJSON is what the page "sockets" shows, as JSON.
+type socketsJSON struct {
+	listJSON
+	Sockets []socketJSON `json:"sockets"` // the rows of this page
 }
 
-// Socket is a socket that is registered with a Processor.
-type Socket struct {
+// socketJSON is a socket that is registered with a Processor.
+type socketJSON struct {
 	FD int `json:"fd"` // its number in this process
 	// "listener", "connection"; "idle": a Server's connection that holds no
 	// coroutine.
@@ -189,15 +193,15 @@ type Socket struct {
 	WriteWaiter uint64 `json:"write_waiter"`
 }
 
-// Requests is what the page "requests" shows, as JSON: those of HTTP/1 whose
-// handlers run, of net/http's Servers of the whole process.
-type Requests struct {
-	Requests []Request `json:"requests"` // the oldest first, 1000 at most
-	Total    int       `json:"total"`
+// requestsJSON is what the page "requests" shows, as JSON: those of HTTP/1
+// whose handlers run, of net/http's Servers of the whole process.
+type requestsJSON struct {
+	Requests []requestJSON `json:"requests"` // the oldest first, 1000 at most
+	Total    int           `json:"total"`
 }
 
-// Request is a request under way.
-type Request struct {
+// requestJSON is a request under way.
+type requestJSON struct {
 	Method string `json:"method"`
 	Target string `json:"target"` // cut
 	Remote string `json:"remote"`
@@ -208,13 +212,14 @@ type Request struct {
 	Goroutine bool `json:"goroutine"`
 }
 
-// Timers is what the page "timers" shows, as JSON.
-type Timers struct {
-	Processors []ProcessorTimers `json:"processors"` // by index
+// timersJSON is what the page "timers" shows, as JSON.
+type timersJSON struct {
+	Processors []processorTimersJSON `json:"processors"` // by index
 }
 
-// ProcessorTimers are one Processor's, and how late they fired since its start.
-type ProcessorTimers struct {
+// processorTimersJSON are one Processor's, and how late they fired since its
+// start.
+type processorTimersJSON struct {
 	Processor int    `json:"processor"` // its index
 	Pending   uint64 `json:"pending"`   // timers that have not fired
 	Fired     uint64 `json:"fired"`     // since its start
@@ -226,15 +231,15 @@ type ProcessorTimers struct {
 	MaxNs     int64  `json:"max_ns"`
 }
 
-// Stalls is what the page "stalls" shows, as JSON.
-type Stalls struct {
-	Stalls   []Stall   `json:"stalls"`   // the latest first
-	Handoffs []Handoff `json:"handoffs"` // the most frequent first; of all Processors
+// stallsJSON is what the page "stalls" shows, as JSON.
+type stallsJSON struct {
+	Stalls   []stallJSON   `json:"stalls"`   // the latest first
+	Handoffs []handoffJSON `json:"handoffs"` // the most frequent first; of all Processors
 }
 
-// Handoff counts how often Processors went on without a coroutine that was
+// handoffJSON counts how often Processors went on without a coroutine that was
 // blocked outside netco at one place.
-type Handoff struct {
+type handoffJSON struct {
 	Cause     string `json:"cause"`      // see scheduler.Handoff
 	BlockedAt string `json:"blocked_at"` // "" if unknown
 	Count     uint64 `json:"count"`
@@ -243,8 +248,8 @@ type Handoff struct {
 	Name      string `json:"name"`
 }
 
-// Stall describes a Processor that was held up.
-type Stall struct {
+// stallJSON describes a Processor that was held up.
+type stallJSON struct {
 	Processor int       `json:"processor"` // its index
 	Began     time.Time `json:"began"`
 	LengthNs  int64     `json:"length_ns"` // so far, unless it is over
@@ -257,12 +262,12 @@ type Stall struct {
 	Stack     string    `json:"stack"`
 }
 
-// LogLevel is what the page "loglevel" shows, as JSON, and takes in a PUT.
-type LogLevel struct {
+// logLevelJSON is what the page "loglevel" shows, as JSON, and takes in a PUT.
+type logLevelJSON struct {
 	Level string `json:"level"` // as zap names it: "debug", "info", "warn", "error"
 }
 
-// Failure is the JSON of every answer whose status is not 200.
-type Failure struct {
+// failureJSON is the JSON of every answer whose status is not 200.
+type failureJSON struct {
 	Error string `json:"error"` // what was wrong, for a reader
 }

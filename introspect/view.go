@@ -118,7 +118,7 @@ func (v *view) Levels() []string { return levels }
 
 // ByLabel is the head of the column of what is grouped by.
 func (v *view) ByLabel() string {
-	switch by := v.Data.(*Groups).By; by {
+	switch by := v.Data.(*groupsJSON).By; by {
 	case "site":
 		return "Made at"
 	case "reason":
@@ -131,9 +131,9 @@ func (v *view) ByLabel() string {
 // Last is the number of a page's last row.
 func (v *view) Last() uint64 {
 	switch d := v.Data.(type) {
-	case *Coroutines:
+	case *coroutinesJSON:
 		return d.First + uint64(len(d.Coroutines)) - 1
-	case *Sockets:
+	case *socketsJSON:
 		return d.First + uint64(len(d.Sockets)) - 1
 	}
 	return 0

@@ -139,7 +139,8 @@ func TestSockets(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	r := registered(t, s)
 	before := gather(t, r)
-	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+	ln := testenv.Closing(t, testenv.Must(new(socket.ListenConfig).Listen(context.Background(),
+		"tcp", "127.0.0.1:0")))
 	h := testenv.Must(s.GoOn(0, scheduler.NewSpawn(func() {
 		c, err := ln.Accept()
 		if err != nil {
@@ -157,7 +158,7 @@ func TestSockets(t *testing.T) {
 		return gather(t, r).of("netco_registered_fds{processor=0}") >= 1
 	})
 	eventuallyParked(t, r, 1)
-	c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
+	c := testenv.Must(new(socket.Dialer).Dial("tcp", ln.Addr().String()))
 	open := gather(t, r)
 	if n := open.of("netco_sockets_open{}") - before.of("netco_sockets_open{}"); n < 2 {
 		t.Errorf("%v sockets are open, want a listener and a connection at least", n)
@@ -221,7 +222,7 @@ func TestBlocking(t *testing.T) {
 	before := gather(t, r)
 	running, release := make(chan bool), make(chan bool)
 	h, err := s.Go(scheduler.NewSpawn(func() {
-		blocking.Do(func() {
+		blocking.Do(context.Background(), func() {
 			running <- true
 			<-release
 		})
@@ -235,7 +236,7 @@ func TestBlocking(t *testing.T) {
 		return got.of("netco_blocking_calls{state=running}") == 1 &&
 			got.of("netco_blocking_calls{state=queued}") == 0 &&
 			got.of("netco_blocking_goroutines{}") == 1 &&
-			got.of("netco_blocking_goroutines_max{}") == blocking.DefaultLimit
+			got.of("netco_blocking_goroutines_max{}") == float64(blocking.Default().Stats().Limit)
 	})
 	close(release)
 	h.Join()

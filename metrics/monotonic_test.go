@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -46,7 +47,7 @@ func TestCountersNeverGoDown(t *testing.T) {
 	scrapes, unwatch := watch(t, r)
 	defer unwatch()
 	testenv.OK(t, s.Start())
-	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+	ln := testenv.Must(new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"))
 	var load sync.WaitGroup
 	var over atomic.Bool
 	spawn(t, s, func() { serve(ln) })
@@ -132,7 +133,7 @@ func spawnHere(fn func()) {
 // coroutines also sleep, start others, and have something run elsewhere.
 func busy(addr string, over *atomic.Bool) {
 	for i := 0; !over.Load(); i++ {
-		c, err := socket.Dial("tcp", addr)
+		c, err := new(socket.Dialer).Dial("tcp", addr)
 		if err != nil {
 			return
 		}
@@ -148,7 +149,7 @@ func busy(addr string, over *atomic.Bool) {
 			}
 			processor.Sleep(time.Millisecond)
 			if i%10 == 0 {
-				blocking.Do(func() {})
+				blocking.Do(context.Background(), func() {})
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/httpinfo"
-	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/internal/sockinfo"
 )
 
 // process is what a scrape sees of the process.
@@ -22,12 +22,12 @@ type process struct {
 var ofProcess = described([]family[*process]{
 	{name: "netco_sockets_open", kind: gauge,
 		help: "Sockets of package socket that are open.",
-		read: func(*process, int) float64 { return float64(socket.OpenCount()) }},
+		read: func(*process, int) float64 { return float64(sockinfo.OpenCount()) }},
 
 	{name: "netco_accept_pauses_total", kind: count,
 		help: "Times that accepting stopped at the limit of a socket.LimitListener or of " +
 			"Server.MaxConns.",
-		read: func(*process, int) float64 { return float64(socket.AcceptPauses()) }},
+		read: func(*process, int) float64 { return float64(sockinfo.AcceptPauses()) }},
 
 	// The default pool of package blocking.
 	{name: "netco_blocking_calls", kind: gauge, label: "state",
@@ -41,7 +41,7 @@ var ofProcess = described([]family[*process]{
 		help: "Goroutines of the pool, idle ones included.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Workers) }},
 	{name: "netco_blocking_goroutines_max", kind: gauge,
-		help: "How many goroutines the pool may have: see blocking.SetLimit.",
+		help: "How many goroutines the pool may have: see blocking.Pool.SetLimit.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Limit) }},
 	{name: "netco_blocking_calls_done_total", kind: count,
 		help: "Functions of the pool that have ended, in whatever way.",
@@ -103,7 +103,7 @@ func (c *processCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- c.info
-	collect(ch, c.series, &process{blocking: blocking.Default().Snapshot()})
+	collect(ch, c.series, &process{blocking: blocking.Default().Stats()})
 }
 
 const module = "github.com/netco-go/netco"

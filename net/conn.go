@@ -9,6 +9,7 @@ import (
 	// Package netco starts the default Scheduler at the first wait, also in a
 	// program that has only goroutines.
 	_ "github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/netnames"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -26,17 +27,21 @@ type (
 	UnixListener = socket.UnixListener
 )
 
+// names are functions of package socket.
+var names = netnames.Of.(netnames.Functions[TCPConn, TCPListener, UDPConn, UnixConn, UnixListener,
+	Resolver])
+
 // IPConn is the standard's: a coroutine that waits on one does not park.
 type IPConn = stdnet.IPConn
 
-// Pipe returns the two ends of a synchronous connection in memory. Their
-// methods park.
-func Pipe() (Conn, Conn) { return socket.Pipe() }
+// Pipe returns the two ends of a synchronous connection in memory, the
+// standard's.
+func Pipe() (Conn, Conn) { return stdnet.Pipe() }
 
 // FileConn returns a connection of a duplicate of f's fd. Both are to be
 // closed.
 func FileConn(f *os.File) (c Conn, err error) {
-	c, err = socket.FileConn(f)
+	c, err = names.FileConn(f)
 	if raw := rawFile(f, err); raw != nil {
 		return raw, nil
 	}
@@ -45,12 +50,12 @@ func FileConn(f *os.File) (c Conn, err error) {
 
 // FileListener returns a listener of a duplicate of f's fd. Both are to be
 // closed.
-func FileListener(f *os.File) (ln Listener, err error) { return socket.FileListener(f) }
+func FileListener(f *os.File) (ln Listener, err error) { return names.FileListener(f) }
 
 // FilePacketConn returns a packet connection of a duplicate of f's fd. Both are
 // to be closed.
 func FilePacketConn(f *os.File) (c PacketConn, err error) {
-	c, err = socket.FilePacketConn(f)
+	c, err = names.FilePacketConn(f)
 	if raw := rawFile(f, err); raw != nil {
 		return raw, nil
 	}

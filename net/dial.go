@@ -4,8 +4,6 @@ import (
 	stdnet "net"
 	"strings"
 	"time"
-
-	"github.com/netco-go/netco/socket"
 )
 
 // isRaw reports whether a network is one of IPConn's.
@@ -20,7 +18,7 @@ func Dial(network, address string) (Conn, error) {
 	if isRaw(network) {
 		return stdnet.Dial(network, address)
 	}
-	return socket.Dial(network, address)
+	return new(Dialer).Dial(network, address)
 }
 
 // DialTimeout is Dial that gives up after a time; 0 is no limit.
@@ -28,7 +26,8 @@ func DialTimeout(network, address string, timeout time.Duration) (Conn, error) {
 	if isRaw(network) {
 		return stdnet.DialTimeout(network, address, timeout)
 	}
-	return socket.DialTimeout(network, address, timeout)
+	d := Dialer{Timeout: timeout}
+	return d.Dial(network, address)
 }
 
 // DialIP makes a raw IP socket with a peer, the standard's.
@@ -38,15 +37,15 @@ func DialIP(network string, laddr, raddr *IPAddr) (*IPConn, error) {
 
 // DialTCP connects to raddr, from laddr if that is not nil. Parks.
 func DialTCP(network string, laddr, raddr *TCPAddr) (*TCPConn, error) {
-	return socket.DialTCP(network, laddr, raddr)
+	return names.DialTCP(network, laddr, raddr)
 }
 
 // DialUDP makes a socket that is connected to raddr; laddr may be nil.
 func DialUDP(network string, laddr, raddr *UDPAddr) (*UDPConn, error) {
-	return socket.DialUDP(network, laddr, raddr)
+	return names.DialUDP(network, laddr, raddr)
 }
 
 // DialUnix connects to a Unix socket, from laddr if that is not nil.
 func DialUnix(network string, laddr, raddr *UnixAddr) (*UnixConn, error) {
-	return socket.DialUnix(network, laddr, raddr)
+	return names.DialUnix(network, laddr, raddr)
 }

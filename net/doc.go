@@ -16,8 +16,7 @@
 // Aliases of package socket's types: TCPConn, TCPListener, UDPConn, UnixConn,
 // UnixListener, Dialer, ListenConfig, Resolver and Buffers. Functions of
 // socket's: Dial, Listen, ListenPacket, their variants for one network,
-// FileConn and its like, Lookup and Resolve functions, and Pipe, whose ends may
-// be used by two coroutines of one Processor.
+// FileConn and its like, Lookup and Resolve functions.
 //
 // # What is the standard's
 //
@@ -30,8 +29,10 @@
 //
 // # What differs
 //
-//   - IPConn, ListenIP, DialIP: the standard's; a coroutine that waits on one
-//     holds up its Processor, until that goes on without it.
+//   - IPConn, ListenIP, DialIP and Pipe: the standard's; a coroutine that waits
+//     on one holds up its Processor, until that goes on without it. Where it
+//     does not (Options.LockThreads, the portable backend), two coroutines of
+//     one Processor cannot use the two ends of a Pipe.
 //   - Dialer, ListenConfig: networks ip, ip4 and ip6 are unknown to their Dial
 //     and ListenPacket; DialIP and the functions Dial, DialTimeout and
 //     ListenPacket know them.
@@ -55,7 +56,6 @@
 //     standard's makes both blocking. Before passing the fd to code that
 //     expects to block, call syscall.SetNonblock(fd, false), once nothing here
 //     uses the socket any more.
-//   - Deadlines on Pipe also end a write that waits for another write.
 //   - Bubbles of testing/synctest work as with the standard's, but the first
 //     look-up of a process is refused there.
 //

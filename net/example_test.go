@@ -51,22 +51,3 @@ func Example() {
 	})
 	// Output: "hello\n" <nil>
 }
-
-// Two coroutines of one Processor at the ends of a pipe: with the standard
-// library's neither would ever get on.
-func ExamplePipe() {
-	defer netco.Shutdown(context.Background())
-	netco.Run(func() {
-		a, b := net.Pipe()
-		if _, err := netco.GoLocal(func() {
-			defer a.Close()
-			fmt.Fprint(a, "through the pipe")
-		}); err != nil {
-			fmt.Println(err)
-			return
-		}
-		all, err := io.ReadAll(b)
-		fmt.Println(string(all), err)
-	})
-	// Output: through the pipe <nil>
-}

@@ -1,14 +1,15 @@
 package net
 
 import (
+	"context"
 	stdnet "net"
-
-	"github.com/netco-go/netco/socket"
 )
 
 // Listen announces on a local address: the result is a *TCPListener or a
 // *UnixListener. A name in the address is looked up, which parks.
-func Listen(network, address string) (Listener, error) { return socket.Listen(network, address) }
+func Listen(network, address string) (Listener, error) {
+	return new(ListenConfig).Listen(context.Background(), network, address)
+}
 
 // ListenIP makes a raw IP socket, the standard's.
 func ListenIP(network string, laddr *IPAddr) (*IPConn, error) {
@@ -18,7 +19,7 @@ func ListenIP(network string, laddr *IPAddr) (*IPConn, error) {
 // ListenMulticastUDP listens for a group on an interface, or on one that the
 // system chooses if ifi is nil.
 func ListenMulticastUDP(network string, ifi *Interface, gaddr *UDPAddr) (*UDPConn, error) {
-	return socket.ListenMulticastUDP(network, ifi, gaddr)
+	return names.ListenMulticastUDP(network, ifi, gaddr)
 }
 
 // ListenPacket announces on a local address: the result is a *UDPConn,
@@ -28,25 +29,25 @@ func ListenPacket(network, address string) (PacketConn, error) {
 	if isRaw(network) {
 		return stdnet.ListenPacket(network, address)
 	}
-	return socket.ListenPacket(network, address)
+	return new(ListenConfig).ListenPacket(context.Background(), network, address)
 }
 
 // ListenTCP is Listen for an address; nil is any address and a free port.
 func ListenTCP(network string, laddr *TCPAddr) (*TCPListener, error) {
-	return socket.ListenTCP(network, laddr)
+	return names.ListenTCP(network, laddr)
 }
 
 // ListenUDP is ListenPacket for an address; nil is any address and a free port.
 func ListenUDP(network string, laddr *UDPAddr) (*UDPConn, error) {
-	return socket.ListenUDP(network, laddr)
+	return names.ListenUDP(network, laddr)
 }
 
 // ListenUnix is Listen for the name of a Unix socket.
 func ListenUnix(network string, laddr *UnixAddr) (*UnixListener, error) {
-	return socket.ListenUnix(network, laddr)
+	return names.ListenUnix(network, laddr)
 }
 
 // ListenUnixgram is ListenPacket for the name of a Unix socket.
 func ListenUnixgram(network string, laddr *UnixAddr) (*UnixConn, error) {
-	return socket.ListenUnixgram(network, laddr)
+	return names.ListenUnixgram(network, laddr)
 }

@@ -1,62 +1,84 @@
 package net
 
-import "github.com/netco-go/netco/socket"
+import "context"
 
 // DefaultResolver is used by this package's functions, and by Dialers without a
 // Resolver of their own. It may be replaced before it is used for the first
 // time, as the standard's may.
-var DefaultResolver = socket.DefaultResolver
+var DefaultResolver = new(Resolver)
 
-func init() { socket.ShareDefaultResolver(&DefaultResolver) }
+func init() { names.DefaultResolver(&DefaultResolver) }
 
 // LookupAddr returns the names of an address. Parks.
-func LookupAddr(addr string) (names []string, err error) { return socket.LookupAddr(addr) }
+func LookupAddr(addr string) (names []string, err error) {
+	return DefaultResolver.LookupAddr(context.Background(), addr)
+}
 
 // LookupCNAME returns the canonical name of a host. Parks.
-func LookupCNAME(host string) (cname string, err error) { return socket.LookupCNAME(host) }
+func LookupCNAME(host string) (cname string, err error) {
+	return DefaultResolver.LookupCNAME(context.Background(), host)
+}
 
 // LookupHost returns the addresses of a host. Parks, unless it is an address.
-func LookupHost(host string) (addrs []string, err error) { return socket.LookupHost(host) }
+func LookupHost(host string) (addrs []string, err error) {
+	return DefaultResolver.LookupHost(context.Background(), host)
+}
 
 // LookupIP returns the IPv4 and IPv6 addresses of a host. Parks, unless it is
 // an address.
-func LookupIP(host string) ([]IP, error) { return socket.LookupIP(host) }
+func LookupIP(host string) ([]IP, error) {
+	addrs, err := DefaultResolver.LookupIPAddr(context.Background(), host)
+	if err != nil {
+		return nil, err
+	}
+	ips := make([]IP, len(addrs))
+	for i, a := range addrs {
+		ips[i] = a.IP
+	}
+	return ips, nil
+}
 
 // LookupMX returns the mail servers of a domain, sorted by preference. Parks.
-func LookupMX(name string) ([]*MX, error) { return socket.LookupMX(name) }
+func LookupMX(name string) ([]*MX, error) {
+	return DefaultResolver.LookupMX(context.Background(), name)
+}
 
 // LookupNS returns the name servers of a domain. Parks.
-func LookupNS(name string) ([]*NS, error) { return socket.LookupNS(name) }
+func LookupNS(name string) ([]*NS, error) {
+	return DefaultResolver.LookupNS(context.Background(), name)
+}
 
 // LookupPort returns the port number of a service. Parks, unless it is a
 // number.
 func LookupPort(network, service string) (port int, err error) {
-	return socket.LookupPort(network, service)
+	return DefaultResolver.LookupPort(context.Background(), network, service)
 }
 
 // LookupSRV returns the servers of a service, sorted by priority and in random
 // order of weight. Parks.
 func LookupSRV(service, proto, name string) (cname string, addrs []*SRV, err error) {
-	return socket.LookupSRV(service, proto, name)
+	return DefaultResolver.LookupSRV(context.Background(), service, proto, name)
 }
 
 // LookupTXT returns the text records of a name. Parks.
-func LookupTXT(name string) ([]string, error) { return socket.LookupTXT(name) }
+func LookupTXT(name string) ([]string, error) {
+	return DefaultResolver.LookupTXT(context.Background(), name)
+}
 
 // ResolveIPAddr returns the address of a host for network ip, ip4 or ip6. Parks
 // if there is a name in it.
 func ResolveIPAddr(network, address string) (*IPAddr, error) {
-	return socket.ResolveIPAddr(network, address)
+	return names.ResolveIPAddr(network, address)
 }
 
 // ResolveTCPAddr returns the address of host:port for network tcp, tcp4 or
 // tcp6. Parks if there is a name in it.
 func ResolveTCPAddr(network, address string) (*TCPAddr, error) {
-	return socket.ResolveTCPAddr(network, address)
+	return names.ResolveTCPAddr(network, address)
 }
 
 // ResolveUDPAddr returns the address of host:port for network udp, udp4 or
 // udp6. Parks if there is a name in it.
 func ResolveUDPAddr(network, address string) (*UDPAddr, error) {
-	return socket.ResolveUDPAddr(network, address)
+	return names.ResolveUDPAddr(network, address)
 }

@@ -157,7 +157,7 @@ func TestFdFollowsAmidReads(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			begin(t, netco.Options{Processors: 2, MinActive: 2})
 			defer netco.Shutdown(context.Background())
-			l, err := socket.Listen("tcp", "127.0.0.1:0")
+			l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,8 @@ func newGuest(t *testing.T) *guest {
 	testenv.OK(t, g.first.Start())
 	g.second = testenv.Must(scheduler.New(scheduler.Options{Processors: 1, MaxCoroutines: 2}))
 	testenv.OK(t, g.second.Start())
-	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+	ln := testenv.Closing(t, testenv.Must(new(socket.ListenConfig).Listen(context.Background(),
+		"tcp", "127.0.0.1:0")))
 	g.client = testenv.Closing(t, testenv.Must(net.Dial("tcp", ln.Addr().String())))
 	c := testenv.Closing(t, testenv.Must(ln.Accept()))
 	read := func() error {

@@ -18,6 +18,7 @@ import (
 	"github.com/netco-go/netco"
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
@@ -260,7 +261,8 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 					files := testenv.Files()
 					procs := begin(t, netco.Options{Processors: n, MinActive: n})
 					defer netco.Shutdown(context.Background())
-					l, err := socket.Listen("tcp", "127.0.0.1:0")
+					l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp",
+						"127.0.0.1:0")
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -308,8 +310,8 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 				p.Live(), p.Registered(), p.Watches())
 		}
 	}
-	if socket.OpenCount() != 0 {
-		t.Errorf("%d sockets are open", socket.OpenCount())
+	if sockinfo.OpenCount() != 0 {
+		t.Errorf("%d sockets are open", sockinfo.OpenCount())
 	}
 	t.Logf("%d moves of coroutines", moved)
 }
@@ -364,7 +366,7 @@ func needMoves(t *testing.T) {
 // serveWork serves on the first Processor: what answers a byte takes 2 ms,
 // unless light is set.
 func serveWork(t *testing.T, kind string, light *atomic.Bool) (address string, end func()) {
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,10 @@ import (
 //
 //	finding                               action
 //	a Processor is busier than busyAbove  spread: each that is so busy moves
-//	spreadAfter times in a row, or a      half of its connections and of its
-//	domain than domainAbove, and not all  ready coroutines to an inactive one,
-//	are active                            which becomes active
+//	spreadAfter times in a row and runs   half of its connections and of its
+//	wait for waitAboveNs there, or a      ready coroutines to an inactive one,
+//	domain than domainAbove, and not all  which becomes active
+//	are active
 //	a spread of Processors did not raise  undo it, and wait before the next
 //	the work done per second
 //	a Processor is as busy twice in a     even out the difference
@@ -65,10 +66,13 @@ const (
 	domainUneven = 0.1
 	domainBelow  = 0.3
 
-	longAboveNs = 20_000
-	longBelowNs = 12_000
+	longAboveNs = 30_000
+	longBelowNs = 20_000
 	waitAboveNs = 15_000
 	waitBelowNs = 7_500
+
+	offerRunNs  = 15_000
+	offerWaitNs = 100_000
 
 	trialSettles  = 2   // intervals until the connections have moved
 	trialSamples  = 5   // intervals after these
@@ -76,12 +80,13 @@ const (
 	trialPauseMin = 200 // intervals
 	trialPauseMax = 3200
 
-	// cpuEvery is after how much time in turns a thread's CPU time is read.
-	cpuEvery = 5_000_000
-
 	// runsNoted is over how many runs their length is averaged. With it, one
 	// long run in twenty makes for a steady mean.
 	runsNoted = 256
+
+	// timedNs is how much CPU time must have been measured: the first runs of
+	// connections are long.
+	timedNs = 10_000_000
 
 	// batchNs is how long the events that a Processor takes at once while it
 	// shares may take to serve: others could serve them meanwhile.
@@ -106,6 +111,7 @@ type interval struct {
 // measured is what was measured of one member.
 type measured struct {
 	busy   float64 // as a share of the interval
+	waitNs float64 // how long a run was ready before, on average
 	active bool
 	shares int  // how many pieces of work could move, see Processor.movable
 	cpuNs  int  // CPU time of a run, by its runMeter; 0: not known
@@ -169,7 +175,7 @@ func (s policy) decide(m interval) (policy, decision) {
 		return s, d
 	}
 	rate := float64(m.runs) / m.seconds
-	if u.most > above {
+	if u.most > above && (size > 1 || m.members[u.hot].waitNs >= waitAboveNs) {
 		s.high++
 		s.work += rate
 	} else {
@@ -389,19 +395,16 @@ func rising(n int, found bool) int {
 // runMeter measures how long coroutines run and wait on average. All fields:
 // owner.
 //
-// A run takes no longer than the thread's CPU time for each run, which has the
-// polls and sleeps in between. By the clock alone it would seem to: beside other
-// programs that compute, a turn has their time too.
+// By the clock, runs are long also beside other programs that compute, since
+// turns have their time too. So where they seem to be long, CPU time is read
+// before and after each turn's runs, and decides.
 type runMeter struct {
 	runNs  float64 // from a resume to the next wait, by the clock
 	waitNs float64 // from an event or a wake to the resume
-	cpuNs  float64 // the thread's for each run; 0: not known yet
+	cpuNs  float64 // CPU time of a run; 0: not known
+	ran    int     // runs in cpuNs, since exact
+	exact  bool    // CPU time is to be read
 	shared bool    // the group was sharing at the last turn
-
-	turnsNs, ran int64 // since the thread's CPU time was read
-	read         bool  // it was
-	cpu          int64 // what it was
-	thread       int
 }
 
 // note adds a turn with so many runs, which waited for waitNs in all, in a
@@ -411,31 +414,36 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 	weight := min(float64(runs)/runsNoted, 1)
 	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
 	r.waitNs += (float64(waitNs)/float64(runs) - r.waitNs) * weight
-	r.turnsNs += turnNs
-	r.ran += int64(runs)
-	ended := r.shared && !sharing
-	r.shared = sharing
-	switch {
-	case ended:
+	if r.shared && !sharing {
 		*r = runMeter{}
 		return false, wholeBatch
-	case sharing:
-		return false, max(int(batchNs/min(r.runNs, cmp.Or(r.cpuNs, r.runNs))), 1)
 	}
-	return may && min(r.runNs, r.cpuNs) >= longAboveNs && r.waitNs >= waitAboveNs, 0
+	r.shared = sharing
+	if r.exact = sharing || may && r.runNs >= longBelowNs; !r.exact {
+		r.cpuNs, r.ran = 0, 0
+	}
+	if sharing {
+		return false, max(int(batchNs/cmp.Or(r.cpuNs, r.runNs)), 1)
+	}
+	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs &&
+		r.cpuNs >= longAboveNs && r.cpuNs*float64(r.ran) >= timedNs, 0
 }
 
-// due reports whether CPU time is to be read and noted.
-func (r *runMeter) due() bool { return !r.read || r.turnsNs >= cpuEvery }
+// offers reports whether ready coroutines are to be offered to another
+// Processor: so many are, and so many were before the last poll. To serve
+// events together is what packing is for, unless the group is sharing. What was
+// ready before has been woken by other coroutines, or the turn was too short for
+// it.
+func (r *runMeter) offers(queued, before int, sharing bool) bool {
+	return sharing && queued > 1 ||
+		before > 1 && r.cpuNs >= offerRunNs && r.cpuNs*float64(before) >= offerWaitNs
+}
 
-// noteCPU notes how much CPU time the thread has used. Several may drive the
-// Processor one after another.
-func (r *runMeter) noteCPU(thread int, cpu int64) {
-	if r.read && r.thread == thread {
-		r.cpuNs = float64(cpu-r.cpu) / float64(r.ran)
-	}
-	r.thread, r.cpu, r.read = thread, cpu, true
-	r.turnsNs, r.ran = 0, 0
+// used adds the CPU time of so many runs.
+func (r *runMeter) used(cpuNs int64, runs int) {
+	r.ran += runs
+	weight := float64(runs) / float64(min(r.ran, runsNoted))
+	r.cpuNs += (float64(cpuNs)/float64(runs) - r.cpuNs) * weight
 }
 
 // wholeBatch is as many events as Poll can return.

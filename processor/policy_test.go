@@ -55,7 +55,8 @@ type (
 func members(active string, busy busy, works works) interval {
 	m := interval{minActive: 1, seconds: 0.02}
 	for i, mark := range active {
-		p := measured{active: mark == '+', busy: busy[i], shares: 8, holds: true}
+		p := measured{active: mark == '+', busy: busy[i], shares: 8, holds: true,
+			waitNs: waitAboveNs}
 		if works != nil {
 			p.shares, p.holds = works[i], works[i] > 0
 		}
@@ -226,14 +227,13 @@ func TestDecideDomains(t *testing.T) {
 // is over.
 func TestRunMeter(t *testing.T) {
 	var r runMeter
-	var cpu int64
-	cpuOf := func(runNs int64) int64 { return runNs + 3_000 }
+	cpuOf := func(runNs int64) int64 { return runNs }
 	turns := func(n int, runNs, waitNs int64, sharing, may bool) (begin bool, batch int) {
 		for range n {
-			begin, batch = r.note(4*runNs, 4*waitNs, 4, sharing, may)
-			if cpu += 4 * cpuOf(runNs); r.due() {
-				r.noteCPU(1, cpu)
+			if r.exact {
+				r.used(4*cpuOf(runNs), 4)
 			}
+			begin, batch = r.note(4*runNs, 4*waitNs, 4, sharing, may)
 		}
 		return begin, batch
 	}
@@ -249,7 +249,7 @@ func TestRunMeter(t *testing.T) {
 		{1000, longAboveNs + 100, waitAboveNs + 100, false, false, false, 0},
 		{1000, longAboveNs + 100, waitAboveNs - 100, false, true, false, 0},
 		{1000, longAboveNs + 100, waitAboveNs + 100, false, false, false, 0},
-		{1, longAboveNs + 100, waitAboveNs + 100, false, true, true, 0},
+		{timedNs/longAboveNs/4 + 2, longAboveNs + 100, waitAboveNs + 100, false, true, true, 0},
 		{1000, longAboveNs + 100, waitAboveNs + 100, true, true, false, 1},
 		{1000, 2 * batchNs, waitAboveNs + 100, true, true, false, 1},
 		{1000, 4_900, waitAboveNs + 100, true, true, false, 8},
@@ -261,13 +261,24 @@ func TestRunMeter(t *testing.T) {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
 		}
 	}
+	r = runMeter{cpuNs: offerRunNs}
+	for _, c := range []struct {
+		queued, before int
+		sharing, want  bool
+	}{
+		{9, 1, false, false},
+		{9, offerWaitNs / offerRunNs, false, false},
+		{9, offerWaitNs/offerRunNs + 1, false, true},
+		{2, 0, true, true},
+		{1, 1, true, false},
+	} {
+		if r.offers(c.queued, c.before, c.sharing) != c.want {
+			t.Errorf("%+v", c)
+		}
+	}
 	r, cpuOf = runMeter{}, func(int64) int64 { return longAboveNs / 2 }
 	if begin, _ := turns(1000, 10*longAboveNs, 10*waitAboveNs, false, true); begin {
 		t.Error("it begins for others' time")
-	}
-	r.noteCPU(2, 0) // another thread
-	if r.cpuNs != longAboveNs/2 {
-		t.Errorf("a run takes %v ns of CPU time", r.cpuNs)
 	}
 }
 

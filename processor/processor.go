@@ -36,7 +36,7 @@ type Config struct {
 	Index      int
 	CPU        int  // to run on, or -1
 	LockThread bool // it keeps its thread, and is not handed on
-	Spin       SpinMode
+	NoSpin     bool
 	Idle       int // goroutines kept for reuse
 	BufferSize int
 	MaxBuffers int // in use and kept; 0: any number in use
@@ -61,8 +61,8 @@ type Processor struct {
 	turn     func() bool // called in each turn; nil for none
 	ran      int         // how many runs the last turn had
 	history  history     // owner: writes
-	beforeNs int64       // length of the turn before the last one; 0 if it slept in between
-	lending  lending     // owner
+	waits    waits
+	lending  lending // owner
 	runs     runMeter
 	domain   []*Processor // constant once it has started: with which it shares; nil for none
 	cfg      Config
@@ -119,7 +119,7 @@ func New(cfg Config) (*Processor, error) {
 	}
 	p.woken.start = p.startWoken
 	p.active.Store(true)
-	p.spin.init(cfg.Spin)
+	p.spin.init(cfg.NoSpin)
 	p.timers.Late = &p.Stats.LateNs
 	p.buffers.size, p.buffers.max = cfg.BufferSize, cfg.MaxBuffers
 	ex := coroutine.Config{Host: p, Idle: cfg.Idle}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/timer"
@@ -80,9 +81,8 @@ func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	g := p.group
 	may := p.domain != nil && g.balanced.Load()
 	begin, batch := p.runs.note(turnNs, waitNs, runs, g.sharing.Load(), may)
-	if may && p.runs.due() {
-		p.runs.noteCPU(sysx.ThreadCPU())
-		p.runCPU.Store(int64(p.runs.cpuNs))
+	if cpu := int64(p.runs.cpuNs); cpu != p.runCPU.Load() {
+		p.runCPU.Store(cpu)
 	}
 	if begin {
 		g.share()
@@ -90,6 +90,20 @@ func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	if batch != 0 {
 		p.ep.SetBatch(batch)
 	}
+}
+
+// runTimed is ex.Run that measures CPU time. Owner.
+func (p *Processor) runTimed(max int, until int64) (runs int) {
+	before := sysx.ThreadCPU()
+	if runs = p.ex.Run(max, until); runs == 0 {
+		return 0
+	}
+	used := sysx.ThreadCPU() - before
+	if used < 0 || used > clock.Now()-int64(p.Stats.TurnStart.Own()) {
+		return runs // it is another thread
+	}
+	p.runs.used(used, runs)
+	return runs
 }
 
 // share begins sharing, unless the group is at its end, and makes all members
@@ -292,11 +306,12 @@ func (p *Processor) homes() (n int) {
 	return n
 }
 
-// offer has up to half of the ready coroutines move to a member that sleeps.
-// Owner.
+// offer has up to half of the ready coroutines move to a member that sleeps,
+// which becomes active: what they do next is there. Owner.
 func (p *Processor) offer() {
 	for _, q := range p.domain {
 		if q != p && q.ep.Sleeping() {
+			q.active.Store(true)
 			p.lend(q, p.ex.Queued())
 			return
 		}

@@ -84,10 +84,13 @@ type simProc struct {
 	ready   []int32
 	began   int64 // of the turn
 	before  int64 // length of the last turn; 0: it slept since
+	waits   int64 // of noted runs, since the last measurement
+	noted   int64
 	ran     int
 	slept   int64 // when its sleep began
 	idle    int64 // time asleep
 	cpu     int64
+	used    int64 // cpu, when the turn began
 	slice   int64 // CPU time since the busy loop of its core ran
 	current int32
 	batch   int
@@ -288,7 +291,7 @@ func (s *simulation) step(i int) {
 		s.noted(i, s.now-p.began)
 		p.ran = 0
 	}
-	p.began = s.now
+	p.began, p.used = s.now, p.cpu
 	if m := p.move; m != nil {
 		p.move = nil
 		cost += s.moveWork(*m)
@@ -313,12 +316,13 @@ func (s *simulation) noted(i int, ns int64) {
 		return
 	}
 	n := int64(p.ran)
-	waits := p.before/2*n + ns/n*(n*(n-1)/2) // as noteWaits
+	waits := p.before/2*n + ns*(n-1+2*int64(len(p.ready)))/2 // as noteWaits
 	p.before = ns
-	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
-	if p.meter.due() {
-		p.meter.noteCPU(0, p.cpu)
+	p.waits, p.noted = p.waits+waits, p.noted+n
+	if p.meter.exact {
+		p.meter.used(p.cpu-p.used, p.ran)
 	}
+	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
 	if batch != 0 {
 		p.batch = batch
 	}
@@ -444,9 +448,11 @@ func (s *simulation) balance() {
 		}
 		m.members = append(m.members, measured{
 			busy:   float64(ns-s.busyNs[i]) / float64(simBalance),
+			waitNs: float64(p.waits) / float64(max(p.noted, 1)),
 			active: p.active, shares: max(homes[i], len(p.ready)), holds: homes[i] > 0,
 			cpuNs: int(p.meter.cpuNs)})
 		s.busyNs[i] = ns
+		p.waits, p.noted = 0, 0
 	}
 	var d decision
 	s.policy, d = s.policy.decide(m)

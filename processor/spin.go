@@ -9,16 +9,6 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// SpinMode is whether a Processor with nothing to do polls for a while before
-// it sleeps.
-type SpinMode int8
-
-// The modes.
-const (
-	SpinAuto SpinMode = iota // spin while that has been paying lately, never on one core
-	SpinOff
-)
-
 // To wake a thread that sleeps in epoll costs the waker some 7 µs, and the
 // thread runs 20 µs later; polling gets an event that comes within that time
 // sooner. So a Processor spins for a bounded time, but only when that has been
@@ -79,7 +69,7 @@ func cores() int {
 	return n
 }
 
-func (s *spinner) init(mode SpinMode) { s.off = mode == SpinOff || cores() < 2 }
+func (s *spinner) init(off bool) { s.off = off || cores() < 2 }
 
 // begin reports whether to spin now, and if so takes one of the group's few
 // places for that; end gives it back.

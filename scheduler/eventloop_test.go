@@ -155,7 +155,7 @@ func TestEventLoopShutdown(t *testing.T) {
 // TestEventLoopWake: an idle loop takes no turns until it is woken.
 func TestEventLoopWake(t *testing.T) {
 	within(t, 3*time.Minute)
-	s := fresh(t, scheduler.Options{Spin: processor.SpinOff})
+	s := fresh(t, scheduler.Options{NoSpin: true})
 	var turns atomic.Int64
 	var last atomic.Bool
 	asleep := func() {

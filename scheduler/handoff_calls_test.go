@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -41,7 +42,7 @@ var longCalls = []longCall{
 		}
 		t.Cleanup(func() { l.Close() })
 		return func() error {
-			c, err := socket.Dial("tcp", l.Addr().String())
+			c, err := new(socket.Dialer).Dial("tcp", l.Addr().String())
 			if err == nil {
 				c.Close()
 			}
@@ -66,7 +67,7 @@ var longCalls = []longCall{
 		}
 	}},
 	{"receive a batch", sysx.Recv, 32, false, func(t *testing.T) func() error {
-		c, err := socket.ListenPacket("udp", "127.0.0.1:0")
+		c, err := new(socket.ListenConfig).ListenPacket(context.Background(), "udp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,7 @@ func connPair(t *testing.T, network, address string) (c, peer net.Conn) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if c, err = socket.Dial(network, l.Addr().String()); err != nil {
+	if c, err = new(socket.Dialer).Dial(network, l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })

@@ -103,7 +103,7 @@ func newMill(t *testing.T) *mill {
 	for range tokens {
 		w.tokens.Send(new(int))
 	}
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func (w *mill) write(rnd *rand.Rand) {
 func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	mine := rnd.Uint64()
 	number.Set(mine)
-	c, err := socket.Dial("tcp", w.addr)
+	c, err := new(socket.Dialer).Dial("tcp", w.addr)
 	if err != nil {
 		w.t.Error(err)
 		return

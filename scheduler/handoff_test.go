@@ -302,7 +302,7 @@ func usesAll(name string) error {
 
 // echoes talks to itself over a connection.
 func echoes() error {
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func echoes() error {
 			c.Close()
 		}
 	})
-	c, err := socket.Dial("tcp", l.Addr().String())
+	c, err := new(socket.Dialer).Dial("tcp", l.Addr().String())
 	if err != nil {
 		return err
 	}

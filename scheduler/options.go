@@ -32,9 +32,10 @@ type Options struct {
 	// channel say, then holds up its Processor. By default Processors move
 	// among threads, and go on without such a coroutine.
 	LockThreads bool
-	// Spin says whether an idle Processor looks for events for up to 50 µs
-	// before it sleeps; default SpinAuto: while that has been paying lately.
-	Spin SpinMode
+	// NoSpin keeps idle Processors from looking for events for up to 50 µs
+	// before they sleep, as they do while that has been paying lately, and
+	// never on one core.
+	NoSpin bool
 	// PoolCap is how many idle goroutines each Processor keeps, with their
 	// stacks, for coroutines to come; default 1024; negative: none.
 	PoolCap int
@@ -82,16 +83,6 @@ type Options struct {
 // PanicInfo describes a panic to Options.OnPanic.
 type PanicInfo = processor.PanicInfo
 
-// SpinMode says whether an idle Processor looks for events for a while before
-// it sleeps.
-type SpinMode = processor.SpinMode
-
-// The values of SpinMode.
-const (
-	SpinAuto = processor.SpinAuto // while it has been paying lately, and never on one core
-	SpinOff  = processor.SpinOff
-)
-
 const (
 	maxProcessors     = 1024
 	defaultPoolCap    = 1024
@@ -134,8 +125,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o,
 			fmt.Errorf("netco: Options.MaxCoroutines is %d, want 1 or more, or 0 for no limit",
 				o.MaxCoroutines)
-	case o.Spin != SpinAuto && o.Spin != SpinOff:
-		return o, fmt.Errorf("netco: Options.Spin is %d, want SpinAuto or SpinOff", o.Spin)
 	}
 	var usable unix.CPUSet
 	if len(o.CPUs) > 0 {

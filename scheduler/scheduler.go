@@ -139,7 +139,7 @@ func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 		Index:      i,
 		CPU:        cpu,
 		LockThread: s.opt.LockThreads,
-		Spin:       s.opt.Spin,
+		NoSpin:     s.opt.NoSpin,
 		Idle:       max(s.opt.PoolCap, 0),
 		BufferSize: s.opt.BufferSize,
 		MaxBuffers: s.opt.BufferMemory / s.opt.BufferSize,

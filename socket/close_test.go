@@ -512,11 +512,11 @@ func TestLingerZero(t *testing.T) {
 // returned.
 func TestUnixBesideBlocking(t *testing.T) {
 	start(t, 2)
-	testenv.OK(t, blocking.SetLimit(1))
-	defer blocking.SetLimit(blocking.DefaultLimit)
+	defer blocking.Default().SetLimit(blocking.Default().Stats().Limit)
+	testenv.OK(t, blocking.Default().SetLimit(1))
 	begun, let := make(chan struct{}), make(chan struct{})
 	user := testrun.Second.Go(func() {
-		blocking.Do(func() {
+		blocking.Do(context.Background(), func() {
 			close(begun)
 			<-let
 		})

@@ -40,7 +40,7 @@ type Dialer struct {
 	KeepAlive       time.Duration
 	KeepAliveConfig net.KeepAliveConfig
 
-	// Resolver looks up names; nil is DefaultResolver.
+	// Resolver looks up names; nil is netco/net's DefaultResolver.
 	Resolver *Resolver
 
 	// Cancel ends the dial when it is closed.
@@ -64,38 +64,20 @@ func (d *Dialer) MultipathTCP() bool { return false }
 // host or the peer has nothing else.
 func (d *Dialer) SetMultipathTCP(use bool) {}
 
-// Dial connects to an address, as net.Dial does and with its errors. The
-// network is tcp, tcp4, tcp6, udp, udp4, udp6, unix, unixgram or unixpacket;
-// the result is a *TCPConn, *UDPConn or *UnixConn. Parks.
-func Dial(network, address string) (net.Conn, error) {
-	return new(Dialer).Dial(network, address)
-}
-
-// DialContext is Dial that ends when ctx does, with net's error for that. A
-// connection that it has returned does not depend on ctx any more.
-func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return new(Dialer).DialContext(ctx, network, address)
-}
-
-// DialTimeout is Dial that gives up after a time, with an error whose Timeout
-// method returns true; 0 is no limit of netco's own.
-func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	d := Dialer{Timeout: timeout}
-	return d.Dial(network, address)
-}
-
-// DialTCP connects to an address of package net, from laddr if that is not nil.
-// An address without an IP is this host's.
-func DialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
+// netDialTCP is net.DialTCP. An address without an IP is this host's.
+func netDialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
 	return new(Dialer).dialTCPAddr(context.Background(), network, laddr, raddr)
 }
 
-// Dial is the function Dial with these settings.
+// Dial connects to an address, as net.Dial does and with its errors. The
+// network is tcp, tcp4, tcp6, udp, udp4, udp6, unix, unixgram or unixpacket;
+// the result is a *TCPConn, *UDPConn or *UnixConn. Parks.
 func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialContext(context.Background(), network, address)
 }
 
-// DialContext is the function DialContext with these settings.
+// DialContext is Dial that ends when ctx does, with net's error for that. A
+// connection that it has returned does not depend on ctx any more.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	n, err := parseNetwork(network)
 	if err != nil {
@@ -143,7 +125,14 @@ func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 	return nil, &net.OpError{Op: "dial", Net: network, Source: from, Addr: to, Err: err}
 }
 
-// DialUnix is the function DialUnix with these settings.
+// DialUnix connects to a Unix socket, from laddr if that is not nil. The
+// network is unix, unixgram or unixpacket. A name that begins with @ is an
+// abstract one, which is no file. A unixgram socket with a laddr needs no
+// raddr.
+//
+// The kernel connects at once or not at all, so this does not park; as with
+// net, a stream's or packet listener that does not accept and whose queue is
+// full gives EAGAIN.
 func (d *Dialer) DialUnix(ctx context.Context, network string, laddr,
 	raddr *net.UnixAddr) (*UnixConn, error) {
 	n, err := parseNetwork(network)

@@ -22,7 +22,8 @@
 //
 // # What to use when
 //
-//	a connection, a coroutine for each   Listen, Dial: TCPConn, UnixConn
+//	a connection, a coroutine for each   netco.Listen, netco.Dial: TCPConn,
+//	                                     UnixConn
 //	many connections, most of them idle  Server calls Handle when there is
 //	                                     something to read; an idle connection
 //	                                     holds neither coroutine nor buffer
@@ -35,20 +36,21 @@
 //	header and payload in pieces         Buffers, WriteBuffers: one system call
 //	                                     for many pieces
 //	files over a connection              io.Copy from an *os.File: sendfile
-//	UDP                                  ListenPacket, DialUDP: UDPConn;
-//	                                     ReadBatch, WriteBatch for many
+//	UDP                                  UDPConn; ReadBatch, WriteBatch for
+//	                                     many
 //	a socket for each Processor          ListenReusePort, ListenUDPReusePort,
 //	                                     and netco.GoOn
 //	fds and credentials of a process     UnixConn.ReadMsgUnix, WriteMsgUnix
-//	settings, deadlines, cancellation    Dialer, ListenConfig, DialContext
-//	names                                Resolver and the Lookup functions
-//	both ends in the process             Pipe
+//	settings, deadlines, cancellation    Dialer, ListenConfig
+//	names                                Resolver
+//	package net's functions              netco/net: ListenTCP, FileConn and
+//	                                     all others
 //	pipes, terminals, eventfds, files    File
 //	several fds at once, or of others    Poll, PollContext
 //	another family, raw IP               Socket
 //	options and calls that are not here  SyscallConn
-//	listeners from systemd, restarts     Activation, File, FileListener,
-//	                                     FileConn
+//	listeners from systemd, restarts     Activation; File, and netco/net's
+//	                                     FileListener
 //	which sockets there are              package introspect
 //
 // The smallest server for connections that are mostly idle:
@@ -102,8 +104,8 @@
 //   - Multipath TCP is not used. There is no type for raw IP: [Socket] does it.
 //   - What a copy has read and could not write is kept in the process and read
 //     next; raw use of the fd does not see it.
-//   - FileConn, Activation and [NewFile] make the fd non-blocking for all that
-//     share it.
+//   - Package net's FileConn, Activation and [NewFile] make the fd non-blocking
+//     for all that share it.
 //
 // docs/ARCHITECTURE.md says how the parts work together, docs/RATIONALE.md why
 // they are so.

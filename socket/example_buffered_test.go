@@ -16,7 +16,7 @@ import (
 func ExampleBuffered() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,7 +13,7 @@ import (
 
 // serveOnce accepts one connection and gives it to handle.
 func serveOnce(handle func(c *socket.TCPConn)) (addr string) {
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
@@ -53,7 +53,7 @@ func ExampleTCPConn_ReadFrom() {
 	defer netco.Shutdown(context.Background())
 	echo := serveOnce(func(c *socket.TCPConn) { io.Copy(c, c) })
 	proxy := serveOnce(func(client *socket.TCPConn) {
-		c, err := socket.Dial("tcp", echo)
+		c, err := netco.Dial("tcp", echo)
 		if err != nil {
 			return
 		}

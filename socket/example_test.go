@@ -17,13 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
 // A server with one coroutine for each connection, and a client of it.
-func ExampleListen() {
+func ExampleTCPListener() {
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -47,7 +48,7 @@ func ExampleListen() {
 			return
 		}
 
-		c, err := socket.Dial("tcp", l.Addr().String())
+		c, err := netco.Dial("tcp", l.Addr().String())
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -63,10 +64,10 @@ func ExampleListen() {
 }
 
 // Ordinary goroutines use the same connections; for them the calls block.
-func ExampleDial() {
+func ExampleTCPConn() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -78,7 +79,7 @@ func ExampleDial() {
 			c.Close()
 		}
 	}()
-	c, err := socket.Dial("tcp", l.Addr().String())
+	c, err := netco.Dial("tcp", l.Addr().String())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -93,7 +94,7 @@ func ExampleDial() {
 // borrows one for each request.
 func ExampleTCPConn_WaitReadable() {
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -122,7 +123,7 @@ func ExampleTCPConn_WaitReadable() {
 			fmt.Println(err)
 			return
 		}
-		c, err := socket.Dial("tcp", l.Addr().String())
+		c, err := netco.Dial("tcp", l.Addr().String())
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -142,14 +143,14 @@ func ExampleTCPConn_WaitReadable() {
 
 func ExampleConn_SetReadDeadline() {
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer l.Close()
 	netco.Run(func() {
-		c, err := socket.Dial("tcp", l.Addr().String())
+		c, err := netco.Dial("tcp", l.Addr().String())
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -169,14 +170,14 @@ func ExampleConn_SetReadDeadline() {
 // Closing ends what waits.
 func ExampleConn_Close() {
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer l.Close()
 	netco.Run(func() {
-		c, err := socket.Dial("tcp", l.Addr().String())
+		c, err := netco.Dial("tcp", l.Addr().String())
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -243,7 +244,7 @@ func ExampleListenReusePort() {
 // that can end it.
 func ExampleDialer() {
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -400,7 +401,7 @@ func ExampleNewFile() {
 func ExampleServer() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -450,7 +451,7 @@ func ExampleUnixConn_WriteMsgUnix() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "socket")
-	l, err := socket.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	l, err := conet.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -471,7 +472,7 @@ func ExampleUnixConn_WriteMsgUnix() {
 		io.Copy(io.Discard, c)
 	}()
 
-	c, err := socket.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	c, err := conet.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -494,17 +495,17 @@ func ExampleUnixConn_WriteMsgUnix() {
 }
 
 // An abstract name is no file, so there is nothing to remove.
-func ExampleListenUnixgram() {
+func ExampleUnixConn() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	name := &net.UnixAddr{Name: fmt.Sprint("@netco-example-", os.Getpid()), Net: "unixgram"}
-	server, err := socket.ListenUnixgram("unixgram", name)
+	server, err := conet.ListenUnixgram("unixgram", name)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer server.Close()
-	client, err := socket.DialUnix("unixgram", nil, name)
+	client, err := conet.DialUnix("unixgram", nil, name)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -543,7 +544,7 @@ func ExampleActivation() {
 		a.Close()
 	}
 	if l == nil {
-		if l, err = socket.Listen("tcp", "127.0.0.1:0"); err != nil {
+		if l, err = netco.Listen("tcp", "127.0.0.1:0"); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -572,7 +573,7 @@ func ExampleNewSocket() {
 	// Output: to myself, from the same port: true, <nil>
 }
 
-func ExampleFileListener() {
+func ExampleTCPListener_File() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	theirs, err := net.Listen("tcp", "127.0.0.1:0")
@@ -586,7 +587,7 @@ func ExampleFileListener() {
 		fmt.Println(err)
 		return
 	}
-	l, err := socket.FileListener(file)
+	l, err := conet.FileListener(file)
 	file.Close()
 	if err != nil {
 		fmt.Println(err)
@@ -598,9 +599,9 @@ func ExampleFileListener() {
 }
 
 // A server answers whoever asks; a client has a socket that is connected to it.
-func ExampleListenPacket() {
+func ExampleUDPConn() {
 	defer netco.Shutdown(context.Background())
-	server, err := socket.ListenPacket("udp", "127.0.0.1:0")
+	server, err := conet.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -617,7 +618,7 @@ func ExampleListenPacket() {
 			fmt.Println(err)
 			return
 		}
-		c, err := socket.Dial("udp", server.LocalAddr().String())
+		c, err := netco.Dial("udp", server.LocalAddr().String())
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -634,13 +635,13 @@ func ExampleListenPacket() {
 // Many datagrams in one system call, sent and received.
 func ExampleUDPConn_WriteBatch() {
 	defer netco.Shutdown(context.Background())
-	a, err := socket.ListenUDP("udp", loopback4)
+	a, err := conet.ListenUDP("udp", loopback4)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer a.Close()
-	b, err := socket.ListenUDP("udp", loopback4)
+	b, err := conet.ListenUDP("udp", loopback4)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -683,13 +684,13 @@ func ExampleUDPConn_WriteBatch() {
 func ExampleMessage_segmentSize() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	b, err := socket.ListenUDP("udp", loopback4)
+	b, err := conet.ListenUDP("udp", loopback4)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer b.Close()
-	a, err := socket.DialUDP("udp", nil, udpAddr(b))
+	a, err := conet.DialUDP("udp", nil, udpAddr(b))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -167,14 +167,6 @@ func TakePipes(n int) (giveBack func()) {
 // packets.
 func (c *UnixConn) ReadFromStream(r io.Reader) (int64, error) { return c.readFrom(r) }
 
-// PipeOffered reports whether a Read of an end of a Pipe would find something.
-func PipeOffered(c net.Conn) bool {
-	w := c.(*pipeEnd).in
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.offered
-}
-
 // FD returns the fd, for tests that ask the kernel about it.
 func (c *UDPConn) FD() int { return c.s.fd }
 
@@ -222,3 +214,44 @@ func CloseIdle() {
 	files.CloseIdle()
 	blocking.Default().CloseIdle()
 }
+
+// Functions of package net, which package netco/net has.
+var (
+	DialTCP            = netDialTCP
+	DialUDP            = netDialUDP
+	DialUnix           = netDialUnix
+	ListenTCP          = netListenTCP
+	ListenUDP          = netListenUDP
+	ListenUnix         = netListenUnix
+	ListenUnixgram     = netListenUnixgram
+	ListenMulticastUDP = netListenMulticastUDP
+	FileConn           = netFileConn
+	FileListener       = netFileListener
+	FilePacketConn     = netFilePacketConn
+	ResolveIPAddr      = netResolveIPAddr
+	ResolveTCPAddr     = netResolveTCPAddr
+	ResolveUDPAddr     = netResolveUDPAddr
+)
+
+func Dial(network, address string) (net.Conn, error) { return new(Dialer).Dial(network, address) }
+
+func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(Dialer).DialContext(ctx, network, address)
+}
+
+func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	d := Dialer{Timeout: timeout}
+	return d.Dial(network, address)
+}
+
+func Listen(network, address string) (net.Listener, error) {
+	return new(ListenConfig).Listen(context.Background(), network, address)
+}
+
+func ListenPacket(network, address string) (net.PacketConn, error) {
+	return new(ListenConfig).ListenPacket(context.Background(), network, address)
+}
+
+// OpenCount and AcceptPauses are figures for package metrics.
+func OpenCount() int       { return openCount() }
+func AcceptPauses() uint64 { return acceptPauses() }

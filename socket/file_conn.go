@@ -10,12 +10,12 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// FileConn returns a connection of a duplicate of f's fd: a *TCPConn, *UDPConn
-// or *UnixConn. Both are to be closed, each by its owner. The socket is
-// non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what is
-// no socket, EPROTONOSUPPORT for one of a family or type that is not here, for
-// which there is AdoptSocket.
-func FileConn(f *os.File) (net.Conn, error) {
+// netFileConn returns a connection of a duplicate of f's fd: a *TCPConn,
+// *UDPConn or *UnixConn. Both are to be closed, each by its owner. The socket
+// is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what
+// is no socket, EPROTONOSUPPORT for one of a family or type that is not here,
+// for which there is AdoptSocket.
+func netFileConn(f *os.File) (net.Conn, error) {
 	a, err := adoptFile(f)
 	if err != nil {
 		return nil, fileError(f, err)
@@ -23,13 +23,13 @@ func FileConn(f *os.File) (net.Conn, error) {
 	return a.conn(), nil
 }
 
-// FileListener returns a listener of a duplicate of f's fd: a *TCPListener or
-// *UnixListener. As with net, whether the socket listens is for Accept to find
-// out, TCP connections get net's options (TCP_NODELAY, keep-alive every 15 s)
-// whatever the socket's own are, and closing a UnixListener does not remove its
-// file. The rest is as for FileConn. Errors are *net.OpError with net's
+// netFileListener returns a listener of a duplicate of f's fd: a *TCPListener
+// or *UnixListener. As with net, whether the socket listens is for Accept to
+// find out, TCP connections get net's options (TCP_NODELAY, keep-alive every 15
+// s) whatever the socket's own are, and closing a UnixListener does not remove
+// its file. The rest is as for netFileConn. Errors are *net.OpError with net's
 // contents.
-func FileListener(f *os.File) (net.Listener, error) {
+func netFileListener(f *os.File) (net.Listener, error) {
 	a, err := adoptFile(f)
 	if err != nil {
 		return nil, fileError(f, err)
@@ -41,9 +41,9 @@ func FileListener(f *os.File) (net.Listener, error) {
 	return a.listener(), nil
 }
 
-// FilePacketConn returns a packet connection of a duplicate of f's fd: a
-// *UDPConn or *UnixConn. The rest is as for FileConn.
-func FilePacketConn(f *os.File) (net.PacketConn, error) {
+// netFilePacketConn returns a packet connection of a duplicate of f's fd: a
+// *UDPConn or *UnixConn. The rest is as for netFileConn.
+func netFilePacketConn(f *os.File) (net.PacketConn, error) {
 	a, err := adoptFile(f)
 	if err != nil {
 		return nil, fileError(f, err)

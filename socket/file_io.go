@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync/atomic"
@@ -138,7 +139,7 @@ func (f *File) offload(d side, do func(fd int) (int, error)) (int, error) {
 		n       int
 		err     error
 	}
-	err := blocking.Do(func() {
+	err := blocking.Do(context.Background(), func() {
 		if c.claimed.Swap(true) {
 			return
 		}

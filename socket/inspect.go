@@ -11,7 +11,7 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-func init() { sockinfo.Register(inspect) }
+func init() { sockinfo.Register(inspect, openCount, acceptPauses) }
 
 // inspectTurn is how many sockets a coroutine lists, at a microsecond each,
 // before it yields.

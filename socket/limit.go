@@ -40,9 +40,9 @@ func LimitListener(l net.Listener, n int) net.Listener {
 	return &limitedListener{Listener: l, room: &room{limits: []*connLimit{limit}}}
 }
 
-// AcceptPauses returns how often accepting has stopped at the limit of a
+// acceptPauses returns how often accepting has stopped at the limit of a
 // LimitListener or of Server.MaxConns.
-func AcceptPauses() uint64 { return pauses.count.Load() }
+func acceptPauses() uint64 { return pauses.count.Load() }
 
 // limitable is a listener of this package.
 type limitable interface{ lis() *listener }

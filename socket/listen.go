@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenConfig has the settings of Listen and ListenPacket. The zero value is
-// what they use. Its fields are those of net.ListenConfig and mean the same.
-// Errors are *net.OpError with net's contents.
+// ListenConfig makes listeners and packet connections, with these settings. The
+// zero value is what they use. Its fields are those of net.ListenConfig and
+// mean the same. Errors are *net.OpError with net's contents.
 type ListenConfig struct {
 	// Control, if it is not nil, is called with the fd before it is bound. It
 	// may set options; it must not keep the fd.
@@ -47,13 +47,8 @@ func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig 
 // Listen announces on a local address, as net.Listen does and with its errors.
 // The network is tcp, tcp4, tcp6, unix or unixpacket; the result is a
 // *TCPListener or a *UnixListener. A name in the address is resolved, which
-// parks; an address is not looked up.
-func Listen(network, address string) (net.Listener, error) {
-	return new(ListenConfig).Listen(context.Background(), network, address)
-}
-
-// Listen is the function Listen with these settings. ctx ends a look-up; it
-// does not end the listener.
+// parks; an address is not looked up. ctx ends a look-up; it does not end the
+// listener.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	n, err := parseNetwork(network)
 	if err == nil && n.isUnix() && n != unixgram {
@@ -81,7 +76,7 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
 	}
-	addrs, err := DefaultResolver.internetAddrs(only(ctx), ctx, n.String(), address)
+	addrs, err := defaultResolver().internetAddrs(only(ctx), ctx, n.String(), address)
 	if err != nil {
 		return nil, err
 	}
@@ -178,9 +173,8 @@ func reusePort(_, _ string, c syscall.RawConn) error {
 	return err
 }
 
-// ListenTCP is Listen for an address of package net; nil is any address and a
-// free port. It does not park.
-func ListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
+// netListenTCP is net.ListenTCP. It does not park.
+func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 	n, err := parseNetwork(network)
 	if err != nil || !n.isTCP() {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: opAddr(laddr),

@@ -11,13 +11,7 @@ import (
 // ListenPacket announces on a local address, as net.ListenPacket does and with
 // its errors. The network is udp, udp4, udp6 or unixgram; the result is a
 // *UDPConn or a *UnixConn. A name in the address is resolved, which parks; an
-// address is not looked up.
-func ListenPacket(network, address string) (net.PacketConn, error) {
-	return new(ListenConfig).ListenPacket(context.Background(), network, address)
-}
-
-// ListenPacket is the function ListenPacket with these settings. ctx ends a
-// look-up; it does not end the socket.
+// address is not looked up. ctx ends a look-up.
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn,
 	error) {
 	n, err := parseNetwork(network)
@@ -73,19 +67,16 @@ func takeUDP(n network, theirs *net.UDPConn, err error) (*UDPConn, error) {
 	return newUDPConn(fd, n, false), nil
 }
 
-// ListenUDP is ListenPacket for an address of package net; nil is any address
-// and a free port. It does not park.
-func ListenUDP(network string, laddr *net.UDPAddr) (*UDPConn, error) {
+// netListenUDP is net.ListenUDP. It does not park.
+func netListenUDP(network string, laddr *net.UDPAddr) (*UDPConn, error) {
 	theirs, err := net.ListenUDP(network, laddr)
 	n, _ := parseNetwork(network) // net knows of no more
 	return takeUDP(n, theirs, err)
 }
 
-// ListenMulticastUDP listens for a group on an interface, or on one that the
-// system chooses if ifi is nil, as net.ListenMulticastUDP does: several sockets
-// may have the same port, and what one sends to a group is not looped back to
-// this host. It does not park.
-func ListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) (*UDPConn, error) {
+// netListenMulticastUDP is net.ListenMulticastUDP. It does not park.
+func netListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) (*UDPConn,
+	error) {
 	theirs, err := net.ListenMulticastUDP(network, ifi, group)
 	n, _ := parseNetwork(network)
 	return takeUDP(n, theirs, err)

@@ -43,12 +43,23 @@ type Resolver struct {
 	made atomic.Pointer[net.Resolver] // of the fields above, by the first caller that needs it
 }
 
-// DefaultResolver is used by the package's look-up functions, and by Dialers
-// without one of their own.
-var DefaultResolver = &Resolver{}
+// ownResolver is asked where no Resolver is named, unless another one takes its
+// place: resolverAt is where package netco/net's DefaultResolver is.
+var (
+	ownResolver Resolver
+	resolverAt  **Resolver
+)
+
+// defaultResolver returns the one to ask where none is named.
+func defaultResolver() *Resolver {
+	if resolverAt != nil && *resolverAt != nil {
+		return *resolverAt
+	}
+	return &ownResolver
+}
 
 func (r *Resolver) orDefault() *Resolver {
-	if r == nil || r == DefaultResolver {
+	if r == nil {
 		return defaultResolver()
 	}
 	return r
@@ -216,9 +227,13 @@ func ask[T any](r *Resolver, l limits, ctx context.Context, name string,
 	}
 	switch {
 	case !clock.InBubble():
-		v, err = blocking.CallContextOn(ctx, lookups, func(ctx context.Context) (T, error) {
-			return fn(ctx, of)
+		r := new(struct { // the look-up's, also after it was given up
+			v   T
+			err error
 		})
+		if err = lookups.Do(ctx, func() { r.v, r.err = fn(ctx, of) }); err == nil {
+			v, err = r.v, r.err
+		}
 	case askedOutside.Load():
 		v, err = fn(ctx, of) // a worker is none of the bubble's
 	default:

@@ -35,8 +35,8 @@ type Server struct {
 	// closed, with what ended it: the error of Handle, of Opened,
 	// os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or
 	// ErrShutdown; nil if Handle did not return. Shutdown waits until it has
-	// returned, so it must not wait for Shutdown. One that Detach has taken ends
-	// without it.
+	// returned, so it must not wait for Shutdown. One that Detach has taken
+	// ends without it.
 	Closed func(c *ServerConn, err error)
 
 	// IdleTimeout, if it is not 0, closes a connection that has been idle for

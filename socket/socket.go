@@ -85,9 +85,9 @@ func countOpen(n int64) {
 	openSockets[line].n.Add(n)
 }
 
-// OpenCount returns how many sockets and files of this package are open in the
+// openCount returns how many sockets and files of this package are open in the
 // process. What opens or closes meanwhile may count or not.
-func OpenCount() int {
+func openCount() int {
 	n := 0
 	for i := range openSockets {
 		n += int(openSockets[i].n.Load())

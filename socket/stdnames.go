@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/netnames"
 )
 
 // Names of package net that nothing here needs, and that package netco/net has
@@ -68,23 +70,23 @@ func ipAddr(a netip.Addr) *net.IPAddr {
 	return &net.IPAddr{IP: a.AsSlice(), Zone: a.Zone()}
 }
 
-// shared is where another package has a DefaultResolver of its own, and what
-// was there at first.
-var shared struct {
-	at    **Resolver
-	first *Resolver
-}
-
-// ShareDefaultResolver makes *at count in place of DefaultResolver once
-// something has been assigned to it. It is for package netco/net, which has a
-// variable of this name too, and is to be called before the program's own code
-// runs.
-func ShareDefaultResolver(at **Resolver) { shared.at, shared.first = at, *at }
-
-// defaultResolver is the one to ask where none is named.
-func defaultResolver() *Resolver {
-	if shared.at != nil && *shared.at != shared.first && *shared.at != nil {
-		return *shared.at
+func init() {
+	netnames.Of = netnames.Functions[TCPConn, TCPListener, UDPConn, UnixConn, UnixListener,
+		Resolver]{
+		DialTCP:            netDialTCP,
+		DialUDP:            netDialUDP,
+		DialUnix:           netDialUnix,
+		ListenTCP:          netListenTCP,
+		ListenUDP:          netListenUDP,
+		ListenUnix:         netListenUnix,
+		ListenUnixgram:     netListenUnixgram,
+		ListenMulticastUDP: netListenMulticastUDP,
+		FileConn:           netFileConn,
+		FileListener:       netFileListener,
+		FilePacketConn:     netFilePacketConn,
+		ResolveIPAddr:      netResolveIPAddr,
+		ResolveTCPAddr:     netResolveTCPAddr,
+		ResolveUDPAddr:     netResolveUDPAddr,
+		DefaultResolver:    func(at **Resolver) { resolverAt = at },
 	}
-	return DefaultResolver
 }

@@ -157,40 +157,6 @@ func TestStopOfBusy(t *testing.T) {
 	}
 }
 
-// TestStopOfBusyPipe: a Pipe's ends hear of it too, and are as they were.
-func TestStopOfBusyPipe(t *testing.T) {
-	startAlone(t, 2)
-	a, b := socket.Pipe()
-	reader := testrun.Second.Go(func() {
-		for {
-			if _, err := b.Read(make([]byte, 1)); err != nil {
-				return
-			}
-		}
-	})
-	k := testrun.First.Go(func() {
-		for i := 0; ; i++ {
-			if i == 1000 {
-				netco.Self().Handle().Stop()
-			}
-			if _, err := a.Write([]byte{1}); err != nil {
-				if !errors.Is(err, netco.ErrShutdown) {
-					t.Error(err)
-				}
-				return
-			}
-		}
-	})
-	k.Wait(t)
-	testrun.Second.Do(t, func() {
-		if _, err := a.Write([]byte{1}); err != nil {
-			t.Error(err)
-		}
-		a.Close()
-	})
-	reader.Wait(t)
-}
-
 // TestStopConnect: a connect that is not answered ends, one to a single family
 // and a race of two; nothing stays open.
 func TestStopConnect(t *testing.T) {

@@ -17,62 +17,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// pipeInBubble uses a pipe in a bubble, with deadlines of hours.
-func pipeInBubble(t *testing.T) {
-	a, b := socket.Pipe()
-	defer a.Close()
-	began := time.Now()
-	a.SetReadDeadline(began.Add(time.Hour))
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) ||
-		time.Since(began) != time.Hour {
-		t.Errorf("a read under a deadline of an hour: %v after %v", err, time.Since(began))
-	}
-	_, err := a.Read(make([]byte, 1))
-	if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Hour {
-		t.Errorf("one more: %v after %v", err, time.Since(began))
-	}
-	a.SetDeadline(time.Time{})
-	b.SetDeadline(time.Unix(1, 0)) // long ago, by any clock
-	if _, err := b.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a write under a deadline long ago: %v", err)
-	}
-	b.SetDeadline(time.Now().Add(time.Hour))
-	go func() {
-		time.Sleep(time.Minute)
-		io.WriteString(b, "hello")
-	}()
-	got := make([]byte, 5)
-	if _, err := io.ReadFull(a, got); err != nil || string(got) != "hello" ||
-		time.Since(began) != time.Hour+time.Minute {
-		t.Errorf("%q, %v after %v", got, err, time.Since(began))
-	}
-	ended := make(chan error)
-	go func() {
-		_, err := b.Write(make([]byte, 1))
-		ended <- err
-	}()
-	synctest.Wait()
-	a.Close()
-	if err := <-ended; err != io.ErrClosedPipe {
-		t.Errorf("a write to a pipe whose other end was closed: %v", err)
-	}
-}
-
-// TestPipeInBubble: a Pipe works in one bubble of testing/synctest after the
-// other, by the bubble's clock. Deadlines there were off by the years since
-// 2000, and the channels of its waits went from bubble to bubble.
-func TestPipeInBubble(t *testing.T) {
-	for range 3 {
-		synctest.Test(t, pipeInBubble)
-		a, b := socket.Pipe()
-		a.SetReadDeadline(time.Now().Add(time.Millisecond))
-		if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("outside: %v", err)
-		}
-		b.Close()
-	}
-}
-
 // socketsInBubble uses sockets of the kernel's in a bubble.
 func socketsInBubble(t *testing.T) {
 	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
@@ -147,7 +91,8 @@ func endInBubble(t *testing.T, c net.Conn, ln net.Listener, served <-chan struct
 // poller that it started kept the bubble from ending, and one outside may not
 // wake its goroutines.
 func TestSocketsInBubble(t *testing.T) {
-	socket.LookupHost("localhost") // Go's resolver may not be used in a bubble first of all
+	new(socket.Resolver).LookupHost(context.Background(),
+		"localhost") // Go's resolver may not be used in a bubble first of all
 	before := testenv.Snapshot()
 	synctest.Test(t, socketsInBubble)
 	start(t, 1) // also beside Processors

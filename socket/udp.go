@@ -11,7 +11,7 @@ import (
 )
 
 // UDPConn is a UDP socket, a net.Conn and a net.PacketConn: with a peer if
-// DialUDP or Dial made it, without one if ListenUDP or ListenPacket did. Its
+// a Dialer made it, without one if a ListenConfig did. Its
 // methods are those of net.UDPConn, with the same errors, and besides
 // [UDPConn.ReadBatch] and [UDPConn.WriteBatch] for many datagrams in one system
 // call.

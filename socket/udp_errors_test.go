@@ -338,7 +338,7 @@ func TestUDPListenPacketAsNet(t *testing.T) {
 func TestListenPacketNil(t *testing.T) {
 	start(t, 1)
 	for _, network := range []string{"udp", "tcp", "unix", "bogus"} {
-		if c, err := netco.ListenPacket(network, "192.0.2.77:99999"); c != nil || err == nil {
+		if c, err := socket.ListenPacket(network, "192.0.2.77:99999"); c != nil || err == nil {
 			t.Errorf("%s: %v, %v", network, c, err)
 		}
 	}

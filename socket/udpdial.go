@@ -10,9 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// DialUDP makes a socket that is connected to raddr, as net.DialUDP does and
-// with its errors; laddr may be nil. It does not park.
-func DialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
+// netDialUDP is net.DialUDP. It does not park.
+func netDialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
 	n, err := parseNetwork(network)
 	switch {
 	case err != nil || !n.isUDP():

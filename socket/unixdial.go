@@ -20,15 +20,8 @@ func (n network) socktype() int {
 	return unix.SOCK_STREAM
 }
 
-// DialUnix connects to a Unix socket, from laddr if that is not nil. The
-// network is unix, unixgram or unixpacket. A name that begins with @ is an
-// abstract one, which is no file. A unixgram socket with a laddr needs no
-// raddr.
-//
-// The kernel connects at once or not at all, so this does not park; as with
-// net, a stream's or packet listener that does not accept and whose queue is
-// full gives EAGAIN.
-func DialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
+// netDialUnix is net.DialUnix: see Dialer.DialUnix.
+func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
 	n, err := parseNetwork(network)
 	if err == nil && !n.isUnix() {
 		err = net.UnknownNetworkError(network)

@@ -112,19 +112,18 @@ func removeFile(path string) {
 			unix.Unlink(path)
 		}
 	}
-	if files.Do(remove) != nil {
+	if files.Do(context.Background(), remove) != nil {
 		remove()
 	}
 }
 
 // SetUnlinkOnClose sets whether Close removes the socket's file. It does by
 // default if Listen or ListenUnix made it, and does not for a listener from
-// FileListener or Activated.
+// FileListener.
 func (l *UnixListener) SetUnlinkOnClose(unlink bool) { l.unlink.Store(unlink) }
 
-// ListenUnix is Listen for an address of package net. The network is unix or
-// unixpacket.
-func ListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
+// netListenUnix is net.ListenUnix.
+func netListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 	return openElsewhere(func() (*UnixListener, error) {
 		theirs, err := net.ListenUnix(network, laddr)
 		if err != nil {
@@ -149,9 +148,9 @@ func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 	return l, nil
 }
 
-// ListenUnixgram makes a socket for datagrams with the name laddr. The network
-// is unixgram. As with net, its file stays when it is closed.
-func ListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
+// netListenUnixgram is net.ListenUnixgram. As with net, its file stays when it
+// is closed.
+func netListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
 	return openElsewhere(func() (*UnixConn, error) {
 		theirs, err := net.ListenUnixgram(network, laddr)
 		if err != nil {
@@ -196,7 +195,7 @@ func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
 		err        error
 		done, left bool
 	}
-	err := files.Do(func() {
+	err := files.Do(context.Background(), func() {
 		v, err := fn()
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -2,6 +2,7 @@ package tls_test
 
 import (
 	"bytes"
+	"context"
 	stdtls "crypto/tls"
 	"errors"
 	"fmt"
@@ -121,7 +122,9 @@ func at(c conn, part func() error) func() error {
 		return part
 	}
 	return func() error {
-		_, err := blocking.Call(func() (struct{}, error) { return struct{}{}, part() })
+		_, err := blocking.Call(context.Background(), func() (none struct{}, _ error) {
+			return none, part()
+		})
 		return err
 	}
 }

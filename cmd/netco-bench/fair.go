@@ -18,6 +18,7 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
 	"github.com/netco-go/netco/internal/clock"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -320,7 +321,7 @@ func unixHose(serve func(net.Conn)) (fd int, err error) {
 	}
 	theirs := os.NewFile(uintptr(ends[1]), "firehose")
 	defer theirs.Close()
-	c, err := socket.FileConn(theirs)
+	c, err := conet.FileConn(theirs)
 	if err != nil {
 		unix.Close(ends[0])
 		return -1, err

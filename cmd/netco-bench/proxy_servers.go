@@ -75,9 +75,7 @@ func runServeProxy(_ context.Context, args []string, stdout, stderr io.Writer) e
 // Processor for each connection.
 func proxyNetco(cfg proxyServerConfig) (addr, backend string, err error) {
 	o := netco.Options{Processors: cfg.Processors}
-	if cfg.Spin == "off" {
-		o.Spin = netco.SpinOff
-	}
+	o.NoSpin = cfg.Spin == "off"
 	if err := netco.Start(o); err != nil {
 		return "", "", err
 	}

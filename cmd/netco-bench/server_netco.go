@@ -81,9 +81,7 @@ func listenNetco(cfg serveConfig) (net.Listener, error) {
 	if cfg.Unwatched {
 		o.Watchdog = -1
 	}
-	if cfg.Spin == "off" {
-		o.Spin = netco.SpinOff
-	}
+	o.NoSpin = cfg.Spin == "off"
 	if err := netco.Start(o); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/timer"
@@ -237,7 +236,7 @@ func netcoRLock(n int) (elapsed time.Duration) {
 // Processor is asleep by then, or works through 1 µs items of as many other
 // coroutines as busy says, which yield after each.
 func netcoWake(n int, pause time.Duration, busy int) (elapsed time.Duration) {
-	onScheduler(scheduler.Options{Processors: 1, Spin: processor.SpinOff},
+	onScheduler(scheduler.Options{Processors: 1, NoSpin: true},
 		func(s *scheduler.Scheduler) {
 			var (
 				over    atomic.Bool

@@ -65,7 +65,8 @@ func serve(s *server) error {
 		}
 	}
 	if addr := s.limits.metrics; addr != "" {
-		handler, err := blocking.Call(s.metrics) // the registry uses Go channels
+		// The registry uses Go channels.
+		handler, err := blocking.Call(context.Background(), s.metrics)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -22,10 +23,10 @@ const (
 
 	// A job that blocks holds one of the goroutines that all coroutines
 	// share: name look-ups, for one, need them too. So it must be short, all
-	// such jobs together get a quarter of the goroutines, and a request
+	// such jobs together get a quarter of these 256, and a request
 	// that has waited jobWait for its turn is refused.
 	maxJob  = time.Second
-	maxJobs = blocking.DefaultLimit / 4
+	maxJobs = 64
 	jobWait = time.Second
 )
 
@@ -145,7 +146,7 @@ func (s *service) hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byt
 		return nil, err
 	}
 	defer s.jobs.Release(1)
-	return blocking.Call(func() ([]byte, error) {
+	return blocking.Call(context.Background(), func() ([]byte, error) {
 		time.Sleep(pause)
 		sum := sha256.Sum256(p)
 		return sum[:], nil

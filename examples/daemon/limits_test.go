@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/socket"
 )
@@ -71,7 +72,7 @@ func TestTooManyJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	c, err := socket.Dial("tcp", ln.Addr().String())
+	c, err := netco.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestCommands: each command, on both kinds of socket.
@@ -476,7 +476,7 @@ func TestStall(t *testing.T) {
 // TestBlocked: while a request blocks outside netco its Processor serves the
 // others, and the end does not wait for it.
 func TestBlocked(t *testing.T) {
-	if err := netco.CanHandOn(); err != nil {
+	if err := testrun.CanHandOn(); err != nil {
 		t.Skip(err)
 	}
 	t.Parallel()

@@ -80,7 +80,7 @@ func (c *config) listen() (all []net.Listener, err error) {
 		if l.network == "unix" {
 			removeStale(l.address)
 		}
-		ln, err := socket.Listen(l.network, l.address)
+		ln, err := netco.Listen(l.network, l.address)
 		if err != nil {
 			return all, err
 		}

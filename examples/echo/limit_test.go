@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/socket"
 )
 
 // TestNoCoroutineLeft: a connection whose coroutine cannot be started is
@@ -26,7 +25,7 @@ func TestNoCoroutineLeft(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

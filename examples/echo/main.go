@@ -35,7 +35,7 @@ func run(addr string, processors int, metrics string, grace time.Duration) error
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		return err
 	}
-	ln, err := socket.Listen("tcp", addr)
+	ln, err := netco.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}

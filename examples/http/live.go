@@ -42,7 +42,7 @@ func (l *live) serve(w http.ResponseWriter, r *http.Request) {
 	if _, err := netco.Go(func() {
 		defer l.drop(messages)
 		for { // a page says nothing but goodbye
-			if _, _, err := c.NextReader(); err != nil { //netco-vet:ok gorilla's own lock, held briefly
+			if _, _, err := c.NextReader(); err != nil { //netco-vet:ok gorilla's lock, held briefly
 				return
 			}
 		}

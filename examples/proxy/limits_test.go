@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
@@ -54,7 +55,7 @@ func TestClientsThatLeave(t *testing.T) {
 
 // TestLeft: which clients have left, and which may wait for an answer.
 func TestLeft(t *testing.T) {
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

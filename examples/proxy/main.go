@@ -50,7 +50,7 @@ func run(p *proxy, addr string, conns, processors int, grace time.Duration) erro
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		return err
 	}
-	ln, err := socket.Listen("tcp", addr)
+	ln, err := netco.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}

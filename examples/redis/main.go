@@ -43,7 +43,7 @@ func run(addr string, processors int, grace time.Duration) error {
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		return err
 	}
-	ln, err := socket.Listen("tcp", addr)
+	ln, err := netco.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}

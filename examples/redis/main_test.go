@@ -44,7 +44,7 @@ func serve(t testing.TB, s *server, processors int) (addr string) {
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		t.Fatal(err)
 	}
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

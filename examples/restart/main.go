@@ -109,7 +109,7 @@ func listen(addr string) (ln *socket.TCPListener, ready *os.File, err error) {
 		}
 	}
 	if ln == nil {
-		l, err := socket.Listen("tcp", addr)
+		l, err := netco.Listen("tcp", addr)
 		if err != nil {
 			return nil, nil, err
 		}

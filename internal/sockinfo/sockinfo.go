@@ -1,5 +1,5 @@
-// Package sockinfo is how package introspect lists the sockets of package
-// socket. It is for the engine: users have the pages.
+// Package sockinfo is how packages introspect and metrics hear of the sockets
+// of package socket. It is for the engine: users have the pages and metrics.
 //
 // Package socket registers its list when it is initialised, so a program that
 // does not link it has no sockets.
@@ -37,11 +37,26 @@ type Info struct {
 // A Lister calls f for the sockets of p, as Each.
 type Lister func(p *processor.Processor, f func(Info) bool)
 
-var lister Lister // constant once packages are initialised
+// Constant once packages are initialised.
+var (
+	lister     Lister
+	openCount  = func() int { return 0 }
+	pauseCount = func() uint64 { return 0 }
+)
 
-// Register sets what Each calls. Called once, when package socket is
-// initialised.
-func Register(l Lister) { lister = l }
+// Register sets what the functions of this package call. Called once, when
+// package socket is initialised.
+func Register(l Lister, open func() int, pauses func() uint64) {
+	lister, openCount, pauseCount = l, open, pauses
+}
+
+// OpenCount returns how many sockets and files are open in the process. What
+// opens or closes meanwhile may count or not.
+func OpenCount() int { return openCount() }
+
+// AcceptPauses returns how often accepting has stopped at the limit of a
+// LimitListener or of Server.MaxConns.
+func AcceptPauses() uint64 { return pauseCount() }
 
 // Each calls f for every socket that is registered with p, in no order, until f
 // returns false. A socket that nothing has waited for is registered nowhere and

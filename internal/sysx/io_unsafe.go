@@ -161,13 +161,12 @@ func Ring(fd int) {
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
 }
 
-// ThreadCPU returns the id of the calling thread and how many ns of CPU time it
-// has used.
-func ThreadCPU() (thread int, ns int64) {
+// ThreadCPU returns how many ns of CPU time the calling thread has used.
+func ThreadCPU() int64 {
 	var ts unix.Timespec
 	syscall.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_THREAD_CPUTIME_ID,
 		uintptr(unsafe.Pointer(&ts)), 0)
-	return unix.Gettid(), ts.Nano()
+	return ts.Nano()
 }
 
 // RawAddr is an IPv4 or IPv6 address and port as the kernel writes it.

@@ -40,6 +40,10 @@ func StartWith(t testing.TB, o netco.Options) {
 	t.Cleanup(func() { Shutdown(t) })
 }
 
+// CanHandOn returns why this process cannot run a Processor on without a
+// coroutine that is blocked outside netco, or nil.
+func CanHandOn() error { return coroutine.CanLeave() }
+
 // Shutdown shuts the Scheduler down and waits for its coroutines to end. After
 // a shutdown it does nothing.
 func Shutdown(t testing.TB) {

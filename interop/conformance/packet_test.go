@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/net/nettest"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/interop/internal/place"
+	conet "github.com/netco-go/netco/net"
 )
 
 // packetNetworks are those on which packet connections are tried, each with a fresh address.
@@ -48,15 +48,15 @@ func eachPacketNetwork(t *testing.T, body func(t *testing.T, p place.Place,
 	}
 }
 
-// maker is net.ListenPacket or netco.ListenPacket.
+// maker is net.ListenPacket or conet.ListenPacket.
 type maker func(network, address string) (net.PacketConn, error)
 
 // TestPackets: packets go between netco's connections and net's, each whole, with the sender's address.
 func TestPackets(t *testing.T) {
-	makers := []maker{netco.ListenPacket, net.ListenPacket}
+	makers := []maker{conet.ListenPacket, net.ListenPacket}
 	eachPacketNetwork(t, func(t *testing.T, p place.Place, listen func(maker) net.PacketConn) {
 		for i, peer := range makers {
-			c1, c2 := listen(netco.ListenPacket), listen(peer)
+			c1, c2 := listen(conet.ListenPacket), listen(peer)
 			wait := place.Goroutine.Go(func() error { return echoPackets(c2) })
 			p.Do(t, func() error { return exchange(c1, c2.LocalAddr()) })
 			c2.Close()
@@ -104,7 +104,7 @@ func exchange(c net.PacketConn, to net.Addr) error {
 // TestPacketTruncation: what does not fit the buffer is lost, without an error, as with net.
 func TestPacketTruncation(t *testing.T) {
 	eachPacketNetwork(t, func(t *testing.T, p place.Place, listen func(maker) net.PacketConn) {
-		c1, c2 := listen(netco.ListenPacket), listen(netco.ListenPacket)
+		c1, c2 := listen(conet.ListenPacket), listen(conet.ListenPacket)
 		p.Do(t, func() error {
 			for _, packet := range []string{"abcdef", "gh"} {
 				if _, err := c1.WriteTo([]byte(packet), c2.LocalAddr()); err != nil {
@@ -126,7 +126,7 @@ func TestPacketTruncation(t *testing.T) {
 // TestPacketDeadlines: a deadline in the past, one that comes while a read waits, and one set by someone else meanwhile.
 func TestPacketDeadlines(t *testing.T) {
 	eachPacketNetwork(t, func(t *testing.T, p place.Place, listen func(maker) net.PacketConn) {
-		c := listen(netco.ListenPacket)
+		c := listen(conet.ListenPacket)
 		for name, deadline := range map[string]time.Time{"past": time.Unix(1, 0),
 			"future": time.Now().Add(20 * time.Millisecond)} {
 			if err := c.SetReadDeadline(deadline); err != nil {
@@ -157,7 +157,7 @@ func timesOut(c net.PacketConn) error {
 // TestPacketClose: Close ends reads under way, and every later call, with net.ErrClosed.
 func TestPacketClose(t *testing.T) {
 	eachPacketNetwork(t, func(t *testing.T, p place.Place, listen func(maker) net.PacketConn) {
-		c := listen(netco.ListenPacket)
+		c := listen(conet.ListenPacket)
 		to := c.LocalAddr()
 		read := func() error { _, _, err := c.ReadFrom(make([]byte, 10)); return err }
 		wait := p.Go(read)
@@ -182,7 +182,7 @@ func TestPacketClose(t *testing.T) {
 // TestPacketConcurrentMethods: all methods at once, for the race detector.
 func TestPacketConcurrentMethods(t *testing.T) {
 	eachPacketNetwork(t, func(t *testing.T, p place.Place, listen func(maker) net.PacketConn) {
-		c := listen(netco.ListenPacket)
+		c := listen(conet.ListenPacket)
 		to := c.LocalAddr()
 		var wg sync.WaitGroup
 		for range 50 {

@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/place"
+	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -85,7 +86,7 @@ func dial(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return netco.DialContext(ctx, "tcp", address)
+			return new(socket.Dialer).DialContext(ctx, "tcp", address)
 		}))
 }
 

@@ -15,15 +15,15 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/daemon"
 	"github.com/netco-go/netco/interop/internal/place"
+	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) {
 	mysql.RegisterDialContext("netco", func(ctx context.Context, address string) (net.Conn, error) {
-		return netco.DialContext(ctx, "tcp", address)
+		return new(socket.Dialer).DialContext(ctx, "tcp", address)
 	})
 	mysql.SetLogger(log.New(io.Discard, "", 0))
 	testenv.Main(m)

@@ -20,6 +20,7 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/certs"
 	"github.com/netco-go/netco/interop/internal/place"
+	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -59,7 +60,7 @@ func startOn(t *testing.T, listen func(network, address string) (net.Listener, e
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			s.dials.Add(1)
-			return netco.DialContext(ctx, network, address)
+			return new(socket.Dialer).DialContext(ctx, network, address)
 		},
 	}
 	s.client = &http.Client{Transport: transport, Timeout: place.Limit}

@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/daemon"
 	"github.com/netco-go/netco/interop/internal/place"
+	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -50,7 +50,7 @@ func settings(t *testing.T, s *daemon.Server) *pgx.ConnConfig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.DialFunc = netco.DialContext
+	cfg.DialFunc = new(socket.Dialer).DialContext
 	return cfg
 }
 

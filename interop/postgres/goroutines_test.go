@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/interop/internal/daemon"
 	"github.com/netco-go/netco/interop/internal/place"
+	"github.com/netco-go/netco/socket"
 )
 
 // What of pgx uses goroutines whatever happens.
@@ -88,7 +89,7 @@ func (c slowConn) Write(p []byte) (int, error) {
 func testSlowWrites(t *testing.T, s *daemon.Server) {
 	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		cfg.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
-			c, err := netco.DialContext(ctx, network, address)
+			c, err := new(socket.Dialer).DialContext(ctx, network, address)
 			return slowConn{c}, err
 		}
 		err := w.All(3, func(int) error { return withConn(cfg, transactions) })
@@ -105,7 +106,7 @@ func withPool(t *testing.T, s *daemon.Server, n int32) *pgxpool.Pool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.ConnConfig.DialFunc, cfg.MaxConns = netco.DialContext, n
+	cfg.ConnConfig.DialFunc, cfg.MaxConns = new(socket.Dialer).DialContext, n
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/daemon"
 	"github.com/netco-go/netco/interop/internal/place"
+	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -36,7 +36,7 @@ func open(t *testing.T, s *daemon.Server, change func(*redis.Options)) *redis.Cl
 	t.Helper()
 	o := &redis.Options{
 		Addr:                     s.Addr(),
-		Dialer:                   netco.DialContext,
+		Dialer:                   new(socket.Dialer).DialContext,
 		PoolSize:                 10,
 		DialTimeout:              place.Limit,
 		ReadTimeout:              place.Limit,

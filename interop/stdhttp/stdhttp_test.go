@@ -39,8 +39,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	_ "github.com/netco-go/netco/net/http" // a change of it is one of this test
 )
 
@@ -110,7 +110,7 @@ func TestStandard(t *testing.T) {
 					continue // on goroutines the pool, which its tests look into, is the standard's
 				}
 				t.Run(m.name, func(t *testing.T) {
-					if err := netco.CanHandOn(); err != nil && m.coroutines != "" {
+					if err := testrun.CanHandOn(); err != nil && m.coroutines != "" {
 						t.Skipf("the tests wait in Go's channels: %v", err)
 					}
 					runTests(t, s, exec.Command(binary, "-test.v", "-test.timeout=4m",

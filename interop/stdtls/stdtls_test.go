@@ -37,8 +37,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	_ "github.com/netco-go/netco/tls" // a change of it is one of this test
 )
 
@@ -98,7 +98,7 @@ func TestStandard(t *testing.T) {
 		{"coroutines of two Processors", "2", "yes"},
 	} {
 		t.Run(run.name, func(t *testing.T) {
-			if err := netco.CanHandOn(); err != nil && run.coroutines != "" {
+			if err := testrun.CanHandOn(); err != nil && run.coroutines != "" {
 				t.Skipf("the tests wait in Go's channels: %v", err)
 			}
 			runTests(t, exec.Command(binary, "-test.v", "-test.timeout=4m"), src, taken,

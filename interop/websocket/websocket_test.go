@@ -21,6 +21,7 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/place"
 	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -34,7 +35,8 @@ func TestGobwas(t *testing.T) {
 			place.Start(t, p.Processors)
 			ln := listen(t)
 			serving := p.Go(func() error { serveGobwas(ln); return nil })
-			if err := p.All(4, func(int) error { return gobwasClient(ln.Addr().String()) }); err != nil {
+			if err := p.All(4,
+				func(int) error { return gobwasClient(ln.Addr().String()) }); err != nil {
 				t.Error(err)
 			}
 			ln.Close()
@@ -124,7 +126,7 @@ func TestPage(t *testing.T) {
 }
 
 func gobwasClient(address string) error {
-	d := ws.Dialer{NetDial: netco.DialContext}
+	d := ws.Dialer{NetDial: new(socket.Dialer).DialContext}
 	c, _, _, err := d.Dial(context.Background(), "ws://"+address)
 	if err != nil {
 		return err
@@ -162,7 +164,8 @@ func TestOverHTTP(t *testing.T) {
 				server := &http.Server{Handler: c.serve}
 				ended := make(chan error, 1)
 				go func() { ended <- server.Serve(ln) }()
-				if err := w.All(4, func(int) error { return c.client(ln.Addr().String()) }); err != nil {
+				if err := w.All(4,
+					func(int) error { return c.client(ln.Addr().String()) }); err != nil {
 					t.Error(err)
 				}
 				if c.native {
@@ -208,7 +211,7 @@ func echoMessages(c *gorilla.Conn) {
 }
 
 func gorillaClient(address string) error {
-	d := gorilla.Dialer{NetDialContext: netco.DialContext}
+	d := gorilla.Dialer{NetDialContext: new(socket.Dialer).DialContext}
 	c, _, err := d.DialContext(context.Background(), "ws://"+address, nil)
 	if err != nil {
 		return err
@@ -242,7 +245,7 @@ func echoCoder(w http.ResponseWriter, r *http.Request) {
 }
 
 func coderClient(address string) error {
-	transport := &http.Transport{DialContext: netco.DialContext}
+	transport := &http.Transport{DialContext: new(socket.Dialer).DialContext}
 	defer transport.CloseIdleConnections()
 	ctx := context.Background()
 	c, _, err := coder.Dial(ctx, "ws://"+address, &coder.DialOptions{

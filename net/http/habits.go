@@ -1,6 +1,7 @@
 package http
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 
@@ -70,7 +71,8 @@ func (w *response) call() bool {
 			(*requestContext)(w).watchLocked()
 			w.ctxMu.Unlock()
 		}
-		return goroutines.Do(func() { s.serveHTTP(w, &w.req) }) == nil
+		call := func() { s.serveHTTP(w, &w.req) }
+		return goroutines.Do(context.Background(), call) == nil
 	}
 	before := coroutine.TimesLeft()
 	s.serveHTTP(w, &w.req)

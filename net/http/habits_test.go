@@ -115,7 +115,8 @@ func TestHabits(t *testing.T) {
 			t.Errorf("%s: %q, %v, a coroutine %v", how, all, err, on)
 		}
 	}
-	if logs := testenv.Await(t, b.logs, "the panic in the log"); !strings.Contains(logs, "panic serving") ||
+	logs := testenv.Await(t, b.logs, "the panic in the log")
+	if !strings.Contains(logs, "panic serving") ||
 		!strings.Contains(logs, "a panic on a goroutine") ||
 		!strings.Contains(logs, "habits_test.go") {
 		t.Errorf("logged: %s", logs)

@@ -38,7 +38,7 @@ const plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 // Processor does not go on without them.
 func needsHandoff(t *testing.T) {
 	t.Helper()
-	if err := netco.CanHandOn(); err != nil {
+	if err := testrun.CanHandOn(); err != nil {
 		t.Skipf("the handlers wait in Go's channels: %v", err)
 	}
 }
@@ -451,8 +451,8 @@ func TestConnState(t *testing.T) {
 }
 
 // TestClosedWhileNew: a connection that is closed before it has a coroutine, as
-// httptest.Server.Close does it, is told as closed, as all others are. It was
-// not, and Close waited for it for ever.
+// httptest.Server.Close does it, is reported as closed, as all others are. It
+// was not, and Close waited for it for ever.
 func TestClosedWhileNew(t *testing.T) {
 	testrun.Start(t, 2)
 	states := make(chan http.ConnState, 4)

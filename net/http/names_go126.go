@@ -5,8 +5,6 @@ package http
 import (
 	"context"
 	stdhttp "net/http"
-
-	"github.com/netco-go/netco/blocking"
 )
 
 // ClientConn is the standard's: a coroutine that calls it does not park.
@@ -16,7 +14,7 @@ type ClientConn = stdhttp.ClientConn
 func (t *Transport) NewClientConn(
 	ctx context.Context, scheme, address string,
 ) (*ClientConn, error) {
-	return blocking.CallOn(goroutines, func() (*ClientConn, error) {
+	return onGoroutine(func() (*ClientConn, error) {
 		return t.std().NewClientConn(ctx, scheme, address)
 	})
 }

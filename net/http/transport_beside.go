@@ -58,6 +58,19 @@ func unlimited() *blocking.Pool {
 	return p
 }
 
+// onGoroutine runs fn there. If the error is not fn's, fn may still run.
+func onGoroutine[T any](fn func() (T, error)) (T, error) {
+	r := new(struct {
+		value T
+		err   error
+	})
+	if err := goroutines.Do(context.Background(), func() { r.value, r.err = fn() }); err != nil {
+		var none T
+		return none, err
+	}
+	return r.value, r.err
+}
+
 // roundTripBeside has the standard's Transport make the round trip, on a
 // goroutine. Parks.
 func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, error) {
@@ -68,7 +81,7 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 	}
 	t.enlist(req, cancel)
 	x := &besideTrip{rt: t.std(), req: req.WithContext(ctx)}
-	if _, err := blocking.CallOn(goroutines, x.make); err != nil {
+	if _, err := onGoroutine(x.make); err != nil {
 		end()
 		x.abandon()
 		return nil, err
@@ -194,7 +207,7 @@ func (b *besideBody) Read(p []byte) (int, error) {
 		b.buf = make([]byte, b.bufferSize(len(p)))
 	}
 	buf := b.buf
-	r, err := blocking.CallOn(goroutines, func() (result, error) {
+	r, err := onGoroutine(func() (result, error) {
 		n, err := b.base.Read(buf)
 		return result{n, err}, nil
 	})
@@ -238,7 +251,7 @@ func (b *besideBody) Close() error {
 	if coroutine.Current() == nil || b.base == stdhttp.NoBody || b.ended.Load() {
 		return b.base.Close() // after the end that only takes note
 	}
-	failed, err := blocking.CallOn(goroutines, func() (error, error) { return b.base.Close(), nil })
+	failed, err := onGoroutine(func() (error, error) { return b.base.Close(), nil })
 	if err != nil {
 		go b.base.Close() // perhaps a second time, which does nothing
 		return err
@@ -258,7 +271,7 @@ func (u upgraded) Write(p []byte) (int, error) {
 		return u.w.Write(p)
 	}
 	own := append([]byte(nil), p...) // the goroutine's, should this coroutine not wait for it
-	r, err := blocking.CallOn(goroutines, func() (result, error) {
+	r, err := onGoroutine(func() (result, error) {
 		n, err := u.w.Write(own)
 		return result{n, err}, nil
 	})

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
 )
 
 var (
@@ -95,7 +96,7 @@ func report(what string, answered, failed int64, took time.Duration) {
 func client() {
 	message, answer := make([]byte, *size), make([]byte, *size)
 	for {
-		c, err := netco.DialTimeout("tcp", *addr, *timeout)
+		c, err := (&socket.Dialer{Timeout: *timeout}).Dial("tcp", *addr)
 		if err == nil {
 			connected.Add(1)
 			err = talk(c, message, answer)

@@ -1,16 +1,19 @@
 package place
 
 import (
+	"context"
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // Blocking runs fn, which may block its thread: on a coroutine through package blocking, on a goroutine in place.
 func Blocking(fn func() error) error {
-	_, err := blocking.Call(func() (struct{}, error) { return struct{}{}, fn() })
+	_, err := blocking.Call(context.Background(), func() (none struct{}, _ error) {
+		return none, fn()
+	})
 	return err
 }
 
@@ -49,7 +52,7 @@ var (
 // GoesOn reports whether a Processor goes on without a coroutine that blocks in
 // a library. With the portable context backend it does not, nor after
 // StartLocked.
-func GoesOn() bool { return netco.CanHandOn() == nil }
+func GoesOn() bool { return testrun.CanHandOn() == nil }
 
 // Waiting returns the ways for what has coroutines of one Processor wait for one
 // another inside a library, in its channels and mutexes.

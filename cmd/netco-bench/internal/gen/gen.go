@@ -68,7 +68,7 @@ func New(cfg *Config) (*Gen, error) {
 	s, err := scheduler.New(scheduler.Options{
 		Quiet:      true, // connections that hang are cut at the end
 		Processors: cfg.Threads, MinActive: cfg.Threads, LockThreads: true,
-		Spin: scheduler.SpinOff, Watchdog: -1, BufferSize: bufferSize,
+		NoSpin: true, Watchdog: -1, BufferSize: bufferSize,
 	})
 	if err != nil {
 		return nil, err

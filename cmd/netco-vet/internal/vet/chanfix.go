@@ -569,15 +569,13 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 		case nil:
 			cases = append(cases, "channel.Default()")
 		case *ast.SendStmt:
-			cases = append(cases, "channel.SendCase"+c.typeArg(comm)+"("+c.operand(comm.Chan)+", "+
-				c.operand(comm.Value)+")")
+			cases = append(cases, c.receiver(comm.Chan)+".SendCase("+c.operand(comm.Value)+")")
 		case *ast.ExprStmt:
-			ch := commChan(comm)
-			cases = append(cases, "channel.RecvCase("+c.operand(ch)+", nil)")
+			cases = append(cases, c.receiver(commChan(comm))+".RecvCase(nil)")
 		case *ast.AssignStmt:
 			ch, v := commChan(comm), fmt.Sprintf("recv%d", i)
 			vars = append(vars, "var "+v+" "+c.textOf(ch)+"\n")
-			cases = append(cases, "channel.RecvCase("+c.operand(ch)+", &"+v+")")
+			cases = append(cases, c.receiver(ch)+".RecvCase(&"+v+")")
 			left, right := c.operand(comm.Lhs[0]), v
 			if len(comm.Lhs) == 2 {
 				left, right, usesErr = left+", "+c.operand(comm.Lhs[1]), right+
@@ -605,22 +603,6 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 	}
 }
 
-// typeArg names the type argument of a SendCase whose value has another type
-// than the channel's elements, or none of its own.
-func (c *channels) typeArg(comm *ast.SendStmt) string {
-	elem := types.Unalias(c.TypesInfo.TypeOf(comm.Chan)).Underlying().(*types.Chan).Elem()
-	tv := c.TypesInfo.Types[comm.Value]
-	if tv.Value == nil && !tv.IsNil() && types.Identical(tv.Type, elem) {
-		return ""
-	}
-	if tv.Value != nil && types.Identical(types.Default(tv.Type), elem) {
-		if _, basic := elem.(*types.Basic); basic {
-			return ""
-		}
-	}
-	return "[" + c.textOf(comm.Chan) + "]"
-}
-
 // isLast reports whether s is the last statement of its block: then it may be
 // what ends its function.
 func (c *channels) isLast(s *ast.SelectStmt) bool {
@@ -646,6 +628,14 @@ func (c *channels) operand(x ast.Expr) string {
 		return name + ".After(" + c.written(ast.Unparen(x).(*ast.CallExpr).Args[0]) + ")"
 	}
 	return c.written(x)
+}
+
+// receiver is operand where a method is called on it.
+func (c *channels) receiver(x ast.Expr) string {
+	if _, ok := x.(*ast.StarExpr); ok {
+		return "(" + c.operand(x) + ")"
+	}
+	return c.operand(x)
 }
 
 // written is an expression as the source has it, without comments.

@@ -25,7 +25,7 @@ type server struct {
 func (s *server) serve() { // want serve:"sql,chan,waits"
 	s.client.Do()          // want `receive from a Go channel in a coroutine: its Processor's other coroutines wait up to 10 ms, until they are handed on; use channel.Make of netco/channel \(coroutine started at calls.go:\d+ → server.serve → dep.Client.Do → Client.get → dep.go:10\)`
 	s.db.Query("select 1") // want `database/sql.DB.Query in a coroutine: .*; call it by blocking.Call`
-	blocking.Do(func() { s.client.Do(); s.db.Ping() })
+	blocking.Do(context.Background(), func() { s.client.Do(); s.db.Ping() })
 }
 
 func entries(s *server, sch *scheduler.Scheduler) { // want entries:"waits"

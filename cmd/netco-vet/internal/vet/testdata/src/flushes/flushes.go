@@ -1,6 +1,7 @@
 package flushes
 
 import (
+	"context"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -14,7 +15,7 @@ func serve(b *socket.Buffered) { // want serve:"time,waits"
 			return
 		}
 		b.WriteString("working\n")
-		blocking.Do(func() {}) // want `b has something unsent across blocking.Do in a coroutine: the peer waits for it meanwhile; call b.Flush first`
+		blocking.Do(context.Background(), func() {}) // want `b has something unsent across blocking.Do in a coroutine: the peer waits for it meanwhile; call b.Flush first`
 		b.WriteString("done\n")
 		b.Flush()
 		netco.Yield()

@@ -14,7 +14,7 @@ func (c *Chan[T]) All() iter.Seq[T]               { return nil }
 func (c *Chan[T]) Close()                         {}
 func (c *Chan[T]) Len() int                       { return 0 }
 func (c *Chan[T]) Cap() int                       { return 0 }
-func RecvCase[T any](c *Chan[T], v *T) Case       { return Case{} }
-func SendCase[T any](c *Chan[T], v T) Case        { return Case{} }
+func (c *Chan[T]) RecvCase(v *T) Case             { return Case{} }
+func (c *Chan[T]) SendCase(v T) Case              { return Case{} }
 func Default() Case                               { return Case{} }
 func Select(cases ...Case) (index int, err error) { return 0, nil }
