@@ -231,6 +231,7 @@ func TestCondQueue(t *testing.T) {
 }
 
 func TestCondAllocs(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	testrun.Start(t, 2)
 	c := cosync.NewCond(new(cosync.Mutex))
 	allocs(t, func() { c.Signal(); c.Broadcast() })
