@@ -29,12 +29,12 @@ func Example() {
 
 func ExampleGo() {
 	netco.Start(netco.Options{})
-	h, err := netco.Go(func() { fmt.Println("on a coroutine:", netco.Self() != nil) })
+	h, err := netco.Go(func() { fmt.Println("on a coroutine:", netco.Self().ID() != 0) })
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(netco.Join(h), h.Done())
+	fmt.Println(h.Join(), h.Done())
 	netco.Shutdown(context.Background())
 	// Output:
 	// on a coroutine: true
@@ -49,7 +49,7 @@ func ExampleJoin() {
 			handles[i], _ = netco.Go(func() { squares[i] = i * i })
 		}
 		for _, h := range handles {
-			netco.Join(h)
+			h.Join()
 		}
 		fmt.Println(squares)
 	})
@@ -76,7 +76,8 @@ func ExampleYield() {
 func ExampleGoNamed() {
 	netco.Run(func() {
 		if _, err := netco.GoNamed("greeter", func() {
-			fmt.Println(netco.Self().Name())
+			info, _ := netco.Self().Info()
+			fmt.Println(info.Name)
 		}); err != nil {
 			fmt.Println(err)
 		}

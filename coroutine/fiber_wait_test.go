@@ -92,10 +92,10 @@ func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner fiber) f
 			mu.Unlock()
 			netco.Sleep(time.Duration(in%10) * time.Microsecond)
 			h, err := netco.Go(func() { netco.Yield() })
-			if err != nil || netco.Join(h) != nil {
+			if err != nil || h.Join() != nil {
 				t.Errorf("Go and Join: %v", err)
 			}
-			testenv.Fails(t, netco.Join(self.Handle()), netco.ErrJoinSelf)
+			testenv.Fails(t, self.Join(), netco.ErrJoinSelf)
 			got, err := inner.Resume(in)
 			testenv.NoError(t, err)
 			in, _ = y.Yield(got)
@@ -259,7 +259,7 @@ func TestFibersDropped(t *testing.T) {
 				for i := range n {
 					coroutine.New(func(y *yielder, in int) int {
 						defer func() {
-							if coroutine.CurrentExecutor() != here || netco.Self() == nil {
+							if coroutine.CurrentExecutor() != here || netco.Self().ID() == 0 {
 								wrong.Add(1)
 							}
 							switch i % 50 {

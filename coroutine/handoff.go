@@ -113,6 +113,16 @@ func (w *worker) isAttached() bool {
 // before the operation touches what belongs to the owner. It may park.
 func Rejoin() { CurrentWorker() }
 
+// TimesLeft counts how often the caller, which rejoins first, was left behind;
+// not for good: it begins again with each 256th. 0 for an ordinary goroutine.
+func TimesLeft() uint8 {
+	w := CurrentWorker()
+	if w == nil {
+		return 0
+	}
+	return w.co.Own().left
+}
+
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
 // coroutine's own.
 func (w *worker) rejoin() {
@@ -265,6 +275,7 @@ func (ex *Executor) wentOn() {
 	ex.left = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
+	w.co.Own().left++
 	w.leftWith()
 	w.away.Store(outside)
 }

@@ -76,7 +76,7 @@ func TestBlockedAt(t *testing.T) {
 		{"golang.org/x/sys", []string{"syscall.Syscall", "golang.org/x/sys/unix.Read",
 			"example.com/a.f"}, 2},
 		{"C", []string{"runtime.cgocall", "main._Cfunc_block", "main.f"}, 2},
-		{"called by netco", []string{"runtime.gopark", "main.f", own + "cosync.(*Mutex).With",
+		{"called by netco", []string{"runtime.gopark", "main.f", own + "sync.(*Mutex).With",
 			"main.g"}, 1},
 		{"in netco, called by the program",
 			[]string{"syscall.Syscall", own + "socket.(*Conn).Close", "main.f"}, 2},

@@ -76,7 +76,7 @@ func routine(w io.Writer, id int, pause time.Duration) {
 	if err != nil {
 		return
 	}
-	netco.Join(child)
+	child.Join()
 	say("still has")
 	unsetenv("CGINAME")
 	say("ends with")
