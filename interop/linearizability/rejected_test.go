@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -183,10 +184,11 @@ func (l lazy) TryAcquire(n int64) bool { return l.tries.Add(1)%4 != 0 && l.Semap
 // TestBrokenAreRejected: primitives with bugs are found out by what they do.
 func TestBrokenAreRejected(t *testing.T) {
 	t.Run("a counter without a lock", func(t *testing.T) {
+		testenv.TurnsOrder(t) // else it would be a data race besides
 		mustReject(t, counterModel(), func(*rand.Rand) *counter {
 			return new(counter)
 		}, func(c *client[added], x *counter) {
-			for i := 0; i < 8 && c.id%3 == 0; i++ { // on one Processor: else it would be a data race besides
+			for i := 0; i < 8 && c.id%3 == 0; i++ { // on one Processor
 				c.call(func() []added { return x.add(c) })
 			}
 		})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,24 +81,24 @@ func testConnLost(t *testing.T, s *daemon.Server) {
 func exhaust(t *testing.T, s *daemon.Server, second func(db *sql.DB) error) error {
 	db := open(t, s)
 	db.SetMaxOpenConns(1)
-	taken, asking := false, false // only coroutines of one Processor use them
+	var taken, asking atomic.Bool
 	first := place.OneProcessor.Go(func() error {
 		c, err := db.Conn(context.Background())
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		for taken = true; !asking; {
+		for taken.Store(true); !asking.Load(); {
 			netco.Sleep(time.Millisecond)
 		}
 		netco.Sleep(time.Millisecond)
 		return c.PingContext(context.Background())
 	})
 	wait := place.OneProcessor.Go(func() error {
-		for !taken {
+		for !taken.Load() {
 			netco.Sleep(time.Millisecond)
 		}
-		asking = true
+		asking.Store(true)
 		return second(db)
 	})
 	err := wait()

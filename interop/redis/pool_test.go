@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,14 +19,14 @@ import (
 func exhaust(t *testing.T, timeout time.Duration, second func(func() error) error) error {
 	c := open(t, daemon.Redis(t), func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, timeout })
 	warm(t, c)
-	asking := false // only coroutines of one Processor use it
+	var asking atomic.Bool
 	first := place.OneProcessor.Go(func() error {
 		held := c.Conn()
 		defer held.Close()
 		if err := held.Ping(t.Context()).Err(); err != nil {
 			return err
 		}
-		for !asking {
+		for !asking.Load() {
 			netco.Sleep(time.Millisecond)
 		}
 		netco.Sleep(time.Millisecond)
@@ -35,7 +36,7 @@ func exhaust(t *testing.T, timeout time.Duration, second func(func() error) erro
 		for c.PoolStats().IdleConns > 0 {
 			netco.Sleep(time.Millisecond)
 		}
-		asking = true
+		asking.Store(true)
 		return second(func() error { return c.Ping(t.Context()).Err() })
 	})
 	err := wait()
