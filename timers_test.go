@@ -442,6 +442,7 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 
 // TestSleep: not early, whatever the time; with none it yields.
 func TestSleep(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	everywhere(t, func(t *testing.T) {
 		for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond,
 			20 * time.Microsecond, 3 * time.Millisecond} {

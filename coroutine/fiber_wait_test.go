@@ -166,6 +166,7 @@ func expects(t *testing.T, f *fiber) func(in, want int, wantErr error) func() {
 // TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended,
 // they go on in others of the Processor and of no other.
 func TestFibersOutliveTheirResumers(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, netco.Options{Processors: 2})
 	var f fiber
 	var y *yielder
@@ -195,6 +196,7 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 // TestFiberInUse: while one coroutine waits inside a Fiber, another of the same
 // Processor gets ErrRunning, and the wait is not disturbed.
 func TestFiberInUse(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, netco.Options{Processors: 2})
 	var f fiber
 	expect := expects(t, &f)

@@ -14,6 +14,7 @@ import (
 // returns the same twice if it has not given up the thread in between, however
 // often it has woken.
 func TestBlockedRun(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	if err := CanLeave(); err != nil {
 		t.Skip(err)
 	}

@@ -29,6 +29,7 @@ func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 // TestEventLoop: the loop runs on the calling goroutine, turn first of all,
 // until that returns false; then waits end with ErrShutdown.
 func TestEventLoop(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{Processors: 8})
 	runtime.LockOSThread()
@@ -255,6 +256,7 @@ func TestEventLoopCPU(t *testing.T) {
 // TestEventLoopHands: turn drives coroutines by hand, and so do the loop's
 // coroutines, the same ones.
 func TestEventLoopHands(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
 		s := fresh(t, o)

@@ -231,6 +231,7 @@ func TestCondQueue(t *testing.T) {
 }
 
 func TestCondAllocs(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	testrun.Start(t, 2)
 	c := sync.NewCond(new(sync.Mutex))
 	allocs(t, func() { c.Signal(); c.Broadcast() })

@@ -16,6 +16,7 @@ import (
 // TestWait: it returns the context's error, parks the coroutine and not its
 // Processor, and takes no wake but the right one.
 func TestWait(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	testrun.Start(t, 2)
 	over, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("why"))

@@ -207,6 +207,7 @@ func allocs(t *testing.T, f func()) {
 }
 
 func TestMutexAllocs(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	testrun.Start(t, 2)
 	var m sync.Mutex
 	allocs(t, func() {

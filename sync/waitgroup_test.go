@@ -223,6 +223,7 @@ func TestWaitGroupShutdown(t *testing.T) {
 }
 
 func TestWaitGroupAllocs(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	testrun.Start(t, 2)
 	var wg sync.WaitGroup
 	allocs(t, func() {

@@ -216,9 +216,15 @@ func (c *conn) end() {
 // abort ends a connection whose handler has panicked, with v, or has ended its
 // coroutine.
 func (c *conn) abort(v any) {
+	var stack []byte
+	if p, ok := v.(*netco.PanicError); ok { // on a goroutine
+		v, stack = p.Value, p.Stack
+	}
 	if v != nil && v != ErrAbortHandler {
-		stack := make([]byte, 64<<10)
-		stack = stack[:runtime.Stack(stack, false)]
+		if stack == nil {
+			stack = make([]byte, 64<<10)
+			stack = stack[:runtime.Stack(stack, false)]
+		}
 		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
 	}
 	if w := c.current.Load(); w != nil {
@@ -367,7 +373,11 @@ func (c *conn) serveRequest(w *response) bool {
 		w.began = clock.Now()
 	}
 	c.current.Store(w)
-	c.s.serveHTTP(w, &w.req)
+	if !w.call() {
+		c.gone = true
+		c.nc.Close()
+		return true
+	}
 	w.finishContext()
 	if c.hijacked.Load() {
 		c.current.Store(nil)

@@ -65,6 +65,7 @@ type Server struct {
 	foreign, h2 *http.Server
 
 	serving sync.WaitGroup // the accept loops
+	habits  habits
 }
 
 // init makes what serves connections, once.

@@ -6,6 +6,16 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
+// addr is what the race detector knows the start of f's function by.
+func (f *Func) addr() unsafe.Pointer { return unsafe.Pointer(&f.site) }
+
+// addr is what the race detector knows the start of x's Watcher by.
+func (x *Watch) addr() unsafe.Pointer { return unsafe.Pointer(&x.owner) }
+
+// addr is what the race detector knows the use of b by, from one Release to the
+// next Acquire.
+func (b *Buffer) addr() unsafe.Pointer { return unsafe.Pointer(b) }
+
 // prefetch loads the PollDesc into the cache.
 func (pd *PollDesc) prefetch() { asm.Prefetch(uintptr(unsafe.Pointer(pd))) }
 
