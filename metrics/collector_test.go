@@ -477,7 +477,7 @@ func TestDeadlocked(t *testing.T) {
 	var locks [2]sync.Mutex
 	var held sync.WaitGroup
 	held.Add(2)
-	var all [2]scheduler.Handle
+	var all [2]coroutine.Handle
 	for i := range all {
 		all[i] = testenv.Must(s.Go(scheduler.NewSpawn(func() {
 			locks[i].Lock()

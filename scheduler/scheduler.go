@@ -182,10 +182,6 @@ func (s *Scheduler) open(here *processor.Processor) error {
 	return nil
 }
 
-// Handle identifies a coroutine from its start on, also after its end: Join,
-// Stop, Done and ID are its methods.
-type Handle = coroutine.Handle
-
 // Spawn is what to start as a coroutine.
 type Spawn struct {
 	Fn   func()  // what the coroutine runs
@@ -231,12 +227,12 @@ func (s *Scheduler) local(here *processor.Processor) *processor.Processor {
 // Options.MinActive). The error is ErrNotStarted, ErrShutdown,
 // ErrTooManyCoroutines, or ErrBubble in a bubble of testing/synctest. Does not
 // park.
-func (s *Scheduler) Go(sp Spawn) (Handle, error) { return s.start(sp.engine()) }
+func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) { return s.start(sp.engine()) }
 
-func (s *Scheduler) start(sp processor.Spawn) (Handle, error) {
+func (s *Scheduler) start(sp processor.Spawn) (coroutine.Handle, error) {
 	here, err := s.enter(processor.Current())
 	if err != nil {
-		return Handle{}, err
+		return coroutine.Handle{}, err
 	}
 	return s.group.Load().Go(here, sp)
 }
@@ -244,7 +240,7 @@ func (s *Scheduler) start(sp processor.Spawn) (Handle, error) {
 // GoLocal starts a coroutine on the caller's Processor, where both stay. On an
 // ordinary goroutine, or a coroutine of another Scheduler, it is Go. The errors
 // are Go's. Does not park.
-func (s *Scheduler) GoLocal(sp Spawn) (Handle, error) {
+func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
 	local := sp.engine()
 	local.Local = true
 	return s.start(local)
@@ -253,14 +249,14 @@ func (s *Scheduler) GoLocal(sp Spawn) (Handle, error) {
 // GoOn starts a coroutine on Processor i, counted from 0, where it stays. The
 // error is ErrNoProcessor if there is none of that number, or Go's. Does not
 // park.
-func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
+func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
 	here, err := s.enter(processor.Current())
 	if err != nil {
-		return Handle{}, err
+		return coroutine.Handle{}, err
 	}
 	procs := s.members()
 	if i < 0 || i >= len(procs) {
-		return Handle{}, fmt.Errorf("%w: %d of %d", engine.ErrNoProcessor, i, len(procs))
+		return coroutine.Handle{}, fmt.Errorf("%w: %d of %d", engine.ErrNoProcessor, i, len(procs))
 	}
 	pinned := sp.engine()
 	pinned.On, pinned.Pinned = procs[i], true
