@@ -88,7 +88,7 @@ func ExamplePanicError() {
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
 		defer func() {
-			var e *blocking.PanicError
+			var e *netco.PanicError
 			if err, ok := recover().(error); ok && errors.As(err, &e) {
 				fmt.Println("the function panicked:", e.Value)
 			}

@@ -110,9 +110,9 @@ func (s *Scheduler) reporting() bool { return !s.opt.Quiet && !s.logs }
 var cures = map[string]string{
 	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
 		" a goroutine may be at the other end." +
-		" For a context, cosync.Wait",
-	CauseMutex: "cosync.Mutex or rwmutex.RWMutex where a lock is held across a wait",
-	CauseWait:  "cosync.WaitGroup or cosync.Cond",
+		" For a context, sync.Wait of netco/sync",
+	CauseMutex: "package netco/sync in place of sync where a lock is held across a wait",
+	CauseWait:  "package netco/sync in place of sync",
 	CauseSleep: "netco.Sleep, netco.AfterFunc or netco.NewTicker",
 	CauseIO: "package netco/net in place of net, socket.File for pipes;" +
 		" or package blocking",

@@ -56,7 +56,7 @@
 // crypto/tls reads from memory and writes to memory, so after the handshake its
 // mutexes are never held across a wait. Read waits for the peer before it calls
 // crypto/tls again. Whoever called crypto/tls sends afterwards what it has
-// written, under a cosync.Mutex. During the handshake crypto/tls does wait, and
+// written, under a sync.Mutex. During the handshake crypto/tls does wait, and
 // no other method calls it.
 //
 // # Idle connections

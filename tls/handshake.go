@@ -5,10 +5,10 @@ import (
 	stdtls "crypto/tls"
 	"net"
 	"os"
-	"sync"
+	stdsync "sync"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // Limits bounds the handshakes of the connections that its methods return. A
@@ -31,8 +31,8 @@ type Limits struct {
 	// socket.LimitListener.
 	MaxHandshakes int
 
-	once    sync.Once
-	permits *cosync.Semaphore // written in once
+	once    stdsync.Once
+	permits *sync.Semaphore // written in once
 }
 
 // DefaultHandshakeTimeout is how long a handshake may take by default.
@@ -66,11 +66,11 @@ func (l *Limits) newConn(conn net.Conn) *Conn {
 }
 
 // computing returns the permits of MaxHandshakes, nil for any number.
-func (l *Limits) computing() *cosync.Semaphore {
+func (l *Limits) computing() *sync.Semaphore {
 	if l.MaxHandshakes <= 0 {
 		return nil
 	}
-	l.once.Do(func() { l.permits = cosync.NewSemaphore(int64(l.MaxHandshakes)) })
+	l.once.Do(func() { l.permits = sync.NewSemaphore(int64(l.MaxHandshakes)) })
 	return l.permits
 }
 
@@ -98,7 +98,7 @@ type handshake struct {
 	c         *Conn
 	ctx       context.Context
 	until     time.Time // zero is never
-	permits   *cosync.Semaphore
+	permits   *sync.Semaphore
 	computing bool // it holds one of permits
 	records   records
 }

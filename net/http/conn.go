@@ -10,16 +10,15 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/blocking"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 	"github.com/netco-go/netco/tls"
 )
 
@@ -60,7 +59,7 @@ type work struct {
 
 	trailers []string // that the response has declared
 
-	mu      cosync.Mutex  // held across writes
+	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
 	flusher bool          // under mu: flushSoon has been started
 }
@@ -71,7 +70,7 @@ const (
 	bodySize  = 2 << 10 // the longest body whose length is counted
 )
 
-var works = sync.Pool{New: func() any {
+var works = stdsync.Pool{New: func() any {
 	w := new(work)
 	w.in = bufio.NewReaderSize(&w.from, readSize)
 	w.out = bufio.NewWriterSize(nil, writeSize)
@@ -218,7 +217,7 @@ func (c *conn) end() {
 // coroutine.
 func (c *conn) abort(v any) {
 	var stack []byte
-	if p, ok := v.(*blocking.PanicError); ok { // on a goroutine
+	if p, ok := v.(*netco.PanicError); ok { // on a goroutine
 		v, stack = p.Value, p.Stack
 	}
 	if v != nil && v != ErrAbortHandler {
