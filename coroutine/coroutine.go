@@ -81,13 +81,13 @@ const (
 type Coroutine struct {
 	ex        counter.Pointer[Executor] // owner: writes; its home, nil until it is adopted
 	w         counter.Pointer[worker]   // owner: writes; constant while it has started, else nil
+	left      counter.Counter           // owner: writes; times it was left behind
 	ticket    uint64                    // owner: of the next or present park; never reset
 	status    counter.Counter           // see stampUnit
 	wake      Wake                      // owner: why the last park ended
 	woken     bool                      // owner: a wake came for ticket before the park
 	cancelled bool                      // owner: by Handle.Stop: waits end at once, unless shielded
 	pinned    bool                      // owner: it stays with its executor, see Pin
-	left      uint8                     // owner: times it was left behind, see TimesLeft
 	queued    atomic.Bool               // node is in the host's inbox
 	waiter    Waiter                    // of no coroutine in an inbox function, see Arrive
 

@@ -113,14 +113,14 @@ func (w *worker) isAttached() bool {
 // before the operation touches what belongs to the owner. It may park.
 func Rejoin() { CurrentWorker() }
 
-// TimesLeft counts how often the caller, which rejoins first, was left behind;
-// not for good: it begins again with each 256th. 0 for an ordinary goroutine.
-func TimesLeft() uint8 {
+// TimesLeft counts how often the caller, which rejoins first, was left behind,
+// in all its incarnations. 0 for an ordinary goroutine.
+func TimesLeft() uint64 {
 	w := CurrentWorker()
 	if w == nil {
 		return 0
 	}
-	return w.co.Own().left
+	return w.co.Own().left.Load()
 }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
@@ -275,7 +275,7 @@ func (ex *Executor) wentOn() {
 	ex.left = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
-	w.co.Own().left++
+	w.co.Own().left.Inc()
 	w.leftWith()
 	w.away.Store(outside)
 }
