@@ -81,7 +81,6 @@ const (
 type Coroutine struct {
 	ex        counter.Pointer[Executor] // owner: writes; its home, nil until it is adopted
 	w         counter.Pointer[worker]   // owner: writes; constant while it has started, else nil
-	left      counter.Counter           // owner: writes; times it was left behind
 	ticket    uint64                    // owner: of the next or present park; never reset
 	status    counter.Counter           // see stampUnit
 	wake      Wake                      // owner: why the last park ended
