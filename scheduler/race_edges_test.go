@@ -12,13 +12,14 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	netcosync "github.com/netco-go/netco/sync"
 )
 
 // unlocked are what eight coroutines do with a map that they do not lock,
@@ -88,7 +89,7 @@ var edges = []struct {
 		then()
 	}},
 	{"start by a goroutine", func(s *scheduler.Scheduler, first, then func()) {
-		ended := cosync.NewFuture[int]()
+		ended := netcosync.NewFuture[int]()
 		go func() {
 			first()
 			join(s, then)
@@ -147,7 +148,7 @@ var edges = []struct {
 		then()
 	}},
 	{"a Mutex", func(s *scheduler.Scheduler, first, then func()) {
-		var mu cosync.Mutex
+		var mu netcosync.Mutex
 		locked(s, &mu, first, then)
 	}},
 	{"an RWMutex", func(s *scheduler.Scheduler, first, then func()) {
@@ -159,11 +160,11 @@ var edges = []struct {
 		locked(s, &mu, first, then)
 	}},
 	{"a Semaphore", func(s *scheduler.Scheduler, first, then func()) {
-		locked(s, semaphoreLock{cosync.NewSemaphore(1)}, first, then)
+		locked(s, semaphoreLock{netcosync.NewSemaphore(1)}, first, then)
 	}},
 	{"a Cond", func(s *scheduler.Scheduler, first, then func()) {
-		var mu cosync.Mutex
-		c, done := cosync.NewCond(&mu), false
+		var mu netcosync.Mutex
+		c, done := netcosync.NewCond(&mu), false
 		s.Go(spawn(func() {
 			first()
 			mu.Lock()
@@ -179,31 +180,31 @@ var edges = []struct {
 		then()
 	}},
 	{"a WaitGroup", func(s *scheduler.Scheduler, first, then func()) {
-		var wg cosync.WaitGroup
+		var wg netcosync.WaitGroup
 		wg.Go(first)
 		wg.Wait()
 		then()
 	}},
 	{"a Group", func(s *scheduler.Scheduler, first, then func()) {
-		var g cosync.Group
+		var g errgroup.Group
 		g.Go(func() error { first(); return nil })
 		g.Wait()
 		then()
 	}},
 	{"a Future", func(s *scheduler.Scheduler, first, then func()) {
-		f := cosync.NewFuture[int]()
+		f := netcosync.NewFuture[int]()
 		s.Go(spawn(func() { first(); f.Set(1) }))
 		f.Get()
 		then()
 	}},
 	{"AfterFunc", func(s *scheduler.Scheduler, first, then func()) {
-		f := cosync.NewFuture[int]()
+		f := netcosync.NewFuture[int]()
 		first()
 		netco.AfterFunc(time.Microsecond, func() { then(); f.Set(1) })
 		f.Get()
 	}},
 	{"AfterFunc, reset by another", func(s *scheduler.Scheduler, first, then func()) {
-		f := cosync.NewFuture[int]()
+		f := netcosync.NewFuture[int]()
 		timer := netco.AfterFunc(time.Hour, func() { then(); f.Set(1) })
 		join(s, func() { first(); timer.Reset(0) })
 		f.Get()
@@ -222,7 +223,7 @@ var edges = []struct {
 		join(s, func() { _ = *inherited.Get(); then() })
 	}},
 	{"Stop and Join", func(s *scheduler.Scheduler, first, then func()) {
-		begun := cosync.NewFuture[int]()
+		begun := netcosync.NewFuture[int]()
 		h, _ := s.Go(spawn(func() {
 			defer first()
 			begun.Set(1)
@@ -298,7 +299,7 @@ var edges = []struct {
 	}},
 	{"a Buffer", func(s *scheduler.Scheduler, first, then func()) {
 		first()
-		var g cosync.Group
+		var g errgroup.Group
 		for range 4 {
 			g.Go(func() error {
 				b := processor.AcquireBuffer()
@@ -363,7 +364,7 @@ func locked(s *scheduler.Scheduler, mu sync.Locker, first, then func()) {
 	h.Join()
 }
 
-type semaphoreLock struct{ s *cosync.Semaphore }
+type semaphoreLock struct{ s *netcosync.Semaphore }
 
 func (l semaphoreLock) Lock()   { l.s.Acquire(1) }
 func (l semaphoreLock) Unlock() { l.s.Release(1) }
