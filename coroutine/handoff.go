@@ -113,14 +113,26 @@ func (w *worker) isAttached() bool {
 // before the operation touches what belongs to the owner. It may park.
 func Rejoin() { CurrentWorker() }
 
-// TimesLeft counts how often the caller, which rejoins first, was left behind;
-// not for good: it begins again with each 256th. 0 for an ordinary goroutine.
-func TimesLeft() uint8 {
+// LeftMark is a moment in a coroutine's life; the zero value is none.
+type LeftMark struct {
+	w     *worker
+	times uint64
+}
+
+// MarkLeft returns this moment of the calling coroutine.
+func MarkLeft() LeftMark {
 	w := CurrentWorker()
 	if w == nil {
-		return 0
+		return LeftMark{}
 	}
-	return w.co.Own().left
+	return LeftMark{w, w.left.Load()}
+}
+
+// Left reports whether the caller, which rejoins first, was left behind since;
+// false if it runs on another Processor by now.
+func (m LeftMark) Left() bool {
+	now := MarkLeft()
+	return now.w == m.w && now.times != m.times
 }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
@@ -275,7 +287,7 @@ func (ex *Executor) wentOn() {
 	ex.left = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
-	w.co.Own().left++
+	w.left.Inc()
 	w.leftWith()
 	w.away.Store(outside)
 }

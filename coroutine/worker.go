@@ -40,6 +40,7 @@ type worker struct {
 	watch *contextWatch // owner: of the context that limits its coroutine's present waits
 
 	race      raceWorker
+	left      counter.Counter         // owner: writes; times that its coroutines were left behind
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 }
 

@@ -74,9 +74,9 @@ func (w *response) call() bool {
 		call := func() { s.serveHTTP(w, &w.req) }
 		return goroutines.Do(context.Background(), call) == nil
 	}
-	before := coroutine.TimesLeft()
+	mark := coroutine.MarkLeft()
 	s.serveHTTP(w, &w.req)
-	left := coroutine.TimesLeft() != before
+	left := mark.Left()
 	switch {
 	case w.c.hijacked.Load():
 	case left && h == nil:

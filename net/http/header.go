@@ -268,7 +268,6 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	if w.closeAfter && (!keepAlives || !tokenIn(w.sent.get("Connection"), "close")) &&
 		!w.switches() {
 		w.sent.del("Connection")
-		h.connection = ""
 		if w.is11 && !w.connected() {
 			h.connection = "close"
 		}
