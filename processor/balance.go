@@ -11,10 +11,16 @@ const balanceEvery = 20 * time.Millisecond
 // balancer is what the monitor knows of a group. All fields: the monitor's.
 type balancer struct {
 	at      time.Time  // of the last measurement
-	busyNs  []int64    // of each member, at that time
-	resumes uint64     // of all members, at that time
+	totals  []totals   // of each member, at that time
 	members []measured // in the last interval
 	policy  policy
+}
+
+// totals are a member's, since it has started.
+type totals struct {
+	busyNs int64
+	waitNs uint64 // of all runs
+	runs   uint64
 }
 
 // actives are the Processors that get new work.
@@ -65,22 +71,23 @@ func (g *Group) measure(b *balancer, span time.Duration) interval {
 		stale:     span > 10*balanceEvery || b.members == nil,
 	}
 	if b.members == nil {
-		b.busyNs, b.members = make([]int64, len(g.members)), make([]measured, len(g.members))
+		b.totals, b.members = make([]totals, len(g.members)), make([]measured, len(g.members))
 	}
-	resumes := uint64(0)
+	m.members = b.members
 	for i, p := range g.members {
-		ns := p.BusyNs()
-		b.members[i] = measured{
-			busy:   float64(ns-b.busyNs[i]) / float64(span),
+		t, last := totals{p.BusyNs(), p.Stats.WaitNs.Sum(), p.ex.Stats.Resumes.Load()}, b.totals[i]
+		b.totals[i] = t
+		runs := t.runs - last.runs
+		m.runs += runs
+		m.members[i] = measured{
+			busy:   float64(t.busyNs-last.busyNs) / float64(span),
+			waitNs: float64(t.waitNs-last.waitNs) / float64(max(runs, 1)),
+			cpuNs:  int(p.runCPU.Load()),
 			active: p.active.Load(),
 			shares: p.movable(),
-			cpuNs:  int(p.runCPU.Load()),
 			holds:  p.ep.Registered() > 0 || p.ex.Stats.Live.Load() > 0,
 		}
-		b.busyNs[i] = ns
-		resumes += p.ex.Stats.Resumes.Load()
 	}
-	m.members, m.runs, b.resumes = b.members, resumes-b.resumes, resumes
 	return m
 }
 

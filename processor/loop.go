@@ -71,14 +71,16 @@ func (p *Processor) loop() {
 		p.Stats.Timers.Set(uint64(p.timers.Len()))
 		if p.ex.Queued() == 0 {
 			p.releaseToken()
-			p.beforeNs = 0
+			p.waits = waits{}
 			p.idle(now)
 			continue
 		}
+		before := p.ex.Queued() // ready without an event
 		if p.ep.Registered() > 0 {
 			p.dispatch(p.ep.Poll())
 		}
-		if p.group.sharing.Load() && p.ex.Queued() > 1 {
+		p.waits.queued = p.ex.Queued()
+		if p.runs.offers(p.waits.queued, before, p.group.sharing.Load()) {
 			p.offer()
 		}
 		if p.runs.exact {

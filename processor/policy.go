@@ -22,9 +22,10 @@ import (
 //
 //	finding                               action
 //	a Processor is busier than busyAbove  spread: each that is so busy moves
-//	spreadAfter times in a row, or a      half of its connections and of its
-//	domain than domainAbove, and not all  ready coroutines to an inactive one,
-//	are active                            which becomes active
+//	spreadAfter times in a row and runs   half of its connections and of its
+//	wait for waitAboveNs there, or a      ready coroutines to an inactive one,
+//	domain than domainAbove, and not all  which becomes active
+//	are active
 //	a spread of Processors did not raise  undo it, and wait before the next
 //	the work done per second
 //	a Processor is as busy twice in a     even out the difference
@@ -70,6 +71,9 @@ const (
 	waitAboveNs = 15_000
 	waitBelowNs = 7_500
 
+	offerRunNs  = 15_000
+	offerWaitNs = 100_000
+
 	trialSettles  = 2   // intervals until the connections have moved
 	trialSamples  = 5   // intervals after these
 	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
@@ -107,6 +111,7 @@ type interval struct {
 // measured is what was measured of one member.
 type measured struct {
 	busy   float64 // as a share of the interval
+	waitNs float64 // how long a run was ready before, on average
 	active bool
 	shares int  // how many pieces of work could move, see Processor.movable
 	cpuNs  int  // CPU time of a run, by its runMeter; 0: not known
@@ -170,7 +175,7 @@ func (s policy) decide(m interval) (policy, decision) {
 		return s, d
 	}
 	rate := float64(m.runs) / m.seconds
-	if u.most > above {
+	if u.most > above && (size > 1 || m.members[u.hot].waitNs >= waitAboveNs) {
 		s.high++
 		s.work += rate
 	} else {
@@ -422,6 +427,16 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 	}
 	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs &&
 		r.cpuNs >= longAboveNs && r.cpuNs*float64(r.ran) >= timedNs, 0
+}
+
+// offers reports whether ready coroutines are to be offered to another
+// Processor: so many are, and so many were before the last poll. To serve
+// events together is what packing is for, unless the group is sharing. What was
+// ready before has been woken by other coroutines, or the turn was too short for
+// it.
+func (r *runMeter) offers(queued, before int, sharing bool) bool {
+	return sharing && queued > 1 ||
+		before > 1 && r.cpuNs >= offerRunNs && r.cpuNs*float64(before) >= offerWaitNs
 }
 
 // used adds the CPU time of so many runs.

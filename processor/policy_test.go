@@ -55,7 +55,8 @@ type (
 func members(active string, busy busy, works works) interval {
 	m := interval{minActive: 1, seconds: 0.02}
 	for i, mark := range active {
-		p := measured{active: mark == '+', busy: busy[i], shares: 8, holds: true}
+		p := measured{active: mark == '+', busy: busy[i], shares: 8, holds: true,
+			waitNs: waitAboveNs}
 		if works != nil {
 			p.shares, p.holds = works[i], works[i] > 0
 		}
@@ -258,6 +259,21 @@ func TestRunMeter(t *testing.T) {
 		begin, batch := turns(c.turns, c.runNs, c.waitNs, c.sharing, c.may)
 		if begin != c.begin || batch != c.batch {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
+		}
+	}
+	r = runMeter{cpuNs: offerRunNs}
+	for _, c := range []struct {
+		queued, before int
+		sharing, want  bool
+	}{
+		{9, 1, false, false},
+		{9, offerWaitNs / offerRunNs, false, false},
+		{9, offerWaitNs/offerRunNs + 1, false, true},
+		{2, 0, true, true},
+		{1, 1, true, false},
+	} {
+		if r.offers(c.queued, c.before, c.sharing) != c.want {
+			t.Errorf("%+v", c)
 		}
 	}
 	r, cpuOf = runMeter{}, func(int64) int64 { return longAboveNs / 2 }

@@ -61,8 +61,8 @@ type Processor struct {
 	turn     func() bool // called in each turn; nil for none
 	ran      int         // how many runs the last turn had
 	history  history     // owner: writes
-	beforeNs int64       // length of the turn before the last one; 0 if it slept in between
-	lending  lending     // owner
+	waits    waits
+	lending  lending // owner
 	runs     runMeter
 	domain   []*Processor // constant once it has started: with which it shares; nil for none
 	cfg      Config

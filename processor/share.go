@@ -306,11 +306,12 @@ func (p *Processor) homes() (n int) {
 	return n
 }
 
-// offer has up to half of the ready coroutines move to a member that sleeps.
-// Owner.
+// offer has up to half of the ready coroutines move to a member that sleeps,
+// which becomes active: what they do next is there. Owner.
 func (p *Processor) offer() {
 	for _, q := range p.domain {
 		if q != p && q.ep.Sleeping() {
+			q.active.Store(true)
 			p.lend(q, p.ex.Queued())
 			return
 		}

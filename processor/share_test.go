@@ -229,13 +229,17 @@ func TestWaits(t *testing.T) {
 	defer g.Discard()
 	p := g.members[0]
 	p.history.nextSlice(clock.Now())
+	p.waits.queued = 1
 	p.noteWaits(4_000, 1) // after a sleep: waits for nothing
+	p.waits.queued = 4
 	p.noteWaits(4_000, 4) // 2 µs for the turn before, then 0 to 3 µs
+	p.waits = waits{4_000, 2, 2}
+	p.noteWaits(40_000, 80) // they wake one another: one is ready before each
 	h := p.Stats.WaitNs.Snapshot()
-	if h.Count != 5 || h.SumNs != 2*3_000+2*4_000 {
+	if h.Count != 85 || h.SumNs != 4*2_000+4*1_500+80*250 {
 		t.Errorf("%d waits of %d ns in all", h.Count, h.SumNs)
 	}
-	if s := p.History(); len(s) != 0 && (s[0].Runs != 5 || s[0].WaitNs != 14_000) {
+	if s := p.History(); len(s) != 0 && (s[0].Runs != 85 || s[0].WaitNs != 34_000) {
 		t.Errorf("the slice has %d runs that waited %d ns", s[0].Runs, s[0].WaitNs)
 	}
 }

@@ -84,6 +84,8 @@ type simProc struct {
 	ready   []int32
 	began   int64 // of the turn
 	before  int64 // length of the last turn; 0: it slept since
+	waits   int64 // of noted runs, since the last measurement
+	noted   int64
 	ran     int
 	slept   int64 // when its sleep began
 	idle    int64 // time asleep
@@ -314,8 +316,9 @@ func (s *simulation) noted(i int, ns int64) {
 		return
 	}
 	n := int64(p.ran)
-	waits := p.before/2*n + ns/n*(n*(n-1)/2) // as noteWaits
+	waits := p.before/2*n + ns*(n-1+2*int64(len(p.ready)))/2 // as noteWaits
 	p.before = ns
+	p.waits, p.noted = p.waits+waits, p.noted+n
 	if p.meter.exact {
 		p.meter.used(p.cpu-p.used, p.ran)
 	}
@@ -445,9 +448,11 @@ func (s *simulation) balance() {
 		}
 		m.members = append(m.members, measured{
 			busy:   float64(ns-s.busyNs[i]) / float64(simBalance),
+			waitNs: float64(p.waits) / float64(max(p.noted, 1)),
 			active: p.active, shares: max(homes[i], len(p.ready)), holds: homes[i] > 0,
 			cpuNs: int(p.meter.cpuNs)})
 		s.busyNs[i] = ns
+		p.waits, p.noted = 0, 0
 	}
 	var d decision
 	s.policy, d = s.policy.decide(m)

@@ -9,19 +9,27 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
+// waits is what a turn's waits are computed from. All fields: owner.
+type waits struct {
+	beforeNs int64 // length of the turn before the last one; 0 if it slept in between
+	queued   int   // ready when the runs of the last turn began
+	left     int   // ready at the end of the turn before
+}
+
 // noteWaits counts how long what a turn has run was ready before, or its event
-// or wake was there. Of n runs the i-th waited for those before it in the turn,
-// and for half of the turn before, on average: what comes meanwhile is found at
-// its end. A wait of the thread itself for a core shows only in the length of
-// the turn that it interrupts. Two observations stand for the turn, one for
-// each half of its runs. It returns the sum. Owner.
+// or wake was there. On average that is as many runs as were ready, and for
+// those that were not at the end of the turn before, half of that turn: what
+// comes meanwhile is found at its end. A wait of the thread itself for a core
+// shows only in the length of the turn that it interrupts. Two observations
+// stand for the turn, one for each half of its runs. It returns the sum. Owner.
 func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
-	n := int64(runs)
-	before, perRun := p.beforeNs/2, turnNs/n
-	p.beforeNs = turnNs
-	p.Stats.WaitNs.ObserveN(before+perRun*(n/4), uint64(n-n/2))
-	p.Stats.WaitNs.ObserveN(before+perRun*(n-n/4-1), uint64(n/2))
-	waitNs = before*n + perRun*(n*(n-1)/2)
+	n, w, left := int64(runs), &p.waits, p.ex.Queued()
+	before := w.beforeNs * int64(min(max(w.queued-w.left, 0), runs)) / (2 * n)
+	behind := turnNs * int64(max(w.queued+left-1, 0)) / (2 * n)
+	w.beforeNs, w.left = turnNs, left
+	p.Stats.WaitNs.ObserveN(before+behind/2, uint64(n-n/2))
+	p.Stats.WaitNs.ObserveN(before+behind*3/2, uint64(n/2))
+	waitNs = n * (before + behind)
 	p.history.noteWaits(waitNs, uint64(n))
 	return waitNs
 }

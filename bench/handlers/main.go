@@ -28,7 +28,7 @@ type order struct {
 }
 
 func mux(file string) http.Handler {
-	m := http.NewServeMux()
+	m, db := http.NewServeMux(), openSlow()
 	m.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "hello, world\n")
 	})
@@ -48,6 +48,14 @@ func mux(file string) http.Handler {
 		default:
 			io.WriteString(w, "hello, world\n")
 		}
+	})
+	m.HandleFunc("GET /sql", func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		if err := db.QueryRowContext(r.Context(), "select 1").Scan(&n); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprintln(w, n)
 	})
 	m.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, file)

@@ -55,6 +55,9 @@ func (h *Histogram) ObserveN(ns int64, n uint64) {
 	h.buckets[min(i, lastBucket)-FirstBucket].Add(n)
 }
 
+// Sum returns the sum of all durations, in ns. Any thread.
+func (h *Histogram) Sum() uint64 { return h.sum.Load() }
+
 // bucketOf returns the smallest i such that ns are at most 2^(i/4) s.
 func bucketOf(ns int64) int {
 	b := math.Float64bits(float64(ns) * 1e-9)

@@ -332,7 +332,7 @@ var (
 	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // url leaves them as they are
 	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
 		math.MaxUint64, math.MaxUint64} // all but spaces and what controls
-	hostBytes  = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
+	hostBytes = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
 )
 
 // bytesOf returns a set of bytes.
