@@ -4,8 +4,8 @@
 // A coroutine is a function with a growable stack of its own, run by one of a
 // few loops (Processors), each with an epoll instance and a timer heap. It lets
 // others of its Processor run where it waits: in [Yield], [Sleep], on a
-// connection from [Listen] or [Dial], in packages rwmutex, cosync and channel,
-// in [Join].
+// connection from [Listen] or [Dial], in packages sync and channel, when it
+// joins another.
 //
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
 //	...
@@ -57,15 +57,16 @@ type PanicInfo = scheduler.PanicInfo
 // Errors; all work with errors.Is.
 var (
 	ErrShutdown    = coroutine.ErrShutdown
-	ErrStarted     = scheduler.ErrStarted
-	ErrNotStarted  = scheduler.ErrNotStarted
-	ErrNoProcessor = scheduler.ErrNoProcessor
-	ErrInCoroutine = scheduler.ErrInCoroutine
+	ErrStarted     = engine.ErrStarted
+	ErrNotStarted  = engine.ErrNotStarted
+	ErrNoProcessor = engine.ErrNoProcessor
+	ErrInCoroutine = engine.ErrInCoroutine
 	ErrJoinSelf    = coroutine.ErrJoinSelf
-	ErrBubble      = scheduler.ErrBubble // in a bubble of testing/synctest
-	ErrDeadlock    = scheduler.ErrDeadlock
+	ErrBubble      = coroutine.ErrBubble // in a bubble of testing/synctest
+	ErrGoexit      = coroutine.ErrGoexit // of a Future or Fiber whose function called it
+	ErrDeadlock    = engine.ErrDeadlock
 
-	ErrTooManyCoroutines = scheduler.ErrTooManyCoroutines // see Options.MaxCoroutines
+	ErrTooManyCoroutines = processor.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
 
 // def is the default Scheduler: nil before its start and after its Shutdown. mu
@@ -256,8 +257,3 @@ func Yield() { coroutine.Yield() }
 // time.Sleep. With d <= 0 it yields. When the Scheduler ends by force the
 // coroutine ends there, running its deferred calls. It does not allocate.
 func Sleep(d time.Duration) { processor.Sleep(d) }
-
-// Join waits for a coroutine to end. It returns ErrJoinSelf for the caller's
-// own Handle, or ErrShutdown when the wait was ended by force. Parks a
-// coroutine, blocks a goroutine.
-func Join(h Handle) error { return h.Join() }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -129,7 +130,7 @@ func TestSites(t *testing.T) {
 	}
 	var got string
 	site := func() {
-		file, line := netco.Self().Site()
+		file, line := self().Place()
 		got = fmt.Sprintf("%s:%d", file, line)
 	}
 	check := func(name, want string, h netco.Handle, err error) {
@@ -183,20 +184,32 @@ func after(place string, n int) string {
 	return fmt.Sprintf("%s:%d", place[:i], line+n)
 }
 
+// self is the Info of the calling coroutine.
+func self() netco.Info {
+	info, ok := netco.Self().Info()
+	if !ok {
+		panic("a coroutine knows nothing of itself")
+	}
+	return info
+}
+
 func TestNamesAndIDs(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	seen := make(map[uint64]bool)
 	for i := range 200 {
 		name, gotName, gotID := fmt.Sprint("number ", i), "", uint64(0)
 		h, err := netco.GoNamed(name, func() {
-			self := netco.Self()
-			gotName, gotID = self.Name(), self.ID()
-			if self.Handle().ID() != gotID {
-				t.Error("its Handle has another id")
+			info := self()
+			gotName, gotID = info.Name, info.ID
+			if netco.Self().ID() != gotID || info.State != coroutine.Running {
+				t.Errorf("number %d is %v", netco.Self().ID(), info)
 			}
 		})
-		if err != nil || netco.Join(h) != nil {
+		if err != nil || h.Join() != nil {
 			t.Fatal(err)
+		}
+		if info, ok := h.Info(); ok {
+			t.Errorf("it has ended and is %v", info)
 		}
 		if gotName != name || gotID != h.ID() || seen[gotID] {
 			t.Errorf("name %q, id %d; want %q, %d", gotName, gotID, name, h.ID())
@@ -204,7 +217,7 @@ func TestNamesAndIDs(t *testing.T) {
 		seen[gotID] = true
 	}
 	unnamed := "x"
-	h, _ := netco.Go(func() { unnamed = netco.Self().Name() })
+	h, _ := netco.Go(func() { unnamed = self().Name })
 	h.Join()
 	if unnamed != "" {
 		t.Errorf("a struct's next life is called %q", unnamed)
@@ -226,7 +239,7 @@ func TestCurrentProcessor(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			netco.Join(h)
+			h.Join()
 			if after := netco.CurrentProcessor(); before != want || after != want || child != want {
 				t.Errorf("on Processor %d: %d, %d, its GoLocal %d", want, before, after, child)
 			}
@@ -236,8 +249,8 @@ func TestCurrentProcessor(t *testing.T) {
 
 // TestOutside: what the functions do on an ordinary goroutine.
 func TestOutside(t *testing.T) {
-	if netco.Self() != nil {
-		t.Error("Self is not nil")
+	if netco.Self().ID() != 0 {
+		t.Error("Self is a coroutine's")
 	}
 	netco.Yield()
 	began := time.Now()
@@ -247,16 +260,16 @@ func TestOutside(t *testing.T) {
 	if took := time.Since(began); took < 2*time.Millisecond {
 		t.Errorf("Sleep took %v", took)
 	}
-	if err := netco.Join(netco.Handle{}); err != nil {
+	if err := (netco.Handle{}).Join(); err != nil {
 		t.Errorf("Join of the zero Handle: %v", err)
 	}
 	start(t, netco.Options{Processors: 2})
 	done := make(chan bool)
 	h, err := netco.GoLocal(func() { // is Go
-		go func() { done <- netco.Self() == nil }() // of a goroutine started inside one
+		go func() { done <- netco.Self().ID() == 0 }() // of a goroutine started inside one
 		netco.Sleep(time.Millisecond)
 	})
-	if err != nil || !<-done || netco.Join(h) != nil {
+	if err != nil || !<-done || h.Join() != nil {
 		t.Errorf("GoLocal outside: %v", err)
 	}
 	for _, i := range []int{-1, 2} {
@@ -281,7 +294,7 @@ func TestInside(t *testing.T) {
 		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
 			t.Errorf("Start: %v", err)
 		}
-		if err := netco.Join(netco.Self().Handle()); !errors.Is(err, netco.ErrJoinSelf) {
+		if err := netco.Self().Join(); !errors.Is(err, netco.ErrJoinSelf) {
 			t.Errorf("Join of itself: %v", err)
 		}
 		h, err := netco.Go(func() {
@@ -290,11 +303,11 @@ func TestInside(t *testing.T) {
 				netco.Sleep(1)
 				ran = true
 			})
-			if err != nil || netco.Join(h) != nil {
+			if err != nil || h.Join() != nil {
 				t.Error(err)
 			}
 		})
-		if err != nil || netco.Join(h) != nil {
+		if err != nil || h.Join() != nil {
 			t.Error(err)
 		}
 	}); err != nil || !ran {
@@ -403,8 +416,8 @@ func TestAllocs(t *testing.T) {
 			"Sleep":         func() { netco.Sleep(1) },
 			"Self":          func() { netco.Self() },
 			"GoLocal+end":   func() { netco.GoLocal(nop); netco.Yield() },
-			"GoLocal, Join": func() { h, _ := netco.GoLocal(nop); netco.Join(h) },
-			"Go, Join":      func() { h, _ := netco.Go(nop); netco.Join(h) },
+			"GoLocal, Join": func() { h, _ := netco.GoLocal(nop); h.Join() },
+			"Go, Join":      func() { h, _ := netco.Go(nop); h.Join() },
 		} {
 			for range 200 {
 				f()

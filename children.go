@@ -20,7 +20,7 @@ var ErrNotCoroutine = coroutine.ErrNotCoroutine
 // ends by itself is forgotten at once.
 //
 // To wait for children that are to finish their work, Join them or use a
-// cosync.Group before the parent ends. A child that takes no notice of being
+// sync.Group before the parent ends. A child that takes no notice of being
 // stopped holds up its parent's end.
 //
 // The errors are ErrNotCoroutine on an ordinary goroutine, and Go's. It does

@@ -23,7 +23,7 @@ var ends = []struct {
 	{"return", func() {}},
 	{"panic", func() { panic("parent") }},
 	{"Goexit", runtime.Goexit},
-	{"stopped", func() { netco.Self().Handle().Stop(); netco.Sleep(time.Hour) }},
+	{"stopped", func() { netco.Self().Stop(); netco.Sleep(time.Hour) }},
 }
 
 // TestChildren: with the parent's end its children end, their deferred calls
@@ -115,12 +115,12 @@ func TestChildrenForgotten(t *testing.T) {
 	for name, f := range map[string]func(){
 		"ended": func() {
 			h, _ := netco.GoChild(func() {})
-			netco.Join(h)
+			h.Join()
 		},
 		"stopped before its start": func() {
 			h, _ := netco.GoChild(func() {})
 			h.Stop()
-			netco.Join(h)
+			h.Join()
 		},
 	} {
 		if got := run(n, f); got > n*40+1<<18 {
@@ -155,14 +155,14 @@ func TestChildErrors(t *testing.T) {
 		// What failed binds no other: this one outlives its maker.
 		free, _ = netco.Go(func() { end.Recv(); returned.Store(true) })
 		named, err := netco.GoChildNamed("x", func() {
-			if netco.Self().Name() != "x" {
-				t.Error(netco.Self().Name())
+			if name := self().Name; name != "x" {
+				t.Error(name)
 			}
 		})
 		if err != nil {
 			t.Error(err)
 		}
-		netco.Join(named)
+		named.Join()
 	})
 	h.Join()
 	if free.Done() {
@@ -377,7 +377,7 @@ func ExampleGoChild() {
 			ready.Recv()
 			fmt.Println("answered")
 		})
-		netco.Join(request)
+		request.Join()
 		fmt.Println("request is over")
 	})
 	netco.Shutdown(context.Background())

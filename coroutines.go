@@ -1,46 +1,33 @@
 package netco
 
 import (
-	"context"
-	"time"
-
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/processor"
 )
-
-// Coroutine is a coroutine as [Self] gives it. It is valid until that coroutine
-// ends; a [Handle] is so for good.
-type Coroutine coroutine.Coroutine
-
-// Self returns the calling coroutine, or nil on an ordinary goroutine. It takes
-// a few nanoseconds and does not park.
-func Self() *Coroutine { return (*Coroutine)(coroutine.Current()) }
-
-func (c *Coroutine) engine() *coroutine.Coroutine { return (*coroutine.Coroutine)(c) }
-
-// ID returns a number that no other coroutine of this process has or had.
-func (c *Coroutine) ID() uint64 { return c.engine().ID() }
-
-// Name returns the name that it was started with, or SetName's; "" without one.
-func (c *Coroutine) Name() string { return c.engine().Name() }
-
-// Site returns the place of the go statement, so to speak: where it was
-// started; "" and 0 if that is not known.
-func (c *Coroutine) Site() (file string, line int) { return c.engine().Site() }
-
-// Handle returns what identifies it for good.
-func (c *Coroutine) Handle() Handle { return c.engine().Handle() }
 
 // Handle identifies a coroutine from its start on, also after its end. The zero
 // Handle is of one that has ended. Handles may be compared. Its methods are
 //
-//	Join() error   as [Join]
-//	Stop()         ends it by force: its waits return, or end it running its
-//	               deferred calls; does not park
-//	Done() bool    whether it has ended
-//	ID() uint64    its number
+//	Join() error         waits for its end: ErrJoinSelf for the caller's own
+//	                     Handle, ErrShutdown when the wait was ended by force;
+//	                     parks a coroutine, blocks a goroutine
+//	Stop()               ends it by force: its waits return, or end it running
+//	                     its deferred calls; does not park
+//	Done() bool          whether it has ended
+//	ID() uint64          a number that no other coroutine of this process has
+//	                     or had
+//	Info() (Info, bool)  what it is doing; false before its start and after its
+//	                     end
 type Handle = coroutine.Handle
+
+// Self returns the Handle of the calling coroutine, on an ordinary goroutine
+// the zero Handle, whose ID is 0. It takes a few nanoseconds and does not park.
+func Self() Handle {
+	if co := coroutine.Current(); co != nil {
+		return co.Handle()
+	}
+	return Handle{}
+}
 
 // PanicError is a panic that was passed on to whoever waits for a result.
 type PanicError = coroutine.PanicError
@@ -97,33 +84,28 @@ type Hooks = coroutine.Hooks
 // one. It does not park.
 func AddHooks(h Hooks) (remove func()) { return coroutine.AddHooks(h) }
 
-// Info is what a coroutine was doing when [Range] or [Find] came by.
-type Info struct {
-	ID       uint64        // the number that Handle.ID returns
-	Name     string        // of GoNamed or SetName; ""
-	State    string        // ready, running or waiting
-	WaitsFor string        // "data to read", "a lock"; "" unless it waits
-	For      time.Duration // in that state, as of the start of its Processor's turn; 0 if not known
-	info     coroutine.Info
-}
-
-func infoOf(i coroutine.Info) Info {
-	info := Info{ID: i.ID, Name: i.Name, State: i.State.String(), WaitsFor: i.WaitsFor, info: i}
-	if i.Since != 0 {
-		info.For = max(time.Duration(clock.Now()-i.Since), 0)
-	}
-	return info
-}
-
-// Site returns where the coroutine was started; "" and 0 if that is not known.
-// It takes about a microsecond.
-func (i Info) Site() (file string, line int) {
-	i.info.Resolve()
-	return i.info.File, i.info.Line
-}
-
-// Stack returns the coroutine's stack as text, as [StackOf] does.
-func (i Info) Stack(ctx context.Context) (string, error) { return i.info.Stack(ctx) }
+// Info is what a coroutine was doing when [Range], [Find] or [Handle.Info] came
+// by. Its fields for users are
+//
+//	ID       uint64  the number that Handle.ID returns
+//	Name     string  of GoNamed or SetName; ""
+//	State    State   ready, running, waiting or outside netco, as it prints
+//	WaitsFor string  "data to read", "a lock"; "" unless it waits
+//
+// and its methods
+//
+//	For() time.Duration             in that state, as of the start of its
+//	                                Processor's turn; 0 if not known
+//	Place() (file, line)            where it was started; "" and 0 if that is
+//	                                not known; takes about a microsecond
+//	Stack(ctx) (string, error)      its stack as text, like debug.Stack's,
+//	                                without what is netco's own at either end
+//
+// A Fiber's stack comes before its resumer's. The coroutine does not notice.
+// Stack returns ErrNotFound for one that has ended, an error that wraps ErrBusy
+// and ctx's if ctx ends first, because the coroutine computes without a pause,
+// or ErrShutdown. It parks a coroutine, blocks a goroutine.
+type Info = coroutine.Info
 
 // Range calls f for every coroutine of the process that has started and not
 // ended, of all Schedulers, until f returns false. Fibers are not among them.
@@ -131,31 +113,13 @@ func (i Info) Stack(ctx context.Context) (string, error) { return i.info.Stack(c
 // It may be called on any thread, holds nothing up, does not park and does not
 // allocate; a million take about 0.3 s. A coroutine that starts or ends
 // meanwhile may be left out; all others are given to f once.
-func Range(f func(Info) bool) {
-	coroutine.Range(func(i coroutine.Info) bool { return f(infoOf(i)) })
-}
+func Range(f func(Info) bool) { coroutine.Range(f) }
 
 // Find returns the Info of the coroutine with that id; false if it has not
 // started, or has ended. It takes as long as a Range, and does not park.
-func Find(id uint64) (Info, bool) {
-	i, ok := coroutine.Find(id)
-	if !ok {
-		return Info{}, false
-	}
-	return infoOf(i), true
-}
+func Find(id uint64) (Info, bool) { return coroutine.Find(id) }
 
-// StackOf returns the stack of the coroutine with that id as text, like
-// debug.Stack's, without what is netco's own at either end. A Fiber's comes
-// before its resumer's. The coroutine does not notice.
-//
-// It returns ErrNotFound for one that has ended or not started, and an error
-// that wraps ErrBusy and ctx's if ctx ends first, because the coroutine
-// computes without a pause. It parks a coroutine, blocks a goroutine; a
-// coroutine may also get ErrShutdown.
-func StackOf(ctx context.Context, id uint64) (string, error) { return coroutine.StackOf(ctx, id) }
-
-// Errors of StackOf.
+// Errors of Info.Stack.
 var (
 	ErrNotFound = coroutine.ErrNotFound
 	ErrBusy     = coroutine.ErrBusy

@@ -2,6 +2,7 @@ package netco_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -10,7 +11,7 @@ import (
 // A loop on the calling goroutine, which looks at a condition of its own in
 // every turn.
 func ExampleEventLoop() {
-	ticks := 0
+	var ticks atomic.Int32
 	started := false
 	err := netco.EventLoop(netco.Options{}, func() bool {
 		if !started { // before any coroutine runs
@@ -18,14 +19,13 @@ func ExampleEventLoop() {
 			if _, err := netco.Go(func() {
 				for {
 					netco.Sleep(time.Millisecond)
-					ticks++
-					fmt.Println("tick", ticks)
+					fmt.Println("tick", ticks.Add(1))
 				}
 			}); err != nil {
 				fmt.Println(err)
 			}
 		}
-		return ticks < 3
+		return ticks.Load() < 3
 	})
 	fmt.Println("over:", err)
 	// Output:

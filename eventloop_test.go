@@ -32,6 +32,7 @@ func hello(t *testing.T, addr string) {
 // TestDefaultEventLoop serves a client from a loop on the test's goroutine,
 // which is the default Scheduler meanwhile.
 func TestDefaultEventLoop(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	served, ended := 0, make(chan struct{})
 	var over atomic.Bool
 	var ln net.Listener
@@ -163,6 +164,7 @@ func TestEventLoopInCoroutine(t *testing.T) {
 // TestDefaultEventLoopAgain: a hundred, each ended in one of three ways, with
 // another kind of default Scheduler in between.
 func TestDefaultEventLoopAgain(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	loop := func(i int) {
 		turns := 0
 		var slept atomic.Bool

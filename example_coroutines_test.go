@@ -35,7 +35,7 @@ func ExampleCurrentProcessor() {
 		fmt.Println(err)
 		return
 	}
-	netco.Join(h)
+	h.Join()
 	fmt.Println(netco.CurrentProcessor())
 	netco.Shutdown(context.Background())
 	// Output:

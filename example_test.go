@@ -3,6 +3,7 @@ package netco_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -28,12 +29,12 @@ func Example() {
 
 func ExampleGo() {
 	netco.Start(netco.Options{})
-	h, err := netco.Go(func() { fmt.Println("on a coroutine:", netco.Self() != nil) })
+	h, err := netco.Go(func() { fmt.Println("on a coroutine:", netco.Self().ID() != 0) })
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(netco.Join(h), h.Done())
+	fmt.Println(h.Join(), h.Done())
 	netco.Shutdown(context.Background())
 	// Output:
 	// on a coroutine: true
@@ -48,7 +49,7 @@ func ExampleJoin() {
 			handles[i], _ = netco.Go(func() { squares[i] = i * i })
 		}
 		for _, h := range handles {
-			netco.Join(h)
+			h.Join()
 		}
 		fmt.Println(squares)
 	})
@@ -57,24 +58,26 @@ func ExampleJoin() {
 }
 
 func ExampleYield() {
-	var order []string // of coroutines of one Processor, which need no lock
 	netco.Run(func() {
-		if _, err := netco.GoLocal(func() { order = append(order, "other") }); err != nil {
+		var ran atomic.Bool
+		if _, err := netco.GoLocal(func() { ran.Store(true) }); err != nil {
 			fmt.Println(err)
 		}
-		order = append(order, "before")
+		fmt.Println("before:", ran.Load())
 		netco.Yield()
-		order = append(order, "after")
+		fmt.Println("after:", ran.Load())
 	})
 	netco.Shutdown(context.Background())
-	fmt.Println(order)
-	// Output: [before other after]
+	// Output:
+	// before: false
+	// after: true
 }
 
 func ExampleGoNamed() {
 	netco.Run(func() {
 		if _, err := netco.GoNamed("greeter", func() {
-			fmt.Println(netco.Self().Name())
+			info, _ := netco.Self().Info()
+			fmt.Println(info.Name)
 		}); err != nil {
 			fmt.Println(err)
 		}

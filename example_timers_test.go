@@ -29,7 +29,7 @@ func ExampleAfterFunc() {
 	netco.Run(func() {
 		done := channel.Make[int](0)
 		netco.AfterFunc(5*time.Millisecond, func() {
-			fmt.Println("in a coroutine:", netco.Self() != nil)
+			fmt.Println("in a coroutine:", netco.Self().ID() != 0)
 			done.Close()
 		})
 		never := netco.AfterFunc(time.Hour, func() { fmt.Println("an hour later") })

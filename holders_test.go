@@ -3,22 +3,22 @@ package netco_test
 import (
 	"regexp"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/sync"
 )
 
 // round has a coroutine for each lock take that, and then wait for the next
 // one's.
-func round(locks ...sync.Locker) {
-	var held cosync.WaitGroup
+func round(locks ...stdsync.Locker) {
+	var held sync.WaitGroup
 	held.Add(len(locks))
 	for i, mine := range locks {
 		netco.GoNamed("round", func() {
@@ -36,16 +36,16 @@ var holders = map[string]struct {
 	want string // a regular expression
 }{
 	"two": {
-		func() { round(new(cosync.Mutex), new(cosync.Mutex)) },
+		func() { round(new(sync.Mutex), new(sync.Mutex)) },
 		`"round", waiting for a lock that coroutine \d+ "round" holds, made at(?s:.*)` +
 			`in a circle: (\d+) "round" waits for (\d+) "round", (\d+) "round" waits for`,
 	},
 	"three": {
-		func() { round(new(cosync.Mutex), new(cosync.Mutex), new(cosync.Mutex)) },
+		func() { round(new(sync.Mutex), new(sync.Mutex), new(sync.Mutex)) },
 		`in a circle: (\d+ "round" waits for \d+ "round"(, |\n)){3}`,
 	},
 	"writers": {
-		func() { round(new(rwmutex.RWMutex), new(cosync.Mutex)) },
+		func() { round(new(rwmutex.RWMutex), new(sync.Mutex)) },
 		`in a circle: (\d+ "round" waits for \d+ "round"(, |\n)){2}`,
 	},
 	"a reader for a writer": {
@@ -68,8 +68,8 @@ var holders = map[string]struct {
 	},
 	"an ordinary goroutine's": {
 		func() {
-			var m cosync.Mutex
-			var held cosync.WaitGroup
+			var m sync.Mutex
+			var held sync.WaitGroup
 			held.Add(1)
 			go func() { m.Lock(); held.Done() }()
 			held.Wait()
@@ -79,7 +79,7 @@ var holders = map[string]struct {
 	},
 	"what has ended": {
 		func() {
-			var m cosync.Mutex
+			var m sync.Mutex
 			testenv.Must(netco.Go(m.Lock)).Join()
 			m.Lock()
 		},
@@ -87,7 +87,7 @@ var holders = map[string]struct {
 	},
 	"old": {
 		func() {
-			var old [2]cosync.Mutex
+			var old [2]sync.Mutex
 			for range 1000 {
 				for i := range old {
 					old[i].Lock()
@@ -101,13 +101,13 @@ var holders = map[string]struct {
 	"some": {
 		func() {
 			netco.Go(func() { netco.Sleep(time.Hour) })
-			round(new(cosync.Mutex), new(rwmutex.RWMutex))
+			round(new(sync.Mutex), new(rwmutex.RWMutex))
 		},
 		`in a circle`,
 	},
 	"tried": {
 		func() {
-			var m cosync.Mutex
+			var m sync.Mutex
 			if !m.TryLock() || m.TryLock() {
 				panic("TryLock")
 			}
@@ -117,7 +117,7 @@ var holders = map[string]struct {
 	},
 	"passed on": {
 		func() {
-			var m cosync.Mutex
+			var m sync.Mutex
 			m.Lock()
 			netco.GoLocal(m.Lock)
 			netco.Yield()

@@ -171,7 +171,7 @@ func TestPanicStorm(t *testing.T) {
 				all = append(all, h)
 			}
 			for _, h := range all {
-				netco.Join(h)
+				h.Join()
 			}
 		}
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/sync"
 )
 
 // TestSameResultEverywhere runs programs on 1, 2 and 8 Processors, with the
@@ -122,9 +123,9 @@ func sieve(t *testing.T) string {
 func bank(t *testing.T) string {
 	const accounts = 64
 	var balance [accounts]int
-	var mu [accounts]cosync.Mutex
+	var mu [accounts]sync.Mutex
 	run(t, func() {
-		var wg cosync.WaitGroup
+		var wg sync.WaitGroup
 		for i := range balance {
 			balance[i] = 1000
 		}
@@ -159,8 +160,8 @@ func bank(t *testing.T) string {
 
 // boundedQueue is a queue of three places under a Mutex and two Conds.
 func boundedQueue(t *testing.T) string {
-	var mu cosync.Mutex
-	notFull, notEmpty := cosync.NewCond(&mu), cosync.NewCond(&mu)
+	var mu sync.Mutex
+	notFull, notEmpty := sync.NewCond(&mu), sync.NewCond(&mu)
 	var queue []int
 	var sum atomic.Int64
 	run(t, func() {
@@ -197,9 +198,9 @@ func boundedQueue(t *testing.T) string {
 func countWords(t *testing.T) string {
 	counts := map[string]int{}
 	run(t, func() {
-		var parts []*cosync.Future[map[string]int]
+		var parts []*sync.Future[map[string]int]
 		for range 10 {
-			parts = append(parts, cosync.Async(func() (map[string]int, error) {
+			parts = append(parts, sync.Async(func() (map[string]int, error) {
 				m := map[string]int{}
 				for _, w := range strings.Fields("a b a c b a") {
 					m[w]++
@@ -208,8 +209,8 @@ func countWords(t *testing.T) string {
 				return m, nil
 			}))
 		}
-		var g cosync.Group
-		var mu cosync.Mutex
+		var g errgroup.Group
+		var mu sync.Mutex
 		g.SetLimit(3)
 		for _, f := range parts {
 			g.Go(func() error {
@@ -396,7 +397,7 @@ func firstOfMany(t *testing.T) string {
 
 // permits counts how many hold a Semaphore at a time.
 func permits(t *testing.T) string {
-	s := cosync.NewSemaphore(3)
+	s := sync.NewSemaphore(3)
 	var now, most, all atomic.Int64
 	run(t, func() {
 		for i := range 60 {
@@ -442,7 +443,7 @@ func echoSum(t *testing.T) string {
 				})
 			}
 		})
-		var g cosync.Group
+		var g errgroup.Group
 		for range 20 {
 			g.Go(func() error {
 				c, err := netco.Dial("tcp", ln.Addr().String())

@@ -14,7 +14,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,10 +24,10 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/sync"
 )
 
 // A beginner's mistakes, each in a program of its own.
@@ -35,8 +35,8 @@ import (
 func inChannel() { <-make(chan int) }
 
 func inMutex() {
-	var mu sync.Mutex
-	var locked cosync.WaitGroup
+	var mu stdsync.Mutex
+	var locked sync.WaitGroup
 	locked.Add(1)
 	netco.Go(func() { mu.Lock(); locked.Done(); netco.Sleep(time.Hour) })
 	locked.Wait()
@@ -44,7 +44,7 @@ func inMutex() {
 }
 
 func inWaitGroup() {
-	var wg sync.WaitGroup
+	var wg stdsync.WaitGroup
 	wg.Add(1)
 	wg.Wait()
 }
@@ -86,10 +86,10 @@ func inLoop() {
 }
 
 func inLocks() {
-	var a, b cosync.Mutex
-	var held cosync.WaitGroup
+	var a, b sync.Mutex
+	var held sync.WaitGroup
 	held.Add(2)
-	cross := func(first, second *cosync.Mutex) {
+	cross := func(first, second *sync.Mutex) {
 		first.Lock()
 		held.Done()
 		held.Wait()
@@ -109,15 +109,15 @@ var mistakes = map[string]struct {
 	},
 	"sync.Mutex": {
 		inMutex,
-		[]string{"sync", "netco_test.inMutex", "cosync.Mutex", "#blocking-calls"},
+		[]string{"sync", "netco_test.inMutex", "netco/sync", "#blocking-calls"},
 	},
 	"sync.WaitGroup": {
 		inWaitGroup,
-		[]string{"sync.WaitGroup", "netco_test.inWaitGroup", "cosync.WaitGroup"},
+		[]string{"sync.WaitGroup", "netco_test.inWaitGroup", "netco/sync"},
 	},
 	"package net":  {inNet, []string{"package net", "netco_test.inNet", "netco/net"}},
 	"time.Sleep":   {inSleep, []string{"time.Sleep", "netco_test.inSleep", "netco.Sleep"}},
-	"ctx.Done":     {inContext, []string{"Go channel", "netco_test.inContext", "cosync.Wait"}},
+	"ctx.Done":     {inContext, []string{"Go channel", "netco_test.inContext", "sync.Wait of"}},
 	"system call":  {inCall, []string{"a system call", "netco_test.inCall", "blocking.Do"}},
 	"endless loop": {inLoop, []string{"computes", "netco_test.inLoop", "netco.Yield"}},
 	"deadlock": {
@@ -223,7 +223,7 @@ func says(text string, parts ...string) bool {
 }
 
 type lockedBuffer struct {
-	mu sync.Mutex
+	mu stdsync.Mutex
 	b  bytes.Buffer
 }
 
@@ -316,7 +316,7 @@ func TestTenReports(t *testing.T) {
 var deadlocks = map[string]func(){
 	"locks":   inLocks,
 	"channel": func() { channel.Make[int](0).Recv() },
-	"itself":  func() { var wg cosync.WaitGroup; wg.Add(1); wg.Wait() },
+	"itself":  func() { var wg sync.WaitGroup; wg.Add(1); wg.Wait() },
 	"goroutine": func() {
 		wokenBy(func(wake func()) { go func() { time.Sleep(1500 * time.Millisecond); wake() }() })
 	},
@@ -343,7 +343,7 @@ var deadlocks = map[string]func(){
 	"10000": func() { inChannels(10_000) },
 	"Go's channel": func() {
 		c, full := make(chan int), make(chan int)
-		var begun cosync.WaitGroup
+		var begun sync.WaitGroup
 		begun.Add(1)
 		netco.Go(func() { begun.Done(); <-c })
 		begun.Wait()
@@ -352,7 +352,7 @@ var deadlocks = map[string]func(){
 		case full <- 1:
 		}
 	},
-	"Go's lock":       func() { var mu sync.Mutex; mu.Lock(); mu.Lock() },
+	"Go's lock":       func() { var mu stdsync.Mutex; mu.Lock(); mu.Lock() },
 	"a blocking call": func() { blocking.Do(context.Background(), func() { <-make(chan int) }) },
 	"a goroutine that ends": func() {
 		go time.Sleep(1500 * time.Millisecond)
@@ -384,7 +384,7 @@ var deadlocks = map[string]func(){
 
 // inChannels has n coroutines wait for others, all but one at the same place.
 func inChannels(n int) {
-	var wg cosync.WaitGroup
+	var wg sync.WaitGroup
 	c := channel.Make[int](0)
 	for range n - 1 {
 		wg.Go(func() { c.Recv() })

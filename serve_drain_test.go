@@ -248,7 +248,7 @@ var kept = []struct {
 		c.Read(make([]byte, 3))
 	}},
 	{"another writes first", "", "end", "123", func(c net.Conn, next func()) {
-		netco.Join(testenv.Must(netco.Go(func() { io.WriteString(c, "1") })))
+		testenv.Must(netco.Go(func() { io.WriteString(c, "1") })).Join()
 		netco.GoChild(func() { next(); io.WriteString(c, "23") })
 		c.Read(make([]byte, 3))
 	}},

@@ -103,7 +103,7 @@ func TestAfterShutdown(t *testing.T) {
 			}
 		}
 		fired := make(chan bool)
-		netco.AfterFunc(0, func() { fired <- netco.Self() != nil })
+		netco.AfterFunc(0, func() { fired <- netco.Self().ID() != 0 })
 		if <-fired {
 			t.Errorf("AfterFunc after %s: called in a coroutine", end)
 		}

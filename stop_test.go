@@ -20,11 +20,12 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // mustEnd fails the whole run with all stacks when a test that could hang has
@@ -74,7 +75,7 @@ var scenes = map[string]func(t *testing.T) scene{
 		}, release: end.Close}
 	},
 	"mutex": func(t *testing.T) scene {
-		var m cosync.Mutex
+		var m sync.Mutex
 		m.Lock()
 		return scene{func() error {
 			m.Lock()
@@ -83,7 +84,7 @@ var scenes = map[string]func(t *testing.T) scene{
 		}, m.Unlock, free(m.TryLock, m.Unlock)}
 	},
 	"mutex with a bound": func(t *testing.T) scene {
-		var m cosync.Mutex
+		var m sync.Mutex
 		m.Lock()
 		return scene{func() error {
 			err := m.LockTimeout(time.Hour)
@@ -186,8 +187,8 @@ var scenes = map[string]func(t *testing.T) scene{
 		}, func() { timer.Reset(0) }, nil}
 	},
 	"cond": func(t *testing.T) scene {
-		var m cosync.Mutex
-		c := cosync.NewCond(&m)
+		var m sync.Mutex
+		c := sync.NewCond(&m)
 		ready := false
 		return scene{func() error {
 			m.Lock()
@@ -199,8 +200,8 @@ var scenes = map[string]func(t *testing.T) scene{
 		}, func() { m.Lock(); ready = true; m.Unlock(); c.Broadcast() }, free(m.TryLock, m.Unlock)}
 	},
 	"cond with a bound": func(t *testing.T) scene {
-		var m cosync.Mutex
-		c := cosync.NewCond(&m)
+		var m sync.Mutex
+		c := sync.NewCond(&m)
 		ready := false
 		return scene{func() error {
 			m.Lock()
@@ -214,7 +215,7 @@ var scenes = map[string]func(t *testing.T) scene{
 		}, func() { m.Lock(); ready = true; m.Unlock(); c.Broadcast() }, free(m.TryLock, m.Unlock)}
 	},
 	"semaphore": func(t *testing.T) scene {
-		s := cosync.NewSemaphore(3)
+		s := sync.NewSemaphore(3)
 		s.Acquire(3)
 		return scene{func() error { s.Acquire(2); s.Release(2); return nil }, func() {
 			s.Release(3)
@@ -222,22 +223,22 @@ var scenes = map[string]func(t *testing.T) scene{
 			free(func() bool { return s.TryAcquire(3) }, func() { s.Release(3) })}
 	},
 	"wait group": func(t *testing.T) scene {
-		var wg cosync.WaitGroup
+		var wg sync.WaitGroup
 		wg.Add(1)
 		return scene{func() error { wg.Wait(); return nil }, wg.Done, nil}
 	},
 	"group": func(t *testing.T) scene {
-		var g cosync.Group
+		var g errgroup.Group
 		c := channel.Make[int](0)
 		g.Go(func() error { c.Recv(); return nil })
 		return scene{g.Wait, c.Close, nil}
 	},
 	"future": func(t *testing.T) scene {
-		f := cosync.NewFuture[int]()
+		f := sync.NewFuture[int]()
 		return scene{func() error { _, err := f.Get(); return err }, func() { f.Set(1) }, nil}
 	},
 	"once": func(t *testing.T) scene {
-		var o cosync.Once
+		var o sync.Once
 		c := channel.Make[int](0)
 		running := make(chan struct{})
 		netco.Go(func() { o.Do(func() { close(running); c.Recv() }) })
@@ -247,11 +248,11 @@ var scenes = map[string]func(t *testing.T) scene{
 	"join": func(t *testing.T) scene {
 		c := channel.Make[int](0)
 		h, _ := netco.GoOn(1, func() { c.Recv() })
-		return scene{func() error { return netco.Join(h) }, c.Close, nil}
+		return scene{func() error { return h.Join() }, c.Close, nil}
 	},
 	"blocking": func(t *testing.T) scene {
-		p, err := blocking.New(10)
-		if err != nil {
+		p := new(blocking.Pool)
+		if err := p.SetLimit(10); err != nil {
 			t.Fatal(err)
 		}
 		c := make(chan int)
@@ -268,7 +269,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	"context": func(t *testing.T) scene {
 		ctx, cancel := context.WithCancel(context.Background())
 		return scene{func() error {
-			if err := cosync.Wait(ctx); err != context.Canceled {
+			if err := sync.Wait(ctx); err != context.Canceled {
 				return err
 			}
 			return nil

@@ -11,10 +11,11 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/sync"
 )
 
 // takes fails unless f, in a bubble, takes d by its clock.
@@ -38,8 +39,8 @@ func expired(t *testing.T, err error) {
 // bubbleWaits are waits of goroutines among themselves. In a bubble each takes
 // the time it names, to the nanosecond.
 var bubbleWaits = map[string]func(t *testing.T){
-	"cosync.Mutex": func(t *testing.T) {
-		var m cosync.Mutex
+	"sync.Mutex": func(t *testing.T) {
+		var m sync.Mutex
 		m.Lock()
 		takes(t, time.Minute, func() { expired(t, m.LockTimeout(time.Minute)) })
 		time.AfterFunc(time.Hour, m.Unlock)
@@ -55,29 +56,29 @@ var bubbleWaits = map[string]func(t *testing.T){
 		takes(t, time.Hour, m.Lock)
 	},
 	"Cond": func(t *testing.T) {
-		var m cosync.Mutex
-		c := cosync.NewCond(&m)
+		var m sync.Mutex
+		c := sync.NewCond(&m)
 		m.Lock()
 		takes(t, time.Minute, func() { expired(t, c.WaitTimeout(time.Minute)) })
 		time.AfterFunc(time.Hour, c.Broadcast)
 		takes(t, time.Hour, c.Wait)
 	},
 	"Semaphore": func(t *testing.T) {
-		s := cosync.NewSemaphore(1)
+		s := sync.NewSemaphore(1)
 		s.Acquire(1)
 		takes(t, time.Minute, func() { expired(t, s.AcquireTimeout(1, time.Minute)) })
 		time.AfterFunc(time.Hour, func() { s.Release(1) })
 		takes(t, time.Hour, func() { s.Acquire(1) })
 	},
 	"WaitGroup": func(t *testing.T) {
-		var wg cosync.WaitGroup
+		var wg sync.WaitGroup
 		wg.Add(1)
 		takes(t, time.Minute, func() { expired(t, wg.WaitTimeout(time.Minute)) })
 		time.AfterFunc(time.Hour, wg.Done)
 		takes(t, time.Hour, wg.Wait)
 	},
 	"Future": func(t *testing.T) {
-		f := cosync.NewFuture[int]()
+		f := sync.NewFuture[int]()
 		takes(t, time.Minute, func() {
 			_, err := f.GetTimeout(time.Minute)
 			expired(t, err)
@@ -88,7 +89,7 @@ var bubbleWaits = map[string]func(t *testing.T){
 	"Context": func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
-		takes(t, time.Hour, func() { cosync.Wait(ctx) })
+		takes(t, time.Hour, func() { sync.Wait(ctx) })
 	},
 	"Chan": func(t *testing.T) {
 		c := channel.Make[int](0)
@@ -185,7 +186,7 @@ func TestBubbleSpins(t *testing.T) {
 // clock, by which these know which waiter starves, stands still.
 func TestBubbleHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var m cosync.Mutex
+		var m sync.Mutex
 		var rw rwmutex.RWMutex
 		var n atomic.Int32
 		const goroutines, rounds = 8, 200
@@ -228,9 +229,11 @@ func TestBubbleRefuses(t *testing.T) {
 		_, err = netco.GoOn(0, func() { t.Error("it runs") })
 		refused(t, "GoOn", err)
 		refused(t, "Run", netco.Run(func() { t.Error("it runs") }))
-		var g cosync.Group
+		var g errgroup.Group
 		g.Go(func() error { return nil })
-		refused(t, "Group", g.Wait())
+		if err := g.Wait(); err != nil { // it was on a goroutine
+			t.Errorf("errgroup: %v", err)
+		}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		all(t)

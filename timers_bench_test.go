@@ -24,7 +24,7 @@ func BenchmarkTimers(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			netco.Join(h)
+			h.Join()
 		})
 	}
 	never := channel.Make[int](0)
@@ -39,7 +39,7 @@ func BenchmarkTimers(b *testing.B) {
 						netco.AfterFunc(time.Hour+time.Duration(i)*time.Millisecond, f))
 				}
 			})
-			netco.Join(h)
+			h.Join()
 		}
 		bench("NewTimer+Stop/netco/"+standing, func() { netco.NewTimer(time.Second).Stop() })
 		bench("NewTimer+Stop/time/"+standing, func() { time.NewTimer(time.Second).Stop() })

@@ -29,7 +29,7 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		netco.Join(h)
+		h.Join()
 	})
 	t.Run("goroutine", func(t *testing.T) {
 		start(t, o)
@@ -275,7 +275,7 @@ func TestSelectSentBack(t *testing.T) {
 			netco.Sleep(200 * time.Microsecond) // mostly it waits by then
 			tm.Reset(time.Hour)
 			other.Send(1)
-			netco.Join(h)
+			h.Join()
 		}
 	})
 }
@@ -305,14 +305,15 @@ func TestUnreferencedTimers(t *testing.T) {
 // Processor if that is one.
 func TestAfterFunc(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
-		inside := netco.Self() != nil
+		inside := netco.Self().ID() != 0
 		for _, d := range []time.Duration{math.MinInt64, 0, 1, 2 * time.Millisecond} {
 			began := time.Now()
 			done := netco.NewTimer(testenv.Limit)
 			var ran atomic.Int32
 			home := processorOf()
 			tm := netco.AfterFunc(d, func() {
-				if netco.Self() == nil || time.Since(began) < d || inside && processorOf() != home {
+				if netco.Self().ID() == 0 || time.Since(began) < d ||
+					inside && processorOf() != home {
 					t.Error("too early, elsewhere, or no coroutine")
 				}
 				netco.Sleep(1)
@@ -339,7 +340,7 @@ func TestAfterFuncSite(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		c := channel.Make[string](0)
 		netco.AfterFunc(0, func() {
-			file, _ := netco.Self().Site()
+			file, _ := self().Place()
 			c.Send(file)
 		})
 		if file, _ := c.Recv(); !strings.HasSuffix(file, "timers_test.go") {
@@ -441,6 +442,7 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 
 // TestSleep: not early, whatever the time; with none it yields.
 func TestSleep(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	everywhere(t, func(t *testing.T) {
 		for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond,
 			20 * time.Microsecond, 3 * time.Millisecond} {
@@ -450,7 +452,7 @@ func TestSleep(t *testing.T) {
 				t.Errorf("Sleep(%v) took %v", d, passed)
 			}
 		}
-		if netco.Self() == nil {
+		if netco.Self().ID() == 0 {
 			return
 		}
 		for _, d := range []time.Duration{0, -time.Hour} {
@@ -487,7 +489,7 @@ func TestTimerAllocs(t *testing.T) {
 		f := func() {}
 		tm, ticker := netco.NewTimer(time.Hour), netco.NewTicker(time.Nanosecond)
 		fn := netco.AfterFunc(time.Hour, f)
-		inside := netco.Self() != nil
+		inside := netco.Self().ID() != 0
 		for name, c := range map[string]struct {
 			want float64
 			do   func()

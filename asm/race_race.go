@@ -2,8 +2,27 @@
 
 package asm
 
-// RaceAcquireAll makes everything that all goroutines did so far happen before
-// what the caller does next, for the race detector. It calls the function that
-// the runtime calls for the goroutine that runs finalizers. racecall is the
-// entry of the runtime's function of that name, ctx the caller's racectx.
-func RaceAcquireAll(racecall, ctx uintptr)
+// These call a function of the race detector's by the runtime's racecall, whose
+// entry is the first argument.
+
+func raceStart(racecall, parent uintptr, made *uintptr, pc uintptr)
+func raceEnd(racecall, ctx uintptr)
+func raceFresh(racecall, addr, size uintptr)
+
+// RaceStart returns a new racectx, as a goroutine has that parent starts at pc.
+// racecall is the entry of the runtime's function of that name.
+func RaceStart(racecall, parent, pc uintptr) uintptr {
+	made := new(uintptr) // not on a stack, which the detector's cannot follow
+	raceStart(racecall, parent, made, pc)
+	return *made
+}
+
+// RaceEnd ends a racectx, which nothing uses any more.
+func RaceEnd(racecall, ctx uintptr) { raceEnd(racecall, ctx) }
+
+// RaceFresh makes the detector forget all accesses to size bytes at addr, as
+// for memory that is newly allocated.
+func RaceFresh(racecall, addr, size uintptr) { raceFresh(racecall, addr, size) }
+
+// Store stores a word at addr, in a goroutine's struct.
+func Store(addr, v uintptr)

@@ -2,7 +2,7 @@
 # Alternating rounds of netco-bench load against bench/handlers: http.Handlers on netco, and on net/http. One core for the server, another
 # for the load. Prints requests/s, p99, CPU µs per request, and for idle connections their memory.
 #
-#	bench/handlers.sh [rounds] [seconds] [workload ...]     of: hello thousand json done pipelined file idle; all by default
+#	bench/handlers.sh [rounds] [seconds] [workload ...]     of: hello thousand json done pipelined file sql query idle; all by default
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
 rounds=${1:-5} seconds=${2:-4} port=18180 out=$(mktemp -d) pid=
@@ -11,9 +11,10 @@ trap '[[ -z $pid ]] || kill $pid 2>/dev/null; rm -rf "$out"' EXIT
 go build -o "$out/handlers" ./handlers
 (cd .. && go build -o "$out/netco-bench" ./cmd/netco-bench)
 printf '{"id":1,"name":"x","lines":["%s"]}' "$(printf 'line,%.0s' {1..190})" >"$out/order"
-declare -A path=([hello]=/hello [thousand]=/hello [json]=/json/a [done]=/done [pipelined]=/hello [file]=/file)
+declare -A path=([hello]=/hello [thousand]=/hello [json]=/json/a [done]=/done [pipelined]=/hello [file]=/file
+	[sql]=/sql [query]=/sql)
 declare -A flags=([hello]="-c 64" [thousand]="-c 1000" [json]="-c 64 -method POST -body @$out/order" [done]="-c 64"
-	[pipelined]="-c 64 -pipeline 16" [file]="-c 8")
+	[pipelined]="-c 64 -pipeline 16" [file]="-c 8" [sql]="-c 64" [query]="-c 64 -rate 8k")
 
 ticks() { awk '{print $14+$15}' "/proc/$1/stat"; } # of 10 ms
 memory() { awk '/^Rss(Anon|Shmem)/ {n += $2} END {print n}' "/proc/$1/status"; } # KiB
@@ -61,7 +62,7 @@ idle() { # engine
 }
 
 echo "workload   engine     req/s       p99  CPU µs errors"
-for workload in "${@:-hello thousand json done pipelined file idle}"; do
+for workload in "${@:-hello thousand json done pipelined file sql query idle}"; do
 	for w in $workload; do
 		for ((round = 1; round <= rounds; round++)); do
 			order=(netco std)

@@ -14,7 +14,7 @@ var shared Pool
 func Default() *Pool { return &shared }
 
 // Do runs fn on the default pool and returns nil when it has ended. It returns
-// ctx.Err() when ctx is done before that, and coroutine.ErrShutdown when the
+// ctx.Err() when ctx is done before that, and netco.ErrShutdown when the
 // scheduler ends by force: then fn is never started, or it is abandoned, see
 // the package's documentation. context.Background() is no limit. Parks a
 // coroutine; an ordinary goroutine runs fn in place, if ctx is not done. Once
@@ -56,10 +56,6 @@ func callOn[T any](ctx context.Context, p *Pool, fn func() (T, error)) (T, error
 	}
 	return r.value, r.err
 }
-
-// PanicError is the value that a coroutine panics with when the function that
-// was run for it panicked.
-type PanicError = coroutine.PanicError
 
 // task is what a worker runs. Both kinds of it are as large as a pointer, so
 // that making one does not allocate.

@@ -41,7 +41,7 @@ type call struct {
 	// Written by the worker before done, read by the caller after it.
 	outcome outcome
 	err     error // of refused
-	failure *PanicError
+	failure *coroutine.PanicError
 
 	// Guarded by pool.mu.
 	prev, next *call
@@ -199,7 +199,8 @@ func (c *call) invoke() (started bool) {
 			return
 		}
 		if value := coroutine.Recovered(recover()); value != nil {
-			c.outcome, c.failure = panicked, &PanicError{Value: value, Stack: debug.Stack()}
+			c.outcome = panicked
+			c.failure = &coroutine.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
 	// cancel may be late, or the context a user's own.

@@ -3,12 +3,14 @@ package blocking
 import (
 	"fmt"
 	"testing"
+
+	"github.com/netco-go/netco/coroutine"
 )
 
 // TestCallTransitions: the transitions of a call by the caller, the worker and
 // the context, from each state, and what each method returns.
 func TestCallTransitions(t *testing.T) {
-	failed := &PanicError{Value: "text"}
+	failed := &coroutine.PanicError{Value: "text"}
 	for _, c := range []struct {
 		from     uint64
 		by       string

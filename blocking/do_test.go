@@ -62,7 +62,7 @@ func TestWhere(t *testing.T) {
 			mine, its := goroutine(), ""
 			if err := p.Do(bg, func() {
 				its = goroutine()
-				if netco.Self() != nil {
+				if netco.Self().ID() != 0 {
 					t.Errorf("%s: the function runs on a coroutine", where.Name)
 				}
 			}); err != nil {

@@ -25,14 +25,14 @@
 // # Results
 //
 // A call behaves as if the function had been called in place: a panic in it
-// continues in the coroutine, as a [*PanicError] with the value and the stack
-// of the panic; a runtime.Goexit in it ends the coroutine, deferred calls and
-// all.
+// continues in the coroutine, as a *netco.PanicError with the value and the
+// stack of the panic; a runtime.Goexit in it ends the coroutine, deferred calls
+// and all.
 //
 // # Abandoned calls
 //
 // A function that runs cannot be stopped. [Do] and [Call] return when their
-// context is done, and with coroutine.ErrShutdown when the scheduler ends by
+// context is done, and with netco.ErrShutdown when the scheduler ends by
 // force; if the function was still in the queue it is never started, otherwise
 // it runs on, abandoned, and should end by itself when the context is done.
 // Then

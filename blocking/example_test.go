@@ -63,8 +63,8 @@ func ExampleCall_context() {
 // own.
 func ExamplePool() {
 	defer netco.Shutdown(context.Background())
-	library, err := blocking.New(2)
-	if err != nil {
+	var library blocking.Pool
+	if err := library.SetLimit(2); err != nil {
 		fmt.Println(err)
 		return
 	}
@@ -88,7 +88,7 @@ func ExamplePanicError() {
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
 		defer func() {
-			var e *blocking.PanicError
+			var e *netco.PanicError
 			if err, ok := recover().(error); ok && errors.As(err, &e) {
 				fmt.Println("the function panicked:", e.Value)
 			}

@@ -104,7 +104,7 @@ func (h *hammer) enter(away bool, runs *atomic.Int32) (exit func()) {
 // op makes one random call.
 func (h *hammer) op(rnd *rand.Rand) {
 	kind, work, want := rnd.IntN(8), rnd.IntN(4), int(rnd.Int32())
-	away := netco.Self() != nil
+	away := netco.Self().ID() != 0
 	runs := new(atomic.Int32)
 	body := func() {
 		defer h.enter(away, runs)()
@@ -134,7 +134,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 	switch kind {
 	case 1:
 		v := caught(func() { h.p.Do(bg, body) })
-		if e, ok := v.(*blocking.PanicError); ok == away && ok {
+		if e, ok := v.(*netco.PanicError); ok == away && ok {
 			v = e.Value
 		}
 		if v != want {
@@ -161,7 +161,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 // inChild runs f in a coroutine or goroutine of its own, as the caller is, and
 // waits for its end.
 func (h *hammer) inChild(f func()) {
-	if netco.Self() == nil {
+	if netco.Self().ID() == 0 {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -58,7 +58,7 @@ func TestPanic(t *testing.T) {
 		} {
 			where.Do(t, func() {
 				v := caught(c.call)
-				e, ok := v.(*blocking.PanicError)
+				e, ok := v.(*netco.PanicError)
 				if !ok {
 					t.Errorf("%s: panic with %T %v", c.name, v, v)
 					return
@@ -106,7 +106,7 @@ func TestPanicReachesOnPanic(t *testing.T) {
 	defer force(t)
 	testrun.First.Go(func() { callsTheFunction(p) }).Wait(t)
 	info := testenv.Await(t, infos, "OnPanic")
-	e, ok := info.Value.(*blocking.PanicError)
+	e, ok := info.Value.(*netco.PanicError)
 	if !ok || e.Value != "text" || !strings.Contains(string(e.Stack), "whereItHappens") {
 		t.Errorf("value %v", info.Value)
 	}

@@ -23,6 +23,7 @@ import (
 // must still wait. A Select is given no more than one case that is ready, since
 // both choose at random. NETCO_SEED repeats a run.
 func TestAsGo(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	seeds := make([]uint64, testenv.Rounds(400))
 	for i := range seeds {
 		seeds[i] = rand.Uint64()

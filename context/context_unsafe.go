@@ -49,6 +49,8 @@ func (c *Context) Identify() {
 
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0
 // before its first run.
+//
+//go:norace
 func (c *Context) G() uintptr { return c.frame.G }
 
 // Resume runs c until it suspends or ends. On the way it prefetches next, the
@@ -64,6 +66,8 @@ func (c *Context) Resume(next *Context) {
 // Suspend gives control back to whatever has resumed c, and returns when c is
 // resumed again. It is called by c's own goroutine or, if Direct, by any
 // goroutine that c's has called into, which is then the one that continues.
+//
+//go:norace
 func (c *Context) Suspend() {
 	c.park()
 	if c.call != nil {
@@ -79,6 +83,8 @@ func (c *Context) Suspend() {
 // were another stack's: each return between the switch and the code that waited
 // for it is mispredicted and costs some 5 ns. So one function fewer is worth
 // having.
+//
+//go:norace
 func (c *Context) Switch(next *Context) {
 	if goruntime.RaceEnabled {
 		c.switchRace(next)
@@ -93,16 +99,25 @@ func (c *Context) Switch(next *Context) {
 //
 // Precondition: the goroutine parked in c suspended itself by Suspend, or
 // serves calls after its Switch.
+//
+// What RunOn leaves for the goroutine is not shown to the race detector: a
+// coroutine that was left behind suspends itself in a context of its own.
+//
+//go:norace
 func (c *Context) RunOn(f func()) {
 	c.call = f
 	c.Resume(c)
 }
 
 // HasCall reports whether c was resumed by RunOn.
+//
+//go:norace
 func (c *Context) HasCall() bool { return c.call != nil }
 
 // ServeCalls runs the function that RunOn was given and suspends c again, until
 // c is resumed by Resume.
+//
+//go:norace
 func (c *Context) ServeCalls() {
 	for c.call != nil {
 		f := c.call
@@ -112,6 +127,7 @@ func (c *Context) ServeCalls() {
 	}
 }
 
+//go:norace
 func (c *Context) park() {
 	if direct {
 		c.Switch(c)

@@ -77,8 +77,8 @@
 // before the blocked goroutine suspends; the coro itself orders the rest.
 //
 // For the race detector, what one side of a coro did happens before what the
-// other does next; there is no order between coros. A rescuer releases what
-// all goroutines did, see goruntime.RaceReleaseAll.
+// other does next; there is no order between coros. Package coroutine has
+// both sides be one goroutine for it, see there.
 //
 // # Why it is sound
 //

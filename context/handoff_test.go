@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/netco-go/netco/internal/goruntime"
 )
@@ -48,7 +47,7 @@ type guest struct {
 	wake    chan int
 	rounds  int  // are left
 	blocks  int  // how often it has blocked
-	note    int  // of blocks, written when nothing but its coro orders it
+	note    int  // of blocks
 	sum     int  // of what it was woken with
 	away    bool // a rescuer sits in its coro
 	ended   bool
@@ -78,8 +77,8 @@ func (p *exchange) run(g *guest) {
 		}
 		if g.blocky > 0 && rnd.IntN(g.blocky) == 0 {
 			g.blocks++
-			p.calls <- g // does not block
 			g.note = g.blocks
+			p.calls <- g // does not block
 			down(levels, func() { g.sum += <-g.wake })
 			if g.rounds == 1 {
 				break // and ends in parallel with its driver
@@ -150,8 +149,6 @@ func (p *exchange) rescue() {
 		for goruntime.StandingOf(g.G()) != goruntime.Blocked {
 			runtime.Gosched()
 		}
-		goruntime.RaceReleaseAll(unsafe.Pointer(g))
-		goruntime.RaceAcquire(unsafe.Pointer(g))
 		g.away = true
 		g.Switch(&g.Context) // returns when the guest has suspended itself or ended
 		g.away = false

@@ -1,6 +1,10 @@
 package coroutine
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
 
 // Cancelling one coroutine.
 //
@@ -58,6 +62,9 @@ func (h Handle) Stop() {
 		}
 	}
 	co := h.co
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
 	w := driven() // first, as in Coroutine.Ready
 	ex := co.ex.Load()
 	if ex == nil {
@@ -105,11 +112,15 @@ func (co *Coroutine) parkWoken() Wake {
 
 // cancelling reports whether the waits of co, which runs on w, end at once.
 // Owner only.
+//
+//go:norace
 func (w *worker) cancelling(co *Coroutine) bool {
 	return (w.ex.stopping || co.cancelled) && !co.isShielded()
 }
 
 // isShielded reports whether co is in Shield. Owner only.
+//
+//go:norace
 func (co *Coroutine) isShielded() bool {
 	w := co.w.Own()
 	return w != nil && w.shielded
@@ -143,16 +154,21 @@ func Shield(f func()) {
 		f()
 		return
 	}
-	co.w.Own().shielded = true
-	if co.cancelled {
-		co.woken = false
-	}
+	co.shield(true)
 	defer func() {
 		Rejoin()
-		co.w.Own().shielded = false
-		if co.cancelled {
-			co.woken = true
-		}
+		co.shield(false)
 	}()
 	f()
+}
+
+// shield begins or ends Shield. Owner only.
+func (co *Coroutine) shield(on bool) {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
+	co.w.Own().shielded = on
+	if co.cancelled {
+		co.woken = !on
+	}
 }

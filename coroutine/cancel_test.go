@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // configs are how executors run here.
@@ -94,6 +95,7 @@ func TestStopWaits(t *testing.T) {
 // TestStopYields: one that never parks is ended by Yield, also where that is
 // assembly, with few and with many others.
 func TestStopYields(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	for _, c := range configs {
 		for _, others := range []int{0, 1, 100} {
 			t.Run(fmt.Sprintf("%s/%d", c.name, others), func(t *testing.T) {
@@ -141,6 +143,7 @@ func TestStopYields(t *testing.T) {
 // whether it is in the run queue or on its way; joiners wake, and what it has
 // inherited is dropped.
 func TestStopBeforeStart(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, time.Minute)
 	dropped := 0
 	l := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { return *p }, Drop: func(*int) {
@@ -218,6 +221,7 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 // TestStopSelf: a coroutine may stop itself; it runs to its next wait, and no
 // further, also where a Yield would just switch.
 func TestStopSelf(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	for _, c := range configs {
 		for name, wait := range map[string]func(){"Yield": Yield, "park": func() {
 			sleep(time.Hour)

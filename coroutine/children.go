@@ -143,4 +143,5 @@ func (c *children) end() {
 			}
 		}
 	})
+	c.raceEnded()
 }

@@ -87,6 +87,7 @@ type Coroutine struct {
 	woken     bool                      // owner: a wake came for ticket before the park
 	cancelled bool                      // owner: by Handle.Stop: waits end at once, unless shielded
 	pinned    bool                      // owner: it stays with its executor, see Pin
+	left      uint8                     // owner: times it was left behind, see TimesLeft
 	queued    atomic.Bool               // node is in the host's inbox
 	waiter    Waiter                    // of no coroutine in an inbox function, see Arrive
 

@@ -7,6 +7,7 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/invariant"
 	"github.com/netco-go/netco/objpool"
 )
@@ -76,6 +77,7 @@ type Executor struct {
 	standby atomic.Pointer[Standby] // nil for none; any thread
 
 	Stats Stats
+	race  raceOwner
 
 	_       [64]byte    // what follows is written by other threads, what precedes at every switch
 	preempt atomic.Bool // the turn is to end, see RequestPreempt
@@ -112,6 +114,7 @@ func (ex *Executor) Enter() {
 	ex.loopIs.ctx.Identify()
 	enroll(ex.loopIs)
 	_, ex.locks = asm.Where()
+	ex.raceEnter() // last: all this comes before what coroutines do
 }
 
 // Leave ends the idle goroutines and what Enter began. Precondition: no
@@ -119,6 +122,7 @@ func (ex *Executor) Enter() {
 func (ex *Executor) Leave() {
 	ex.trim()
 	expel(ex.loopIs)
+	ex.raceLeave()
 }
 
 // Spawn makes a coroutine and queues it to run here. Owner only. Does not park.
@@ -134,6 +138,9 @@ func (ex *Executor) Spawn(s Spec) *Coroutine {
 // coroutine: then either Handle.Stop sees the executor, or the coroutine sees
 // the request, see worker.call.
 func (ex *Executor) Adopt(co *Coroutine) {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
 	co.ex.Set(ex)
 	co.setState(Ready, ReasonNone, ex.stamp)
 	ex.Stats.Live.Inc()
@@ -218,11 +225,15 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 			region.End()
 		case context.Direct(): // as resume, for one return less after the switch
 			w.ctx.Switch(&ex.upcoming(w).ctx)
+			if goruntime.RaceEnabled {
+				w.raceGone()
+			}
 			if ex.left != nil || ex.moving != nil {
 				ex.settleSwitch()
 			}
 		default:
 			w.ctx.Resume(nil)
+			w.raceGone()
 			if ex.moving != nil {
 				ex.depart()
 			}
@@ -239,6 +250,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 // resume runs w until it suspends itself or ends, or is left behind.
 func (ex *Executor) resume(w *worker) {
 	w.ctx.Resume(&w.ctx)
+	w.raceGone()
 	if ex.left != nil || ex.moving != nil {
 		ex.settleSwitch()
 	}
@@ -268,6 +280,9 @@ func (ex *Executor) upcoming(w *worker) *worker {
 // Stop makes every park of this executor end at once with WakeShutdown, those
 // under way included. Owner only.
 func (ex *Executor) Stop() {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
 	ex.stopping = true
 	for _, w := range ex.workers {
 		co := w.co.Own()
@@ -278,6 +293,8 @@ func (ex *Executor) Stop() {
 }
 
 // Stopping reports whether Stop was called. Owner only.
+//
+//go:norace
 func (ex *Executor) Stopping() bool { return ex.stopping }
 
 // Wake is Waiter.Wake on the owning thread.
@@ -286,13 +303,14 @@ func (ex *Executor) Wake(w *Waiter) {
 		w.Wake()
 		return
 	}
+	w.co.raceWake()
 	switch home := w.co.ex.Load(); {
 	case home == nil: // of an earlier incarnation
 	case home == ex:
 		w.co.prefetch()
 		ex.Ready(w.co, w.ticket.Load(), WakeReady)
 	case ex.takes(home) && ex.take(w.co, home):
-		ex.Ready(w.co, w.co.ticket, WakeReady)
+		ex.Ready(w.co, w.co.Ticket(), WakeReady)
 	default:
 		w.Wake()
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // Errors of coroutines driven by hand.
@@ -128,6 +129,10 @@ func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 	if y == nil || y.id.Load() != f.id {
 		return out, ErrDead
 	}
+	if goruntime.RaceEnabled {
+		y.t.raceAcquire()
+		defer y.t.raceRelease()
+	}
 	if err = y.enter(); err != nil {
 		return out, err
 	}
@@ -201,7 +206,9 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 	case to.y == y:
 		return back, ErrTransferSelf
 	}
+	to.y.t.raceAcquire()
 	if err = to.y.check(); err != nil {
+		to.y.t.raceRelease()
 		return back, err
 	}
 	if refused := y.leave(); refused != 0 {
@@ -243,6 +250,10 @@ func (f Fiber[In, Out]) Cancel() error {
 	if f.y == nil || f.y.id.Load() != f.id {
 		return nil
 	}
+	if goruntime.RaceEnabled {
+		f.y.t.raceAcquire()
+		defer f.y.t.raceRelease()
+	}
 	return f.y.cancel(f.handle)
 }
 
@@ -251,6 +262,10 @@ func (f Fiber[In, Out]) Cancel() error {
 func (f Fiber[In, Out]) Status() Status {
 	if f.y == nil || f.y.id.Load() != f.id {
 		return StatusDead
+	}
+	if goruntime.RaceEnabled {
+		f.y.t.raceAcquire()
+		defer f.y.t.raceRelease()
 	}
 	return f.y.status()
 }

@@ -14,10 +14,30 @@ func (t *fiber) start() {
 	t.started = true
 	_, t.made = asm.Where()
 	if ex := t.w.ex; ex != nil {
-		t.w.index = int32(len(ex.fibers))
-		ex.fibers = append(ex.fibers, t)
+		ex.listFiber(t)
 	}
 	t.w.ctx.Init(fiberMain)
+}
+
+// listFiber adds t to the executor's fibers. Owner only.
+func (ex *Executor) listFiber(t *fiber) {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
+	t.w.index = int32(len(ex.fibers))
+	ex.fibers = append(ex.fibers, t)
+}
+
+// unlistFiber takes t out of them. Owner only.
+func (ex *Executor) unlistFiber(t *fiber) {
+	if goruntime.RaceEnabled {
+		defer t.w.enter()()
+	}
+	last := len(ex.fibers) - 1
+	ex.fibers[t.w.index] = ex.fibers[last]
+	ex.fibers[t.w.index].w.index = t.w.index
+	ex.fibers[last] = nil
+	ex.fibers = ex.fibers[:last]
 }
 
 func fiberMain(c *context.Context) { fiberOf(c).main() }
@@ -45,17 +65,11 @@ func (t *fiber) finish() {
 		t.end(eventGoexit)
 		return
 	}
+	if ex := t.w.ex; ex != nil {
+		ex.unlistFiber(t)
+	}
 	expel(&t.w)
 	t.w.gone = true
-	ex := t.w.ex
-	if ex == nil {
-		return
-	}
-	last := len(ex.fibers) - 1
-	ex.fibers[t.w.index] = ex.fibers[last]
-	ex.fibers[t.w.index].w.index = t.w.index
-	ex.fibers[last] = nil
-	ex.fibers = ex.fibers[:last]
 }
 
 // fit reports whether the goroutine may run further incarnations: those made

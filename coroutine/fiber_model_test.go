@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestRing passes a value round a ring of coroutines by Transfer.
@@ -370,6 +371,7 @@ func newStage(t *testing.T, actors, steps int) *stage {
 // executor that wait in between, so that the contexts end up in one another's
 // slots.
 func TestModel(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 2*time.Minute)
 	before := runtime.NumGoroutine()
 	t.Run("goroutine", func(t *testing.T) {

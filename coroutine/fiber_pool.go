@@ -16,6 +16,7 @@ import (
 // fiber runs, its resumer's Resume does.
 type fiberHandle struct{ t *fiber }
 
+//go:norace
 func newFiberHandle(t *fiber) *fiberHandle {
 	s := &fiberHandle{t}
 	runtime.AddCleanup(s, abandoned, t)
@@ -42,7 +43,7 @@ func acquireFiber() (*fiberHandle, creator) {
 	if by.w != nil && by.w.ex != nil {
 		ex = by.w.ex
 		if co := by.w.co.Own(); co != nil {
-			co.pinned = true // what it makes belongs to its executor
+			co.Pin() // what it makes belongs to its executor
 		}
 		s = ex.idleFiber(by.locks)
 	} else if bubble = clock.InBubble(); bubble {
@@ -53,14 +54,23 @@ func acquireFiber() (*fiberHandle, creator) {
 	} else {
 		endRetired(by.locks)
 	}
-	if s == nil {
-		t := new(fiber)
-		t.w.ex, t.w.fiber = ex, t
-		t.w.away.Store(nested)
-		t.bubble = bubble
-		s = newFiberHandle(t)
+	if s != nil {
+		s.t.raceAcquire()
+	} else {
+		s = newFiberHandle(newFiber(ex, bubble))
 	}
 	return s, by
+}
+
+// newFiber makes one that has no goroutine yet.
+//
+//go:norace
+func newFiber(ex *Executor, bubble bool) *fiber {
+	t := new(fiber)
+	t.w.ex, t.w.fiber = ex, t
+	t.w.away.Store(nested)
+	t.bubble = bubble
+	return t
 }
 
 // renew begins an incarnation, and returns its id.
@@ -76,6 +86,10 @@ func (c *core) renew(by creator) uint64 {
 		Rejoin()
 	}
 	if ex := t.w.ex; ex != nil {
+		if goruntime.RaceEnabled {
+			t.raceRelease()
+			defer Own()()
+		}
 		c.id.Set(ex.newID())
 		return c.id.Own()
 	}
@@ -100,6 +114,9 @@ func rootOf(w *worker, g uintptr) uint64 {
 
 // idleFiber returns the idle fiber used last, or nil.
 func (ex *Executor) idleFiber(locks uintptr) *fiberHandle {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
 	n := len(ex.idleFibers) - 1
 	if n < 0 || locks != ex.locks {
 		return nil
@@ -111,6 +128,8 @@ func (ex *Executor) idleFiber(locks uintptr) *fiberHandle {
 }
 
 // poolable reports whether t, once idle, would be kept.
+//
+//go:norace
 func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.idleFibers) < t.w.ex.keep }
 
 // conclude is the resumer's part of an incarnation's end: it gives the fiber
@@ -131,6 +150,7 @@ func (t *fiber) conclude(s *fiberHandle) error {
 
 // recycle puts an idle fiber where acquireFiber finds it.
 func (t *fiber) recycle(s *fiberHandle) {
+	t.raceRelease()
 	switch ex := t.w.ex; {
 	case t.w.gone:
 	case !t.fit() || !poolable(t):
@@ -140,10 +160,18 @@ func (t *fiber) recycle(s *fiberHandle) {
 	case s == nil:
 		t.recycle(newFiberHandle(t))
 	case ex != nil:
-		ex.idleFibers = append(ex.idleFibers, s)
+		ex.keepFiber(s)
 	case t.started:
 		idleFibers.Put(s)
 	}
+}
+
+// keepFiber adds an idle fiber to those of the executor. Owner only.
+func (ex *Executor) keepFiber(s *fiberHandle) {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
+	ex.idleFibers = append(ex.idleFibers, s)
 }
 
 // endIdle ends the goroutine of an idle fiber. by is the caller, nil for an

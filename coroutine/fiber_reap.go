@@ -53,6 +53,7 @@ func (ex *Executor) ReapAll() {
 // Suspended reports whether ReapAll has something to do. Owner only.
 func (ex *Executor) Suspended() bool { return ex.suspended() != nil }
 
+//go:norace
 func (ex *Executor) suspended() *fiber {
 	for _, t := range ex.fibers {
 		if t.of != nil && !t.running && !t.lost {
@@ -69,6 +70,7 @@ const maxLocks = 64
 // locks than the loop's: it takes them meanwhile, which it may since after Stop
 // nothing parks. One made under fewer, or on another thread, is given up.
 func (t *fiber) reapLocked() {
+	t.raceAcquire()
 	for range maxLocks {
 		if _, locks := asm.Where(); locks == t.of.locks {
 			t.reap()
@@ -83,6 +85,7 @@ func (t *fiber) reapLocked() {
 // reap ends t, which nothing can resume: its incarnation, if it has one, or its
 // idle goroutine.
 func (t *fiber) reap() {
+	t.raceAcquire()
 	switch c := t.of; {
 	case t.w.gone || !t.started && !t.locals.any():
 	case c != nil:
@@ -99,6 +102,7 @@ func (t *fiber) reap() {
 func (ex *Executor) trimFibers() {
 	for len(ex.idleFibers) > 0 {
 		t := ex.idleFibers[0].t
+		t.raceAcquire()
 		ex.idleFibers[0] = nil
 		ex.idleFibers = ex.idleFibers[1:]
 		if t.started {

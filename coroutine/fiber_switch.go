@@ -89,7 +89,7 @@ func (c *core) check() error {
 	t := c.t
 	// by may run another coroutine by now, on another executor.
 	if g == t.byG && locks == c.locks && (t.by == nil || !t.by.gone && t.by.ex == t.w.ex) {
-		if by := t.by; by != nil && by.away.Load() != attached {
+		if by := t.by; by != nil && by.away.load() != attached {
 			by.attached()
 		}
 		if t.running {
@@ -160,7 +160,7 @@ func (c *core) enter() error {
 	if by := t.by; by != nil {
 		if co := by.co.Own(); co != nil {
 			t.w.co.Set(co)
-			co.pinned = true // t belongs to its executor
+			co.Pin() // t belongs to its executor
 		}
 		by.inner.Set(t)
 	}
@@ -236,6 +236,8 @@ func (t *fiber) resumed() {
 // suspend gives control back to the loop; it returns when the coroutine is
 // resumed. w is the coroutine's own; the caller may be a fiber that it has
 // resumed.
+//
+//go:norace
 func (w *worker) suspend() {
 	if invariant.Enabled {
 		holdsNothing("gives up its thread")
@@ -255,6 +257,8 @@ func (w *worker) suspend() {
 
 // pause is one step of suspend with the portable backend: back to the resumer
 // of w, which goes on with it.
+//
+//go:norace
 func (w *worker) pause() {
 	if w.fiber != nil {
 		w.fiber.event = eventPark

@@ -617,6 +617,7 @@ func TestFiberAllocs(t *testing.T) {
 // LockOSThread meanwhile cannot be switched to later, and so must not be when
 // the executor ends.
 func TestLockedGoroutinesAreNotKept(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	on(plain, func(ex *Executor) {
 		runtime.LockOSThread()
 		for range 3 {

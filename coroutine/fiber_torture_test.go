@@ -7,12 +7,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestFiberTorture lets coroutines driven by hand do all they can, deep in
 // their stacks or not, on goroutines and in coroutines, under all that disturb
 // does. What only a stack points to must stay whole.
 func TestFiberTorture(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	before := runtime.NumGoroutine()
 	end := disturb(t, filepath.Join(t.TempDir(), "trace"))

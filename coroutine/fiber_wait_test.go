@@ -92,10 +92,10 @@ func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner fiber) f
 			mu.Unlock()
 			netco.Sleep(time.Duration(in%10) * time.Microsecond)
 			h, err := netco.Go(func() { netco.Yield() })
-			if err != nil || netco.Join(h) != nil {
+			if err != nil || h.Join() != nil {
 				t.Errorf("Go and Join: %v", err)
 			}
-			testenv.Fails(t, netco.Join(self.Handle()), netco.ErrJoinSelf)
+			testenv.Fails(t, self.Join(), netco.ErrJoinSelf)
 			got, err := inner.Resume(in)
 			testenv.NoError(t, err)
 			in, _ = y.Yield(got)
@@ -166,6 +166,7 @@ func expects(t *testing.T, f *fiber) func(in, want int, wantErr error) func() {
 // TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended,
 // they go on in others of the Processor and of no other.
 func TestFibersOutliveTheirResumers(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, netco.Options{Processors: 2})
 	var f fiber
 	var y *yielder
@@ -195,6 +196,7 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 // TestFiberInUse: while one coroutine waits inside a Fiber, another of the same
 // Processor gets ErrRunning, and the wait is not disturbed.
 func TestFiberInUse(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, netco.Options{Processors: 2})
 	var f fiber
 	expect := expects(t, &f)
@@ -257,7 +259,7 @@ func TestFibersDropped(t *testing.T) {
 				for i := range n {
 					coroutine.New(func(y *yielder, in int) int {
 						defer func() {
-							if coroutine.CurrentExecutor() != here || netco.Self() == nil {
+							if coroutine.CurrentExecutor() != here || netco.Self().ID() == 0 {
 								wrong.Add(1)
 							}
 							switch i % 50 {

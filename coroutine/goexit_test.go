@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // waitGoroutines waits until at most want goroutines are left: one that has
@@ -24,6 +26,7 @@ func waitGoroutines(t testing.TB, want int) {
 // order among switches, with pools that keep all, some and none of the
 // goroutines: each end must end just that one.
 func TestEndsInRandomOrder(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	for name, c := range map[string]Config{
 		"pool 0":  {Idle: 0},
 		"pool 3":  {Idle: 3},
@@ -112,6 +115,7 @@ func checkCounts(t *testing.T, th *thread, n, panics int) {
 // still count as live, Run would never return, and a later goroutine would be
 // taken for it.
 func TestPanicWhileUnwinding(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 20*time.Second)
 	before := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {

@@ -3,6 +3,7 @@ package coroutine
 import (
 	"errors"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
@@ -76,6 +77,9 @@ const (
 	nested
 )
 
+// away is such a word.
+type away struct{ atomic.Uint32 }
+
 // attached has w's coroutine rejoin its executor if it was left behind, and
 // returns w. w may be nil, or a fiber's.
 func (w *worker) attached() *worker {
@@ -100,7 +104,7 @@ func (w *worker) isAttached() bool {
 		}
 		w = co.w.Own()
 	}
-	return w.away.Load() == attached
+	return w.away.load() == attached
 }
 
 // Rejoin returns when the caller, if it is a coroutine that was left behind, is
@@ -109,11 +113,21 @@ func (w *worker) isAttached() bool {
 // before the operation touches what belongs to the owner. It may park.
 func Rejoin() { CurrentWorker() }
 
+// TimesLeft counts how often the caller, which rejoins first, was left behind;
+// not for good: it begins again with each 256th. 0 for an ordinary goroutine.
+func TimesLeft() uint8 {
+	w := CurrentWorker()
+	if w == nil {
+		return 0
+	}
+	return w.co.Own().left
+}
+
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
 // coroutine's own.
 func (w *worker) rejoin() {
 	for {
-		switch w.away.Load() {
+		switch w.away.load() {
 		case attached:
 			return
 		case outside:
@@ -159,7 +173,7 @@ func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
 // show that it was the same goroutine, and outside.
 func (w *worker) blocked() bool {
 	was, open := w.open.Load()
-	if !open || w.away.Load() > claimed {
+	if !open || w.away.load() > claimed {
 		return false
 	}
 	innermost := w.innermost()
@@ -191,7 +205,7 @@ func (w *worker) innermost() *worker {
 // thread.
 func (co *Coroutine) leftBehind() bool {
 	w := co.w.Load()
-	return w != nil && w.away.Load() == outside
+	return w != nil && w.away.load() == outside
 }
 
 // Run returns a number that changes with each resume of co, and each resume of
@@ -233,9 +247,7 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	}
 	w.away.Store(leaving)
 	before(w.noteLeft(co))
-	// The loop acquires it after its switch.
-	goruntime.RaceReleaseAll(w.addr())
-	ex.left = w // the loop is parked, and what it drives is blocked: no owner but this
+	ex.setLeft(w) // the loop is parked, and what it drives is blocked: no owner but this
 	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)
 	w.post(clock.Now()-begin >= worthNs)
@@ -263,6 +275,7 @@ func (ex *Executor) wentOn() {
 	ex.left = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
+	w.co.Own().left++
 	w.leftWith()
 	w.away.Store(outside)
 }

@@ -12,7 +12,7 @@ import (
 const HoldersVariable = "NETCO_HOLDERS"
 
 // NotesHolders says whether locks note all their holders, not only those that
-// package cosync and rwmutex note anyway. It takes some nanoseconds for each
+// package sync and rwmutex note anyway. It takes some nanoseconds for each
 // Lock, so it is for those that look for a deadlock; and for builds with the
 // race detector, which are slow anyway. Constant once the program's packages
 // are initialised.

@@ -18,6 +18,8 @@ import "strconv"
 // holdsNothing panics if the caller's goroutine holds anything, or that of a
 // resumer if it is a fiber's. doing is what it is about to do. To be called
 // where invariants are checked.
+//
+//go:norace
 func holdsNothing(doing string) {
 	for w := found(); w != nil; w = w.fiber.by {
 		if w.open.Holds() {

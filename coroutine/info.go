@@ -3,7 +3,9 @@ package coroutine
 import (
 	"runtime"
 	"strings"
+	"time"
 
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
@@ -12,7 +14,7 @@ type Info struct {
 	Coroutine *Coroutine
 	ID        uint64
 	Name      string
-	Site      uintptr // the return address where it was made; 0 if unknown
+	Site      uintptr // the return address where it was started; 0 if unknown
 	// File, Line and Func are Site as source code. Resolve fills them in. File
 	// is "" if the place is not known.
 	File   string
@@ -101,6 +103,35 @@ func (i *Info) of(w *worker) bool {
 	}
 	i.Coroutine, i.Host = co, ex.host
 	return co.id.Load() == i.ID
+}
+
+// Info returns what the coroutine is doing; false if it has not started, or has
+// ended. Any thread.
+func (h Handle) Info() (info Info, ok bool) {
+	if h.co == nil {
+		return Info{}, false
+	}
+	w := h.co.w.Load()
+	if w == nil || !info.of(w) || info.ID != h.id {
+		return Info{}, false
+	}
+	return info, true
+}
+
+// For returns for how long the coroutine had been in its state at the beginning
+// of that turn of its thread; 0 if that is not known.
+func (i Info) For() time.Duration {
+	if i.Since == 0 {
+		return 0
+	}
+	return max(time.Duration(clock.Now()-i.Since), 0)
+}
+
+// Place returns the file and line that started the coroutine; "" and 0 if they
+// are not known. It costs about a microsecond.
+func (i Info) Place() (file string, line int) {
+	i.Resolve()
+	return i.File, i.Line
 }
 
 // Resolve fills in where the coroutine was made. It costs about a microsecond.

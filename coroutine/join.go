@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
 )
 
@@ -61,7 +62,15 @@ func (co *Coroutine) joined() *joins {
 func (h Handle) ID() uint64 { return h.id }
 
 // Done reports whether the coroutine has ended.
-func (h Handle) Done() bool { return h.co == nil || h.co.id.Load() != h.id }
+func (h Handle) Done() bool {
+	if h.co != nil && h.co.id.Load() == h.id {
+		return false
+	}
+	if goruntime.RaceEnabled && h.co != nil {
+		h.co.raceOver()
+	}
+	return true
+}
 
 // Join waits for the coroutine to end; for one that has ended it returns at
 // once. Parks a coroutine, blocks a goroutine. It returns ErrJoinSelf,
@@ -111,7 +120,13 @@ func (h Handle) joinFar() error {
 }
 
 // join is Join where both are on this thread, so that it needs no atomics.
+//
+//go:norace
 func (w *worker) join(h Handle) error {
+	if goruntime.RaceEnabled {
+		defer h.co.raceOver() // in the caller's context, as Done was in the owner's
+		defer w.enter()()
+	}
 	co := w.co.Own()
 	me, j := &co.waiter, h.co.joined()
 	for !h.Done() {
@@ -139,6 +154,8 @@ func (w *worker) join(h Handle) error {
 }
 
 // wakeHere wakes the waiters of join. Owner only.
+//
+//go:norace
 func (ex *Executor) wakeHere(j *joins) {
 	w := j.here
 	j.here = nil

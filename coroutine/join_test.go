@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestJoinSimple(t *testing.T) {
@@ -99,6 +101,7 @@ func TestJoinHammer(t *testing.T) {
 // by its own Release while the waker of the joiners is at it: those behind it
 // would sleep for ever.
 func TestJoinEndedByForce(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, time.Minute)
 	const joiners = 200
 	forced, joined := 0, 0

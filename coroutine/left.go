@@ -39,7 +39,7 @@ func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
 // not; and false if it has come back to its loop since. Any thread.
 func (l *LeftBehind) Again() (now Stack, away bool) {
 	is := func() bool {
-		co, at := l.w.co.Load(), l.w.away.Load()
+		co, at := l.w.co.Load(), l.w.away.load()
 		return co != nil && co.ID() == l.ID && l.w.open.Run() == l.run &&
 			(at == leaving || at == outside)
 	}

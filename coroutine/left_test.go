@@ -14,6 +14,7 @@ import (
 // returns the same twice if it has not given up the thread in between, however
 // often it has woken.
 func TestBlockedRun(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	if err := CanLeave(); err != nil {
 		t.Skip(err)
 	}
@@ -75,7 +76,7 @@ func TestBlockedAt(t *testing.T) {
 		{"golang.org/x/sys", []string{"syscall.Syscall", "golang.org/x/sys/unix.Read",
 			"example.com/a.f"}, 2},
 		{"C", []string{"runtime.cgocall", "main._Cfunc_block", "main.f"}, 2},
-		{"called by netco", []string{"runtime.gopark", "main.f", own + "cosync.(*Mutex).With",
+		{"called by netco", []string{"runtime.gopark", "main.f", own + "sync.(*Mutex).With",
 			"main.g"}, 1},
 		{"in netco, called by the program",
 			[]string{"syscall.Syscall", own + "socket.(*Conn).Close", "main.f"}, 2},

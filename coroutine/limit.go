@@ -139,6 +139,20 @@ func (c *contextWatch) end() {
 	}
 }
 
+// begin has the watch end its coroutine's next park; true if the context has
+// ended and there is to be none. Owner only.
+//
+//go:norace
+func (c *contextWatch) begin() (over bool) {
+	co := c.co
+	c.ticket.Store(co.ticket + 1)
+	if !c.over.Load() || co.woken {
+		return false
+	}
+	co.ticket++ // end may be about to use it
+	return true
+}
+
 // endWatch ends what AcquireFor began.
 func (w *worker) endWatch() {
 	watch := w.watch
@@ -159,9 +173,7 @@ func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 		defer watch.stop()
 		Rejoin()
 	}
-	watch.ticket.Store(co.ticket + 1)
-	if watch.over.Load() && !co.woken {
-		co.ticket++ // end may be about to use it
+	if watch.begin() {
 		return WakeCancelled
 	}
 	if limit.deadline != 0 {

@@ -14,6 +14,7 @@ import (
 
 // TestLocalPerCoroutine: made once for each that asks, and kept over its waits.
 func TestLocalPerCoroutine(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	made := 0
 	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 10 * made }})
 	plainLocal := NewLocal(LocalOptions[string]{})

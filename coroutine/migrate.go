@@ -2,6 +2,7 @@ package coroutine
 
 import (
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/invariant"
 )
 
@@ -30,7 +31,7 @@ import (
 // by MoveOn, at the end of other waits that hold nothing of the executor's:
 //
 //	Yield, not YieldTurn; Sleep        processor.YieldTurn, amid I/O
-//	waits of channel, cosync, rwmutex  when they have released their Waiter
+//	waits of channel, sync, rwmutex  when they have released their Waiter
 //	Join
 
 // Traveller is a Host that can take over a coroutine from another.
@@ -45,6 +46,8 @@ type Traveller interface {
 
 // Pin keeps the coroutine where it runs, for good. Owner, or before it is
 // adopted.
+//
+//go:norace
 func (co *Coroutine) Pin() { co.pinned = true }
 
 // Movable reports whether the coroutine could move now. Owner only.
@@ -54,6 +57,8 @@ func (co *Coroutine) Movable() bool {
 }
 
 // Moved reports whether this incarnation has moved. Owner only.
+//
+//go:norace
 func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 
 // MoveTo moves the calling coroutine to another executor, whose Host is a
@@ -65,6 +70,9 @@ func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 func (co *Coroutine) MoveTo(to *Executor) bool {
 	w := CurrentWorker()
 	ex := co.ex.Own()
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
 	if !co.Movable() || ex == to || to.locks != 0 ||
 		co.woken || w.fiber != nil || w.cancelling(co) {
 		return false
@@ -109,14 +117,22 @@ func (co *Coroutine) MoveOn() {
 }
 
 func (co *Coroutine) moveOn() {
-	ex := CurrentWorker().ex
-	lend := ex.lend.Load()
-	if lend == nil || !co.Movable() {
-		return
-	}
-	if to := (*lend)(); to != nil {
+	w := CurrentWorker()
+	if to := w.lent(co); to != nil {
 		co.MoveTo(to)
 	}
+}
+
+// lent returns where co, the caller, is to move, or nil.
+func (w *worker) lent(co *Coroutine) *Executor {
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
+	lend := w.ex.lend.Load()
+	if lend == nil || !co.Movable() {
+		return nil
+	}
+	return (*lend)()
 }
 
 // depart is the loop's part of MoveTo.
@@ -127,7 +143,7 @@ func (ex *Executor) depart() {
 	ex.unlist(w)
 	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
 	ex.current.Set(nil)
-	w.ex = to
+	w.setExecutor(to)
 	if to == ex.shared {
 		ex.leaveShared(co)
 		return
@@ -138,6 +154,7 @@ func (ex *Executor) depart() {
 
 // Settle is the new loop's part of MoveTo. Owner only.
 func (ex *Executor) Settle(co *Coroutine) {
+	co.w.Own().raceMoved(ex)
 	ex.list(co.w.Own())
 	ex.Stats.Live.Inc()
 	co.w.Own().moved = true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // needMoves skips a test of what is not there with the portable backend, where
@@ -298,6 +299,7 @@ func TestFiberAfterMove(t *testing.T) {
 // TestInTransit: whatever is done to a coroutine that has left one executor and
 // has not arrived at the other is done there.
 func TestInTransit(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	needMoves(t)
 	for _, c := range []struct {
 		name string

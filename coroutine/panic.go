@@ -62,7 +62,7 @@ func crash(co *Coroutine, value any, stack []byte) {
 
 // PanicError is a panic that is delivered elsewhere than to the callers of the
 // function that panicked: Resume, Transfer's resumer and Cancel of a coroutine
-// driven by hand panic with it; in packages cosync and blocking it is an error,
+// driven by hand panic with it; in packages sync and blocking it is an error,
 // or a panic, of the caller that waits for the result.
 type PanicError struct {
 	Value any    // what was panicked with

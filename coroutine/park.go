@@ -4,10 +4,13 @@ import (
 	"runtime"
 
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/invariant"
 )
 
-// Ticket returns the number of the next park, for Ready.
+// Ticket returns the number of the next park, for Ready. For the owner.
+//
+//go:norace
 func (co *Coroutine) Ticket() uint64 { return co.ticket }
 
 // Park gives up the thread until Ready is called for the present ticket, and
@@ -21,8 +24,12 @@ func (co *Coroutine) Park(reason Reason) Wake {
 		holdsNothing("waits")
 	}
 	w := co.w.Own()
-	if w.away.Load() != attached {
+	if w.away.load() != attached {
 		w.rejoin()
+	}
+	if goruntime.RaceEnabled { // it acquires in the coroutine's context
+		defer co.raceWoken()
+		defer w.enter()()
 	}
 	ex := co.ex.Own()
 	if co.woken {
@@ -53,6 +60,10 @@ func (co *Coroutine) Park(reason Reason) Wake {
 // ticket has no effect.
 func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	w := driven() // first: co may move before the other is read
+	if goruntime.RaceEnabled {
+		co.raceWake()
+		defer w.enter()()
+	}
 	ex := co.ex.Load()
 	if ex == nil {
 		return // the ticket is of an earlier incarnation, the present one has not started
@@ -63,7 +74,7 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	}
 	if w != nil && w.ex.takes(ex) {
 		if w.ex.take(co, ex) {
-			w.ex.Ready(co, co.ticket, WakeReady)
+			w.ex.Ready(co, co.Ticket(), WakeReady)
 		}
 		return // else the park that the ticket names has ended
 	}
@@ -128,6 +139,9 @@ func (ex *Executor) Arrive(co *Coroutine) {
 
 // Ready is Coroutine.Ready on the owning thread.
 func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
 	if co.ticket != ticket || co.woken {
 		return
 	}
@@ -155,6 +169,10 @@ func Yield() {
 	if w.cancelling(co) {
 		Unwind()
 	}
+	if goruntime.RaceEnabled {
+		w.yieldRace(co)
+		return
+	}
 	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
 		ex.budget--
 		return
@@ -179,6 +197,26 @@ func Yield() {
 	}
 }
 
+// yieldRace is the rest of Yield in a race build.
+func (w *worker) yieldRace(co *Coroutine) {
+	if w.mayYield() {
+		co.checkLocks(w.ex, "yields")
+		w.pass()
+		co.MoveOn()
+	}
+}
+
+// mayYield is the check of yieldRace whether there is a reason to.
+func (w *worker) mayYield() bool {
+	defer w.enter()()
+	ex := w.ex
+	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
+		ex.budget--
+		return false
+	}
+	return true
+}
+
 // YieldTurn is Yield that also ends the turn: the loop polls for I/O, timers
 // and other threads' wakes before anything else runs. For operations that can
 // succeed for ever without waiting, and may hold locks: it does not unwind the
@@ -191,9 +229,8 @@ func YieldTurn() (stopping bool) {
 	}
 	co := w.co.Own()
 	if !w.cancelling(co) {
-		w.ex.budget = 0
 		co.checkLocks(w.ex, "yields")
-		w.pass()
+		w.passTurn()
 	}
 	return w.cancelling(co)
 }
@@ -210,8 +247,22 @@ func Pass() {
 	w.pass()
 }
 
+// passTurn is pass that ends the turn.
+func (w *worker) passTurn() {
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
+	w.ex.budget = 0
+	w.pass()
+}
+
 // pass appends the coroutine to the run queue and gives control to the loop.
+//
+//go:norace
 func (w *worker) pass() {
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
 	co := w.co.Own()
 	w.ex.runq.push(co)
 	co.w.Own().suspend()

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestRunQueueModel holds the ring against a slice, through wraps, growth and
@@ -41,6 +43,7 @@ func TestRunQueueModel(t *testing.T) {
 // TestOrderIsFIFO: coroutines start, yield and are made ready in the order in
 // which they were queued.
 func TestOrderIsFIFO(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	{
 		on(Config{Idle: 8}, func(ex *Executor) {
 			const n, rounds = 10, 100

@@ -1,5 +1,7 @@
 package coroutine
 
+import "github.com/netco-go/netco/internal/goruntime"
+
 // Shared waits: a coroutine waits at no executor, and whichever of its
 // Scheduler's wakes it runs it. So an event need not wait for the thread on
 // which the coroutine ran before.
@@ -57,25 +59,41 @@ func (ex *Executor) takes(from *Executor) bool {
 // only.
 func (co *Coroutine) CanShare() bool {
 	w := co.w.Own()
-	return w.ex.shared != nil && w.fiber == nil && w.away.Load() == attached && co.Movable()
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
+	return w.ex.shared != nil && w.fiber == nil && w.away.load() == attached && co.Movable()
 }
 
 // ParkShared is Park for a coroutine that CanShare. It may return early, and on
 // another executor.
 func (co *Coroutine) ParkShared(reason Reason) Wake {
 	w := co.w.Own()
-	if w.away.Load() != attached {
+	if w.away.load() != attached {
 		w.rejoin()
 	}
-	ex := co.ex.Own()
-	if co.woken || w.cancelling(co) || w.open.Own()&1 == 0 {
+	if co.parksHere(w) {
 		return co.Park(reason)
 	}
+	if goruntime.RaceEnabled { // as Park
+		defer co.raceWoken()
+		defer w.enter()()
+	}
+	ex := co.ex.Own()
 	co.checkLocks(ex, "waits")
 	co.setState(Waiting, reason, ex.stamp)
 	ex.moving, ex.movingTo = co, ex.shared
 	w.suspend()
 	return co.wake
+}
+
+// parksHere reports whether a shared wait of co, which runs on w, would return
+// at once, or must not leave its executor. Owner only.
+func (co *Coroutine) parksHere(w *worker) bool {
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
+	return co.woken || w.cancelling(co) || w.open.Own()&1 == 0
 }
 
 // leaveShared is the loop's part of ParkShared, behind depart's.
@@ -91,12 +109,16 @@ func (ex *Executor) leaveShared(co *Coroutine) {
 // take makes a coroutine that waits shared, at from, one that waits here. It
 // returns false if another thread has taken it. Owner only.
 func (ex *Executor) take(co *Coroutine, from *Executor) bool {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
 	if !co.ex.CompareAndSwap(from, ex) {
 		return false
 	}
 	w := co.w.Own()
 	w.moved = w.moved || from != ex.shared
-	w.ex = ex
+	w.setExecutor(ex)
+	w.raceMoved(ex)
 	ex.list(w)
 	ex.Stats.Live.Inc()
 	ex.host.(Sharer).Taken(from.host)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestSimulation runs several executors on one goroutine, turn by turn in
@@ -21,6 +22,7 @@ import (
 // and that every coroutine ends. In some of its worlds coroutines move from one
 // executor to another. NETCO_SEED repeats a run.
 func TestSimulation(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	seeds := make([]uint64, scaled(300))
 	for i := range seeds {
 		seeds[i] = rand.Uint64()
@@ -421,6 +423,7 @@ func (w *world) settle() {
 // Run must not make Run return at once, or it would for as long as other
 // threads keep sending.
 func TestPreemptDoesNotStarve(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	ran := 0
 	done := make(chan struct{})
 	go func() {

@@ -217,7 +217,10 @@ func (r *stackRequest) captureOutside(co *Coroutine) bool {
 }
 
 // capture appends the stack that it is called on. It calls little: the stack is
-// that of a parked coroutine, and may have little space left.
+// that of a parked coroutine, and may have little space left. It runs for the
+// loop, whoever's the stack is.
+//
+//go:norace
 func (r *stackRequest) capture() {
 	n := len(r.pcs)
 	r.pcs = r.pcs[:n+runtime.Callers(2, r.pcs[n:cap(r.pcs)])]

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // patient is for answers that must come.
@@ -354,6 +355,7 @@ func (h *stackHammer) ask(t *testing.T, seed uint64) {
 // force, and while the collector moves stacks. No park may end without a wake,
 // and no local variable may be damaged.
 func TestStackOfHammer(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	for round, c := range []Config{plain, {Idle: 0}, {Idle: 4}} {

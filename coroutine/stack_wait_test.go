@@ -7,7 +7,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,11 +15,11 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/clock"
 	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // waiting waits until h's coroutine waits for reason.
@@ -70,8 +70,8 @@ func connected(t testing.TB) (near, far *socket.TCPConn) {
 // Afterwards each wait ends as it would have.
 func TestStackOfWaits(t *testing.T) {
 	start(t, netco.Options{Processors: 1})
-	var wg cosync.WaitGroup
-	var mu cosync.Mutex
+	var wg sync.WaitGroup
+	var mu sync.Mutex
 	near, far := connected(t)
 	defer near.Close()
 	defer far.Close()
@@ -82,8 +82,8 @@ func TestStackOfWaits(t *testing.T) {
 		wake   func()
 	}{
 		{coroutine.ReasonSleep, "netco.Sleep(...)", func() { netco.Sleep(time.Hour) }, nil},
-		{coroutine.ReasonLock, "cosync.(*Mutex).Lock(...)", mu.Lock, func() { mu.Unlock() }},
-		{coroutine.ReasonGroup, "cosync.(*WaitGroup).Wait(...)", wg.Wait, func() { wg.Done() }},
+		{coroutine.ReasonLock, "sync.(*Mutex).Lock(...)", mu.Lock, func() { mu.Unlock() }},
+		{coroutine.ReasonGroup, "sync.(*WaitGroup).Wait(...)", wg.Wait, func() { wg.Done() }},
 		{coroutine.ReasonRead, "Read(...)", func() { near.Read(make([]byte, 1)) }, func() {
 			far.Write([]byte("x"))
 		}},
@@ -112,7 +112,7 @@ func TestStackOfWaits(t *testing.T) {
 		if c.reason != coroutine.ReasonLock {
 			mu.Unlock()
 		} else {
-			mu = cosync.Mutex{}
+			mu = sync.Mutex{}
 		}
 		if c.reason != coroutine.ReasonGroup {
 			wg.Done()
@@ -188,7 +188,7 @@ type churn struct {
 	t      *testing.T
 	s      *scheduler.Scheduler
 	rounds int
-	work   sync.WaitGroup
+	work   stdsync.WaitGroup
 
 	over           atomic.Bool
 	answered, shut atomic.Int64
@@ -300,7 +300,7 @@ func TestStackOfChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &churn{t: t, s: s, rounds: max(many(8000), 50)}
-		var askers sync.WaitGroup
+		var askers stdsync.WaitGroup
 		for range 3 {
 			askers.Go(c.ask)
 		}

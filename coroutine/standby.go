@@ -1,7 +1,6 @@
 package coroutine
 
 import (
-	"reflect"
 	"runtime"
 	"sync/atomic"
 
@@ -72,7 +71,7 @@ type habit struct {
 
 // habitOf returns fn's, which all closures of the same function have in common.
 func habitOf(fn func()) habit {
-	code := uint64(reflect.ValueOf(fn).Pointer()) << 8
+	code := uint64(codeOf(fn)) << 8
 	return habit{&habits[code*0x9e3779b97f4a7c15>>56], code}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -29,8 +30,14 @@ func newGuarded(t *testing.T) *thread {
 }
 
 // calm has the executor start no standby for a start as such.
-func (th *thread) calm() {
-	th.spawn(func() { th.ex.wary = 0 }).Join()
+func (th *thread) calm() { th.spawn(th.calmHere).Join() }
+
+// calmHere is calm by a coroutine.
+func (th *thread) calmHere() {
+	if goruntime.RaceEnabled {
+		defer Own()()
+	}
+	th.ex.wary = 0
 }
 
 // monitored has the current coroutine left behind, as a monitor does.
@@ -88,7 +95,7 @@ func TestStandbyHabit(t *testing.T) {
 			h := th.spawn(func() {
 				for range 3*maxCredit + 1 {
 					Yield()
-					th.ex.wary = 0
+					th.calmHere()
 					block()
 				}
 			})
@@ -111,6 +118,7 @@ func TestStandbyHabit(t *testing.T) {
 // TestStandbyEnds: code that has blocked once does not have standbys for ever,
 // and what has never blocked has none.
 func TestStandbyEnds(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	th := newGuarded(t)
 	defer th.stop()
 	th.calm()

@@ -36,20 +36,12 @@ var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 
 // Make makes a coroutine that some executor is to Adopt. here is the executor
 // on whose thread the caller runs, which allocates less, or nil. Does not park.
+//
+//go:norace
 func Make(here *Executor, s Spec) *Coroutine {
 	context.Recorded()
-	var co *Coroutine
-	var id uint64
-	if here != nil {
-		co, id = here.pool.Get(), here.newID()
-		co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
-	} else {
-		co, id = bare.Get().(*Coroutine), lastID.Add(1)
-	}
+	co, id := here.newCoroutine()
 	parent := takeParent() // before what is inherited is made, which may make others
-	if co.node.Value == nil {
-		co.init()
-	}
 	co.fn = s.Fn
 	co.tags = goruntime.Labels()
 	co.pinned = s.Pinned
@@ -68,7 +60,26 @@ func Make(here *Executor, s Spec) *Coroutine {
 	if parent != nil {
 		co.bind(parent)
 	}
+	co.raceMade()
 	return co
+}
+
+// newCoroutine returns a struct for Make, and an id.
+func (ex *Executor) newCoroutine() (co *Coroutine, id uint64) {
+	if ex == nil {
+		co, id = bare.Get().(*Coroutine), lastID.Add(1)
+	} else {
+		if goruntime.RaceEnabled {
+			defer Own()()
+		}
+		co, id = ex.pool.Get(), ex.newID()
+		co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
+	}
+	if co.node.Value == nil {
+		co.init()
+	}
+	co.raceNew()
+	return co, id
 }
 
 // init prepares what all incarnations share.

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // look finds g as CurrentWorker finds the calling goroutine.
@@ -170,6 +171,7 @@ func TestGoroutineOfACoroutineIsNone(t *testing.T) {
 // ordinary ones, which the runtime makes of the same structures: they must not
 // be taken for the coroutines.
 func TestReusedGoroutineIdentities(t *testing.T) {
+	testenv.TurnsOrder(t)                           // one thread orders them
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // each P has its list of ended goroutines
 	used := make(map[uintptr]bool)
 	met := 0

@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/invariant"
 )
@@ -65,14 +64,13 @@ func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 // CurrentWorker returns the worker that the calling goroutine is, or nil for an
 // ordinary goroutine. A coroutine that was left behind rejoins first, so the
 // caller may touch what belongs to its executor's owner. A few nanoseconds.
+//
+//go:norace
 func CurrentWorker() *Worker {
 	if invariant.Enabled {
 		holdsNothing("calls what may wait")
 	}
-	t := table.Load()
-	if goruntime.RaceEnabled { // it does not see the assembly's load, which acquires what w holds
-		return t.probe(asm.Getg()).attached()
-	}
+	t := currentTable()
 	p, g := asm.Find(t.first, t.shift)
 	w := (*worker)(p)
 	if w.ctx.G() != g {
@@ -80,7 +78,7 @@ func CurrentWorker() *Worker {
 			return nil
 		}
 	}
-	if w.away.Load() != attached {
+	if w.away.load() != attached {
 		return w.attached()
 	}
 	return w
@@ -88,6 +86,8 @@ func CurrentWorker() *Worker {
 
 // driven is CurrentWorker without a wait: for a coroutine that is left behind,
 // or about to be, it returns nil.
+//
+//go:norace
 func driven() *worker {
 	w := found()
 	if w != nil && !w.isAttached() {
@@ -98,11 +98,10 @@ func driven() *worker {
 
 // found returns the worker that the calling goroutine is, or nil, whether it is
 // left behind or not.
+//
+//go:norace
 func found() *worker {
-	t := table.Load()
-	if goruntime.RaceEnabled {
-		return t.probe(asm.Getg())
-	}
+	t := currentTable()
 	p, g := asm.Find(t.first, t.shift)
 	if w := (*worker)(p); w.ctx.G() == g {
 		return w
@@ -111,10 +110,12 @@ func found() *worker {
 }
 
 // probe is found where the goroutine is not in the first slot of its chain.
+//
+//go:norace
 func (t *gTable) probe(g uintptr) *worker {
 	mask := uint64(len(t.slots) - 1)
 	for i := t.hash(g); ; i = (i + 1) & mask {
-		switch w := t.slots[i].Load(); {
+		switch w := t.slot(i); {
 		case w.ctx.G() == g:
 			return w
 		case w == emptySlot:

@@ -50,6 +50,7 @@ var ticketCases = []ticketCase{
 }
 
 func TestTickets(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	for _, c := range ticketCases {
 		t.Run(c.name, func(t *testing.T) {
 			on(plain, func(ex *Executor) { c.run(t, ex) })
@@ -131,6 +132,7 @@ func TestParkDeadlines(t *testing.T) {
 // TestStopEndsParks: Stop ends parks, and no later park waits; a wake that came
 // before still counts.
 func TestStopEndsParks(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	th := newThread(plain)
 	parked := make(chan struct{})
 	var got []Wake

@@ -24,6 +24,12 @@ func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) 
 // fiberOf returns the fiber that a context is the first field of.
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
+// codeOf returns the code pointer that all closures of fn's function have. What
+// made fn may be unknown to the race detector here.
+//
+//go:norace
+func codeOf(fn func()) uintptr { return **(**uintptr)(unsafe.Pointer(&fn)) }
+
 // addr is the address of w and its context, for the race detector.
 func (w *worker) addr() unsafe.Pointer { return unsafe.Pointer(w) }
 

@@ -98,7 +98,7 @@ var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{hook: newSemap
 func AcquireWaiter() *Waiter {
 	if w := CurrentWorker(); w != nil {
 		if co := w.co.Own(); co != nil {
-			co.waiter.ticket.Set(co.ticket)
+			co.waiter.Prepare()
 			return &co.waiter
 		}
 	}
@@ -117,11 +117,13 @@ func (ex *Executor) AcquireWaiter() *Waiter {
 	if co == nil {
 		return nil
 	}
-	co.waiter.ticket.Set(co.ticket)
+	co.waiter.Prepare()
 	return &co.waiter
 }
 
 // Release gives the waiter back after its Park.
+//
+//go:norace
 func (w *Waiter) Release() {
 	w.Link, w.Prev, w.Tag = nil, nil, 0
 	if w.co != nil {
@@ -134,12 +136,16 @@ func (w *Waiter) Release() {
 }
 
 // Renew readies the waiter for another queue of the same operation.
+//
+//go:norace
 func (w *Waiter) Renew() {
 	w.Link, w.Prev, w.Tag = nil, nil, 0
 	w.Prepare()
 }
 
 // Prepare readies the waiter for another Park of the same caller.
+//
+//go:norace
 func (w *Waiter) Prepare() {
 	if w.co != nil {
 		w.ticket.Set(w.co.ticket)

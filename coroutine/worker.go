@@ -2,7 +2,6 @@ package coroutine
 
 import (
 	"runtime/debug"
-	"sync/atomic"
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
@@ -26,7 +25,7 @@ type worker struct {
 	ex    *Executor
 	co    counter.Pointer[Coroutine] // nil while idle, and always in the loop's entry in the table
 	open  inside.Openness            // while its goroutine runs what may be left behind, or move
-	away  atomic.Uint32              // whether the loop drives the coroutine
+	away  away                       // whether the loop drives the coroutine
 	index int32                      // in ex.workers, or ex.fibers
 
 	fiber    *fiber                 // the one it belongs to, if it runs coroutines driven by hand
@@ -40,6 +39,7 @@ type worker struct {
 
 	watch *contextWatch // owner: of the context that limits its coroutine's present waits
 
+	race      raceWorker
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 }
 
@@ -63,7 +63,8 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 }
 
 func (ex *Executor) newWorker() *worker {
-	w := &worker{ex: ex}
+	w := new(worker)
+	w.setExecutor(ex)
 	ex.list(w)
 	ex.Stats.Made.Inc()
 	w.ctx.Init(workerMain)
@@ -100,7 +101,13 @@ func (ex *Executor) unlist(w *worker) {
 func workerMain(c *context.Context) { workerOf(c).main() }
 
 // main runs one coroutine after the other until the worker is not needed.
+//
+// The race detector must not count calls in one context and returns in another,
+// so what changes it is not instrumented: main, finish, call, end, retire.
+//
+//go:norace
 func (w *worker) main() {
+	w.raceStart()
 	enroll(w)
 	defer w.finish() // also when a Goexit unwinds the goroutine, see call
 	for {
@@ -124,6 +131,8 @@ func (w *worker) main() {
 
 // finish ends the worker, and first its coroutine if that ends by Goexit. The
 // runtime then resumes the loop, which is parked in the worker's context.
+//
+//go:norace
 func (w *worker) finish() {
 	if w.co.Own() != nil {
 		defer w.finish() // deferred, as a Local's Drop may unwind too
@@ -165,6 +174,8 @@ func (w *worker) mayChain(co *Coroutine) bool {
 // call runs the coroutine's function and deals with a panic. It does not return
 // if a Goexit ended the coroutine, nor if a deferred call then panicked: when
 // that panic has been recovered, the runtime goes on with the Goexit.
+//
+//go:norace
 func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
@@ -172,9 +183,12 @@ func (w *worker) call() {
 	w.open.Begin() // before the return: Drops of its locals may block
 
 	if co.cancelRequest.Load() != 0 { // of this incarnation or an earlier one
-		if w.ex.checkCancel(co); co.cancelled {
-			return
-		}
+		w.ex.checkCancel(co)
+	}
+	cancelled := co.cancelled
+	w.raceBegin(co)
+	if cancelled {
+		return
 	}
 	returned := false
 	defer func() {
@@ -208,9 +222,11 @@ func clean(l labels) {
 
 // end marks the coroutine as ended, wakes its joiners, and gives its struct
 // back.
+//
+//go:norace
 func (w *worker) end() {
 	co := w.co.Own()
-	if w.away.Load() != attached {
+	if w.away.load() != attached {
 		w.rejoin()
 	}
 	co.checkLocks(w.ex, "ends")
@@ -222,6 +238,7 @@ func (w *worker) end() {
 		w.rejoin()
 	}
 	w.open.Close()
+	w.raceEnd(co)
 	ex := w.ex // read here: the coroutine may have moved
 	children := co.children
 	w.co.Set(nil)
@@ -268,10 +285,13 @@ func (w *worker) dropLocals() {
 
 // retire takes the worker out of the table and the list. Its context is kept
 // reachable by its own goroutine, and after that nothing switches to it.
+//
+//go:norace
 func (w *worker) retire() {
 	expel(w)
 	w.gone = true
 	w.ex.unlist(w)
+	w.raceRetire()
 }
 
 // trim ends the idle workers and fibers. Owner only, on the loop.
@@ -281,6 +301,7 @@ func (ex *Executor) trim() {
 		ex.idle[0] = nil
 		ex.idle = ex.idle[1:]
 		w.ctx.Resume(&w.ctx)
+		w.raceGone()
 	}
 	ex.trimFibers()
 	ex.runq.release()
@@ -314,7 +335,7 @@ func (w *worker) Waiter() *Waiter {
 	if co == nil {
 		return nil
 	}
-	co.waiter.ticket.Set(co.ticket)
+	co.waiter.Prepare()
 	return &co.waiter
 }
 
@@ -333,6 +354,10 @@ func (w *worker) MoveOn() {
 
 // Ready is Wake of a waiter that stands for a coroutine of the same executor.
 func (w *worker) Ready(to *Waiter) {
+	if goruntime.RaceEnabled {
+		to.co.raceWake()
+		defer w.enter()()
+	}
 	co, q := to.co, &w.ex.runq
 	tail, buf := q.tail, q.buf
 	if co.ticket != to.ticket.Own() || uint16(co.status.Own()) != inChannel ||

@@ -7,37 +7,41 @@
 // A function that a coroutine starts runs on a coroutine, and one that a
 // goroutine starts on a goroutine. Waits park coroutines and block goroutines.
 //
-// Package cosync's Group always starts coroutines. It has bounded waits, and
-// returns as an error what this one runs on a goroutine: a coroutine that is
-// refused.
+// WaitTimeout and WaitContext bound the wait for the functions.
 //
 // # What differs
 //
-//   - In a coroutine use cosync.Wait, or an XxxContext, to wait for the end of
-//     the context; a receive from its Done channel holds up the Processor.
+//   - In a coroutine use netco/sync's Wait, or an XxxContext, to wait for the
+//     end of the context; a receive from its Done channel holds up the
+//     Processor.
 //   - A panic on a coroutine goes to Options.OnPanic. If that lets the program
-//     continue, the function has ended without an error.
-//   - At a forced shutdown, Go and Wait end the coroutine that waits in them
-//     (coroutine.Unwind).
+//     continue, the function's error is a *netco.PanicError.
+//   - The error of a function that a forced shutdown ends is netco.ErrShutdown;
+//     so is that of Wait in a coroutine then. Go at the limit ends the
+//     coroutine.
 package errgroup
 
 import (
 	"context"
 	"errors"
+	"math"
+	"runtime/debug"
+	"time"
 
 	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/beside"
+	"github.com/netco-go/netco/sync"
 )
 
 // Group runs functions that are parts of one task. The zero Group has no limit
 // and no context. It must not be copied, nor used again for another task.
 type Group struct {
-	cancel func(error)       // constant; nil for none
-	sem    *cosync.Semaphore // constant while functions run; nil for no limit
-	limit  int64             // of sem, constant while functions run
-	wg     cosync.WaitGroup
-	once   cosync.Once
+	cancel func(error)     // constant; nil for none
+	sem    *sync.Semaphore // constant while functions run; nil for no limit
+	limit  int64           // of sem, constant while functions run
+	wg     sync.WaitGroup
+	once   sync.Once
 	err    error // written in once
 }
 
@@ -75,10 +79,25 @@ func (g *Group) TryGo(f func() error) bool {
 	return true
 }
 
-// Wait waits until all functions have returned, cancels the Group's context,
-// and returns the first error. A coroutine parks, a goroutine blocks.
-func (g *Group) Wait() error {
-	g.wg.Wait()
+// Wait waits until all functions have ended, cancels the Group's context, and
+// returns the first error. A coroutine parks, a goroutine blocks.
+func (g *Group) Wait() error { return g.WaitTimeout(math.MaxInt64) }
+
+// WaitTimeout is Wait for at most d. If functions are still running it returns
+// os.ErrDeadlineExceeded, and they continue.
+func (g *Group) WaitTimeout(d time.Duration) error { return g.waited(g.wg.WaitTimeout(d)) }
+
+// WaitContext is Wait until ctx is done. If functions are still running it
+// returns ctx.Err(), and they continue. With the Group's own context it does
+// not wait for functions that still run after the first error. It allocates
+// when it waits.
+func (g *Group) WaitContext(ctx context.Context) error { return g.waited(g.wg.WaitContext(ctx)) }
+
+// waited returns the result of a wait that ended with err.
+func (g *Group) waited(err error) error {
+	if err != nil {
+		return err
+	}
 	if g.cancel != nil {
 		g.cancel(g.err)
 	}
@@ -94,9 +113,9 @@ func (g *Group) SetLimit(n int) {
 	g.sem, g.limit = nil, int64(n)
 	switch {
 	case n > 0:
-		g.sem = cosync.NewSemaphore(g.limit)
+		g.sem = sync.NewSemaphore(g.limit)
 	case n == 0:
-		g.sem = cosync.NewSemaphore(1)
+		g.sem = sync.NewSemaphore(1)
 		g.sem.Acquire(1) // for good
 	}
 }
@@ -110,16 +129,39 @@ func (g *Group) start(f func() error, site uintptr) {
 		g.wg.Done()
 	}
 	g.wg.Add(1)
-	beside.Go(func() {
-		if err := f(); err != nil {
-			g.once.Do(func() { g.fail(err) })
-		}
-	}, done, site)
+	beside.Go(func() { g.run(f) }, done, site)
 }
 
-func (g *Group) fail(err error) {
-	g.err = err
-	if g.cancel != nil {
-		g.cancel(err)
+// run calls f and records its error, however f ends. On a goroutine a panic
+// crashes the program.
+func (g *Group) run(f func() error) {
+	returned := false
+	defer func() {
+		if returned || coroutine.Current() == nil {
+			return
+		}
+		if v := coroutine.Recovered(recover()); v != nil {
+			g.fail(&coroutine.PanicError{Value: v, Stack: debug.Stack()})
+			panic(v) // the stack still has the frames of f
+		}
+		if coroutine.Stopping() {
+			g.fail(coroutine.ErrShutdown)
+		}
+	}()
+	err := f()
+	returned = true
+	if err != nil {
+		g.fail(err)
 	}
+}
+
+// fail records err if it is the first, and cancels the context. That happens
+// before the function counts as ended, so before Wait returns.
+func (g *Group) fail(err error) {
+	g.once.Do(func() {
+		g.err = err
+		if g.cancel != nil {
+			g.cancel(err)
+		}
+	})
 }

@@ -46,6 +46,9 @@ func TestFirstError(t *testing.T) {
 		if err := g.Wait(); err != first || ended.Load() != crowd || context.Cause(ctx) != first {
 			t.Errorf("%v after %d, %v", err, ended.Load(), context.Cause(ctx))
 		}
+		if err := g.WaitTimeout(0); err != first {
+			t.Errorf("again: %v", err)
+		}
 	})
 }
 

@@ -40,9 +40,9 @@ import "github.com/netco-go/netco/coroutine"
 //
 // Resume returns what the Fiber yields or, at its end, what its body returns;
 // Status distinguishes the two. The errors are ErrDead, ErrRunning,
-// ErrWrongThread, ErrThreadLocked and ErrGoexit. If the body panics, so does
-// Resume, with a *PanicError. Resume parks if the body does. It does not
-// allocate.
+// ErrWrongThread, ErrThreadLocked and, after runtime.Goexit, netco.ErrGoexit.
+// If the body panics, so does Resume, with a *netco.PanicError. Resume parks if
+// the body does. It does not allocate.
 type Fiber[In, Out any] = coroutine.Fiber[In, Out]
 
 // Yielder is a Fiber seen from inside; its body is given it. Its methods are
@@ -85,9 +85,6 @@ const (
 // outside. It does not park.
 func RunningID() uint64 { return coroutine.RunningID() }
 
-// PanicError is a panic of a Fiber's body that Resume or Cancel passes on.
-type PanicError = coroutine.PanicError
-
 // Errors; all work with errors.Is.
 var (
 	// ErrDead is of a Fiber that has ended, and of the zero Fiber.
@@ -107,6 +104,4 @@ var (
 	ErrTransferSelf = coroutine.ErrTransferSelf
 	// ErrCancelled is returned in deferred calls of a Fiber being cancelled.
 	ErrCancelled = coroutine.ErrCancelled
-	// ErrGoexit is returned by Resume when the Fiber has called runtime.Goexit.
-	ErrGoexit = coroutine.ErrGoexit
 )

@@ -14,11 +14,11 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // TestDeadlock: two coroutines that wait for each other's lock are reported,
@@ -27,9 +27,9 @@ func TestDeadlock(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	h := New(s, Options{})
-	var a, b cosync.Mutex
+	var a, b sync.Mutex
 	var both atomic.Int32
-	embrace := func(mine, others *cosync.Mutex) func() {
+	embrace := func(mine, others *sync.Mutex) func() {
 		return func() {
 			mine.Lock()
 			defer mine.Unlock()
@@ -74,10 +74,10 @@ func TestDeadlockOfSome(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	s.Go(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
-	var a, b cosync.Mutex
-	var held cosync.WaitGroup
+	var a, b sync.Mutex
+	var held sync.WaitGroup
 	held.Add(2)
-	embrace := func(mine, others *cosync.Mutex) func() {
+	embrace := func(mine, others *sync.Mutex) func() {
 		return func() { mine.Lock(); held.Done(); held.Wait(); others.Lock() }
 	}
 	one, err := s.Go(spawn("takes a, then b", embrace(&a, &b)))
@@ -116,7 +116,7 @@ var noDeadlocks = []struct {
 	{"bounded wait", "channel", func(*testing.T, context.Context) {
 		channel.Make[int](0).RecvTimeout(time.Hour)
 	}},
-	{"context", "context", func(_ *testing.T, end context.Context) { cosync.Wait(end) }},
+	{"context", "context", func(_ *testing.T, end context.Context) { sync.Wait(end) }},
 	// So that its worker does not stay.
 	{"blocking call", "blocking", func(_ *testing.T, end context.Context) {
 		blocking.Do(context.Background(), func() { <-end.Done(); runtime.Goexit() })

@@ -54,7 +54,7 @@ func newFake(n int) *fake {
 			see(httpinfo.Request{Method: "GET", Target: "/young", Remote: "[::1]:9",
 				Proto: "HTTP/1.1", Age: time.Second})
 			see(httpinfo.Request{Method: "<b>", Target: "/old?" + strings.Repeat("<", 10_000),
-				Remote: "[::1]:8", Proto: "HTTP/1.0", Age: time.Hour})
+				Remote: "[::1]:8", Proto: "HTTP/1.0", Age: time.Hour, Goroutine: true})
 		},
 		sockets: func(see func(*sockinfo.Info) bool) {
 			for i := range f.fds {

@@ -20,7 +20,7 @@ func (h *handler) requests(_ context.Context, q *query) (*requestsJSON, error) {
 	h.src.requests(func(x httpinfo.Request) bool {
 		r.Requests = append(r.Requests, requestJSON{
 			Method: cut(x.Method, maxText), Target: cut(x.Target, maxText), Remote: x.Remote,
-			Proto: x.Proto, AgeNs: int64(x.Age),
+			Proto: x.Proto, AgeNs: int64(x.Age), Goroutine: x.Goroutine,
 		})
 		return true
 	})

@@ -207,6 +207,9 @@ type requestJSON struct {
 	Remote string `json:"remote"`
 	Proto  string `json:"proto"`
 	AgeNs  int64  `json:"age_ns"` // since its handler was called; 0: before the pages were
+	// Its handler runs on an ordinary goroutine, as it often blocks outside of
+	// netco.
+	Goroutine bool `json:"goroutine"`
 }
 
 // timersJSON is what the page "timers" shows, as JSON.

@@ -13,12 +13,12 @@ import (
 	"github.com/netco-go/netco/blocking"
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // run runs fn as a coroutine of Processor 0 and waits for its end.
@@ -37,7 +37,7 @@ func run(t testing.TB, s *scheduler.Scheduler, fn func()) {
 func TestCoroutines(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	r := registered(t, s)
-	var gate cosync.WaitGroup
+	var gate sync.WaitGroup
 	gate.Add(1)
 	for range 7 {
 		if _, err := s.Go(scheduler.NewSpawn(func() { gate.Wait() })); err != nil {
@@ -449,7 +449,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 		}), series
 	}
 	few, n := cost()
-	var gate cosync.WaitGroup
+	var gate sync.WaitGroup
 	gate.Add(1)
 	const many = 3000
 	for range many {
@@ -474,8 +474,8 @@ func TestDeadlocked(t *testing.T) {
 	if got := gather(t, r); got.of(none) != 0 || got.sum("netco_deadlocked_coroutines") != 0 {
 		t.Errorf("%v", got.values)
 	}
-	var locks [2]cosync.Mutex
-	var held cosync.WaitGroup
+	var locks [2]sync.Mutex
+	var held sync.WaitGroup
 	held.Add(2)
 	var all [2]scheduler.Handle
 	for i := range all {

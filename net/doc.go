@@ -47,7 +47,7 @@
 //   - Packages that call net themselves, such as http.ListenAndServe,
 //     http.DefaultTransport and SQL drivers, use the standard's. Give them a
 //     listener, or a Dialer's DialContext, of this package.
-//   - Errors: there is one more, coroutine.ErrShutdown, from what the
+//   - Errors: there is one more, netco.ErrShutdown, from what the
 //     scheduler's end interrupts. errors.Is takes it for ErrClosed, too.
 //   - Close of a connection that others use closes the fd at once if they wait.
 //     If they are in a system call, the last of them closes it; a goroutine

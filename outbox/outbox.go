@@ -6,14 +6,14 @@ import (
 	"math"
 	"net"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"time"
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/beside"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // Policy is what a message does that finds the queue full.
@@ -73,8 +73,8 @@ type Outbox struct {
 	batch   limit        // how much one write takes
 	runFunc func()       // b.run
 
-	mu      sync.Mutex  // never held across a write or a wait
-	changed cosync.Cond // of the fields below, for senders and Close; L is mu
+	mu      stdsync.Mutex // never held across a write or a wait
+	changed sync.Cond     // of the fields below, for senders and Close; L is mu
 
 	// Under mu. A queue that is not empty has a writer.
 	queue    queue

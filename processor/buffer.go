@@ -5,7 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // Buffer is memory lent for as long as it is needed. Those released last are
@@ -105,9 +107,17 @@ func AcquireAnyBuffer() *Buffer {
 }
 
 // take returns a buffer of p's, or nil at the limit.
-func (q *bufferPool) take(p *Processor) *Buffer {
+func (q *bufferPool) take(p *Processor) (b *Buffer) {
+	if goruntime.RaceEnabled {
+		defer func() {
+			if b != nil {
+				goruntime.RaceAcquire(b.addr())
+			}
+		}()
+		defer coroutine.Own()()
+	}
 	if n := len(q.free); n > 0 {
-		b := q.free[n-1]
+		b = q.free[n-1]
 		q.free[n-1] = nil // so that the garbage collector finds it if it is leaked
 		q.free = q.free[:n-1]
 		q.kept.Set(uint64(n - 1))
@@ -126,6 +136,8 @@ func (q *bufferPool) inUse() int {
 }
 
 // lendNew makes a buffer and lends it.
+//
+//go:norace
 func (p *Processor) lendNew() *Buffer {
 	b := &Buffer{data: make([]byte, p.buffers.size), home: p}
 	if p.buffers.max != 0 {
@@ -138,6 +150,7 @@ func (p *Processor) lendNew() *Buffer {
 
 // Release gives the buffer back. It must not be used after that. Any thread.
 func (b *Buffer) Release() {
+	goruntime.RaceReleaseMerge(b.addr())
 	switch p := Current(); {
 	case b.home != nil && p == b.home:
 		p.buffers.release(p, b)
@@ -153,6 +166,9 @@ func (b *Buffer) Release() {
 
 // release is Release on the home's thread.
 func (q *bufferPool) release(p *Processor, b *Buffer) {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	q.back.Inc()
 	switch n := len(q.free); {
 	case !q.queue.empty():

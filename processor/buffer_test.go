@@ -9,9 +9,11 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestBuffers(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	g := started(t, 2)
 	var remote *Buffer
 	on(t, g.members[0], func() {
@@ -79,6 +81,7 @@ func wantBytes(t *testing.T, p *Processor, inUse, kept int) {
 // TestBufferLimit: at the limit coroutines wait, FIFO, and none is overtaken;
 // what is in use and kept is counted.
 func TestBufferLimit(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 60*time.Second)
 	g := scarce(t, 2)
 	p := g.members[0]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // bufferWait is a coroutine that waits for a buffer.
@@ -13,6 +14,8 @@ type bufferWait struct {
 	w    *coroutine.Waiter
 	b    *Buffer // set when it is handed one
 	next *bufferWait
+
+	queued bool
 }
 
 // bufferQueue holds the coroutines of a Processor that wait for a buffer, FIFO.
@@ -62,6 +65,8 @@ func (q *bufferPool) leave(x *bufferWait) {
 }
 
 // awaitBuffer is AcquireBuffer at the limit.
+//
+//go:norace
 func (p *Processor) awaitBuffer() *Buffer {
 	q := &p.buffers
 	q.waits.Inc()
@@ -69,26 +74,58 @@ func (p *Processor) awaitBuffer() *Buffer {
 		return p.lendNew() // the loop itself cannot wait
 	}
 	x := &bufferWait{w: coroutine.AcquireWaiter()}
-	q.queue.push(x)
-	q.wanted.Store(true) // before the check of what was freed remotely
-	p.lendMore()
-	for x.b == nil {
-		wait := max(q.queue.searched, minSearch)
-		why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(wait))
-		switch {
-		case x.b != nil:
-		case why == coroutine.WakeShutdown:
-			q.leave(x)
+	for p.queueFor(x) {
+		if q.park(x) {
 			x.w.Release()
 			coroutine.Unwind()
-		case why == coroutine.WakeTimeout && q.queue.first == x:
-			q.queue.searched = min(max(2*q.queue.searched, 2*minSearch), maxSearch)
-			go runtime.GC()
 		}
 		x.w.Prepare()
 	}
 	x.w.Release()
+	return x.lent()
+}
+
+// lent returns what the owner has lent x, which is the caller's.
+//
+//go:norace
+func (x *bufferWait) lent() *Buffer {
+	goruntime.RaceAcquire(x.b.addr())
 	return x.b
+}
+
+// queueFor queues x, unless it is queued, and reports whether x has to wait.
+// Owner.
+func (p *Processor) queueFor(x *bufferWait) bool {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	if q := &p.buffers; !x.queued {
+		x.queued = true
+		q.queue.push(x)
+		q.wanted.Store(true) // before the check of what was freed remotely
+		p.lendMore()
+	}
+	return x.b == nil
+}
+
+// park waits once, and reports whether x, which has no buffer, is to end by
+// force: then it has left the queue.
+func (q *bufferPool) park(x *bufferWait) (unwind bool) {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	wait := max(q.queue.searched, minSearch)
+	why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(wait))
+	switch {
+	case x.b != nil:
+	case why == coroutine.WakeShutdown:
+		q.leave(x)
+		return true
+	case why == coroutine.WakeTimeout && q.queue.first == x:
+		q.queue.searched = min(max(2*q.queue.searched, 2*minSearch), maxSearch)
+		go runtime.GC()
+	}
+	return false
 }
 
 // lendMore serves the waiting coroutines after buffers have been freed

@@ -33,7 +33,7 @@ func (p *Processor) loop() {
 		if p.turnWanted.Load() {
 			p.turnWanted.Store(false) // before turn checks what it is wanted for
 		}
-		if p.turn != nil && !p.turn() {
+		if p.turn != nil && !p.ex.Call(p.turn) {
 			p.turn = nil
 			if p.group.Phase() != p.phase && p.advance() { // before a timer makes anything ready
 				return
@@ -95,6 +95,7 @@ func (p *Processor) loop() {
 func (p *Processor) releaseToken() {
 	if p.holding && p.nothingLives() && p.watches.Own() == 0 {
 		p.holding = false
+		p.ex.SeeEnds() // Run returns after all of them
 		p.group.giveToken()
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // partner runs f again and again on a Processor, where it stays, until the
@@ -59,7 +59,7 @@ var movesAt = []struct {
 		channel.Select(a.RecvCase(&v), b.RecvCase(&v))
 	}, false},
 	{"Mutex", func(p *processor.Processor) {
-		var mu cosync.Mutex
+		var mu sync.Mutex
 		mu.Lock()
 		p.PinnedFrom(processor.Current(), mu.Unlock)
 		mu.Lock()
@@ -71,7 +71,7 @@ var movesAt = []struct {
 		mu.RLock()
 	}, false},
 	{"WaitGroup", func(p *processor.Processor) {
-		var wg cosync.WaitGroup
+		var wg sync.WaitGroup
 		wg.Add(1)
 		p.PinnedFrom(processor.Current(), wg.Done)
 		wg.Wait()
@@ -250,7 +250,7 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 	procs := begin(t, netco.Options{Processors: 2})
 	defer netco.Shutdown(context.Background())
 	var light, over, strayed atomic.Bool
-	var mu cosync.Mutex
+	var mu sync.Mutex
 	for _, pause := range []func(){
 		netco.Yield,
 		func() { netco.Sleep(time.Microsecond) },

@@ -115,7 +115,7 @@ func TestGuestIsItsSchedulers(t *testing.T) {
 			g.release.RecvTimeout(testenv.Limit)
 		})))
 		_, err := g.second.Go(scheduler.NewSpawn(func() {}))
-		testenv.Fails(t, err, scheduler.ErrTooManyCoroutines, "beside two")
+		testenv.Fails(t, err, processor.ErrTooManyCoroutines, "beside two")
 		testenv.OK(t, g.release.SendTimeout(2, testenv.Limit))
 		testenv.OK(t, g.release.SendTimeout(2, testenv.Limit))
 		h.Join()

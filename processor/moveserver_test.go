@@ -10,18 +10,18 @@ import (
 	"net"
 	"os"
 	"runtime/pprof"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
 	cocontext "github.com/netco-go/netco/context"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // limit is when a test gives up waiting. No test passes by waiting that long.
@@ -73,7 +73,7 @@ func shuffle(procs []*processor.Processor) (stop func()) {
 }
 
 // shared is what coroutines of echo wait for now and then.
-var shared cosync.Mutex
+var shared sync.Mutex
 
 // echo answers what it reads, under deadlines that pass now and then, sleeps,
 // and blocks its thread outside netco.
@@ -202,7 +202,7 @@ func serveEach(l net.Listener, stops bool) {
 			// from here on: one that has not started would not close c
 			if stops && rand.IntN(2) == 0 {
 				time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond,
-					netco.Self().Handle().Stop)
+					netco.Self().Stop)
 			}
 			echo(c)
 		}); err != nil {
@@ -229,7 +229,7 @@ func echoOnce(c net.Conn) error {
 func talk(t *testing.T, address string, over *atomic.Bool,
 	excused func(error) bool) (end func() int64) {
 	var conns atomic.Int64
-	var clients sync.WaitGroup
+	var clients stdsync.WaitGroup
 	for range 16 {
 		clients.Go(func() {
 			for !over.Load() {
@@ -413,7 +413,7 @@ func compute(d time.Duration) {
 // pester has n clients ask for answers over a connection each, one after the
 // other, and seldom while light is set.
 func pester(t *testing.T, address string, n int, light, over *atomic.Bool) (wait func()) {
-	var clients sync.WaitGroup
+	var clients stdsync.WaitGroup
 	for i := range n {
 		clients.Go(func() {
 			c, err := net.Dial("tcp", address)

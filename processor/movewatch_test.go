@@ -158,7 +158,7 @@ func TestIdleWatchesStayIdle(t *testing.T) {
 		}
 	}
 	on(t, from, func() {
-		if timers := from.timers.Len(); timers != n/2 {
+		if timers := from.pending(); timers != n/2 {
 			t.Errorf("%d timers, want %d", timers, n/2)
 		}
 	})

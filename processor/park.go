@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/timer"
 )
 
 // expired is the function of the timers that end parks; its argument is the
@@ -24,14 +26,31 @@ func expired(arg any, _ int64) {
 func (p *Processor) ParkUntil(
 	co *coroutine.Coroutine, reason coroutine.Reason, deadline int64,
 ) coroutine.Wake {
-	t := p.sleepers.Get()
-	t.F, t.Arg = expired, co
-	p.timers.Set(t, deadline)
+	t := p.setTimer(expired, co, deadline)
 	wake := co.Park(reason)
+	p.dropTimer(t)
+	return wake
+}
+
+// setTimer has a timer of p's pool call f(arg) at deadline. Owner.
+func (p *Processor) setTimer(f func(any, int64), arg any, deadline int64) *timer.Timer {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	t := p.sleepers.Get()
+	t.F, t.Arg = f, arg
+	p.timers.Set(t, deadline)
+	return t
+}
+
+// dropTimer returns a timer that setTimer has set. Owner.
+func (p *Processor) dropTimer(t *timer.Timer) {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	p.timers.Cancel(t)
 	t.Arg = nil
 	p.sleepers.Put(t)
-	return wake
 }
 
 // Sleep parks the calling coroutine for d, or blocks an ordinary goroutine.

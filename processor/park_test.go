@@ -14,6 +14,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestSleep(t *testing.T) {
@@ -40,6 +41,7 @@ func TestSleep(t *testing.T) {
 
 // TestSleepYields: a Sleep of no time lets others run.
 func TestSleepYields(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	g := started(t, 1)
 	on(t, g.members[0], func() {
 		ran := false
@@ -83,6 +85,7 @@ func TestLongSleepsEndByForce(t *testing.T) {
 // TestSleepersWakeInOrder puts thousands to sleep in random order of their
 // deadlines.
 func TestSleepersWakeInOrder(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	g := started(t, 1)
 	n := scaled(5000)
@@ -201,6 +204,7 @@ func TestFloodDoesNotStarve(t *testing.T) {
 // TestPinnedOrderIsFIFO: submissions from one thread to one Processor start in
 // their order.
 func TestPinnedOrderIsFIFO(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	g := started(t, 1)
 	var order []int
 	var last coroutine.Handle

@@ -432,8 +432,7 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 // offers reports whether ready coroutines are to be offered to another
 // Processor: so many are, and so many were before the last poll. To serve
 // events together is what packing is for, unless the group is sharing. What was
-// ready before has been woken by other coroutines, or the turn was too short for
-// it.
+// ready before was woken by other coroutines, or was left by the last turn.
 func (r *runMeter) offers(queued, before int, sharing bool) bool {
 	return sharing && queued > 1 ||
 		before > 1 && r.cpuNs >= offerRunNs && r.cpuNs*float64(before) >= offerWaitNs

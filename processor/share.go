@@ -7,6 +7,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/timer"
@@ -252,9 +253,7 @@ func (pd *PollDesc) parkShared(
 	if deadline == 0 {
 		return co.ParkShared(reason)
 	}
-	t := p.sleepers.Get()
-	t.F, t.Arg = readExpired, pd
-	p.timers.Set(t, deadline)
+	t := p.setTimer(readExpired, pd, deadline)
 	wake := co.ParkShared(reason)
 	p.returnTimer(t)
 	return wake
@@ -272,6 +271,9 @@ type returnedTimers struct {
 
 // returnTimer cancels one of p's timers. Any thread of the group.
 func (p *Processor) returnTimer(t *timer.Timer) {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	if p.ex.OnThread() {
 		p.dropTimer(t)
 		return
@@ -292,12 +294,6 @@ func (p *Processor) takeReturned() {
 	}
 	p.returned.list = p.returned.list[:0]
 	p.returned.any.Store(false)
-}
-
-func (p *Processor) dropTimer(t *timer.Timer) {
-	p.timers.Cancel(t)
-	t.Arg = nil
-	p.sleepers.Put(t)
 }
 
 // homes returns of how many fds p is the home. Any thread.

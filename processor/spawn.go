@@ -1,6 +1,9 @@
 package processor
 
-import "github.com/netco-go/netco/coroutine"
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+)
 
 // Spawn says what to start as a coroutine, and how. Only Fn must be set.
 type Spawn struct {
@@ -71,6 +74,9 @@ func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	}
 	co = coroutine.Make(ex, coroutine.Spec{Fn: s.Fn, Name: s.Name, Site: s.Site, Pinned: s.Pinned})
 	h := co.Handle()
+	if goruntime.RaceEnabled && here != nil { // the loop of another group may not know p
+		defer coroutine.Own()()
+	}
 	if ex != nil && s.Pinned {
 		p.hold()
 		ex.Adopt(co)

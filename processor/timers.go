@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/timer"
 )
@@ -49,6 +50,10 @@ func (f *Func) Init(p *Processor, d time.Duration, fn func(), site uintptr) {
 	f.node.Value = f
 	f.t.F, f.t.Arg = funcDue, f
 	f.when.Store(after(d))
+	if goruntime.RaceEnabled {
+		goruntime.RaceReleaseMerge(f.addr())
+		defer coroutine.Own()()
+	}
 	f.updateHeap()
 }
 
@@ -76,6 +81,7 @@ func (f *Func) Stop() bool {
 // to fire. It does not park, and allocates only if the heap must grow. Any
 // thread.
 func (f *Func) Reset(d time.Duration) bool {
+	goruntime.RaceReleaseMerge(f.addr())
 	active := f.when.Swap(after(d)) != 0
 	f.updateHome(true)
 	return active
@@ -85,6 +91,9 @@ func (f *Func) Reset(d time.Duration) bool {
 // home, else in the home's next turn, for which soon wakes it.
 func (f *Func) updateHome(soon bool) {
 	p := f.home
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	switch {
 	case p.ex.OnThread():
 		f.updateHeap()
@@ -137,7 +146,14 @@ func (p *Processor) begin(f *Func) {
 	}
 	p.hold()
 	p.group.takePermit() // at the limit too: others may wait for what it does
-	p.ex.Spawn(coroutine.Spec{Fn: f.fn, Site: f.site})
+	fn := f.fn
+	if goruntime.RaceEnabled { // what Init and Reset come after comes before it
+		fn = func() {
+			goruntime.RaceAcquire(f.addr())
+			f.fn()
+		}
+	}
+	p.ex.Spawn(coroutine.Spec{Fn: fn, Site: f.site})
 }
 
 // retimed holds the Funcs that other threads have stopped or reset.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // funcOn makes a Func on p, from the test's goroutine.
@@ -21,8 +22,16 @@ func funcOn(t testing.TB, p *Processor, d time.Duration, fn func()) *Func {
 
 // pending returns how many timers p has.
 func pending(t testing.TB, p *Processor) (n int) {
-	on(t, p, func() { n = p.timers.Len() })
+	on(t, p, func() { n = p.pending() })
 	return n
+}
+
+// pending is the function pending for the owner.
+func (p *Processor) pending() int {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	return p.timers.Len()
 }
 
 // noneLeft waits until p has no timers. The turn that began before another
@@ -189,7 +198,7 @@ func TestStoppedFuncsLeave(t *testing.T) {
 			funcs[i].Reset(time.Hour)
 			funcs[i].Stop()
 		}
-		if n := p.timers.Len(); n != 0 {
+		if n := p.pending(); n != 0 {
 			t.Errorf("%d timers are left that their own thread has stopped", n)
 		}
 	})

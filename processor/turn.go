@@ -6,6 +6,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
 )
 
@@ -106,6 +107,15 @@ func TurnAge() int64 {
 // TurnLimit. It reads the clock.
 func TurnOver() bool { return TurnAge() >= TurnLimit }
 
+// pollTurn polls for I/O on a coroutine. Owner only.
+func (p *Processor) pollTurn() {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	defer inside.Pin().Unpin() // the loop must not poll for I/O meanwhile
+	p.dispatch(p.ep.Poll())
+}
+
 // YieldTurn is coroutine.YieldTurn, but polls for I/O first, so that what this
 // wakes runs before the caller runs again. In the next turn it would queue
 // behind the caller, which may keep the thread for half a millisecond more, or
@@ -113,9 +123,7 @@ func TurnOver() bool { return TurnAge() >= TurnLimit }
 func YieldTurn() (stopping bool) {
 	co := coroutine.Current()
 	if p := Current(); p != nil && co != nil && p.ep.Registered() > 0 {
-		pinned := inside.Pin() // the loop must not poll for I/O meanwhile
-		p.dispatch(p.ep.Poll())
-		pinned.Unpin()
+		p.pollTurn()
 	}
 	stopping = coroutine.YieldTurn()
 	if co != nil {

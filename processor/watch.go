@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/timer"
 )
 
@@ -48,6 +49,17 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.w.SetHook(x)
 }
 
+// own is coroutine.Own for a caller that has x: what it did with x before, and
+// what that came after, comes before what follows.
+//
+//go:norace
+func (x *Watch) own() func() {
+	goruntime.RaceReleaseMerge(x.addr())
+	end := coroutine.Own()
+	goruntime.RaceAcquire(x.addr())
+	return end
+}
+
 // Arm begins to wait for fd at the caller's Processor, and registers fd there
 // if it is not. It returns false if an edge has come, or Check does not return
 // Ready. After true the Watcher may be called at any time, on another Processor
@@ -67,6 +79,9 @@ func (x *Watch) Arm(fd int) (bool, error) {
 	}
 	if err != nil || !shared && pd.home.Load() != p {
 		return false, err
+	}
+	if goruntime.RaceEnabled {
+		defer x.own()()
 	}
 	x.home, x.fd = p, fd
 	if shared {
@@ -100,9 +115,7 @@ func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
 // arm sets the timer for the deadline, if there is one. Owner of p.
 func (x *Watch) arm(p *Processor) {
 	if d := x.pd.read.deadline.Load(); d != 0 {
-		x.t = p.sleepers.Get()
-		x.t.F, x.t.Arg = watchExpired, x
-		p.timers.Set(x.t, d)
+		x.t = p.setTimer(watchExpired, x, d)
 	}
 }
 
@@ -133,6 +146,9 @@ func watchExpired(arg any, _ int64) {
 
 // Woken implements coroutine.Hook.
 func (x *Watch) Woken() {
+	if goruntime.RaceEnabled {
+		defer x.own()()
+	}
 	p := x.home
 	if x.shared {
 		x.take(p)
@@ -214,10 +230,20 @@ func (q *wokenWatches) want(p *Processor) {
 
 // startWoken is the function of these coroutines.
 func (p *Processor) startWoken() {
-	q := &p.woken
 	if p.group.limit.max != 0 {
-		defer q.alive.Add(-1) // before the permit is released, at the coroutine's end
+		defer p.woken.alive.Add(-1) // before the permit is released, at the coroutine's end
 	}
+	x := p.takeWoken()
+	goruntime.RaceAcquire(x.addr())
+	x.owner.Readable()
+}
+
+// takeWoken takes the oldest out of the queue, and makes it idle. Owner.
+func (p *Processor) takeWoken() *Watch {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
+	q := &p.woken
 	w := q.first
 	if q.first = w.Link; q.first == nil {
 		q.last = nil
@@ -227,23 +253,16 @@ func (p *Processor) startWoken() {
 	q.starters--
 	q.want(p)
 	q.prefetch()
-	w.Hook().(*Watch).start()
-}
-
-// start calls the Watcher of a woken Watch.
-func (x *Watch) start() {
-	p := x.home
+	x := w.Hook().(*Watch)
 	p.watches.Set(p.watches.Own() - 1)
 	x.disarm(p)
-	x.owner.Readable()
+	return x
 }
 
 // disarm releases the timer. Owner of the home.
 func (x *Watch) disarm(p *Processor) {
 	if x.t != nil {
-		p.timers.Cancel(x.t)
-		x.t.Arg = nil
-		p.sleepers.Put(x.t)
+		p.dropTimer(x.t)
 		x.t = nil
 	}
 }
@@ -262,6 +281,9 @@ type arrival struct {
 // limit the coroutine waits for a permit. self is the caller's Processor, or
 // nil. False means that p has ended. Any thread.
 func (x *Watch) Begin(self, p *Processor) bool {
+	if goruntime.RaceEnabled {
+		defer x.own()()
+	}
 	x.home = p
 	if x.pd.home.Load() == nil {
 		x.placed = true
@@ -295,6 +317,9 @@ func (x *Watch) Bind(fd int) (err error) {
 
 // unplace notes that the fd has arrived, or will not.
 func (x *Watch) unplace() {
+	if goruntime.RaceEnabled {
+		defer coroutine.Own()()
+	}
 	if x.placed {
 		x.placed = false
 		x.home.placed.Add(-1)

@@ -1,9 +1,12 @@
 // Package rwmutex is a reader/writer lock on which coroutines and ordinary
 // goroutines may wait alike, on any number of threads.
 //
+// Engine: users call it sync.RWMutex, of package netco/sync. It shows a lock
+// with a queue whose fast path is one atomic operation.
+//
 // # Use
 //
-//	var mu rwmutex.RWMutex // the zero value is unlocked
+//	var mu sync.RWMutex // the zero value is unlocked
 //
 //	mu.RLock() // together with other readers
 //	defer mu.RUnlock()
@@ -24,7 +27,7 @@
 //     coroutine deadlock, as with sync.RWMutex.
 //   - A bounded wait returns nil with the lock held, or an error without it:
 //     [os.ErrDeadlineExceeded], the context's error, or
-//     [coroutine.ErrShutdown]. If the bound is over to begin with, it succeeds
+//     netco.ErrShutdown. If the bound is over to begin with, it succeeds
 //     if that takes no wait.
 //   - Unlock synchronizes before the Lock or RLock that follows, RUnlock before
 //     the Lock that follows. The race detector knows; as with sync.RWMutex, an

@@ -52,7 +52,7 @@ func (m *RWMutex) raceLock() {
 }
 
 func (m *RWMutex) raceUnlock() {
-	goruntime.RaceRelease(m.byWriters())
+	goruntime.RaceReleaseMerge(m.byWriters())
 	m.holder.Clear()
 	if !m.swap(writer, 0) {
 		m.unlockSlow()
@@ -67,7 +67,7 @@ func (m *RWMutex) raceRLock() {
 }
 
 func (m *RWMutex) raceRUnlock() {
-	goruntime.RaceRelease(m.byReaders())
+	goruntime.RaceReleaseMerge(m.byReaders())
 	if s := m.add(-one); s&runlockSlowBits != 0 {
 		m.runlockSlow(s)
 	}

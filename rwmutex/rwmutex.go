@@ -211,7 +211,7 @@ func (r *rlocker) Lock()   { (*RWMutex)(r).RLock() }
 func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
 
 // LockTimeout is [RWMutex.Lock] for at most d. It returns nil if it has locked
-// m, else [os.ErrDeadlineExceeded], or [coroutine.ErrShutdown] at a forced
+// m, else [os.ErrDeadlineExceeded], or netco.ErrShutdown at a forced
 // shutdown. With d <= 0 it does not wait.
 func (m *RWMutex) LockTimeout(d time.Duration) error {
 	if m.TryLock() {
@@ -221,7 +221,7 @@ func (m *RWMutex) LockTimeout(d time.Duration) error {
 }
 
 // LockContext is [RWMutex.Lock] until ctx is done. It returns nil if it has
-// locked m, else the context's error, or [coroutine.ErrShutdown] at a forced
+// locked m, else the context's error, or netco.ErrShutdown at a forced
 // shutdown. It allocates when it waits.
 func (m *RWMutex) LockContext(ctx context.Context) error {
 	if m.TryLock() {

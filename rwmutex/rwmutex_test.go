@@ -356,6 +356,7 @@ func hammer(t *testing.T, seed uint64) {
 // TestShutdown stops, again and again, a host whose coroutines hold and wait
 // for a lock that others use too.
 func TestShutdown(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	for round := range rounds() / 100 {
@@ -387,6 +388,7 @@ func TestShutdown(t *testing.T) {
 // TestUnwind: a waiting coroutine that is stopped by force leaves the queue,
 // and those behind it continue.
 func TestUnwind(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	always(t, true)
 	var m RWMutex
 	m.RLock()
@@ -422,6 +424,7 @@ func TestUnwind(t *testing.T) {
 // TestEarlyWake: a wake that is not the lock's does not let a coroutine in, and
 // the lock's own still comes.
 func TestEarlyWake(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	var m RWMutex
 	m.Lock()
 	one := newHosts(1)

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,14 +18,10 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ErrDeadlock is what Run returns when all coroutines wait for one another; the
-// error is a *DeadlockError.
-var ErrDeadlock = errors.New("netco: deadlock")
-
 // DeadlockError describes a deadlock: all coroutines of the process wait for
 // locks, channels, groups or one another, netco's or Go's, without a timer, a
 // context, a signal or an fd that could end a wait, and no ordinary goroutine
-// is there that could.
+// is there that could. Run returns it; it is netco.ErrDeadlock to errors.Is.
 type DeadlockError struct {
 	Count int // coroutines
 
@@ -42,7 +37,7 @@ type DeadlockError struct {
 func (e *DeadlockError) Error() string {
 	text := fmt.Sprintf(
 		"%v: %d coroutines wait for one another: %s",
-		ErrDeadlock,
+		engine.ErrDeadlock,
 		e.Count,
 		strings.Join(e.Coroutines, "; "),
 	)
@@ -52,8 +47,8 @@ func (e *DeadlockError) Error() string {
 	return text
 }
 
-// Is reports whether target is ErrDeadlock.
-func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
+// Is reports whether target is netco.ErrDeadlock.
+func (e *DeadlockError) Is(target error) bool { return target == engine.ErrDeadlock }
 
 // A deadlock is looked for by the watchdog, when nothing has moved for a while.
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 )
@@ -86,7 +87,7 @@ func TestRunHeldUp(t *testing.T) {
 		defer allRuns.mu.Unlock()
 		return len(allRuns.list)
 	}
-	if err := s.Run(NewSpawn(func() {})); err != ErrNotStarted || under() != 0 {
+	if err := s.Run(NewSpawn(func() {})); err != engine.ErrNotStarted || under() != 0 {
 		t.Fatalf("before Start: %v, %d calls under way", err, under())
 	}
 	testenv.OK(t, s.Start())
@@ -97,7 +98,7 @@ func TestRunHeldUp(t *testing.T) {
 	testenv.Until(t, "Run", func() bool { return under() == 1 })
 	allRuns.end(&DeadlockError{Count: 1})
 	s.mu.Unlock()
-	if err := <-ended; !errors.Is(err, ErrDeadlock) {
+	if err := <-ended; !errors.Is(err, engine.ErrDeadlock) {
 		t.Errorf("Run: %v", err)
 	}
 	c.Close()

@@ -14,5 +14,5 @@
 //	stopped    Processors, epoll, timer and event fds are gone
 //
 // A Scheduler is started once. After Shutdown it stays stopped; make another
-// one.
+// one. The errors named here are package netco's.
 package scheduler

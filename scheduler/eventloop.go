@@ -5,6 +5,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -22,15 +23,15 @@ import (
 // operating system's error, after which the Scheduler is as before. Blocks.
 func (s *Scheduler) EventLoop(turn func() bool) error {
 	if processor.Current() != nil || coroutine.RunningID() != 0 {
-		return ErrInCoroutine
+		return engine.ErrInCoroutine
 	}
 	if clock.InBubble() {
-		return ErrBubble
+		return coroutine.ErrBubble
 	}
 	s.mu.Lock()
 	if s.state != fresh {
 		s.mu.Unlock()
-		return ErrStarted
+		return engine.ErrStarted
 	}
 	group, err := s.makeLocked(1)
 	if err != nil {

@@ -29,6 +29,7 @@ func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 // TestEventLoop: the loop runs on the calling goroutine, turn first of all,
 // until that returns false; then waits end with ErrShutdown.
 func TestEventLoop(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{Processors: 8})
 	runtime.LockOSThread()
@@ -51,10 +52,10 @@ func TestEventLoop(t *testing.T) {
 			if coroutine.Current() != nil {
 				t.Error("turn runs as a coroutine")
 			}
-			if err := s.EventLoop(nil); !errors.Is(err, scheduler.ErrInCoroutine) {
+			if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
 				t.Errorf("EventLoop in turn: %v", err)
 			}
-			if err := s.Shutdown(over()); !errors.Is(err, scheduler.ErrInCoroutine) {
+			if err := s.Shutdown(over()); !errors.Is(err, engine.ErrInCoroutine) {
 				t.Errorf("Shutdown in turn: %v", err)
 			}
 			sleeper, err := s.Go(spawn(func() { // by turn, the first coroutine
@@ -82,7 +83,7 @@ func TestEventLoop(t *testing.T) {
 	if _, err := s.Go(spawn(func() {})); !errors.Is(err, coroutine.ErrShutdown) {
 		t.Errorf("Go after the end: %v", err)
 	}
-	if err := s.EventLoop(nil); !errors.Is(err, scheduler.ErrStarted) {
+	if err := s.EventLoop(nil); !errors.Is(err, engine.ErrStarted) {
 		t.Errorf("a second time: %v", err)
 	}
 }
@@ -129,7 +130,7 @@ func TestEventLoopShutdown(t *testing.T) {
 					returned.Store(true)
 				})); err == nil {
 					break
-				} else if !errors.Is(err, scheduler.ErrNotStarted) {
+				} else if !errors.Is(err, engine.ErrNotStarted) {
 					t.Error(err)
 				}
 				runtime.Gosched()
@@ -201,19 +202,19 @@ func TestEventLoopWake(t *testing.T) {
 // it was.
 func TestEventLoopErrors(t *testing.T) {
 	running := start(t, scheduler.Options{Processors: 1})
-	if err := running.EventLoop(nil); !errors.Is(err, scheduler.ErrStarted) {
+	if err := running.EventLoop(nil); !errors.Is(err, engine.ErrStarted) {
 		t.Errorf("of a running one: %v", err)
 	}
 	running.Run(spawn(func() {
 		s := fresh(t, scheduler.Options{})
-		if err := s.EventLoop(nil); !errors.Is(err, scheduler.ErrInCoroutine) {
+		if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("in a coroutine: %v", err)
 		}
 	}))
 	shutdown(t, running)
 	coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 		s := fresh(t, scheduler.Options{})
-		if err := s.EventLoop(nil); !errors.Is(err, scheduler.ErrInCoroutine) {
+		if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("in a coroutine driven by hand: %v", err)
 		}
 		return 0
@@ -255,6 +256,7 @@ func TestEventLoopCPU(t *testing.T) {
 // TestEventLoopHands: turn drives coroutines by hand, and so do the loop's
 // coroutines, the same ones.
 func TestEventLoopHands(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	within(t, 3*time.Minute)
 	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
 		s := fresh(t, o)

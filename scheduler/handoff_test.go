@@ -9,7 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,7 +23,6 @@ import (
 	"github.com/netco-go/netco/channel"
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
@@ -31,6 +30,7 @@ import (
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // needHandoff skips a test of what the portable backend does not have.
@@ -79,23 +79,23 @@ var blockers = []blocker{
 		}, func() { over.Store(true) }
 	}},
 	{"Mutex", func(*testing.T) (wait, release func()) {
-		var mu sync.Mutex
+		var mu stdsync.Mutex
 		mu.Lock()
 		return func() { through(&mu) }, mu.Unlock
 	}},
 	{"RWMutex for reading", func(*testing.T) (wait, release func()) {
-		var mu sync.RWMutex
+		var mu stdsync.RWMutex
 		mu.Lock()
 		return func() { through(mu.RLocker()) }, mu.Unlock
 	}},
 	{"RWMutex for writing", func(*testing.T) (wait, release func()) {
-		var mu sync.RWMutex
+		var mu stdsync.RWMutex
 		mu.RLock()
 		return func() { through(&mu) }, mu.RUnlock
 	}},
 	{"Cond", func(*testing.T) (wait, release func()) {
-		var mu sync.Mutex
-		c, over := sync.NewCond(&mu), false
+		var mu stdsync.Mutex
+		c, over := stdsync.NewCond(&mu), false
 		return func() {
 				mu.Lock()
 				for !over {
@@ -110,7 +110,7 @@ var blockers = []blocker{
 			}
 	}},
 	{"WaitGroup", func(*testing.T) (wait, release func()) {
-		var g sync.WaitGroup
+		var g stdsync.WaitGroup
 		g.Add(1)
 		return g.Wait, g.Done
 	}},
@@ -274,7 +274,7 @@ func usesAll(name string) error {
 	processor.Sleep(time.Millisecond)
 	c, got := channel.Make[string](0), ""
 	var mu rwmutex.RWMutex
-	var wg cosync.WaitGroup
+	var wg sync.WaitGroup
 	if err := mu.LockTimeout(time.Minute); err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func echoes() error {
 		return err
 	}
 	defer l.Close()
-	var wg cosync.WaitGroup
+	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() {
 		if c, err := l.Accept(); err == nil {
@@ -405,7 +405,7 @@ func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 	o.Processors = 1
 	a := &aside{s: start(t, o)}
 	c := make(chan int)
-	a.release = sync.OnceFunc(func() { close(c) })
+	a.release = stdsync.OnceFunc(func() { close(c) })
 	a.s.Go(spawn(a.p.run))
 	sp := spawn(func() { <-c; after() })
 	sp.Name = "aside"
@@ -753,7 +753,7 @@ func init() {
 }
 
 // through waits for a lock.
-func through(mu sync.Locker) {
+func through(mu stdsync.Locker) {
 	mu.Lock()
 	defer mu.Unlock()
 }

@@ -70,25 +70,25 @@ func TestStates(t *testing.T) {
 			}
 		}
 	}
-	calls(scheduler.ErrNotStarted)
+	calls(engine.ErrNotStarted)
 	if s.Processors() != 0 || s.Live() != 0 {
 		t.Error("there are Processors before the start")
 	}
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Start(); !errors.Is(err, scheduler.ErrStarted) {
+	if err := s.Start(); !errors.Is(err, engine.ErrStarted) {
 		t.Errorf("the second Start: %v", err)
 	}
 	calls(nil)
 	for _, i := range []int{-1, 1, math.MaxInt, math.MinInt} {
-		if _, err := s.GoOn(i, nop); !errors.Is(err, scheduler.ErrNoProcessor) {
+		if _, err := s.GoOn(i, nop); !errors.Is(err, engine.ErrNoProcessor) {
 			t.Errorf("GoOn(%d): %v", i, err)
 		}
 	}
 	shutdown(t, s)
 	calls(coroutine.ErrShutdown)
-	if err := s.Start(); !errors.Is(err, scheduler.ErrStarted) {
+	if err := s.Start(); !errors.Is(err, engine.ErrStarted) {
 		t.Errorf("Start after Shutdown: %v", err)
 	}
 	shutdown(t, s)
@@ -159,7 +159,7 @@ func startWithoutFDs(t *testing.T, s *scheduler.Scheduler, start func() error) {
 			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs,
 				after.FDs)
 		}
-		if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrNotStarted) {
+		if _, err := s.Go(spawn(func() {})); !errors.Is(err, engine.ErrNotStarted) {
 			t.Errorf("Go after a start that failed: %v", err)
 		}
 	}
@@ -349,10 +349,10 @@ func TestInsideACoroutine(t *testing.T) {
 		start(t, scheduler.Options{Processors: 1})
 	ran := false
 	if err := s.Run(spawn(func() {
-		if err := s.Run(spawn(func() {})); !errors.Is(err, scheduler.ErrInCoroutine) {
+		if err := s.Run(spawn(func() {})); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("Run: %v", err)
 		}
-		if err := s.Shutdown(context.Background()); !errors.Is(err, scheduler.ErrInCoroutine) {
+		if err := s.Shutdown(context.Background()); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("Shutdown: %v", err)
 		}
 		// Another Scheduler's are allowed: they block this thread meanwhile.

@@ -5,13 +5,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/netco-go/netco/processor"
 )
-
-// ErrTooManyCoroutines is returned by Go and its like when
-// Options.MaxCoroutines live or are on their way.
-var ErrTooManyCoroutines = processor.ErrTooManyCoroutines
 
 // refusals is when one was last logged, as time.Time's UnixNano.
 type refusals struct{ last atomic.Int64 }

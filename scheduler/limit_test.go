@@ -41,7 +41,7 @@ func newLimited(t *testing.T, logger *zap.Logger) *limited {
 func (l *limited) full(place string) {
 	for name, way := range l.ways {
 		h, err := way(func() { l.t.Error("a refused coroutine runs") })
-		if !errors.Is(err, scheduler.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
+		if !errors.Is(err, processor.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
 			l.t.Errorf("%s on a %s: %v, want ErrTooManyCoroutines", name, place, err)
 		}
 		l.refused++
@@ -89,7 +89,7 @@ func TestMaxCoroutines(t *testing.T) {
 			}
 		})
 		l.full("goroutine")
-		testenv.Fails(t, l.Run(spawn(func() {})), scheduler.ErrTooManyCoroutines, "Run")
+		testenv.Fails(t, l.Run(spawn(func() {})), processor.ErrTooManyCoroutines, "Run")
 		l.refused++
 		open.Store(true)
 		for _, h := range handles {
@@ -127,7 +127,7 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 				if h, err := s.Go(spawn(body)); err == nil {
 					started.Add(1)
 					defer h.Join()
-				} else if !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+				} else if !errors.Is(err, processor.ErrTooManyCoroutines) {
 					t.Error(err)
 				}
 			}
@@ -165,7 +165,7 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 		f := new(processor.Func)
 		f.Init(processor.Current(), 0, func() {
 			close(ran)
-			if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+			if _, err := s.Go(spawn(func() {})); !errors.Is(err, processor.ErrTooManyCoroutines) {
 				t.Errorf("beside two: %v", err)
 			}
 		}, 0)
@@ -194,7 +194,7 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 	for range 3 {
 		_, err := s.GoOn(0, spawn(func() {
 			if _, err := s.GoLocal(spawn(func() {})); !errors.Is(err,
-				scheduler.ErrTooManyCoroutines) {
+				processor.ErrTooManyCoroutines) {
 				t.Errorf("beside one, after all have ended: %v", err)
 			}
 		}))

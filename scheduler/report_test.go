@@ -100,10 +100,10 @@ func TestMayWake(t *testing.T) {
 		{"Main's", "select", []string{root + "(*MainOptions).await", root + "Main", "main.main"},
 			no},
 		{"waits for a coroutine", "chan receive",
-			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, no},
+			[]string{waits + "Park", netco + "sync.(*Mutex).Lock", user}, no},
 		{"waits for an fd", "chan receive", []string{waits + "Park", forFD, user}, yes},
 		{"has been woken", "runnable",
-			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, yes},
+			[]string{waits + "Park", netco + "sync.(*Mutex).Lock", user}, yes},
 		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, no},
 		{"in netco", "running", []string{netco + "channel.Make", user}, yes},
 	} {

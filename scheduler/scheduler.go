@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,16 +13,8 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
-)
-
-// Errors of misuse; all work with errors.Is.
-var (
-	ErrStarted     = errors.New("netco: scheduler was started already")
-	ErrNotStarted  = errors.New("netco: scheduler is not started")
-	ErrNoProcessor = errors.New("netco: no processor has that number")
-	ErrInCoroutine = errors.New("netco: would wait for the calling coroutine itself")
-	ErrBubble      = coroutine.ErrBubble // in a bubble of testing/synctest
 )
 
 // Scheduler is a set of Processors. Its methods may be called from any thread.
@@ -71,12 +62,12 @@ func New(o Options) (*Scheduler, error) {
 // not adjust it to a CPU quota.
 func (s *Scheduler) Start() error {
 	if clock.InBubble() {
-		return ErrBubble
+		return coroutine.ErrBubble
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != fresh {
-		return ErrStarted
+		return engine.ErrStarted
 	}
 	group, err := s.makeLocked(s.opt.Processors)
 	if err != nil {
@@ -177,14 +168,14 @@ func (s *Scheduler) enter(here *processor.Processor) (*processor.Processor, erro
 // open returns nil if a caller outside may start coroutines now.
 func (s *Scheduler) open(here *processor.Processor) error {
 	if here == nil && clock.InBubble() {
-		return ErrBubble
+		return coroutine.ErrBubble
 	}
 	defer coroutine.Rejoin() // the lock may have been waited for
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.state {
 	case fresh:
-		return ErrNotStarted
+		return engine.ErrNotStarted
 	case ending, ended:
 		return coroutine.ErrShutdown
 	}
@@ -269,7 +260,7 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
 	}
 	procs := s.members()
 	if i < 0 || i >= len(procs) {
-		return Handle{}, fmt.Errorf("%w: %d of %d", ErrNoProcessor, i, len(procs))
+		return Handle{}, fmt.Errorf("%w: %d of %d", engine.ErrNoProcessor, i, len(procs))
 	}
 	pinned := sp.engine()
 	pinned.On, pinned.Pinned = procs[i], true
@@ -284,7 +275,7 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
 // they are. Blocks.
 func (s *Scheduler) Run(sp Spawn) error {
 	if s.local(processor.Current()) != nil {
-		return ErrInCoroutine
+		return engine.ErrInCoroutine
 	}
 	stuck, over := allRuns.add() // before the start: a deadlock may be found at any time after
 	defer over()
@@ -342,7 +333,7 @@ var unwindGrace = 5 * time.Second // tests shorten it
 // ErrBubble. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if here := processor.Current(); here != nil && here.Group() == s.group.Load() {
-		return ErrInCoroutine
+		return engine.ErrInCoroutine
 	}
 	bubble := clock.InBubble()
 	s.mu.Lock()
@@ -358,7 +349,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	case ending:
 		s.mu.Unlock()
 		if bubble {
-			return ErrBubble
+			return coroutine.ErrBubble
 		}
 		select {
 		case <-s.done:
@@ -369,7 +360,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	}
 	if bubble { // its clock would not get to ctx's deadline while it waits for what is outside
 		s.mu.Unlock()
-		return ErrBubble
+		return coroutine.ErrBubble
 	}
 	s.state = ending
 	s.mu.Unlock()

@@ -150,6 +150,7 @@ func trips(t *testing.T, fd, n int) {
 // TestNoBufferPerIdleConnection: a hundred connections that wait in
 // WaitReadable share one buffer.
 func TestNoBufferPerIdleConnection(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, 1)
 	seen := map[*socket.Buffer]bool{} // by coroutines of one Processor
 	var peers []*net.TCPConn

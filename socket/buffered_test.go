@@ -166,6 +166,7 @@ func TestBufferedGrows(t *testing.T) {
 // TestBufferedIdleHoldsNothing: a hundred connections with requests behind them
 // wait without a buffer; one with half a request holds that one.
 func TestBufferedIdleHoldsNothing(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, 1)
 	var peers []*net.TCPConn
 	var all []*socket.Buffered

@@ -335,7 +335,7 @@ func TestCloseInOnce(t *testing.T) {
 		}))
 		netco.Yield() // the reader parks
 		closeIt()
-		netco.Join(reader)
+		reader.Join()
 	})
 }
 

@@ -76,14 +76,14 @@
 // waiter is closed by the garbage collector, as with package net; code that is
 // done with something had better call Close. A deadline ends with
 // os.ErrDeadlineExceeded what waits and what comes later, until it is moved.
-// When the scheduler ends, Accept returns coroutine.ErrShutdown at once, as
+// When the scheduler ends, Accept returns netco.ErrShutdown at once, as
 // does a Read of a handler of netco.Serve that waits for a request, and every
 // wait when the end is forced.
 //
 // A coroutine whose reads or writes always succeed at once yields after a burst
 // of them, or when its Processor's turn has lasted half a millisecond, so that
 // it does not starve the others of its Processor. So a lock that others of that
-// Processor take had better park, as cosync.Mutex and rwmutex.RWMutex do, if it
+// Processor take had better park, as netco/sync's Mutex and RWMutex do, if it
 // is held across a read or write, even one that will not have to wait: a
 // sync.Mutex makes the whole Processor late, and where Processors are locked to
 // threads (Options.LockThreads) blocks it for good. crypto/tls has such a lock

@@ -188,7 +188,7 @@ func ExampleConn_Close() {
 		})
 		netco.Yield() // the reader runs, and waits
 		c.Close()
-		netco.Join(reader)
+		reader.Join()
 	})
 	// Output: true
 }

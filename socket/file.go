@@ -22,7 +22,7 @@ import (
 // while the caller is parked. Ordinary goroutines may use it too; they block.
 //
 // Errors are as os.File's: *fs.PathError with the bare errno, os.ErrClosed,
-// os.ErrDeadlineExceeded or coroutine.ErrShutdown in it, and io.EOF. Unlike
+// os.ErrDeadlineExceeded or netco.ErrShutdown in it, and io.EOF. Unlike
 // there, a write to a pipe without readers is EPIPE on standard
 // output as well, and does not end the process.
 //

@@ -474,7 +474,7 @@ func TestInspectHammer(t *testing.T) {
 				})
 			}
 			listed.Add(1)
-			if netco.Self() == nil {
+			if netco.Self().ID() == 0 {
 				runtime.Gosched()
 			} else {
 				netco.Yield()

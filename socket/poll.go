@@ -34,7 +34,7 @@ type PollFd = unix.PollFd
 // else ends the wait.
 //
 // The error is poll(2)'s (EINVAL for more fds than RLIMIT_NOFILE, never EINTR),
-// or [coroutine.ErrShutdown] at a forced shutdown; Revents then means nothing.
+// or netco.ErrShutdown at a forced shutdown; Revents then means nothing.
 //
 // A call that finds something at once costs one system call and does not
 // allocate. One that waits takes an fd for as long, makes a system call for

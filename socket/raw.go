@@ -21,7 +21,7 @@ import (
 // reads are serialised among themselves, as are writes.
 //
 // Errors are *net.OpError with network "socket" and without addresses: a system
-// call's, net.ErrClosed, os.ErrDeadlineExceeded or coroutine.ErrShutdown. None
+// call's, net.ErrClosed, os.ErrDeadlineExceeded or netco.ErrShutdown. None
 // of the kernel's is swallowed but EINTR, and EAGAIN where the call then waits.
 type Socket struct {
 	s socket
@@ -101,7 +101,7 @@ func (x *Socket) Bind(to unix.Sockaddr) error {
 
 // Listen makes the socket one that accepts connections, with a queue of so
 // many. It comes before the first Accept. Once the scheduler is draining,
-// Accept returns coroutine.ErrShutdown.
+// Accept returns netco.ErrShutdown.
 func (x *Socket) Listen(backlog int) error {
 	return x.call("listen", "listen", func(fd int) error {
 		x.s.pd.SetListener()

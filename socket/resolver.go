@@ -17,7 +17,7 @@ import (
 // place. Addresses and port numbers are answered at once.
 //
 // The methods are those of net.Resolver, with its results and errors; besides
-// these there is coroutine.ErrShutdown, at a forced shutdown. Answers are the
+// these there is netco.ErrShutdown, at a forced shutdown. Answers are the
 // caller's own. A coroutine goes by its context at once; Go's resolver may go
 // on with the look-up for a while. Hooks of net/http/httptrace are called as
 // package net calls them, on the asker's coroutine or goroutine.
@@ -205,8 +205,8 @@ func literal(host string) bool {
 
 // lookups runs Go's resolver for coroutines, any number at a time.
 var lookups = func() *blocking.Pool {
-	p, err := blocking.New(math.MaxInt)
-	if err != nil {
+	p := new(blocking.Pool)
+	if err := p.SetLimit(math.MaxInt); err != nil {
 		panic(err)
 	}
 	return p

@@ -309,6 +309,7 @@ func TestResolverIsNets(t *testing.T) {
 
 // TestResolverAtOnce: what needs no look-up makes none, and does not park.
 func TestResolverAtOnce(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, 1)
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		t.Error("a name server was asked")

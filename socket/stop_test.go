@@ -136,7 +136,7 @@ func TestStopOfBusy(t *testing.T) {
 			startAlone(t, 2)
 			once := make(t)
 			testrun.First.Do(t, func() {
-				netco.Self().Handle().Stop()
+				netco.Self().Stop()
 				n := 0
 				for once() == nil {
 					if n++; n > 64 {

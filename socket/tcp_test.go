@@ -835,6 +835,7 @@ func besidePingPong(t *testing.T, least int, f func() error) {
 // TestNoneStarves: a coroutine whose socket always has something to read lets
 // others run.
 func TestNoneStarves(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	for _, c := range []struct{ size, total, least int }{
 		{1, 100 << 10, 200}, // many small reads
 		{128 << 10, 256 << 20, 50},
@@ -873,6 +874,7 @@ func TestNoneStarves(t *testing.T) {
 
 // TestWriterLetsOthersRun: the same beside a coroutine that always can write.
 func TestWriterLetsOthersRun(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	const size, writes, least = 16, 50_000, 100
 	start(t, 1)
 	hose, sink := withPeer(t)
@@ -975,6 +977,7 @@ var turnOverAtOperationCases = map[string]func(t *testing.T) (op func() error){
 // find something at once kept its Processor for 32 of them, however long they
 // were apart. The next operation after the turn is over lets others run.
 func TestTurnOverAtOperation(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	for name, prepare := range turnOverAtOperationCases {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
@@ -1002,6 +1005,7 @@ func TestTurnOverAtOperation(t *testing.T) {
 // TestTurnOverInBuffer: requests that are served from a Buffered make no system
 // call, and 16 KiB of small ones kept the Processor for as long as they take.
 func TestTurnOverInBuffer(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	const size = 4000
 	for _, c := range []struct {
 		name  string
@@ -1043,6 +1047,7 @@ func TestTurnOverInBuffer(t *testing.T) {
 // than the socket lets others run all the same, between two calls for one
 // connection.
 func TestTurnOverBetweenHandles(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, 1)
 	c, peer := withPeer(t)
 	x := startOthers(t)

@@ -574,6 +574,7 @@ func removeSocket(a *net.UnixAddr) {
 // TestUnixBurst: a coroutine whose packets come and go at once lets others of
 // its Processor run.
 func TestUnixBurst(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
 	start(t, 1)
 	a, b := unixPair(t, "unixgram")
 	stop := false // of Processor 0's coroutines

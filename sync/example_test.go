@@ -29,3 +29,80 @@ func Example() {
 	netco.Shutdown(context.Background())
 	// Output: 3
 }
+
+func ExampleMutex() {
+	var m sync.Mutex
+	hits := 0
+	netco.Run(func() {
+		for range 3 {
+			if _, err := netco.Go(func() {
+				m.Lock()
+				defer m.Unlock()
+				netco.Sleep(time.Microsecond) // the others park meanwhile
+				hits++
+			}); err != nil {
+				fmt.Println(err)
+			}
+		}
+	})
+	fmt.Println(hits)
+	netco.Shutdown(context.Background())
+	// Output: 3
+}
+
+func ExampleMutex_LockTimeout() {
+	var m sync.Mutex
+	m.Lock()
+	fmt.Println(m.LockTimeout(time.Millisecond))
+	// Output: i/o timeout
+}
+
+func ExampleCond() {
+	var m sync.Mutex
+	arrived := sync.NewCond(&m)
+	var letters []string // under m
+
+	netco.Run(func() {
+		if _, err := netco.Go(func() {
+			m.Lock()
+			defer m.Unlock()
+			for len(letters) == 0 {
+				arrived.Wait()
+			}
+			fmt.Println(letters[0])
+		}); err != nil {
+			fmt.Println(err)
+		}
+		if _, err := netco.Go(func() {
+			m.Lock()
+			letters = append(letters, "hello")
+			m.Unlock()
+			arrived.Signal()
+		}); err != nil {
+			fmt.Println(err)
+		}
+	})
+	netco.Shutdown(context.Background())
+	// Output: hello
+}
+
+func ExampleOnce() {
+	var once sync.Once
+	for range 3 {
+		once.Do(func() { fmt.Println("only once") })
+	}
+	// Output: only once
+}
+
+func ExampleWait() {
+	netco.Run(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		if _, err := netco.Go(cancel); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(sync.Wait(ctx))
+	})
+	netco.Shutdown(context.Background())
+	// Output: context canceled
+}

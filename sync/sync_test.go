@@ -13,15 +13,16 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// TestParity: what the standard's package exports is exported here too, and
-// nothing else, and the types that are not the standard's have all its methods
-// and fields.
+// TestParity: what the standard's package exports is exported here too, and the
+// types that are not the standard's have all its methods and fields.
 func TestParity(t *testing.T) {
 	testenv.Parity(t, "sync", "github.com/netco-go/netco/sync", 30,
-		"Mutex", "RWMutex", "Cond", "Once", "WaitGroup")
+		"Mutex", "RWMutex", "Cond", "Once", "WaitGroup",
+		"+Async", "+ErrTooLarge", "+Future", "+NewFuture",
+		"+NewSemaphore", "+Semaphore", "+Wait")
 }
 
-const crowd = 8
+const several = 8
 
 // everywhere runs f in a coroutine of one of two Processors, in two of them,
 // and on goroutines.
@@ -38,10 +39,10 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// all runs f(i) for each of a crowd by the WaitGroup under test.
+// all runs f(i) for several i by the WaitGroup under test.
 func all(f func(i int)) {
 	var wg sync.WaitGroup
-	for i := range crowd {
+	for i := range several {
 		wg.Go(func() { f(i) })
 	}
 	wg.Wait()
@@ -70,7 +71,7 @@ func TestExclusion(t *testing.T) {
 						l.Unlock()
 					}
 				})
-				if want := crowd * testenv.Rounds(200); total != want {
+				if want := several * testenv.Rounds(200); total != want {
 					t.Errorf("%d of %d", total, want)
 				}
 			})
@@ -93,7 +94,7 @@ func TestReadersMeet(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		var mu sync.RWMutex
 		var inside sync.WaitGroup
-		inside.Add(crowd)
+		inside.Add(several)
 		all(func(int) {
 			mu.RLock()
 			defer mu.RUnlock()
@@ -103,30 +104,31 @@ func TestReadersMeet(t *testing.T) {
 	})
 }
 
-// TestCond: Broadcast wakes all that wait, each of which then holds the lock.
-func TestCond(t *testing.T) {
+// TestCondMeet: Broadcast wakes all that wait, each of which then holds the
+// lock.
+func TestCondMeet(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		c := sync.Cond{L: new(sync.Mutex)}
 		arrived, gone := 0, 0 // under c.L
 		all(func(int) {
 			c.L.Lock()
 			defer c.L.Unlock()
-			if arrived++; arrived == crowd {
+			if arrived++; arrived == several {
 				c.Broadcast()
 			}
-			for arrived < crowd {
+			for arrived < several {
 				c.Wait()
 			}
 			gone++
 		})
-		if gone != crowd {
-			t.Errorf("%d of %d", gone, crowd)
+		if gone != several {
+			t.Errorf("%d of %d", gone, several)
 		}
 	})
 }
 
-// TestOnce: all wait for the one call, which waits itself.
-func TestOnce(t *testing.T) {
+// TestOnceMeet: all wait for the one call, which waits itself.
+func TestOnceMeet(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		var once sync.Once
 		calls, done := 0, false
@@ -159,7 +161,7 @@ func TestOnce(t *testing.T) {
 func TestGo(t *testing.T) {
 	on := func() (coroutines int32) {
 		var wg sync.WaitGroup
-		for range crowd {
+		for range several {
 			wg.Go(func() {
 				if coroutine.Current() != nil {
 					atomic.AddInt32(&coroutines, 1)
@@ -174,8 +176,8 @@ func TestGo(t *testing.T) {
 		t.Errorf("a goroutine has started %d coroutines", n)
 	}
 	testrun.In(t, 0, func() {
-		if n := on(); n == 0 || n == crowd {
-			t.Errorf("of %d functions %d were on coroutines, with room for some", crowd, n)
+		if n := on(); n == 0 || n == several {
+			t.Errorf("of %d functions %d were on coroutines, with room for some", several, n)
 		}
 	})
 }

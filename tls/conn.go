@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/serving"
+	"github.com/netco-go/netco/sync"
 )
 
 // Conn is a TLS connection, a net.Conn: crypto/tls's, whose methods park a
@@ -24,16 +24,16 @@ type Conn struct {
 	limits   *Limits // constant
 	isClient bool    // constant
 
-	shake     cosync.Mutex // serialises handshakes; nothing else calls tls meanwhile
-	shaken    atomic.Bool  // the handshake has succeeded; written under shake
-	shakeErr  error        // under shake: why it has failed
-	late      atomic.Bool  // Limits has ended the handshake
-	closed    atomic.Bool  // Close was called
+	shake     sync.Mutex  // serialises handshakes; nothing else calls tls meanwhile
+	shaken    atomic.Bool // the handshake has succeeded; written under shake
+	shakeErr  error       // under shake: why it has failed
+	late      atomic.Bool // Limits has ended the handshake
+	closed    atomic.Bool // Close was called
 	rawClosed atomic.Bool
 	writeEnds atomic.Int64 // the write deadline, Unix ns; 0 is none
 
-	read cosync.Mutex // serialises Reads
-	send cosync.Mutex // serialises Writes, and what sends for a Read; held across waits
+	read sync.Mutex // serialises Reads
+	send sync.Mutex // serialises Writes, and what sends for a Read; held across waits
 	wire wire
 
 	peek   [1]byte // under read

@@ -32,8 +32,7 @@
 //
 // # What differs
 //
-//   - A handshake takes DefaultHandshakeTimeout at most, unless Limits says
-//     otherwise.
+//   - A handshake takes 10 s at most, unless Limits says otherwise.
 //   - A Write that a deadline has ended leaves the connection usable, see
 //     [Conn.Write]. A direct SetWriteDeadline on NetConn ends Writes too.
 //   - Renegotiation is off: RenegotiateNever, whatever Config says.
@@ -56,7 +55,7 @@
 // crypto/tls reads from memory and writes to memory, so after the handshake its
 // mutexes are never held across a wait. Read waits for the peer before it calls
 // crypto/tls again. Whoever called crypto/tls sends afterwards what it has
-// written, under a cosync.Mutex. During the handshake crypto/tls does wait, and
+// written, under a sync.Mutex. During the handshake crypto/tls does wait, and
 // no other method calls it.
 //
 // # Idle connections

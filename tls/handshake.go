@@ -5,10 +5,10 @@ import (
 	stdtls "crypto/tls"
 	"net"
 	"os"
-	"sync"
+	stdsync "sync"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // Limits bounds the handshakes of the connections that its methods return. A
@@ -18,8 +18,7 @@ import (
 type Limits struct {
 	// HandshakeTimeout is how long a handshake may take; then the connection
 	// below is closed, and the error is os.ErrDeadlineExceeded. 0 is
-	// DefaultHandshakeTimeout, negative is no limit but those of deadlines and
-	// contexts.
+	// 10 s, negative is no limit but those of deadlines and contexts.
 	HandshakeTimeout time.Duration
 
 	// MaxHandshakes, if it is not 0, is how many handshakes may compute at a
@@ -31,12 +30,12 @@ type Limits struct {
 	// socket.LimitListener.
 	MaxHandshakes int
 
-	once    sync.Once
-	permits *cosync.Semaphore // written in once
+	once    stdsync.Once
+	permits *sync.Semaphore // written in once
 }
 
-// DefaultHandshakeTimeout is how long a handshake may take by default.
-const DefaultHandshakeTimeout = 10 * time.Second
+// defaultHandshakeTimeout is how long a handshake may take by default.
+const defaultHandshakeTimeout = 10 * time.Second
 
 var defaults Limits
 
@@ -66,17 +65,17 @@ func (l *Limits) newConn(conn net.Conn) *Conn {
 }
 
 // computing returns the permits of MaxHandshakes, nil for any number.
-func (l *Limits) computing() *cosync.Semaphore {
+func (l *Limits) computing() *sync.Semaphore {
 	if l.MaxHandshakes <= 0 {
 		return nil
 	}
-	l.once.Do(func() { l.permits = cosync.NewSemaphore(int64(l.MaxHandshakes)) })
+	l.once.Do(func() { l.permits = sync.NewSemaphore(int64(l.MaxHandshakes)) })
 	return l.permits
 }
 
 func (l *Limits) timeout() time.Duration {
 	if l.HandshakeTimeout == 0 {
-		return DefaultHandshakeTimeout
+		return defaultHandshakeTimeout
 	}
 	return l.HandshakeTimeout
 }
@@ -98,7 +97,7 @@ type handshake struct {
 	c         *Conn
 	ctx       context.Context
 	until     time.Time // zero is never
-	permits   *cosync.Semaphore
+	permits   *sync.Semaphore
 	computing bool // it holds one of permits
 	records   records
 }

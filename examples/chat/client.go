@@ -15,8 +15,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/outbox"
+	"github.com/netco-go/netco/sync"
 )
 
 // A client is one connection. Its coroutine reads; all that is written goes
@@ -41,7 +41,7 @@ type client struct {
 	dropped  uint64 // as of the last look
 	notified uint64 // of these, the client knows
 
-	endMu cosync.Mutex // held while end sets ended and the deadline, which does not wait
+	endMu sync.Mutex // held while end sets ended and the deadline, which does not wait
 	ended atomic.Pointer[ending]
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // A room sends what one member says to all, in the same order.
@@ -12,7 +12,7 @@ type room struct {
 	name string
 	uses int // under server.mu: members, and clients that are about to be
 
-	mu      cosync.Mutex
+	mu      sync.Mutex
 	members map[*client]struct{}
 	history []event // the oldest first
 }

@@ -9,17 +9,17 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // server holds the clients by their names and the rooms.
 type server struct {
 	limits *limits
 	counts counts
-	gone   cosync.WaitGroup // the clients, until their connections are closed
-	ending atomic.Bool      // set under mu
+	gone   sync.WaitGroup // the clients, until their connections are closed
+	ending atomic.Bool    // set under mu
 
-	mu     cosync.Mutex // never held together with a room's
+	mu     sync.Mutex // never held together with a room's
 	names  map[string]*client
 	rooms  map[string]*room
 	guests int

@@ -2,12 +2,12 @@ package main
 
 import (
 	"os"
-	"sync"
+	stdsync "sync"
 	"syscall"
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // What a client may provoke with -faults, so that one knows what it looks like
@@ -30,7 +30,7 @@ const (
 
 // leak is what is never given back.
 type leak struct {
-	mu     sync.Mutex
+	mu     stdsync.Mutex
 	memory [][]byte
 	files  []*os.File
 }
@@ -47,7 +47,7 @@ func (s *service) fault(kind byte, long time.Duration) error {
 	case faultChannel:
 		<-time.After(long) //netco-vet:ok the fault
 	case faultMutex:
-		var mu sync.Mutex
+		var mu stdsync.Mutex
 		mu.Lock()
 		time.AfterFunc(long, mu.Unlock)
 		mu.Lock()
@@ -100,10 +100,10 @@ func (l *leak) open(n int) error {
 // deadlock has two coroutines take two locks, each the other's first, and is
 // joined by neither.
 func deadlock() error {
-	var a, b cosync.Mutex
-	var both cosync.WaitGroup
+	var a, b sync.Mutex
+	var both sync.WaitGroup
 	both.Add(2)
-	take := func(first, second *cosync.Mutex) func() {
+	take := func(first, second *sync.Mutex) func() {
 		return func() {
 			first.Lock()
 			defer first.Unlock()

@@ -8,8 +8,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // The protocol. A frame is a length of 4 bytes, big-endian like all numbers
@@ -55,7 +55,7 @@ type request struct {
 	number  uint32
 	args    []byte
 
-	memory *cosync.Semaphore
+	memory *sync.Semaphore
 	taken  int64 // bytes of memory
 }
 
@@ -80,7 +80,7 @@ const memoryWait = time.Second
 
 // readRequest reads one frame. The caller releases it, also after an error.
 // io.EOF is an end between two.
-func readRequest(b *socket.Buffered, maxFrame int, memory *cosync.Semaphore) (request, error) {
+func readRequest(b *socket.Buffered, maxFrame int, memory *sync.Semaphore) (request, error) {
 	var head [lengthSize + headSize]byte
 	if _, err := io.ReadFull(b, head[:lengthSize]); err != nil {
 		return request{}, err

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 // TestJobsAreBounded: clients cannot fill the goroutines that block for all.
@@ -66,7 +66,7 @@ func TestJobsAreBounded(t *testing.T) {
 // TestTooManyJobs: a job that gets no turn in time is refused, and its
 // connection stays.
 func TestTooManyJobs(t *testing.T) {
-	s := &service{jobs: cosync.NewSemaphore(1), jobWait: time.Millisecond}
+	s := &service{jobs: sync.NewSemaphore(1), jobWait: time.Millisecond}
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // which accepts nothing: the kernel does
 	if err != nil {
 		t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/sync"
 )
 
 // TestCommands: each command, on both kinds of socket.
@@ -559,7 +559,7 @@ func TestFlags(t *testing.T) {
 
 // TestPromises: a length is not believed further than bytes come.
 func TestPromises(t *testing.T) {
-	memory := cosync.NewSemaphore(1 << 20)
+	memory := sync.NewSemaphore(1 << 20)
 	few := request{memory: memory}
 	if err := few.readArgs(strings.NewReader("hello"), 1<<29); err != io.ErrUnexpectedEOF ||
 		cap(few.args) > 1<<16 {

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/examples/internal/activation"
 	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 	"go.uber.org/zap"
 )
 
@@ -29,9 +29,9 @@ type service struct {
 	server socket.Server
 	open   atomic.Int64 // connections
 
-	ending  atomic.Bool       // it drains
-	frames  *cosync.Semaphore // bytes of large requests
-	jobs    *cosync.Semaphore // for each job that blocks
+	ending  atomic.Bool     // it drains
+	frames  *sync.Semaphore // bytes of large requests
+	jobs    *sync.Semaphore // for each job that blocks
 	jobWait time.Duration
 
 	leaked leak
@@ -39,8 +39,8 @@ type service struct {
 
 func newService(c *config, log *zap.Logger, m *meters) *service {
 	s := &service{config: c, log: log, meters: m,
-		frames: cosync.NewSemaphore(int64(max(c.frameMemory, c.maxFrame))),
-		jobs:   cosync.NewSemaphore(maxJobs), jobWait: jobWait}
+		frames: sync.NewSemaphore(int64(max(c.frameMemory, c.maxFrame))),
+		jobs:   sync.NewSemaphore(maxJobs), jobWait: jobWait}
 	s.server = socket.Server{
 		Name:        "request",
 		Handle:      s.handle,

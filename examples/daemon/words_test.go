@@ -88,7 +88,7 @@ func TestSamples(t *testing.T) {
 		{`"name": "deadlock a then b"[^}]*"line": (\d+)`, "faults.go", `"deadlock a then b"`},
 		{`main\.deadlock\.deadlock\.func1\.func3\(\.\.\.\)\s+…/faults\.go:(\d+)`, "faults.go", "second.Lock()"},
 		{`created by main\.deadlock\s+…/faults\.go:(\d+)`, "faults.go", `"deadlock b then a"`},
-		{`cosync\.\(\*Mutex\)\.Lock\(\.\.\.\)\s+…/cosync/mutex\.go:(\d+)`, "../../cosync/mutex.go",
+		{`sync\.\(\*Mutex\)\.Lock\(\.\.\.\)\s+…/sync/mutex\.go:(\d+)`, "../../sync/mutex.go",
 			"lock"},
 		{`panic\(\{…\}\).*?/faults\.go:(\d+)`, "faults.go", "panic("},
 		{`panic\(\{…\}\).*?/commands\.go:(\d+)`, "commands.go", "s.fault("},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -48,9 +49,9 @@ func (p *proxy) serve(client *socket.TCPConn) {
 		return
 	}
 	defer server.Close()
-	l := &link{idle: p.idle, active: time.Now()}
-	// On the same Processor, so that both see l without a lock, and one ends
-	// before the other goes on.
+	l := &link{idle: p.idle}
+	l.active.Store(time.Now().UnixNano())
+	// On the same Processor, as the two have much to do with each other.
 	answers, err := netco.GoLocal(func() { l.forward(client, server) })
 	if err != nil {
 		p.refuse(client, err)
@@ -63,7 +64,7 @@ func (p *proxy) serve(client *socket.TCPConn) {
 // link is two connections that belong together.
 type link struct {
 	idle   time.Duration
-	active time.Time // when something is last known to have moved
+	active atomic.Int64 // when something is last known to have moved
 }
 
 // forward copies until src ends, and closes dst for writing. When copying
@@ -97,9 +98,10 @@ func (l *link) copy(dst, src *socket.TCPConn) error {
 		}
 		n, err := io.Copy(dst, src)
 		if n > 0 {
-			l.active = time.Now()
+			l.active.Store(time.Now().UnixNano())
 		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(l.active) >= l.idle {
+		if !errors.Is(err, os.ErrDeadlineExceeded) ||
+			time.Since(time.Unix(0, l.active.Load())) >= l.idle {
 			return err
 		}
 	}

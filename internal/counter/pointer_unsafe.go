@@ -34,6 +34,8 @@ func (p *Pointer[T]) CompareAndSwap(old, v *T) bool {
 }
 
 // Own returns the pointer without an atomic load. Owner only.
+//
+//go:norace
 func (p *Pointer[T]) Own() *T { return p.p }
 
 // Load returns the pointer, from any thread.

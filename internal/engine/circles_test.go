@@ -3,16 +3,16 @@ package engine_test
 import (
 	"context"
 	"regexp"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/sync"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -43,8 +43,8 @@ func start(t *testing.T) *scheduler.Scheduler {
 // once, and not what waits beside it or for a time.
 func TestCircles(t *testing.T) {
 	s := start(t)
-	var locks [3]cosync.Mutex
-	var held cosync.WaitGroup
+	var locks [3]sync.Mutex
+	var held sync.WaitGroup
 	held.Add(len(locks))
 	for i := range locks {
 		testenv.Must(s.Go(scheduler.Spawn{Name: "round", Fn: func() {
@@ -76,7 +76,7 @@ func TestCircles(t *testing.T) {
 // TestBoundedWaits: a wait that ends by itself is in no circle.
 func TestBoundedWaits(t *testing.T) {
 	s := start(t)
-	var m cosync.Mutex
+	var m sync.Mutex
 	for _, lock := range []func(){
 		func() { m.LockTimeout(testenv.Limit) },
 		func() { m.LockContext(t.Context()) },
@@ -102,10 +102,10 @@ func TestBoundedWaits(t *testing.T) {
 // while they park, no circle is ever found.
 func TestNoCircleHammer(t *testing.T) {
 	s := start(t)
-	var first cosync.Mutex
+	var first sync.Mutex
 	var second rwmutex.RWMutex
 	var over atomic.Bool
-	var wg sync.WaitGroup
+	var wg stdsync.WaitGroup
 	for range 8 {
 		h := testenv.Must(s.Go(scheduler.NewSpawn(func() {
 			for !over.Load() {

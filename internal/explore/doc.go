@@ -5,7 +5,7 @@
 // # Use
 //
 //	explore.Run(t, func(w *explore.World) explore.Program {
-//		var m cosync.Mutex
+//		var m sync.Mutex
 //		inside := 0
 //		use := func(th *explore.Thread) {
 //			th.Step("lock")

@@ -74,5 +74,12 @@ func TestRaceHooks(t *testing.T) {
 	if err := goruntime.FindRace(); err != nil {
 		t.Fatal(err)
 	}
-	goruntime.RaceReleaseAll(p)
+	own := goruntime.OwnRaceContext()
+	other := goruntime.NewRaceContext(own, 0)
+	if was := goruntime.SwapRaceContext(other); was != own {
+		t.Errorf("swapped %x, want %x", was, own)
+	}
+	goruntime.SwapRaceContext(own)
+	goruntime.EndRaceContext(other)
+	goruntime.RaceFresh(p, uintptr(len(x)))
 }

@@ -7,21 +7,23 @@ import "unsafe"
 // RaceEnabled reports whether this is a race build.
 const RaceEnabled = false
 
-// RaceRelease orders, for the detector, what the caller did so far before a
-// later RaceAcquire of addr.
-func RaceRelease(addr unsafe.Pointer) {}
+// TurnsOrder is for race builds.
+var TurnsOrder bool
 
-// RaceAcquire is the other half of RaceRelease.
-func RaceAcquire(addr unsafe.Pointer) {}
+// RaceContext is what the detector knows a goroutine by.
+type RaceContext uintptr
 
-// FindRace prepares RaceReleaseAll; here there is nothing to find.
-func FindRace() error { return nil }
+// What follows does nothing here, see race_race.go.
 
-// RaceReleaseAll is RaceRelease on behalf of all goroutines.
-func RaceReleaseAll(addr unsafe.Pointer) {}
-
-// RaceReadRange reports a read by the kernel to the detector.
-func RaceReadRange(addr unsafe.Pointer, n int) {}
-
-// RaceWriteRange reports a write by the kernel to the detector.
-func RaceWriteRange(addr unsafe.Pointer, n int) {}
+func RaceRelease(unsafe.Pointer)                      {}
+func RaceReleaseMerge(unsafe.Pointer)                 {}
+func RaceAcquire(unsafe.Pointer)                      {}
+func FindRace() error                                 { return nil }
+func OwnRaceContext() RaceContext                     { return 0 }
+func SwapRaceContext(RaceContext) RaceContext         { return 0 }
+func SetRaceContext(uintptr, RaceContext)             {}
+func NewRaceContext(RaceContext, uintptr) RaceContext { return 0 }
+func EndRaceContext(RaceContext)                      {}
+func RaceFresh(unsafe.Pointer, uintptr)               {}
+func RaceReadRange(unsafe.Pointer, int)               {}
+func RaceWriteRange(unsafe.Pointer, int)              {}

@@ -18,6 +18,7 @@ import (
 type Request struct {
 	Method, Target, Remote, Proto string
 	Age                           time.Duration
+	Goroutine                     bool // its handler was called on one, as it often blocks
 }
 
 // A Lister calls f for the requests under way, until it returns false.

@@ -2,14 +2,14 @@
 
 package inside
 
-import "sync/atomic"
+import "github.com/netco-go/netco/internal/counter"
 
 // held counts what a goroutine has of netco's and must give back before it
 // gives up its thread: locks, and waiters that it has claimed and not woken. A
 // coroutine of the same Processor may spin for any of them.
 //
 // The goroutine writes; any thread reads.
-type held struct{ n atomic.Int32 }
+type held struct{ n counter.Counter }
 
 // Mark is part of a lock that must not be held across a switch. It says which
 // goroutine of an executor has the lock: nil for any other. Under the lock.
@@ -18,7 +18,7 @@ type Mark struct{ by *Openness }
 // Set is for the caller that has just taken the lock.
 func (m *Mark) Set() {
 	if m.by = own(); m.by != nil {
-		m.by.held.n.Add(1)
+		m.by.held.n.Inc()
 	}
 }
 
@@ -26,7 +26,7 @@ func (m *Mark) Set() {
 func (m *Mark) Clear() {
 	if by := m.by; by != nil {
 		m.by = nil
-		by.held.n.Add(-1)
+		by.held.n.Add(^uint64(0))
 	}
 }
 
@@ -37,7 +37,7 @@ type Busy struct{ o *Openness }
 func Begin() Busy {
 	b := Busy{own()}
 	if b.o != nil {
-		b.o.held.n.Add(1)
+		b.o.held.n.Inc()
 	}
 	return b
 }
@@ -45,7 +45,7 @@ func Begin() Busy {
 // Done ends what Begin has begun.
 func (b Busy) Done() {
 	if b.o != nil {
-		b.o.held.n.Add(-1)
+		b.o.held.n.Add(^uint64(0))
 	}
 }
 

@@ -24,12 +24,12 @@ import (
 // are public only because their folders stand at the top level.
 var (
 	usersPackages = []string{
-		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect",
-		"logging", "metrics", "net", "net/http", "outbox", "profile", "rwmutex",
+		".", "blocking", "channel", "errgroup", "fiber", "introspect",
+		"logging", "metrics", "net", "net/http", "outbox", "profile",
 		"scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
-		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",
+		"asm", "context", "coroutine", "epoller", "objpool", "processor", "rwmutex", "timer",
 	}
 )
 
@@ -58,7 +58,7 @@ func usersOnly(tr *tree, files []*goFile) (wrong []string) {
 
 // engineName is a name of an engine's package. Of context and timer it could be
 // another package's.
-var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor)\.[A-Z]\w*`)
+var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor|rwmutex)\.[A-Z]\w*`)
 
 // snippetsUsersOnly: no Go snippet on a page for users names the engine.
 func snippetsUsersOnly(tr *tree) (wrong []string) {

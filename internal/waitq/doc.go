@@ -2,7 +2,7 @@
 // and channels: first-in-first-out queues of waiters under a guard, and the one
 // loop that parks a waiter until a waker has claimed it or its time is up.
 //
-// It is for the engine. Users have packages cosync, rwmutex and channel.
+// It is for the engine. Users have packages sync and channel.
 //
 // # Model
 //

@@ -162,7 +162,7 @@ func TestHandlersPark(t *testing.T) {
 	place.Each(t, func(t *testing.T, p place.Place) {
 		var inside atomic.Int32
 		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
-			if netco.Self() == nil {
+			if netco.Self().ID() == 0 {
 				ctx.Error("not on a coroutine", fasthttp.StatusInternalServerError)
 				return
 			}

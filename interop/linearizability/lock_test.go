@@ -6,8 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/netco-go/netco/cosync"
-	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/sync"
 )
 
 // held is a step of a lock's.
@@ -29,9 +28,9 @@ func lockModel() porcupine.Model {
 
 // TestMutex: one at a time holds it, and who does not wait is refused only while another does.
 func TestMutex(t *testing.T) {
-	record(t, func(*rand.Rand) *cosync.Mutex {
-		return new(cosync.Mutex)
-	}, func(c *client[held], m *cosync.Mutex) {
+	record(t, func(*rand.Rand) *sync.Mutex {
+		return new(sync.Mutex)
+	}, func(c *client[held], m *sync.Mutex) {
 		for range 5 {
 			got := true
 			c.call(func() []held {
@@ -57,7 +56,7 @@ func TestMutex(t *testing.T) {
 				c.call(func() []held { m.Unlock(); return []held{{"unlock"}} })
 			}
 		}
-	}, func(_ *cosync.Mutex, history []porcupine.Operation) bool {
+	}, func(_ *sync.Mutex, history []porcupine.Operation) bool {
 		return accept(t, lockModel(), history)
 	})
 }
@@ -67,7 +66,7 @@ type added struct{ before int }
 
 // counter is guarded by its Mutex.
 type counter struct {
-	cosync.Mutex
+	sync.Mutex
 	n int
 }
 
@@ -128,7 +127,7 @@ func registerModel() porcupine.Model {
 
 // register is guarded by its lock: both halves are equal but while it is written.
 type register struct {
-	rwmutex.RWMutex
+	sync.RWMutex
 	a, b int
 }
 

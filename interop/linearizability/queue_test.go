@@ -8,7 +8,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 const queueSize = 2
@@ -16,8 +16,8 @@ const queueSize = 2
 // queue is what a channel with a buffer is, made of a Mutex and two Conds. To a model that sees no queue of those who wait it is one: its
 // calls are those that do not wait, made at the moment at which they need not.
 type queue struct {
-	mu                cosync.Mutex
-	notEmpty, notFull *cosync.Cond
+	mu                sync.Mutex
+	notEmpty, notFull *sync.Cond
 	items             []byte // under mu, as closed
 	closed            bool
 	senders           atomic.Int32 // have not ended
@@ -25,13 +25,13 @@ type queue struct {
 
 func newQueue(*rand.Rand) *queue {
 	q := new(queue)
-	q.notEmpty, q.notFull = cosync.NewCond(&q.mu), cosync.NewCond(&q.mu)
+	q.notEmpty, q.notFull = sync.NewCond(&q.mu), sync.NewCond(&q.mu)
 	q.senders.Store(clients / 2)
 	return q
 }
 
 // await waits for c while not is true: for ever, or if d is not negative for at most about d each time. It reports whether not is false.
-func await(c *cosync.Cond, d time.Duration, not func() bool) bool {
+func await(c *sync.Cond, d time.Duration, not func() bool) bool {
 	for not() {
 		if d < 0 {
 			c.Wait()

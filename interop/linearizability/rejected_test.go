@@ -9,7 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // history makes one of calls that are written down.
@@ -174,7 +174,7 @@ func mustReject[S, T any](t *testing.T, m porcupine.Model, prepare func(*rand.Ra
 
 // lazy is a semaphore that refuses now and then although there is enough.
 type lazy struct {
-	*cosync.Semaphore
+	*sync.Semaphore
 	tries *atomic.Int32
 }
 
@@ -193,11 +193,11 @@ func TestBrokenAreRejected(t *testing.T) {
 	})
 	t.Run("a semaphore with one unit too many", func(t *testing.T) {
 		mustReject(t, semaphoreModel(semaphoreSize), func(*rand.Rand) semaphore {
-			return cosync.NewSemaphore(semaphoreSize + 1)
+			return sync.NewSemaphore(semaphoreSize + 1)
 		}, useSemaphore)
 	})
 	t.Run("a semaphore that refuses for nothing", func(t *testing.T) {
-		lazy := lazy{cosync.NewSemaphore(semaphoreSize), new(atomic.Int32)}
+		lazy := lazy{sync.NewSemaphore(semaphoreSize), new(atomic.Int32)}
 		mustReject(t, semaphoreModel(semaphoreSize), func(*rand.Rand) semaphore {
 			return lazy
 		}, useSemaphore)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // units is a step of a semaphore's.
@@ -86,7 +86,7 @@ func useSemaphore(c *client[units], s semaphore) {
 		step := func(op string) units { return units{op, byte(c.id), byte(n)} }
 		got := true
 		c.call(func() []units {
-			bounded, _ := s.(*cosync.Semaphore)
+			bounded, _ := s.(*sync.Semaphore)
 			switch c.IntN(4) {
 			case 0:
 				if got = s.TryAcquire(int64(n)); !got {
@@ -120,7 +120,7 @@ func useSemaphore(c *client[units], s semaphore) {
 // TestSemaphore: there are never more units out than there are, and nobody passes the queue.
 func TestSemaphore(t *testing.T) {
 	record(t, func(*rand.Rand) semaphore {
-		return cosync.NewSemaphore(semaphoreSize)
+		return sync.NewSemaphore(semaphoreSize)
 	}, useSemaphore,
 		func(_ semaphore, history []porcupine.Operation) bool {
 			return accept(t, semaphoreModel(semaphoreSize), history)

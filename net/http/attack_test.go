@@ -87,6 +87,31 @@ func TestFloods(t *testing.T) {
 	})
 }
 
+// others are 50 clients with 20 requests each, all of which are answered.
+func others(t *testing.T, addr string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			in := bufio.NewReader(c)
+			for range 20 {
+				io.WriteString(c, plain)
+				if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
+					t.Error(res, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 // TestSlowClients: connections whose request does not come, whose body does
 // not, and which do not read what answers them keep no other from its answer,
 // and time ends them.
@@ -116,26 +141,7 @@ func TestSlowClients(t *testing.T) {
 		}[i%3]))
 		slow = append(slow, c)
 	}
-	var others sync.WaitGroup
-	for range 50 {
-		others.Go(func() {
-			c, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer c.Close()
-			in := bufio.NewReader(c)
-			for range 20 {
-				io.WriteString(c, plain)
-				if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
-					t.Error(res, err)
-					return
-				}
-			}
-		})
-	}
-	others.Wait()
+	others(t, addr)
 	for i, c := range slow {
 		if i%3 == 2 {
 			continue // to read would make it none

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // body is a request's body. It reads from the connection's buffer: as many
@@ -17,12 +17,12 @@ type body struct {
 	std *Request      // constant: what the standard has parsed, nil for a length
 	in  *bufio.Reader // constant: the connection's buffer; Hijack takes that from the connection
 
-	mu      cosync.Mutex // held across reads
-	left    int64        // under mu: of the length
-	sawEnd  bool         // under mu
-	closed  bool         // under mu
-	failing bool         // under mu: the end cannot be found
-	early   bool         // under mu, or after the handler: closed before the end
+	mu      sync.Mutex // held across reads
+	left    int64      // under mu: of the length
+	sawEnd  bool       // under mu
+	closed  bool       // under mu
+	failing bool       // under mu: the end cannot be found
+	early   bool       // under mu, or after the handler: closed before the end
 	// The peer will not send it: it waits for 100 Continue in vain.
 	unsent atomic.Bool
 }

@@ -10,15 +10,15 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 	"github.com/netco-go/netco/tls"
 )
 
@@ -59,7 +59,7 @@ type work struct {
 
 	trailers []string // that the response has declared
 
-	mu      cosync.Mutex  // held across writes
+	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
 	flusher bool          // under mu: flushSoon has been started
 }
@@ -70,7 +70,7 @@ const (
 	bodySize  = 2 << 10 // the longest body whose length is counted
 )
 
-var works = sync.Pool{New: func() any {
+var works = stdsync.Pool{New: func() any {
 	w := new(work)
 	w.in = bufio.NewReaderSize(&w.from, readSize)
 	w.out = bufio.NewWriterSize(nil, writeSize)
@@ -216,9 +216,15 @@ func (c *conn) end() {
 // abort ends a connection whose handler has panicked, with v, or has ended its
 // coroutine.
 func (c *conn) abort(v any) {
+	var stack []byte
+	if p, ok := v.(*netco.PanicError); ok { // on a goroutine
+		v, stack = p.Value, p.Stack
+	}
 	if v != nil && v != ErrAbortHandler {
-		stack := make([]byte, 64<<10)
-		stack = stack[:runtime.Stack(stack, false)]
+		if stack == nil {
+			stack = make([]byte, 64<<10)
+			stack = stack[:runtime.Stack(stack, false)]
+		}
 		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
 	}
 	if w := c.current.Load(); w != nil {
@@ -367,7 +373,11 @@ func (c *conn) serveRequest(w *response) bool {
 		w.began = clock.Now()
 	}
 	c.current.Store(w)
-	c.s.serveHTTP(w, &w.req)
+	if !w.call() {
+		c.gone = true
+		c.nc.Close()
+		return true
+	}
 	w.finishContext()
 	if c.hijacked.Load() {
 		c.current.Store(nil)

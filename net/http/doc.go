@@ -43,6 +43,11 @@
 // database/sql and C. Its Processor goes on without it. What parks, such as a
 // read of the body, a call by this package's Client or netco.Sleep, costs less.
 //
+// To go on without a coroutine costs more than a goroutine. So a Server that
+// finds the handler of a ServeMux's pattern blocking in more than one call of
+// some nine, or a handler that is no ServeMux, calls it on ordinary goroutines
+// from then on. Package introspect shows which requests these are.
+//
 // # Other connections
 //
 // A listener may be anything. Connections of netco's, also with the TLS of

@@ -63,7 +63,7 @@ func (s *Server) forget(c *conn) {
 func eachRequest(f func(httpinfo.Request) bool) {
 	for _, w := range underWay() {
 		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: "HTTP/1.0",
-			Remote: w.c.remote}
+			Remote: w.c.remote, Goroutine: w.aside.Load()}
 		if w.is11 {
 			r.Proto = "HTTP/1.1"
 		}

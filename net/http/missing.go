@@ -7,7 +7,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // missing is a Read beside a handler, which finds out that the peer has gone.
@@ -15,8 +15,8 @@ import (
 // context is asked for its Done or Err, and nothing is left of the body.
 type missing struct {
 	c    *conn // constant
-	mu   cosync.Mutex
-	over *cosync.Cond
+	mu   sync.Mutex
+	over *sync.Cond
 
 	reading bool // under mu
 	aborted bool // under mu: the end of the Read is stop's doing
@@ -29,7 +29,7 @@ func (c *conn) startRead() {
 	m := c.missing
 	if m == nil {
 		m = &missing{c: c}
-		m.over = cosync.NewCond(&m.mu)
+		m.over = sync.NewCond(&m.mu)
 		c.missing = m
 	}
 	m.mu.Lock()

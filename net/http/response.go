@@ -43,6 +43,7 @@ type response struct {
 	tooLarge    bool        // a MaxBytesReader has found the body too large
 	canContinue atomic.Bool // cleared under the work's mu: 100 Continue may be sent
 	done        atomic.Bool // the handler has returned
+	aside       atomic.Bool // it runs on a goroutine
 
 	header        Header // the handler's
 	sent          fields // header as WriteHeader found it

@@ -10,14 +10,14 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
 	netconet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 	"github.com/netco-go/netco/tls"
 )
 
@@ -50,13 +50,13 @@ type Server struct {
 	inShutdown        atomic.Bool
 	disableKeepAlives atomic.Bool
 
-	once   sync.Once
+	once   stdsync.Once
 	conns  socket.Server // constant once made
 	limits tls.Limits    // constant
 	// Connections that have not begun and have more to say than their Stream.
-	pending sync.Map // socket.Stream → *conn
+	pending stdsync.Map // socket.Stream → *conn
 
-	mu         sync.Mutex // held for a moment
+	mu         stdsync.Mutex // held for a moment
 	listeners  map[*onceListener]struct{}
 	onShutdown []func()
 	open       *conn // the first of its connections
@@ -64,7 +64,8 @@ type Server struct {
 	// netco's, and for HTTP/2.
 	foreign, h2 *http.Server
 
-	serving cosync.WaitGroup // the accept loops
+	serving sync.WaitGroup // the accept loops
+	habits  habits
 }
 
 // init makes what serves connections, once.
@@ -151,7 +152,7 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.init()
 	lnerr := s.beginShutdown()
-	var inner []*cosync.Future[error]
+	var inner []*sync.Future[error]
 	for _, x := range s.inner() {
 		inner = append(inner, aside(func() error { return x.Shutdown(ctx) }))
 	}
@@ -163,14 +164,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // aside calls what blocks on a goroutine.
-func aside(f func() error) *cosync.Future[error] {
-	done := cosync.NewFuture[error]()
+func aside(f func() error) *sync.Future[error] {
+	done := sync.NewFuture[error]()
 	go func() { done.Set(f()) }()
 	return done
 }
 
 // await returns what aside's function has returned. Parks.
-func await(done *cosync.Future[error]) error {
+func await(done *sync.Future[error]) error {
 	err, stopped := done.Get()
 	return cmp.Or(stopped, err)
 }

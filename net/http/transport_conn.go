@@ -16,13 +16,13 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"sync"
+	stdsync "sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/beside"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 	nctls "github.com/netco-go/netco/tls"
 )
 
@@ -178,7 +178,7 @@ func (pc *persistConn) maxHeader() int64 {
 }
 
 // readers are buffers that idle connections do not hold.
-var readers = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
+var readers = stdsync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 func (pc *persistConn) acquireBuffer() {
 	if pc.br == nil && pc.t.ReadBufferSize > 0 {
@@ -214,7 +214,7 @@ func (pc *persistConn) roundTrip(x *trip, req *stdhttp.Request) (*stdhttp.Respon
 	if out.continues(req); out.inline(req) {
 		out.send(req)
 	} else {
-		out.done = cosync.NewFuture[struct{}]()
+		out.done = sync.NewFuture[struct{}]()
 		beside.Go(func() { out.send(req) }, func() { out.done.Set(struct{}{}) }, 0)
 	}
 	var resp *stdhttp.Response
@@ -378,11 +378,11 @@ type sending struct {
 	err     error // why it was not sent
 	refused bool  // the body is not wanted
 
-	waits atomic.Bool              // for 100 Continue
-	goes  *cosync.Future[bool]     // whether to send the body; nil unless it waits
-	done  *cosync.Future[struct{}] // nil if the caller sends
+	waits atomic.Bool            // for 100 Continue
+	goes  *sync.Future[bool]     // whether to send the body; nil unless it waits
+	done  *sync.Future[struct{}] // nil if the caller sends
 
-	mu   sync.Mutex
+	mu   stdsync.Mutex
 	late bool // under mu: a deadline is set for the head of the response
 	came bool // under mu: that is there
 }
@@ -416,12 +416,12 @@ func (s *sending) limited() bool {
 }
 
 // outgoing are buffers of requests.
-var outgoing = sync.Pool{New: func() any { return new([]byte) }}
+var outgoing = stdsync.Pool{New: func() any { return new([]byte) }}
 
 // continues notes whether the body waits for the server's consent.
 func (s *sending) continues(req *stdhttp.Request) {
 	if s.x.body != nil && tokenIn(req.Header.Get("Expect"), "100-continue") {
-		s.goes = new(cosync.Future[bool])
+		s.goes = new(sync.Future[bool])
 		s.waits.Store(true)
 	}
 }

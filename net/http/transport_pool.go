@@ -7,19 +7,19 @@ import (
 	stdhttp "net/http"
 	"net/http/httptrace"
 	"slices"
-	"sync"
+	stdsync "sync"
 	"time"
 
 	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/beside"
+	"github.com/netco-go/netco/sync"
 )
 
 // pool is the connections of a Transport, as far as they are not in use, and
 // those who wait for one.
 type pool struct {
-	mu      sync.Mutex // never held across a wait or a user's function
-	closing bool       // what becomes idle is closed: CloseIdleConnections was the last call
+	mu      stdsync.Mutex // never held across a wait or a user's function
+	closing bool          // what becomes idle is closed: CloseIdleConnections was the last call
 	hosts   map[connKey]*host
 	idle    int         // in all hosts
 	dials   []*want     // whose dial is under way
@@ -49,7 +49,7 @@ type want struct {
 	cancel context.CancelFunc
 	site   uintptr
 	done   bool // under the pool's mu: served, failed or abandoned
-	got    cosync.Future[*persistConn]
+	got    sync.Future[*persistConn]
 }
 
 func keyOf(req *stdhttp.Request) connKey {

@@ -431,7 +431,7 @@ func TestNotStarted(t *testing.T) {
 		var err error
 		task := testrun.On(0).Go(func() {
 			if forced {
-				netco.Self().Handle().Stop()
+				netco.Self().Stop()
 			}
 			_, err = transportOf(broken{}).RoundTrip(req)
 		})

@@ -1,6 +1,6 @@
 // Command closure is libco's example of that name: functions with variables of
 // their own and of those around them, run side by side and awaited. libco has
-// macros for it; here it is what the language does, and cosync has what one
+// macros for it; here it is what the language does, and sync has what one
 // waits with.
 package main
 
@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 func main() {
@@ -26,7 +26,7 @@ func main() {
 func run(w io.Writer) error {
 	defer netco.Shutdown(context.Background())
 	return netco.Run(func() {
-		var mu cosync.Mutex // they may run on several threads
+		var mu sync.Mutex // they may run on several threads
 		say := func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -59,11 +59,9 @@ func run(w io.Writer) error {
 // batch runs the functions side by side, each on a coroutine, and returns when
 // all have ended.
 func batch(all []func()) {
-	var wg cosync.WaitGroup
+	var wg sync.WaitGroup
 	for _, f := range all {
-		if err := wg.Go(f); err != nil {
-			panic(err)
-		}
+		wg.Go(f)
 	}
 	wg.Wait()
 }

@@ -3,7 +3,7 @@
 // The consumer says so when none has come for -patience: its wait is bounded,
 // and its result says which it was. SIGINT or SIGTERM ends it; so do -n tasks.
 //
-// A cosync.Cond has a lock, as sync.Cond has. libco's has none, because only
+// A sync.Cond has a lock, as sync.Cond has. libco's has none, because only
 // coroutines of one thread can meet there. Here these may be on different
 // threads, with goroutines among them. That they are on one, as in libco, is
 // GoLocal's doing: so what they print comes in order.

@@ -4,20 +4,20 @@ import (
 	"io"
 	"time"
 
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 // queue is a first-in-first-out queue without a limit.
 type queue struct {
-	mu     cosync.Mutex
-	more   *cosync.Cond // with mu: there is another task, or there will be none
-	tasks  []int        // under mu
-	closed bool         // under mu
+	mu     sync.Mutex
+	more   *sync.Cond // with mu: there is another task, or there will be none
+	tasks  []int      // under mu
+	closed bool       // under mu
 }
 
 func newQueue() *queue {
 	q := new(queue)
-	q.more = cosync.NewCond(&q.mu)
+	q.more = sync.NewCond(&q.mu)
 	return q
 }
 

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/sync"
 )
 
 func main() {
@@ -46,12 +46,16 @@ func run(w io.Writer, n int) error {
 	if err != nil {
 		return err
 	}
-	var arrived, gate, left cosync.WaitGroup
+	var arrived, gate, left sync.WaitGroup
 	arrived.Add(n)
 	gate.Add(1)
 	began := time.Now()
 	for i := range n {
-		if err := left.Go(func() { shallow(i, &arrived, &gate) }); err != nil {
+		left.Add(1)
+		if _, err := netco.Go(func() {
+			defer left.Done()
+			shallow(i, &arrived, &gate)
+		}); err != nil {
 			return err
 		}
 	}
@@ -75,7 +79,7 @@ func run(w io.Writer, n int) error {
 }
 
 // shallow is a coroutine with little on its stack.
-func shallow(id int, arrived, gate *cosync.WaitGroup) {
+func shallow(id int, arrived, gate *sync.WaitGroup) {
 	var mine [8]int
 	for i := range mine {
 		mine[i] = id * i

@@ -13,6 +13,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -47,10 +48,10 @@ func main() {
 
 func run(w io.Writer, n int, pause time.Duration) error {
 	defer netco.Shutdown(context.Background())
+	w = &lines{w: w}
 	var failed error
 	err := netco.Run(func() {
 		for i := range n {
-			// On one thread, so that w needs no lock.
 			if _, failed = netco.GoLocal(func() { routine(w, i, pause) }); failed != nil {
 				return
 			}
@@ -75,8 +76,20 @@ func routine(w io.Writer, id int, pause time.Duration) {
 	if err != nil {
 		return
 	}
-	netco.Join(child)
+	child.Join()
 	say("still has")
 	unsetenv("CGINAME")
 	say("ends with")
+}
+
+// lines writes one line at a time.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }

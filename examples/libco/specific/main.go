@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -57,13 +58,14 @@ func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) er
 	defer netco.Shutdown(context.Background())
 	// The context has ended by then, so waits end at once.
 	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })()
+	w = &lines{w: w}
 	var failed error
 	err := netco.Run(func() {
 		if ctx.Err() != nil {
 			return // this is another scheduler than the one that was ended
 		}
 		for i := range n {
-			_, failed = netco.GoLocal(func() { // on one thread, so that w needs no lock
+			_, failed = netco.GoLocal(func() {
 				own.Set(routine{w, i})
 				for turn := 0; turns == 0 || turn < turns; turn++ {
 					say()
@@ -82,4 +84,16 @@ func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) er
 func say() {
 	r := own.Get()
 	fmt.Fprintln(r.w, "routine specific data idx", r.idx)
+}
+
+// lines writes one line at a time.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }

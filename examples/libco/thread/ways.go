@@ -64,24 +64,25 @@ func loop(n, turns int) (ran int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	started, left := false, 0
+	started := false
+	var left, count atomic.Int64
 	routine := func() {
-		defer func() { left-- }() // no lock: all of this is on one thread
+		defer left.Add(-1)
 		for range turns {
-			ran++
+			count.Add(1)
 			netco.Sleep(time.Millisecond)
 		}
 	}
 	err = s.EventLoop(func() bool {
-		for ; !started && left < n; left++ {
+		for ; !started && left.Load() < int64(n); left.Add(1) {
 			if _, err := netco.GoLocal(routine); err != nil {
 				return false
 			}
 		}
 		started = true
-		return left > 0
+		return left.Load() > 0
 	})
-	return ran, err
+	return count.Load(), err
 }
 
 // scheduled lets netco have the threads. What all coroutines change is then

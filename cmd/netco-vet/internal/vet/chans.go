@@ -51,7 +51,7 @@ func (w *walker) receiveFrom(ch ast.Expr) (finding, fixer) {
 			switch funcKey(fn) {
 			case "context.Context.Done":
 				return finding{"done", "receive from " + types.ExprString(ch),
-					"use cosync.Wait(ctx)"}, nil
+					"use sync.Wait(ctx) of netco/sync"}, nil
 			case "time.After":
 				return finding{"time", "receive from time.After",
 					"use netco.After or netco.Sleep"}, nil
@@ -108,7 +108,7 @@ func (w *walker) selectStmt(x *ast.SelectStmt) {
 	w.n.events = append(w.n.events, event{
 		finding: finding{
 			"chan", "select",
-			"use channel.Select of netco/channel, with netco.After and cosync for times and " +
+			"use channel.Select of netco/channel, with netco.After and netco/sync for times and " +
 				"contexts",
 		},
 		pos: x.Select, end: x.Body.Lbrace, fix: w.chanFix(chans...),

@@ -58,11 +58,12 @@ func (p *pkg) file(pos token.Pos) *ast.File {
 }
 
 // importName returns the name by which a file refers to a package of netco at
-// pos, and what imports it if nothing does. ok is false if the name is taken.
+// pos, and what imports it if nothing does, under a name of its own beside
+// another package of that name. ok is false if the name is taken.
 func (p *pkg) importName(
 	pos token.Pos, folder string,
 ) (name string, edits []analysis.TextEdit, ok bool) {
-	full, name := module, "netco"
+	full, name, alias := module, "netco", ""
 	if folder != "." {
 		full, name = module+"/"+folder, path.Base(folder)
 	}
@@ -87,24 +88,24 @@ func (p *pkg) importName(
 	if inner == nil {
 		return "", nil, false
 	}
-	switch _, obj := inner.LookupParent(name, pos); obj.(type) {
-	case nil:
-	case *types.PkgName:
-		if !imported {
-			return "", nil, false
-		}
-	default:
+	_, obj := inner.LookupParent(name, pos)
+	if _, other := obj.(*types.PkgName); other && !imported {
+		name = "netco" + name // package sync beside netco/sync
+		alias = name
+		_, obj = inner.LookupParent(name, pos)
+	}
+	if _, isPackage := obj.(*types.PkgName); obj != nil && !(imported && isPackage) {
 		return "", nil, false
 	}
 	if imported {
 		return name, nil, true
 	}
-	return name, []analysis.TextEdit{importEdit(f, full)}, true
+	return name, []analysis.TextEdit{importEdit(f, alias, full)}, true
 }
 
 // importEdit adds an import to a file, at the same place each time.
-func importEdit(f *ast.File, full string) analysis.TextEdit {
-	quoted := strconv.Quote(full)
+func importEdit(f *ast.File, alias, full string) analysis.TextEdit {
+	quoted := strings.TrimLeft(alias+" "+strconv.Quote(full), " ")
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.IMPORT {
@@ -158,7 +159,7 @@ func (w *walker) receiveFix(x *ast.UnaryExpr, f finding) fixer {
 	}
 	folder, call := ".", "Sleep"
 	if f.rule == "done" {
-		folder, call = "cosync", "Wait"
+		folder, call = "sync", "Wait"
 	} else if len(c.Args) != 1 || w.static(c.Fun).Name() != "After" {
 		return no("all uses of the timer or ticker have to change with it")
 	}
@@ -257,7 +258,7 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 	for _, f := range p.Files {
 		for _, spec := range f.Imports {
 			switch {
-			case spec.Path.Value == to:
+			case spec.Path.Value == to && std != "sync": // netco's has more to import it for
 				return nil, "the package imports " + Ours(std) + " already, beside " + std
 			case spec.Path.Value != strconv.Quote(std):
 			case spec.Name != nil && spec.Name.Name == ".":

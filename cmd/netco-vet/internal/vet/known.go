@@ -29,7 +29,7 @@ func library(path string) (folder string, ok bool) {
 }
 
 // funcKey names a function: "time.Sleep", "net.TCPConn.Read"; netco's have the
-// folder for a path: "./Go", "cosync/WaitGroup.Go".
+// folder for a path: "./Go", "sync/WaitGroup.Go".
 func funcKey(f *types.Func) string {
 	if f.Pkg() == nil {
 		return f.Name()
@@ -62,7 +62,7 @@ var startArgs = map[string]int{
 	"./Run": 0, "./Main": 0, "./Go": 0, "./GoNamed": 1, "./GoLocal": 0, "./GoOn": 1,
 	"./GoChild": 0, "./GoChildNamed": 1, "./AfterFunc": 1, "./EventLoop": 1, "./Serve": 1,
 	"scheduler/NewSpawn": 0, "scheduler/Scheduler.EventLoop": 0,
-	"cosync/WaitGroup.Go": 0, "cosync/Group.Go": 0, "cosync/Group.TryGo": 0, "cosync/Async": 0,
+	"sync/Async": 0,
 }
 
 // spawnArgs are those that do so if a coroutine calls them, and else run it as a
@@ -82,7 +82,7 @@ var startFields = map[string][]string{
 // before they return. A Fiber runs where it is resumed, which is mostly where
 // it was made.
 var callArgs = map[string]int{
-	"./Shield": 0, "cosync/Once.Do": 0, "fiber/New": 0, "sync.Once.Do": 0,
+	"./Shield": 0, "sync/Once.Do": 0, "fiber/New": 0, "sync.Once.Do": 0,
 }
 
 // callers are packages of the standard library that call all functions that
@@ -97,17 +97,15 @@ var refusing = map[string]bool{
 	"./Go": true, "./GoNamed": true, "./GoLocal": true, "./GoOn": true,
 	"./GoChild": true, "./GoChildNamed": true, "scheduler/Scheduler.Go": true,
 	"scheduler/Scheduler.GoLocal": true, "scheduler/Scheduler.GoOn": true,
-	"cosync/WaitGroup.Go": true,
 }
 
 // waitNames are beginnings of the names of netco's functions that park, by
 // folder.
 var waitNames = map[string][]string{
-	".":         {"Sleep", "Yield", "Join", "Dial", "Serve"},
+	".":         {"Sleep", "Yield", "Dial", "Serve"},
 	"coroutine": {"Join", "Yield"},
 	"channel":   {"Send", "Recv", "Select"},
-	"cosync":    {"Lock", "Wait", "Acquire", "Get"},
-	"sync":      {"Wait"},
+	"sync":      {"Lock", "Wait", "Acquire", "Get"},
 	"errgroup":  {"Wait"},
 	"rwmutex":   {"Lock", "RLock"},
 	"blocking":  {"Do", "Call"},

@@ -10,9 +10,9 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
-	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/sync"
 )
 
 var ch = make(chan int)
@@ -37,10 +37,8 @@ func entries(s *server, sch *scheduler.Scheduler) { // want entries:"waits"
 		}
 	})
 	netco.AfterFunc(1, func() { <-ch }) // want `receive from a Go channel`
-	var wg cosync.WaitGroup
-	_ = wg.Go(func() { <-ch }) // want `receive from a Go channel`
-	var g cosync.Group
-	g.Go(func() error { <-ch; return nil })                                               // want `receive from a Go channel`
+	var wg sync.WaitGroup
+	sync.Async(func() (int, error) { <-ch; return 0, nil })                               // want `receive from a Go channel`
 	_, _ = sch.Go(scheduler.Spawn{Fn: func() { <-ch }})                                   // want `receive from a Go channel`
 	netco.Main(func(ctx context.Context) error { <-ch; return nil }, netco.MainOptions{}) // want `receive from a Go channel`
 	wg.Wait()

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cosync"
+	netcosync "github.com/netco-go/netco/sync"
 )
 
 type room struct {
@@ -132,13 +132,13 @@ func (r *room) calls(f func()) { f() } // want calls:"calls"
 
 func (r *room) send(b []byte) { r.conns[0].Write(b) } // want send:"waits"
 
-func (r *room) fine(mu *cosync.Mutex) { // want fine:"waits"
+func (r *room) fine(mu *netcosync.Mutex) { // want fine:"waits"
 	mu.Lock()
 	netco.Yield()
 	mu.Unlock()
 }
 
-func start(r *room, mu *cosync.Mutex) error {
+func start(r *room, mu *netcosync.Mutex) error {
 	_, err := netco.Go(func() {
 		r.broadcast(nil)
 		r.copied(nil)

@@ -28,7 +28,6 @@ func After(d time.Duration) *channel.Chan[time.Time]           { return nil }
 func Sleep(d time.Duration)                                    {}
 func Yield()                                                   {}
 func Shield(f func())                                          {}
-func Join(h Handle) error                                      { return nil }
 func Serve(ln net.Listener, handler func(net.Conn)) error      { return nil }
 func Listen(network, address string) (net.Listener, error)     { return nil, nil }
 func Dial(network, address string) (net.Conn, error)           { return nil, nil }

@@ -1,0 +1,165 @@
+package errgroup_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/errgroup"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/sync"
+)
+
+// TestContext: the first error ends the context, for which functions wait; so
+// does the end of the context it was made with.
+func TestContext(t *testing.T) {
+	failed := errors.New("failed")
+	everywhere(t, func(t *testing.T) {
+		g, ctx := errgroup.WithContext(context.Background())
+		g.Go(func() error { return sync.Wait(ctx) })
+		g.Go(func() error { return failed })
+		if err := g.Wait(); err != failed || context.Cause(ctx) != failed ||
+			ctx.Err() != context.Canceled {
+			t.Errorf("Wait: %v; the context: %v because of %v", err, ctx.Err(), context.Cause(ctx))
+		}
+		outer, cancel := context.WithCancel(context.Background())
+		g, ctx = errgroup.WithContext(outer)
+		g.Go(func() error { return sync.Wait(ctx) })
+		cancel()
+		if err := g.Wait(); err != context.Canceled {
+			t.Errorf("Wait: %v", err)
+		}
+	})
+}
+
+// TestBounds: a bounded Wait ends, the functions go on, and a later Wait still
+// has their error.
+func TestBounds(t *testing.T) {
+	failed := errors.New("failed")
+	everywhere(t, func(t *testing.T) {
+		g, ctx := errgroup.WithContext(context.Background())
+		var gate sync.Future[int]
+		g.Go(func() error { gate.Get(); return failed })
+		if err := g.WaitTimeout(0); err != os.ErrDeadlineExceeded {
+			t.Errorf("a timeout of 0: %v", err)
+		}
+		if err := g.WaitTimeout(time.Millisecond); err != os.ErrDeadlineExceeded {
+			t.Errorf("a timeout: %v", err)
+		}
+		over, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		for range 2 {
+			if err := g.WaitContext(over); err != context.DeadlineExceeded {
+				t.Errorf("a context that ends: %v", err)
+			}
+		}
+		if ctx.Err() != nil {
+			t.Errorf("the Group's context: %v", ctx.Err())
+		}
+		gate.Set(1)
+		if err := g.WaitTimeout(time.Hour); err != failed {
+			t.Errorf("at last: %v", err)
+		}
+		if err := g.WaitContext(over); err != failed {
+			t.Errorf("a context that is over, all done: %v", err)
+		}
+	})
+}
+
+// TestLimitFromEverywhere: never more functions than the limit run, on whatever
+// threads they are started.
+func TestLimitFromEverywhere(t *testing.T) {
+	testrun.Start(t, 2)
+	for _, limit := range []int{1, 3} {
+		var g errgroup.Group
+		g.SetLimit(limit)
+		var running, ran, started atomic.Int32
+		one := func() error {
+			if n := running.Add(1); n > int32(limit) {
+				t.Errorf("%d run, the limit is %d", n, limit)
+			}
+			netco.Yield()
+			running.Add(-1)
+			ran.Add(1)
+			return nil
+		}
+		start := func() {
+			for k := range testenv.Rounds(2_000) {
+				if k%4 != 0 {
+					g.Go(one)
+				} else if !g.TryGo(one) {
+					continue
+				}
+				started.Add(1)
+			}
+		}
+		var tasks []*testrun.Task
+		for i := range 6 {
+			tasks = append(tasks, testrun.Places[i%3].Go(start))
+		}
+		testrun.WaitAll(t, tasks...)
+		if err := g.Wait(); err != nil || ran.Load() != started.Load() {
+			t.Errorf("%v; %d ran of %d", err, ran.Load(), started.Load())
+		}
+	}
+}
+
+// TestStarts: callers that wait in Go are served in order, and TryGo does not
+// pass them; SetLimit panics meanwhile.
+func TestStarts(t *testing.T) {
+	testrun.Start(t, 2)
+	var g errgroup.Group
+	g.SetLimit(1)
+	gates := make([]sync.Future[int], 4)
+	order := make(chan int, len(gates))
+	f := func(i int) func() error {
+		return func() error {
+			order <- i
+			gates[i].Get()
+			return nil
+		}
+	}
+	g.Go(f(0))
+	for i := 1; i < len(gates); i++ {
+		testrun.Places[i-1].Go(func() { g.Go(f(i)) }).UntilParked(t, coroutine.ReasonSemaphore)
+	}
+	if g.TryGo(f(0)) {
+		t.Error("TryGo overtook waiters")
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("SetLimit has not panicked")
+			}
+		}()
+		g.SetLimit(2)
+	}()
+	for i := range gates {
+		if got := <-order; got != i {
+			t.Errorf("%d runs, want %d", got, i)
+		}
+		gates[i].Set(0)
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkGroup(b *testing.B) {
+	testrun.Start(b, 2)
+	testrun.In(b, 0, func() {
+		for range b.N {
+			var g errgroup.Group
+			for range 10 {
+				g.Go(func() error { return nil })
+			}
+			g.Wait()
+		}
+	})
+}

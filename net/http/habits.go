@@ -1,0 +1,107 @@
+package http
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// A handler that blocks outside of netco, in database/sql or a Go channel, is
+// left behind by its Processor: some 60 µs of CPU time, and up to some
+// milliseconds in which the Processor's other coroutines wait. Called on an
+// ordinary goroutine it costs what it costs with net/http. So a Server learns
+// which patterns of its ServeMux block often, or whether a handler of another
+// kind does, and calls those on goroutines.
+
+// habits are what a Server has learned of its handlers.
+type habits struct {
+	any      atomic.Bool // patterns has one
+	patterns sync.Map    // string → *habit
+}
+
+// habit is how often the handler of a pattern blocks.
+type habit struct {
+	score atomic.Int32  // up where it has blocked, down where it has not
+	calls atomic.Uint32 // on goroutines, and probes
+}
+
+// The score rises while one call in some nine blocks. Of a handler that is
+// called on goroutines, one call in probeEvery is a coroutine's, to see whether
+// it still blocks: rarely enough that its stall does not show at p99.
+const (
+	blockedScore = 8
+	blocksScore  = 32
+	maxScore     = 64
+	probeEvery   = 1024
+)
+
+// pattern returns what separates handlers.
+func (s *Server) pattern(r *Request) string {
+	mux, ok := s.Handler.(*ServeMux)
+	if s.Handler == nil {
+		mux, ok = DefaultServeMux, true
+	}
+	switch {
+	case !ok:
+		return ""
+	case r.Pattern != "":
+		return r.Pattern // it was called
+	}
+	_, pattern := mux.Handler(r)
+	return pattern
+}
+
+// call calls the handler, here or on a goroutine. It returns false if that was
+// abandoned there, as the Scheduler ends by force: the response is the
+// handler's.
+func (w *response) call() bool {
+	s := w.c.s
+	var h *habit
+	if s.habits.any.Load() {
+		if v, ok := s.habits.patterns.Load(s.pattern(&w.req)); ok {
+			h = v.(*habit)
+		}
+	}
+	if h != nil && h.blocks() {
+		w.aside.Store(true)
+		if w.bodyRead { // most of those that block ask for it, and here it costs less
+			w.ctxMu.Lock()
+			(*requestContext)(w).watchLocked()
+			w.ctxMu.Unlock()
+		}
+		call := func() { s.serveHTTP(w, &w.req) }
+		return goroutines.Do(context.Background(), call) == nil
+	}
+	before := coroutine.TimesLeft()
+	s.serveHTTP(w, &w.req)
+	left := coroutine.TimesLeft() != before
+	switch {
+	case w.c.hijacked.Load():
+	case left && h == nil:
+		s.habits.any.Store(true)
+		v, _ := s.habits.patterns.LoadOrStore(s.pattern(&w.req), new(habit))
+		v.(*habit).note(left)
+	case h != nil:
+		h.note(left)
+	}
+	return true
+}
+
+// blocks reports whether the next call is to be a goroutine's.
+func (h *habit) blocks() bool {
+	return h.score.Load() >= blocksScore && h.calls.Add(1)%probeEvery != 0
+}
+
+// note learns from a call as a coroutine.
+func (h *habit) note(blocked bool) {
+	switch score := h.score.Load(); {
+	case blocked && score < maxScore:
+		h.score.Add(blockedScore)
+	case !blocked && score >= blocksScore:
+		h.score.Add(-blockedScore) // a probe, which stands for many
+	case !blocked && score > 0:
+		h.score.Add(-1)
+	}
+}

@@ -1,0 +1,138 @@
+package http_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	stdhttp "net/http"
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/net/http"
+)
+
+// blocker is a Server on one Processor whose pattern /blocks waits in a Go
+// channel until another request was served, which needs the Processor.
+type blocker struct {
+	addr string
+	logs lines
+	free chan bool // a value lets a call of /blocks end
+	on   chan bool // what it runs on: true for a coroutine
+}
+
+// lines is what a log writes to.
+type lines chan string
+
+// Write implements io.Writer.
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+func newBlocker(t *testing.T) *blocker {
+	needsHandoff(t)
+	testrun.Start(t, 1)
+	b := &blocker{logs: make(lines, 10), free: make(chan bool), on: make(chan bool, 1)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/quick", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, coroutine.Current() != nil)
+	})
+	mux.HandleFunc("/blocks", func(w http.ResponseWriter, r *http.Request) {
+		b.on <- coroutine.Current() != nil
+		switch r.FormValue("how") {
+		case "panic":
+			panic("a panic on a goroutine")
+		case "gone":
+			<-r.Context().Done()
+			b.free <- true
+			return
+		case "hijack":
+			c, _, err := w.(http.Hijacker).Hijack()
+			testenv.NoError(t, err)
+			io.WriteString(c, "hijacked")
+			c.Close()
+			return
+		}
+		<-b.free
+		io.Copy(w, r.Body)
+	})
+	b.addr = serve(t, &http.Server{Handler: mux, ErrorLog: log.New(b.logs, "", 0)})
+	return b
+}
+
+// ask sends a request and returns its connection, and what it runs on.
+func (b *blocker) ask(t *testing.T, request string) (in *bufio.Reader, coroutine bool) {
+	c := dial(t, b.addr)
+	testenv.Must(io.WriteString(c, request))
+	return bufio.NewReader(c), testenv.Await(t, b.on, "the handler")
+}
+
+// quick is a request of the other pattern: a coroutine, on the same Processor.
+func (b *blocker) quick(t *testing.T) {
+	t.Helper()
+	c := dial(t, b.addr)
+	testenv.Must(io.WriteString(c, "GET /quick HTTP/1.0\r\n\r\n"))
+	all, err := io.ReadAll(c)
+	testenv.NoError(t, err)
+	if !strings.HasSuffix(string(all), "true") {
+		t.Errorf("the other pattern: %q", all)
+	}
+}
+
+// learn makes calls of /blocks until they are made on goroutines.
+func (b *blocker) learn(t *testing.T) {
+	const post = "POST /blocks HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
+	for n := 0; ; n++ {
+		in, on := b.ask(t, post)
+		b.quick(t) // so the Processor went on
+		b.free <- true
+		res := testenv.Must(http.ReadResponse(in, nil))
+		testenv.Equal(t, string(testenv.Must(io.ReadAll(res.Body))), "hi")
+		if !on {
+			return
+		}
+		if n == 8 {
+			t.Fatal("it has not learned that the handler blocks")
+		}
+	}
+}
+
+// TestHabits: a pattern that blocks is called on goroutines before long, the
+// others stay in coroutines; and there, too, it ends as with net/http.
+func TestHabits(t *testing.T) {
+	const get = "GET /blocks?how=%s HTTP/1.1\r\nHost: a\r\n\r\n"
+	b := newBlocker(t)
+	b.learn(t)
+	b.quick(t)
+	for how, want := range map[string]string{"panic": "", "hijack": "hijacked"} {
+		in, on := b.ask(t, fmt.Sprintf(get, how))
+		all, err := io.ReadAll(in)
+		if string(all) != want || err != nil || on {
+			t.Errorf("%s: %q, %v, a coroutine %v", how, all, err, on)
+		}
+	}
+	logs := testenv.Await(t, b.logs, "the panic in the log")
+	if !strings.Contains(logs, "panic serving") ||
+		!strings.Contains(logs, "a panic on a goroutine") ||
+		!strings.Contains(logs, "habits_test.go") {
+		t.Errorf("logged: %s", logs)
+	}
+	c := dial(t, b.addr)
+	testenv.Must(fmt.Fprintf(c, get, "gone"))
+	testenv.Await(t, b.on, "the handler")
+	c.Close()
+	testenv.Await(t, b.free, "the end of its context")
+	// Requests one after the other, on one connection.
+	c = dial(t, b.addr)
+	testenv.Must(fmt.Fprintf(c, get+get, "", ""))
+	in := bufio.NewReader(c)
+	for range 2 {
+		testenv.Await(t, b.on, "the handler")
+		b.free <- true
+		testenv.Equal(t, testenv.Must(stdhttp.ReadResponse(in, nil)).StatusCode, 200)
+	}
+}

@@ -1,0 +1,210 @@
+package sync
+
+import (
+	"context"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// Cond is a condition variable, as the standard's. It must not be copied after
+// first use.
+//
+//	c.L.Lock()
+//	for !condition() {
+//		c.Wait()
+//	}
+//	... // the condition holds, and L is locked
+//	c.L.Unlock()
+//
+// Waiters are woken in the order of arrival. A waiter is taken out of the queue
+// by one Signal or gives up, never both, so a Signal is not lost to a waiter
+// that gives up.
+//
+// In a coroutine a contended L should park, not block: use a [Mutex], or an
+// [RWMutex] or its RLocker. L.Unlock must not park.
+type Cond struct {
+	// L is held while the condition is read or changed.
+	L Locker
+
+	hasWaiters atomic.Bool // atomic, written under guard: the queue is not empty
+	guard      waitq.Guard
+	queue      waitq.Queue // under guard
+}
+
+// NewCond returns a Cond with the given L.
+func NewCond(l Locker) *Cond { return &Cond{L: l} }
+
+// Wait unlocks L, waits for a Signal or Broadcast, and locks L again. A
+// coroutine parks, a goroutine blocks. At a forced shutdown it locks L and then
+// ends the coroutine ([coroutine.Unwind]), so that deferred calls find L as
+// they expect it. It does not allocate.
+func (c *Cond) Wait() {
+	if c.wait(coroutine.Limit{}) != coroutine.WakeReady {
+		waitq.Unwind()
+	}
+}
+
+// WaitTimeout is Wait for at most d, not counting the wait for L. It returns
+// nil if it was signalled, else os.ErrDeadlineExceeded, or
+// netco.ErrShutdown at a forced shutdown. L is locked in any case; with d
+// <= 0 it was not unlocked.
+func (c *Cond) WaitTimeout(d time.Duration) error {
+	if d <= 0 {
+		return os.ErrDeadlineExceeded
+	}
+	limit := coroutine.Timeout(d)
+	return limit.Err(c.wait(limit))
+}
+
+// WaitContext is Wait until ctx is done. It returns nil if it was signalled,
+// else ctx.Err(), or netco.ErrShutdown at a forced shutdown. L is locked in
+// any case; if ctx was done to begin with, it was not unlocked. It allocates.
+func (c *Cond) WaitContext(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	limit := coroutine.Context(ctx)
+	return limit.Err(c.wait(limit))
+}
+
+// Signal wakes the waiter that has waited longest, if there is one. The caller
+// may hold L but need not. It does not park.
+func (c *Cond) Signal() {
+	if !c.hasWaiters.Load() {
+		return
+	}
+	c.guard.Lock()
+	if w := c.queue.Front(); w != nil {
+		c.guard.Take(&c.queue, w)
+	}
+	c.hasWaiters.Store(!c.queue.Empty())
+	c.guard.Unlock()
+}
+
+// Broadcast wakes all waiters. The caller may hold L but need not. It does not
+// park.
+func (c *Cond) Broadcast() {
+	if !c.hasWaiters.Load() {
+		return
+	}
+	c.guard.Lock()
+	c.guard.TakeAll(&c.queue)
+	c.hasWaiters.Store(false)
+	c.guard.Unlock()
+}
+
+// wait is Wait within b. It returns with L locked.
+func (c *Cond) wait(limit coroutine.Limit) coroutine.Wake {
+	w := waitq.Acquire(limit)
+	c.guard.Lock()
+	c.queue.Push(w, waitq.AnyKind)
+	c.hasWaiters.Store(true)
+	c.guard.Unlock()
+	c.unlock(w)
+	why := waitq.Wait(w, coroutine.ReasonCond, limit, &c.guard, c.leaveLocked)
+	waitq.Release(w)
+	if why == coroutine.WakeReady { // two branches, which tests distinguish by their call stacks
+		c.relock()
+		return coroutine.WakeReady
+	}
+	c.relock()
+	return why
+}
+
+// unlock unlocks L. If that panics, it takes w out of the queue and passes on a
+// Signal that w has got.
+func (c *Cond) unlock(w *coroutine.Waiter) {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		why := waitq.Wait(w, coroutine.ReasonCond, coroutine.Timeout(0), &c.guard, c.leaveLocked)
+		waitq.Release(w)
+		if why == coroutine.WakeReady {
+			c.Signal()
+		}
+	}()
+	c.L.Unlock()
+	done = true
+}
+
+// leaveLocked implements waitq.Leave.
+func (c *Cond) leaveLocked(w *coroutine.Waiter) {
+	c.queue.Remove(w)
+	c.hasWaiters.Store(!c.queue.Empty())
+}
+
+// Wait returns or unwinds with L locked, because deferred calls unlock it. In a
+// coroutine that a forced shutdown ends, L.Lock would end the coroutine instead
+// of waiting. So the wait for L is shielded from the shutdown
+// ([coroutine.Shield]); the holder of L unlocks it sooner or later.
+//
+// An L of another package may have a shutdown of its own and end the coroutine,
+// or fail, nevertheless. Then relock tries again and lets others run in
+// between.
+
+// tryLocker is an L that can report that it was not locked.
+type tryLocker interface {
+	TryLock() bool
+	LockTimeout(time.Duration) error
+}
+
+// opRelock is a further attempt to lock L.
+const opRelock waitq.Op = "relock L"
+
+// relock locks L in any case.
+func (c *Cond) relock() {
+	if l, ok := c.L.(tryLocker); !ok || !l.TryLock() {
+		coroutine.Shield(c.relockSlow)
+	}
+}
+
+// relockSlow is relock if that may wait.
+func (c *Cond) relockSlow() {
+	l, ok := c.L.(tryLocker)
+	if !ok {
+		c.relockDeferred(0)
+		return
+	}
+	if l.LockTimeout(math.MaxInt64) == nil {
+		return
+	}
+	for i := 0; ; i++ {
+		waitq.Step(opRelock)
+		if l.TryLock() {
+			return
+		}
+		backOff(i)
+	}
+}
+
+// relockDeferred is attempt i for an L whose Lock may end the coroutine. The
+// next attempt is a deferred call, and the coroutine ends once L is locked.
+func (c *Cond) relockDeferred(i int) {
+	held := false
+	defer func() {
+		if held {
+			return
+		}
+		if r := coroutine.Recovered(recover()); r != nil {
+			panic(r)
+		}
+		backOff(i)
+		c.relockDeferred(i + 1)
+	}()
+	c.L.Lock()
+	held = true
+}
+
+// backOff lets other coroutines of this thread run after attempt i, then those
+// of others for up to 10 ms.
+func backOff(i int) {
+	coroutine.Pass()
+	time.Sleep(time.Duration(min(i*i, 10_000)) * time.Microsecond)
+}

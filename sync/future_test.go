@@ -1,0 +1,293 @@
+package sync_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	stdsync "sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/sync"
+)
+
+// TestFutureOnce: a Future is completed once, by a value or by an error, and
+// stays as it is.
+func TestFutureOnce(t *testing.T) {
+	failed := errors.New("failed")
+	var f sync.Future[string]
+	if f.Done() {
+		t.Error("a new Future is done")
+	}
+	if !f.Set("a") || f.Set("b") || f.Fail(failed) {
+		t.Error("not just the first of Set, Set, Fail counted")
+	}
+	if v, err := f.Get(); v != "a" || err != nil || !f.Done() {
+		t.Errorf("Get: %q, %v; done %t", v, err, f.Done())
+	}
+	g := sync.NewFuture[int]()
+	if !g.Fail(failed) || g.Set(1) || g.Fail(os.ErrClosed) {
+		t.Error("not just the first of Fail, Set, Fail counted")
+	}
+	if v, err := g.Get(); v != 0 || err != failed {
+		t.Errorf("Get: %d, %v", v, err)
+	}
+	defer func() {
+		if r := recover(); r != "sync: Future.Fail with a nil error" {
+			t.Errorf("Fail(nil) panicked with %v", r)
+		}
+	}()
+	new(sync.Future[int]).Fail(nil)
+}
+
+// TestFutureBounds: a bounded Get ends with the bound's error, but has what is
+// there.
+func TestFutureBounds(t *testing.T) {
+	testrun.Start(t, 2)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	check := func() {
+		f := sync.NewFuture[int]()
+		want := func(what string, v int, err error, wantV int, wantErr error) {
+			if v != wantV || err != wantErr {
+				t.Errorf("%s: %d, %v, want %d, %v", what, v, err, wantV, wantErr)
+			}
+		}
+		v, err := f.GetTimeout(0)
+		want("a timeout of 0", v, err, 0, os.ErrDeadlineExceeded)
+		v, err = f.GetTimeout(time.Millisecond)
+		want("a timeout", v, err, 0, os.ErrDeadlineExceeded)
+		v, err = f.GetContext(over)
+		want("a context that is over", v, err, 0, context.Canceled)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		v, err = f.GetContext(ctx)
+		want("a context that ends", v, err, 0, context.DeadlineExceeded)
+		f.Set(7)
+		v, err = f.GetTimeout(-1)
+		want("a timeout, done", v, err, 7, nil)
+		v, err = f.GetContext(over)
+		want("a context that is over, done", v, err, 7, nil)
+	}
+	check()
+	testrun.In(t, 0, check)
+}
+
+// TestFutureHammer: many set and fail, many wait, with and without bounds. One
+// wins, and all get what that one has set. The value is behind a pointer for
+// the race detector to see.
+func TestFutureHammer(t *testing.T) {
+	testrun.Start(t, 2)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	futures := make([]sync.Future[*int], testenv.Rounds(10_000))
+	won := make([]atomic.Int32, len(futures))
+	crowd(t, 9, func(i int) {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		for k := range futures {
+			f := &futures[k]
+			if i < 3 {
+				v := i
+				if f.Set(&v) {
+					won[k].Add(int32(i) + 1)
+				}
+				continue
+			}
+			var v *int
+			var err error
+			switch r.IntN(4) {
+			case 0:
+				v, err = f.GetTimeout(time.Duration(r.IntN(20)) * time.Microsecond)
+			case 1:
+				ctx, cancel := context.WithTimeout(context.Background(),
+					time.Duration(r.IntN(20))*time.Microsecond)
+				v, err = f.GetContext(ctx)
+				cancel()
+			default:
+				v, err = f.Get()
+			}
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
+			case err != nil:
+				t.Error(err)
+			default:
+				for won[k].Load() == 0 { // the winner records it a moment later
+					netco.Yield()
+				}
+				if int32(*v)+1 != won[k].Load() {
+					t.Errorf("got %d, but %d has won", *v, won[k].Load()-1)
+				}
+			}
+		}
+	})
+	for k := range futures {
+		if n := won[k].Load(); n < 1 || n > 3 {
+			t.Fatalf("the winners of %d add up to %d", k, n)
+		}
+		futures[k].AwaitWaiting(0)
+	}
+}
+
+// TestFutureShutdown: a forced shutdown takes coroutines out of the queue, and
+// the others get their value.
+func TestFutureShutdown(t *testing.T) {
+	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		t.Fatal(err)
+	}
+	f := sync.NewFuture[int]()
+	var ended atomic.Int32
+	for i := range 4 {
+		if _, err := netco.GoOn(i%2, func() {
+			if v, err := f.Get(); v != 0 || err != coroutine.ErrShutdown {
+				t.Errorf("Get: %d, %v", v, err)
+			}
+			ended.Add(1)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg stdsync.WaitGroup
+	wg.Go(func() {
+		if v, err := f.Get(); v != 1 || err != nil {
+			t.Errorf("Get on a goroutine: %d, %v", v, err)
+		}
+	})
+	f.AwaitWaiting(5)
+	testrun.ShutdownByForce(t)
+	f.AwaitWaiting(1)
+	f.Set(1)
+	wg.Wait()
+	if n := ended.Load(); n != 4 {
+		t.Errorf("%d of 4 ended", n)
+	}
+}
+
+// TestAsync: however the function ends, the Future is completed.
+func TestAsync(t *testing.T) {
+	var unhandled atomic.Int32
+	testrun.StartWith(t, netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) {
+		unhandled.Add(1)
+	}})
+	failed := errors.New("failed")
+	check := func() {
+		value := sync.Async(func() (int, error) { return 1, nil })
+		testenv.Gives(t, 1, nil, "a value")(value.Get())
+		fails := sync.Async(func() (int, error) { return 2, failed })
+		testenv.Gives(t, 2, failed, "an error")(fails.Get())
+		exits := sync.Async(func() (int, error) { runtime.Goexit(); return 0, nil })
+		testenv.Fails(t, testenv.Err(exits.Get()), netco.ErrGoexit, "Goexit")
+		_, err := sync.Async(func() (int, error) { return panicsInvalid() }).Get()
+		var p *netco.PanicError
+		if !errors.As(err, &p) || !errors.Is(err, os.ErrInvalid) || p.Value != os.ErrInvalid {
+			t.Fatalf("a panic: %v", err)
+		}
+		if !strings.Contains(string(p.Stack), "sync_test.panicsInvalid") ||
+			!strings.HasPrefix(p.Error(), "invalid argument\n") {
+			t.Errorf("a panic's error: %v", p)
+		}
+		self := sync.Async(func() (uint64, error) { return netco.Self().ID(), nil })
+		if in, err := self.Get(); in == 0 || err != nil {
+			t.Errorf("not in a coroutine: %v", err)
+		}
+	}
+	check()
+	testrun.In(t, 1, check)
+	testenv.Equal(t, unhandled.Load(), 0, "panics that reached OnPanic")
+	site, _ := sync.Async(func() (string, error) {
+		info, _ := netco.Self().Info()
+		file, _ := info.Place()
+		return file, nil
+	}).Get()
+	if !strings.HasSuffix(site, "future_test.go") {
+		t.Errorf("created in %q", site)
+	}
+}
+
+// TestAsyncEndedByForce: the Futures of functions that are ended by force, and
+// of one that comes too late, are completed too.
+func TestAsyncEndedByForce(t *testing.T) {
+	testrun.Start(t, 2)
+	waits := sync.Async(func() (int, error) { return 0, parkForever() })
+	unwinds := sync.Async(func() (int, error) { waitAndUnwind(); return 0, nil })
+	late := make(chan *sync.Future[int], 1)
+	testenv.Must(netco.Go(func() {
+		parkForever()
+		late <- sync.Async(func() (int, error) { return 0, parkForever() })
+	}))
+	testrun.ShutdownByForce(t)
+	for _, f := range []*sync.Future[int]{waits, unwinds, <-late} {
+		testenv.Fails(t, testenv.Err(f.Get()), coroutine.ErrShutdown)
+	}
+}
+
+//go:noinline
+func panicsInvalid() (int, error) { panic(os.ErrInvalid) }
+
+// parkForever returns at a forced shutdown.
+func parkForever() error { return sync.Wait(context.Background()) }
+
+// waitAndUnwind waits for a forced shutdown and ends the calling coroutine.
+func waitAndUnwind() {
+	s := sync.NewSemaphore(1)
+	s.Acquire(1)
+	s.Acquire(1)
+}
+
+// TestFutureAllocs: a wait of a coroutine's does not allocate, and Get of a
+// completed Future never does.
+func TestFutureAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("race builds allocate")
+	}
+	testrun.Start(t, 2)
+	var done sync.Future[int]
+	done.Set(1)
+	check := func(what string, f func()) {
+		n := 1.0
+		for range 10 { // on a crowded machine handoffs are prepared, which allocate
+			if n = testing.AllocsPerRun(1000, f); n == 0 {
+				return
+			}
+		}
+		t.Errorf("%s: %v allocations", what, n)
+	}
+	completed := func() {
+		check("Get", func() { done.Get() })
+		check("GetTimeout", func() { done.GetTimeout(time.Second) })
+		check("GetContext", func() { done.GetContext(context.Background()) })
+		check("Set", func() { done.Set(2) })
+	}
+	completed()
+	testrun.In(t, 0, completed)
+	futures := make([]sync.Future[int], 2*1001)
+	next := 0
+	testrun.In(t, 0, func() {
+		netco.GoLocal(func() {
+			for i := range futures {
+				futures[i].AwaitWaiting(1)
+				futures[i].Set(i)
+			}
+		})
+		wait := func(get func(f *sync.Future[int]) (int, error)) func() {
+			return func() {
+				if v, err := get(&futures[next]); v != next || err != nil {
+					t.Errorf("%d: %d, %v", next, v, err)
+				}
+				next++
+			}
+		}
+		check("Get, waiting", wait((*sync.Future[int]).Get))
+		check("GetTimeout, waiting", wait(func(f *sync.Future[int]) (int, error) {
+			return f.GetTimeout(time.Hour)
+		}))
+	})
+}

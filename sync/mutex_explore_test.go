@@ -1,0 +1,173 @@
+package sync
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/explore"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// TestMutexEveryOrder runs threads that lock and unlock a Mutex in every order
+// of their shared accesses. A woken waiter may be local or not, starved or not.
+// No waiter passes another that queued before it.
+func TestMutexEveryOrder(t *testing.T) {
+	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "c gt", "! t -",
+		"t t !", "-2 -2", "-2 t", "try -2", "-2 - -"} {
+		t.Run(threads, func(t *testing.T) {
+			restoreSeams(t)
+			switch threads {
+			case "-2 - -", "t t !", "! t -", "- - -", "- g -":
+				testenv.Long(t)
+			}
+			early := 1
+			if len(strings.Fields(threads)) > 2 {
+				early = 0
+			}
+			explore.Run(t, func(w *explore.World) explore.Program {
+				return mutexProgram(w, threads)
+			}, explore.Limits{Early: early})
+		})
+	}
+}
+
+// mutexProgram has a thread for each field: "-" a coroutine, "g" a goroutine,
+// "!" stoppable, "t" bounded in time, "c" by a context, "2" locks twice, "try"
+// by TryLock.
+func mutexProgram(w *explore.World, threads string) explore.Program {
+	seams(w)
+	x := &mutexModel{w: w}
+	p := explore.Program{State: x.appendState, Check: x.check, End: x.end}
+	for _, kind := range strings.Fields(threads) {
+		p.Threads = append(p.Threads, func(th *explore.Thread) {
+			th.Stoppable = strings.Contains(kind, "!")
+			th.Goroutine = strings.Contains(kind, "g")
+			rounds := 1
+			if strings.Contains(kind, "2") {
+				rounds = 2
+			}
+			for range rounds {
+				th.Step("lock")
+				if lockAs(kind, &x.m, th) {
+					x.hold(th)
+					unlock(th, &x.m)
+				}
+			}
+		})
+	}
+	return p
+}
+
+// mutexModel is a Mutex, and what must be true of its users.
+type mutexModel struct {
+	w      *explore.World
+	m      Mutex
+	inside int
+	queue  []int  // as of the last step
+	order  []int  // threads that have queued, in order, and neither locked m nor given up
+	failed string // what is wrong
+}
+
+// hold is a critical section.
+func (x *mutexModel) hold(th *explore.Thread) {
+	if i := slices.Index(x.order, th.ID()); i > 0 {
+		x.failed = fmt.Sprintf("thread %d has passed %v", th.ID(), x.order[:i])
+	} else if i == 0 {
+		x.order = slices.Clone(x.order[1:])
+	}
+	x.inside++
+	th.Step("inside")
+	x.inside--
+}
+
+func (x *mutexModel) check(*explore.Thread) string {
+	queue := x.w.Queue(&x.m.queue)
+	for _, id := range queue {
+		if !slices.Contains(x.order, id) {
+			x.order = append(x.order, id)
+		}
+	}
+	for _, id := range x.queue {
+		gaveUp := !slices.Contains(queue, id) && !waitq.IsClaimed(x.w.Thread(id).Waiter())
+		if gaveUp {
+			x.order = slices.DeleteFunc(
+				slices.Clone(x.order),
+				func(other int) bool { return other == id },
+			)
+		}
+	}
+	x.queue = queue
+	if x.inside > 1 {
+		return "two are inside"
+	}
+	return x.failed
+}
+
+func (x *mutexModel) end() string {
+	if x.m.state.Load()&^quick != free || x.m.waiters.Load() != noWaiters || !x.m.queue.Empty() {
+		return "not as new"
+	}
+	return ""
+}
+
+func (x *mutexModel) appendState(b []byte) []byte {
+	m := &x.m
+	b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()),
+		byte(m.noted))
+	b = append(b, byte(x.inside), byte(len(x.order)))
+	for _, id := range x.order {
+		b = append(b, byte(id))
+	}
+	return x.w.AppendQueue(b, &m.queue)
+}
+
+// seams explores all outcomes of what Mutex asks the clock and the waiter.
+func seams(w *explore.World) {
+	starved = func(int64) bool { return w.Choose(2) == 1 }
+	sameThread = func(*coroutine.Waiter) bool { return w.Choose(2) == 1 }
+	maxBarges, canSpin, noteFor = 1, false, 0
+}
+
+// restoreSeams undoes seams at the end of the test.
+func restoreSeams(t *testing.T) {
+	wasStarved, wasSame, wasBarges, couldSpin := starved, sameThread, maxBarges, canSpin
+	noted := noteFor
+	t.Cleanup(func() {
+		starved, sameThread, maxBarges, canSpin = wasStarved, wasSame, wasBarges, couldSpin
+		noteFor = noted
+	})
+}
+
+// lockAs locks m in the way of the kind and reports whether it did.
+func lockAs(kind string, m *Mutex, th *explore.Thread) bool {
+	var limit coroutine.Limit
+	switch {
+	case strings.Contains(kind, "try"):
+		return m.TryLock()
+	case strings.Contains(kind, "t"):
+		limit = coroutine.Timeout(time.Hour)
+	case strings.Contains(kind, "c"):
+		limit = coroutine.Context(th.Context())
+	default:
+		m.Lock()
+		return true
+	}
+	return m.TryLock() || m.lockLimit(limit) == coroutine.WakeReady
+}
+
+// unlock is Unlock, with a step between its two accesses.
+func unlock(th *explore.Thread, m *Mutex) {
+	if !m.state.CompareAndSwap(quick|locked, quick) {
+		m.unlockSlow()
+		return
+	}
+	th.Step("unlocked")
+	if m.waiters.Load()&unlockServes != 0 {
+		m.serve()
+	}
+}

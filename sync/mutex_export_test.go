@@ -1,0 +1,39 @@
+package sync
+
+import (
+	"runtime"
+
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+func queued(g *waitq.Guard, q *waitq.Queue) (n int) {
+	g.Lock()
+	defer g.Unlock()
+	for w := q.Front(); w != nil; w = w.Link {
+		n++
+	}
+	return n
+}
+
+// Waiting returns how many are in the queue.
+func (m *Mutex) Waiting() int      { return queued(&m.guard, &m.queue) }
+func (c *Cond) Waiting() int       { return queued(&c.guard, &c.queue) }
+func (wg *WaitGroup) Waiting() int { return queued(&wg.guard, &wg.queue) }
+func (o *Once) Waiting() int       { return o.m.Waiting() }
+
+// AsNew reports whether m is free and has no waiters.
+func (m *Mutex) AsNew() bool {
+	return m.state.Load()&^quick == free && m.waiters.Load() == noWaiters && m.Waiting() == 0
+}
+
+// Handoff reports whether the next Unlock passes m to a waiter.
+func (m *Mutex) Handoff() bool    { return m.state.Load()&^quick == handoff }
+func (c *Cond) AsNew() bool       { return !c.hasWaiters.Load() && c.Waiting() == 0 }
+func (wg *WaitGroup) AsNew() bool { return wg.state.Load() == 0 && wg.Waiting() == 0 }
+
+// Await returns when n wait. Blocks.
+func Await(x interface{ Waiting() int }, n int) {
+	for x.Waiting() != n {
+		runtime.Gosched()
+	}
+}

@@ -1,0 +1,155 @@
+package sync_test
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	stdsync "sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/sync"
+)
+
+// TestOnce: f is called once, all wait for it without blocking the Processor on
+// which it parks, and see what it did.
+func TestOnce(t *testing.T) {
+	testrun.Start(t, 2)
+	for range testenv.Rounds(300) {
+		var o sync.Once
+		calls := 0
+		crowd(t, 9, func(int) {
+			o.Do(func() {
+				netco.Sleep(20 * time.Microsecond)
+				calls++
+			})
+			if calls != 1 {
+				t.Errorf("called %d times", calls)
+			}
+		})
+	}
+}
+
+// TestOnceFails: an f that panics or ends its coroutine has been done.
+func TestOnceFails(t *testing.T) {
+	testrun.Start(t, 2)
+	for name, f := range map[string]func(){"panic": func() {
+		panic("ouch")
+	}, "Goexit": runtime.Goexit} {
+		var o sync.Once
+		crowd(t, 6, func(int) {
+			defer func() {
+				if r := recover(); r != nil && r != "ouch" {
+					t.Error(name, r)
+				}
+			}()
+			o.Do(f)
+			o.Do(func() { t.Error(name, "done twice") })
+		})
+		o.Do(func() { t.Error(name, "done twice") })
+	}
+}
+
+// TestOnceFuncs: what OnceFunc, OnceValue and OnceValues return does once what
+// it was given, and gives everybody the result.
+func TestOnceFuncs(t *testing.T) {
+	testrun.Start(t, 2)
+	calls := 0
+	f := func() (int, string) { netco.Yield(); calls++; return calls, "one" }
+	call := sync.OnceFunc(func() { f() })
+	value := sync.OnceValue(func() int { n, _ := f(); return n })
+	values := sync.OnceValues(f)
+	crowd(t, 9, func(int) {
+		call()
+		if n := value(); n != 2 {
+			t.Errorf("value %d", n)
+		}
+		if n, s := values(); n != 3 || s != "one" {
+			t.Errorf("values %d, %s", n, s)
+		}
+	})
+	if calls != 3 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// TestOnceFuncPanics: every call panics with the value of the first, as with
+// package sync.
+func TestOnceFuncPanics(t *testing.T) {
+	testrun.Start(t, 2)
+	for _, value := range []any{"ouch", errors.New("ouch"), nil} {
+		calls := new(atomic.Int32)
+		f := func() int { calls.Add(1); panic(value) }
+		call, peer := sync.OnceValue(f), stdsync.OnceValue(f)
+		want := fmt.Sprint(panics(func() { peer() }))
+		crowd(t, 6, func(int) {
+			for range 2 {
+				if got := fmt.Sprint(panics(func() { call() })); got != want {
+					t.Errorf("panics with %v, want %v", got, want)
+				}
+			}
+		})
+		if calls.Load() != 2 {
+			t.Errorf("%d calls", calls.Load())
+		}
+	}
+}
+
+// TestOnceFuncGoexit: if the first call ends its coroutine every call does;
+// none returns a value there is not.
+func TestOnceFuncGoexit(t *testing.T) {
+	testrun.Start(t, 2)
+	value := sync.OnceValue(func() int { runtime.Goexit(); return 1 })
+	var ended atomic.Int32
+	crowd(t, 6, func(int) {
+		defer ended.Add(1)
+		t.Errorf("returned %d", value())
+	})
+	if ended.Load() != 6 {
+		t.Error(ended.Load())
+	}
+}
+
+// TestOnceShutdown: a forced shutdown unwinds f and its waiters.
+func TestOnceShutdown(t *testing.T) {
+	testrun.Start(t, 2)
+	var o sync.Once
+	var unwound atomic.Int32
+	for i := range 6 {
+		netco.GoOn(i%2, func() {
+			defer unwound.Add(1)
+			o.Do(func() { netco.Sleep(time.Hour) })
+		})
+	}
+	sync.Await(&o, 5)
+	testrun.ShutdownByForce(t)
+	if unwound.Load() != 6 {
+		t.Errorf("%d unwound", unwound.Load())
+	}
+	o.Do(func() { t.Error("done twice") })
+}
+
+func TestOnceAllocs(t *testing.T) {
+	testrun.Start(t, 2)
+	var o sync.Once
+	f := func() {}
+	o.Do(f)
+	allocs(t, func() { o.Do(f) })
+}
+
+func ExampleOnceValue() {
+	config := sync.OnceValue(func() string {
+		fmt.Println("reading") // it may park
+		return "the configuration"
+	})
+	fmt.Println(config())
+	fmt.Println(config())
+	// Output:
+	// reading
+	// the configuration
+	// the configuration
+}

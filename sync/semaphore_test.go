@@ -1,0 +1,263 @@
+package sync_test
+
+import (
+	"context"
+	"math"
+	"os"
+	stdsync "sync"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/sync"
+)
+
+// checkFree fails unless all units are free and there are no waiters.
+func checkFree(t *testing.T, s *sync.Semaphore) {
+	t.Helper()
+	if free, waiting := s.Free(); free != s.Size() || waiting {
+		t.Errorf("at the end %d of %d units are free, somebody waits: %t", free, s.Size(), waiting)
+	}
+}
+
+func TestSemaphoreTry(t *testing.T) {
+	s := sync.NewSemaphore(3)
+	for _, step := range []struct {
+		n    int64 // negative: released
+		want bool
+	}{
+		{0, true}, {4, false}, {math.MaxInt64, false}, {2, true}, {2, false}, {1, true}, {1, false},
+		{0, true},
+		{-1, true}, {2, false}, {1, true}, {-3, true}, {3, true}, {-3, true},
+	} {
+		if step.n < 0 {
+			s.Release(-step.n)
+		} else if got := s.TryAcquire(step.n); got != step.want {
+			free, _ := s.Free()
+			t.Errorf("TryAcquire(%d) with %d free: %t", step.n, free, got)
+		}
+	}
+	checkFree(t, s)
+}
+
+// TestSemaphoreMisuse: misuse panics, says why and changes nothing.
+func TestSemaphoreMisuse(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		op   func(s *sync.Semaphore) // of 5 units, 2 of them held
+	}{
+		{"sync: Release of 3 units of a Semaphore of which 2 are held",
+			func(s *sync.Semaphore) { s.Release(3) }},
+		{"sync: Release of -1 units of a Semaphore of which 2 are held",
+			func(s *sync.Semaphore) { s.Release(-1) }},
+		{"sync: Release of 9223372036854775807 units of a Semaphore of which 2 are held",
+			func(s *sync.Semaphore) { s.Release(math.MaxInt64) }},
+		{"sync: Acquire of 6 units of a Semaphore that has 5", func(s *sync.Semaphore) {
+			s.Acquire(6)
+		}},
+		{"sync: Acquire of -1 units of a Semaphore that has 5", func(s *sync.Semaphore) {
+			s.Acquire(-1)
+		}},
+		{"sync: Acquire of -1 units", func(s *sync.Semaphore) { s.AcquireTimeout(-1, 0) }},
+		{"sync: TryAcquire of -1 units", func(s *sync.Semaphore) { s.TryAcquire(-1) }},
+		{"sync: NewSemaphore of -1 units", func(*sync.Semaphore) { sync.NewSemaphore(-1) }},
+	} {
+		for _, waiters := range []int{0, 1} {
+			s := sync.NewSemaphore(5)
+			s.Acquire(2)
+			var wg stdsync.WaitGroup
+			for range waiters {
+				wg.Go(func() { s.Acquire(5); s.Release(5) })
+			}
+			s.AwaitWaiting(waiters)
+			func() {
+				defer func() {
+					if r := recover(); r != c.want {
+						t.Errorf("panic with %v, want %s", r, c.want)
+					}
+				}()
+				c.op(s)
+			}()
+			if free, _ := s.Free(); free != 3 {
+				t.Errorf("after %q %d are free", c.want, free)
+			}
+			s.Release(2)
+			wg.Wait()
+			checkFree(t, s)
+		}
+	}
+}
+
+// TestSemaphoreBounds: what can be had without a wait is had, whatever the
+// bound; the rest ends with the bound's error.
+func TestSemaphoreBounds(t *testing.T) {
+	testrun.Start(t, 2)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	check := func() {
+		s := sync.NewSemaphore(2)
+		for _, c := range []struct {
+			what string
+			err  error
+			want error
+		}{
+			{"a timeout of 0, free", s.AcquireTimeout(1, 0), nil},
+			{"a context that is over, free", s.AcquireContext(over, 1), nil},
+			{"a timeout of 0", s.AcquireTimeout(1, 0), os.ErrDeadlineExceeded},
+			{"a negative timeout", s.AcquireTimeout(1, -1), os.ErrDeadlineExceeded},
+			{"a timeout", s.AcquireTimeout(2, time.Millisecond), os.ErrDeadlineExceeded},
+			{"a context that is over", s.AcquireContext(over, 1), context.Canceled},
+			{"too many, timeout", s.AcquireTimeout(3, time.Hour), sync.ErrTooLarge},
+			{"too many, context", s.AcquireContext(context.Background(), 3), sync.ErrTooLarge},
+			{"none", s.AcquireTimeout(0, 0), nil},
+		} {
+			if c.err != c.want {
+				t.Errorf("%s: %v, want %v", c.what, c.err, c.want)
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		if err := s.AcquireContext(ctx, 1); err != context.DeadlineExceeded {
+			t.Errorf("a context that ends: %v", err)
+		}
+		s.Release(2)
+		checkFree(t, s)
+	}
+	check()
+	testrun.In(t, 0, check)
+}
+
+// TestSemaphoreOrder: waiters are served in the order of arrival, as soon as
+// there are enough units, and none passes another by wanting fewer.
+func TestSemaphoreOrder(t *testing.T) {
+	testrun.Start(t, 2)
+	s := sync.NewSemaphore(1000)
+	s.Acquire(1000)
+	weights := []int64{3, 1, 8, 2, 1, 600, 5, 300}
+	in := make(chan int, len(weights)) // never full
+	for i, n := range weights {
+		queue := func() {
+			s.Acquire(n)
+			in <- i
+		}
+		if i%3 == 2 {
+			go queue()
+		} else if _, err := netco.GoOn(i%3, queue); err != nil {
+			t.Fatal(err)
+		}
+		s.AwaitWaiting(i + 1)
+	}
+	for i, n := range weights {
+		s.Release(n - 1)
+		if left := s.Waiting(); left != len(weights)-i {
+			t.Fatalf("one unit short for %d, %d wait", i, left)
+		}
+		if s.TryAcquire(0) || s.AcquireTimeout(0, 0) == nil {
+			t.Error("TryAcquire overtook waiters")
+		}
+		s.Release(1)
+		if got := <-in; got != i {
+			t.Fatalf("%d is in, want %d", got, i)
+		}
+	}
+	s.Release(3 + 1 + 8 + 2 + 1 + 600 + 5 + 300)
+	s.Release(80)
+	checkFree(t, s)
+}
+
+// TestSemaphoreGiveUp: when the waiter in front gives up, those behind it that
+// want fewer units continue at once.
+func TestSemaphoreGiveUp(t *testing.T) {
+	testrun.Start(t, 2)
+	s := sync.NewSemaphore(10)
+	s.Acquire(7)
+	ctx, cancel := context.WithCancel(context.Background())
+	gaveUp := make(chan error, 1)
+	if _, err := netco.GoOn(0, func() { gaveUp <- s.AcquireContext(ctx, 5) }); err != nil {
+		t.Fatal(err)
+	}
+	s.AwaitWaiting(1)
+	in := make(chan int64, 3)
+	for i, n := range []int64{1, 2, 3} {
+		if _, err := netco.GoOn(1, func() { s.Acquire(n); in <- n }); err != nil {
+			t.Fatal(err)
+		}
+		s.AwaitWaiting(2 + i)
+	}
+	cancel()
+	if err := <-gaveUp; err != context.Canceled {
+		t.Errorf("gave up with %v", err)
+	}
+	if a, b := <-in, <-in; a+b != 3 || a == b { // woken together
+		t.Errorf("%d and %d went, want 1 and 2", a, b)
+	}
+	s.AwaitWaiting(1) // the last finds none left
+	s.Release(7)
+	<-in
+	s.Release(6)
+	checkFree(t, s)
+}
+
+// TestSemaphoreAllocs: no allocation, uncontended anywhere, and for coroutines
+// contended either.
+func TestSemaphoreAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("race builds allocate")
+	}
+	testrun.Start(t, 2)
+	s := sync.NewSemaphore(3)
+	check := func(what string, f func()) {
+		if n := testenv.Allocs(100, f); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+	uncontended := func() {
+		ctx := context.Background()
+		check("Acquire", func() { s.Acquire(2); s.Release(2) })
+		check("TryAcquire", func() { s.TryAcquire(3); s.TryAcquire(3); s.Release(3) })
+		check("AcquireTimeout", func() { s.AcquireTimeout(1, time.Second); s.Release(1) })
+		check("AcquireContext", func() { s.AcquireContext(ctx, 1); s.Release(1) })
+		check("AcquireTimeout, in vain", func() {
+			s.Acquire(3)
+			s.AcquireTimeout(1, 0)
+			s.Release(3)
+		})
+	}
+	uncontended()
+	testrun.In(t, 0, uncontended)
+	stop, parks := false, 0
+	h, err := netco.GoOn(0, func() {
+		for !stop {
+			if !s.TryAcquire(2) {
+				parks++
+				s.Acquire(2)
+			}
+			s.Release(2)
+			netco.Yield()
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testrun.In(t, 0, func() {
+		contended := func(acquire func()) func() {
+			return func() {
+				acquire()
+				netco.Yield() // the other waits
+				s.Release(2)
+				netco.Yield() // the other is in
+			}
+		}
+		check("Acquire, contended", contended(func() { s.Acquire(2) }))
+		check("AcquireTimeout, contended", contended(func() { s.AcquireTimeout(2, time.Hour) }))
+		stop = true
+	})
+	h.Join()
+	if parks < 100 {
+		t.Errorf("contended only %d times", parks)
+	}
+	checkFree(t, s)
+}
