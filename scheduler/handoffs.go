@@ -16,8 +16,8 @@ import (
 // blocked outside netco at one place.
 type Handoff struct {
 	Cause string // as of a Stall
-	// BlockedAt is the user's call in which it was, as Stall.Site;
-	// "elsewhere" beyond the first 64; or "" if it is unknown, since it had woken.
+	// BlockedAt is the user's call in which it was, as Stall.Site; "elsewhere"
+	// beyond the first 64; or "" if it is unknown, since it had woken.
 	BlockedAt string
 	Count     uint64
 

@@ -28,9 +28,9 @@ type Stall struct {
 	Site      string // where it was started, as "file:line function", or "function"; "" if unknown
 
 	// Cause is what it was: "channel", "mutex", "wait", "sleep", "syscall",
-	// "io", "cgo", "computation", "page fault", "not scheduled" or "unknown"; the
-	// causes' comments in watchdog.go say more. Detail is what it was derived
-	// from: the runtime's word for the wait, the system call, the CPU time.
+	// "io", "cgo", "computation", "page fault", "not scheduled" or "unknown".
+	// Detail is what it was derived from: the runtime's word for the wait, the
+	// system call, the CPU time.
 	Cause  string
 	Detail string
 
