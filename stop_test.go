@@ -251,8 +251,8 @@ var scenes = map[string]func(t *testing.T) scene{
 		return scene{func() error { return h.Join() }, c.Close, nil}
 	},
 	"blocking": func(t *testing.T) scene {
-		p, err := blocking.New(10)
-		if err != nil {
+		p := new(blocking.Pool)
+		if err := p.SetLimit(10); err != nil {
 			t.Fatal(err)
 		}
 		c := make(chan int)

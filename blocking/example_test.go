@@ -63,8 +63,8 @@ func ExampleCall_context() {
 // own.
 func ExamplePool() {
 	defer netco.Shutdown(context.Background())
-	library, err := blocking.New(2)
-	if err != nil {
+	var library blocking.Pool
+	if err := library.SetLimit(2); err != nil {
 		fmt.Println(err)
 		return
 	}

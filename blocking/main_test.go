@@ -47,8 +47,8 @@ func force(t testing.TB) {
 // pool returns a pool that must have nothing to do at the test's end.
 func pool(t testing.TB, limit int) *blocking.Pool {
 	t.Helper()
-	p, err := blocking.New(limit)
-	if err != nil {
+	p := new(blocking.Pool)
+	if err := p.SetLimit(limit); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rest(t, p) })

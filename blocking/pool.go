@@ -52,16 +52,6 @@ func (p *Pool) unlock() {
 	p.mu.Unlock()
 }
 
-// New returns a pool that runs up to limit functions at once. A limit below 1
-// is an error.
-func New(limit int) (*Pool, error) {
-	p := new(Pool)
-	if err := p.SetLimit(limit); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
 // SetLimit sets how many functions the pool runs at once. A limit below 1 is an
 // error. More than the new limit may already be running: they run to their end.
 func (p *Pool) SetLimit(n int) error {

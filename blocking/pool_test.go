@@ -14,9 +14,9 @@ import (
 
 func TestLimits(t *testing.T) {
 	for _, n := range []int{0, -1} {
-		if p, err := blocking.New(n); p != nil || err == nil ||
+		if err := new(blocking.Pool).SetLimit(n); err == nil ||
 			!strings.HasPrefix(err.Error(), "blocking: limit ") {
-			t.Errorf("New(%d): %v, %v", n, p, err)
+			t.Errorf("SetLimit(%d): %v", n, err)
 		}
 	}
 	p := pool(t, 3)

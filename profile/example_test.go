@@ -18,7 +18,7 @@ func ExampleLabels() {
 	defer profile.Labels()()
 	netco.Run(func() {
 		if _, err := netco.GoNamed("checkout", func() {
-			fmt.Println(pprof.Label(profile.Context(context.Background()), profile.Key))
+			fmt.Println(pprof.Label(profile.Context(context.Background()), "coroutine"))
 		}); err != nil {
 			fmt.Println(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// Key is the label whose value is a coroutine's name.
-const Key = "coroutine"
+// key is the label whose value is a coroutine's name.
+const key = "coroutine"
 
 // Labels gives each named coroutine that starts from now on the profiler label
 // "coroutine", with its name, until stop is called. Those that live already are
@@ -37,7 +37,7 @@ func Context(ctx context.Context) context.Context {
 	if co == nil || co.Name() == "" {
 		return ctx
 	}
-	return pprof.WithLabels(ctx, pprof.Labels(Key, co.Name()))
+	return pprof.WithLabels(ctx, pprof.Labels(key, co.Name()))
 }
 
 func label() {
@@ -72,7 +72,7 @@ func labelled(name string) context.Context {
 	at := &known[maphash.String(seed, name)%uint64(len(known))]
 	n := at.Load()
 	if n == nil || n.name != name {
-		n = &named{name, pprof.WithLabels(context.Background(), pprof.Labels(Key, name))}
+		n = &named{name, pprof.WithLabels(context.Background(), pprof.Labels(key, name))}
 		at.Store(n)
 	}
 	return n.ctx

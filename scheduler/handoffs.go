@@ -15,9 +15,9 @@ import (
 // Handoff counts how often Processors went on without a coroutine that was
 // blocked outside netco at one place.
 type Handoff struct {
-	Cause string // see the Causes
-	// BlockedAt is the user's call in which it was, as Stall.Site;
-	// BlockedElsewhere; or "" if it is unknown, since it had woken.
+	Cause string // as of a Stall
+	// BlockedAt is the user's call in which it was, as Stall.Site; "elsewhere"
+	// beyond the first 64; or "" if it is unknown, since it had woken.
 	BlockedAt string
 	Count     uint64
 
@@ -27,8 +27,8 @@ type Handoff struct {
 	Name      string // may be ""
 }
 
-// BlockedElsewhere stands for all places but the first 64.
-const BlockedElsewhere = "elsewhere"
+// blockedElsewhere stands for all places but the first 64.
+const blockedElsewhere = "elsewhere"
 
 const maxHandoffs = 64
 
@@ -94,7 +94,7 @@ func (h *handoffs) countLocked(last Handoff) uint64 {
 	}
 	key := handoffKey{last.Cause, last.BlockedAt}
 	if h.list[key] == nil && len(h.list) >= maxHandoffs {
-		key.blockedAt = BlockedElsewhere
+		key.blockedAt = blockedElsewhere
 	}
 	last.BlockedAt, last.Count = key.blockedAt, 1
 	if before := h.list[key]; before != nil {
@@ -112,8 +112,8 @@ func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 		s.Funcs = append(s.Funcs, f.Function)
 	}
 	cause, detail = fromStack(s)
-	if cause == "" || cause == CauseComputation {
-		cause = CauseUnknown
+	if cause == "" || cause == causeComputation {
+		cause = causeUnknown
 	}
 	f := coroutine.BlockedAt(frames)
 	return cause, detail, site(f.File, f.Line, f.Function)

@@ -108,30 +108,30 @@ func (s *Scheduler) reporting() bool { return !s.opt.Quiet && !s.logs }
 
 // cures say what to write instead of what blocks outside netco.
 var cures = map[string]string{
-	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
+	causeChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
 		" a goroutine may be at the other end." +
 		" For a context, sync.Wait of netco/sync",
-	CauseMutex: "package netco/sync in place of sync where a lock is held across a wait",
-	CauseWait:  "package netco/sync in place of sync",
-	CauseSleep: "netco.Sleep, netco.AfterFunc or netco.NewTicker",
-	CauseIO: "package netco/net in place of net, socket.File for pipes;" +
+	causeMutex: "package netco/sync in place of sync where a lock is held across a wait",
+	causeWait:  "package netco/sync in place of sync",
+	causeSleep: "netco.Sleep, netco.AfterFunc or netco.NewTicker",
+	causeIO: "package netco/net in place of net, socket.File for pipes;" +
 		" or package blocking",
-	CauseSyscall:     "blocking.Do or blocking.Call",
-	CauseCgo:         "blocking.Do or blocking.Call",
-	CauseComputation: "netco.Yield once in a while, or blocking.Do",
+	causeSyscall:     "blocking.Do or blocking.Call",
+	causeCgo:         "blocking.Do or blocking.Call",
+	causeComputation: "netco.Yield once in a while, or blocking.Do",
 }
 
 // waits say in words what blocks.
 var waits = map[string]string{
-	CauseChannel: "waits for a Go channel or select",
-	CauseMutex:   "waits for a lock of package sync",
-	CauseWait:    "waits for a sync.WaitGroup or sync.Cond",
-	CauseSleep:   "is in time.Sleep",
-	CauseIO:      "waits for a connection or file of package net or os",
-	CauseSyscall: "is in a system call",
-	CauseCgo:     "is in a call of C",
+	causeChannel: "waits for a Go channel or select",
+	causeMutex:   "waits for a lock of package sync",
+	causeWait:    "waits for a sync.WaitGroup or sync.Cond",
+	causeSleep:   "is in time.Sleep",
+	causeIO:      "waits for a connection or file of package net or os",
+	causeSyscall: "is in a system call",
+	causeCgo:     "is in a call of C",
 
-	CauseComputation: "computes without a pause",
+	causeComputation: "computes without a pause",
 }
 
 // blocked is the text of a report about a coroutine that holds a thread.
@@ -241,11 +241,11 @@ func causeToReport(cause string, count uint64, frames []runtime.Frame) string {
 	switch {
 	case waits[cause] == "" || withinNetco(frames):
 		return "" // it was over before its cause was found, or is no user's to change
-	case cause == CauseMutex && !onUsersLock(frames) && count < 2:
+	case cause == causeMutex && !onUsersLock(frames) && count < 2:
 		return "" // the library holds its locks shortly, unless a holder is not scheduled
 	case inNet(frames):
-		return CauseIO
-	case cause == CauseSyscall && count < 2:
+		return causeIO
+	case cause == causeSyscall && count < 2:
 		return "" // a short one, in which the thread was not scheduled for a while
 	}
 	return cause
@@ -319,8 +319,8 @@ func reportStall(st Stall) {
 	switch {
 	case withinNetco(frames):
 		return
-	case st.Cause != CauseComputation && inNet(frames):
-		st.Cause = CauseIO
+	case st.Cause != causeComputation && inNet(frames):
+		st.Cause = causeIO
 	}
 	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,

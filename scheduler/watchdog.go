@@ -27,8 +27,10 @@ type Stall struct {
 	Name      string // the coroutine's, may be ""
 	Site      string // where it was started, as "file:line function", or "function"; "" if unknown
 
-	// Cause is one of the Causes. Detail is what it was derived from: the
-	// runtime's word for the wait, the system call, the CPU time.
+	// Cause is what it was: "channel", "mutex", "wait", "sleep", "syscall",
+	// "io", "cgo", "computation", "page fault", "not scheduled" or "unknown".
+	// Detail is what it was derived from: the runtime's word for the wait, the
+	// system call, the CPU time.
 	Cause  string
 	Detail string
 
@@ -42,20 +44,20 @@ type Stall struct {
 // are stalls where it cannot, with Options.LockThreads, in an EventLoop and
 // with the portable backend.
 const (
-	CauseChannel     = "channel"     // Go's channel or select
-	CauseMutex       = "mutex"       // sync.Mutex or RWMutex
-	CauseWait        = "wait"        // sync.WaitGroup or Cond
-	CauseSleep       = "sleep"       // time.Sleep
-	CauseSyscall     = "syscall"     // a system call that blocks
-	CauseIO          = "io"          // Go's own poller: a connection or pipe of package net or os
-	CauseCgo         = "cgo"         // a call of C
-	CauseComputation = "computation" // one coroutine's, or many coroutines' that ran in one turn
-	CausePageFault   = "page fault"  // memory that is swapped out, or of a mapped file
+	causeChannel     = "channel"     // Go's channel or select
+	causeMutex       = "mutex"       // sync.Mutex or RWMutex
+	causeWait        = "wait"        // sync.WaitGroup or Cond
+	causeSleep       = "sleep"       // time.Sleep
+	causeSyscall     = "syscall"     // a system call that blocks
+	causeIO          = "io"          // Go's own poller: a connection or pipe of package net or os
+	causeCgo         = "cgo"         // a call of C
+	causeComputation = "computation" // one coroutine's, or many coroutines' that ran in one turn
+	causePageFault   = "page fault"  // memory that is swapped out, or of a mapped file
 
-	// CauseNotScheduled: ready to run, but others had the CPUs, or the control
+	// causeNotScheduled: ready to run, but others had the CPUs, or the control
 	// group's share of them was used up.
-	CauseNotScheduled = "not scheduled"
-	CauseUnknown      = "unknown"
+	causeNotScheduled = "not scheduled"
+	causeUnknown      = "unknown"
 )
 
 // stallsKept is how many stalls Stalls returns at most.

@@ -268,7 +268,7 @@ func (w *subject) sees(co *coroutine.Coroutine, now int64) {
 // or of no single coroutine, or another's.
 func (st *stall) unclear(co uint64) bool {
 	switch st.Cause {
-	case CauseNotScheduled, CauseUnknown, CausePageFault:
+	case causeNotScheduled, causeUnknown, causePageFault:
 		return true
 	}
 	return co != st.Coroutine || strings.HasPrefix(st.Detail, manyCoroutines)

@@ -6,8 +6,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/internal/sysx"
 )
 
 // adopted is an fd that came from elsewhere, and what it has been found to be.
@@ -113,11 +111,4 @@ func listens(fd int) bool {
 func connected(fd int) bool {
 	_, err := unix.Getpeername(fd)
 	return err == nil || err == unix.EAFNOSUPPORT // of a family that package unix does not know
-}
-
-// closeAll closes fds that are not to be kept.
-func closeAll(fds []int) {
-	for _, fd := range fds {
-		sysx.CloseStream(fd)
-	}
 }

@@ -3,11 +3,8 @@ package socket_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,10 +46,6 @@ func TestFileListenerOptions(t *testing.T) {
 			})
 		}
 	}
-}
-
-func init() {
-	children["activated"] = activated
 }
 
 // adoptedFiles are files of every family and type that net has, in use and
@@ -189,170 +182,4 @@ func TestFileConnWorks(t *testing.T) {
 		c.Close()
 		server.Wait(t)
 	})
-}
-
-// env is what a child is started with.
-type env = []string
-
-// activations are ways to start a service, well or badly, with so many files.
-// What the child prints is want, or has it in it if that names a variable.
-var activations = []struct {
-	name  string
-	env   env
-	files int
-	want  string
-}{
-	{"all kinds", env{"LISTEN_FDS=6", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b:c:d::f"},
-		6, "a Listener TCP; b PacketConn UDP; c Conn CONN; d Listener UNIX;  PacketConn GRAM; " +
-			"f File pipe; "},
-	{"a parent that knows no pid", env{"LISTEN_FDS=1", "LISTEN_FDNAMES=a"}, 1,
-		"a Listener TCP; "},
-	{"no names", env{"LISTEN_FDS=1", "LISTEN_PID=self"}, 1,
-		"unknown Listener TCP; "},
-	{"nothing", nil, 0, ""},
-	{"for another", env{"LISTEN_FDS=1", "LISTEN_PID=1"}, 1, ""},
-	{"none", env{"LISTEN_FDS=0", "LISTEN_PID=self"}, 0, ""},
-	{"no number", env{"LISTEN_FDS=some", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "some"`},
-	{"less than none", env{"LISTEN_FDS=-1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "-1"`},
-	{"too large a number", env{"LISTEN_FDS=99999999999999999999", "LISTEN_PID=self"}, 1,
-		`LISTEN_FDS is "9999`},
-	// 3, the first fd, added to this number made a loop over no fds, and
-	// then a slice of that length.
-	{"the largest int", env{"LISTEN_FDS=9223372036854775807", "LISTEN_PID=self"}, 1,
-		`LISTEN_FDS is "9223372036854775807", want a number of fds`},
-	{"more than there are fds", env{"LISTEN_FDS=2147483645", "LISTEN_PID=self"}, 1,
-		`LISTEN_FDS is "2147483645", want a number of fds`},
-	{"as many as there are fds", env{"LISTEN_FDS=2147483644", "LISTEN_PID=self"}, 2,
-		"LISTEN_FDS is 2147483644, but fd 5 was not handed over"},
-	{"a sign", env{"LISTEN_FDS=+1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "+1"`},
-	{"a space", env{"LISTEN_FDS= 1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is " 1"`},
-	{"too large a pid", env{"LISTEN_FDS=1", "LISTEN_PID=9223372036854775807"}, 1,
-		`LISTEN_PID is "9223372036854775807"`},
-	{"pid 0", env{"LISTEN_FDS=1", "LISTEN_PID=0"}, 1, `LISTEN_PID is "0"`},
-	{"a pid with a sign", env{"LISTEN_FDS=1", "LISTEN_PID=-1"}, 1, `LISTEN_PID is "-1"`},
-	{"a name that no fd has", env{"LISTEN_FDS=1", "LISTEN_PID=self",
-		"LISTEN_FDNAMES=a\nb"}, 1, `LISTEN_FDNAMES has the name "a\nb"`},
-	{"too long a name", env{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=" +
-		strings.Repeat("x", 256)}, 1, "LISTEN_FDNAMES has the name \"xxx"},
-	{"names for none", env{"LISTEN_FDS=0", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 0,
-		`LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=0`},
-	{"no pid", env{"LISTEN_FDS=1", "LISTEN_PID=me"}, 1, `LISTEN_PID is "me"`},
-	{"too few fds", env{"LISTEN_FDS=3", "LISTEN_PID=self"}, 2,
-		"LISTEN_FDS is 3, but fd 5 was not handed over: fcntl: bad file descriptor"},
-	{"far too few fds", env{"LISTEN_FDS=1000000000", "LISTEN_PID=self"}, 2,
-		"LISTEN_FDS is 1000000000, but fd 5 was not handed over"},
-	{"too few names", env{"LISTEN_FDS=2", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 2,
-		`LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=2`},
-	{"too many names", env{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b"}, 1,
-		"2 names for LISTEN_FDS=1"},
-}
-
-// TestActivation runs a child that is started as systemd starts a service, well
-// or badly.
-func TestActivation(t *testing.T) {
-	tcp := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-	udp := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
-	conn, _ := netPair(t)
-	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", unixName(t, "s"))))
-	gram := testenv.Closing(t,
-		testenv.Must(net.ListenPacket("unixgram", "@netco-test-"+fmt.Sprint(os.Getpid()))))
-	pipe, w, err := os.Pipe()
-	testenv.OK(t, err)
-	defer pipe.Close()
-	var files []*os.File
-	for _, c := range []interface{ File() (*os.File, error) }{tcp.(*net.TCPListener),
-		udp.(*net.UDPConn), conn, ul.(*net.UnixListener), gram.(*net.UnixConn)} {
-		files = append(files, testenv.Closing(t, testenv.Must(c.File())))
-	}
-	files = append(files, w)
-	addresses := strings.NewReplacer("TCP", tcp.Addr().String(), "UDP", udp.LocalAddr().String(),
-		"CONN", conn.RemoteAddr().String(), "UNIX", ul.Addr().String(),
-		"GRAM", gram.LocalAddr().String())
-	for _, c := range activations {
-		cmd := children.Command(t, "activated")
-		cmd.Env = append(cmd.Env, c.env...)
-		cmd.ExtraFiles = files[:c.files]
-		if slices.Contains(c.env, "LISTEN_PID=self") {
-			// A shell that becomes the child has its pid.
-			sh := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", cmd.Path)
-			sh.Env, sh.ExtraFiles = cmd.Env, cmd.ExtraFiles
-			cmd = sh
-		}
-		out, err := cmd.CombinedOutput()
-		testenv.Fails(t, err, nil, c.name)
-		got, want := string(out), addresses.Replace(c.want)
-		if strings.Contains(want, "LISTEN") && strings.Contains(got, want) {
-			continue
-		}
-		testenv.Equal(t, got, want, c.name)
-	}
-	w.Close()
-	testenv.Gives(t, "from f", nil, "through the pipe")(testenv.AsText(io.ReadAll(pipe)))
-}
-
-// activated returns what it was started with.
-func activated() {
-	before := testenv.Files()
-	all, err := socket.Activation()
-	if err != nil {
-		fmt.Print(err)
-		if n := testenv.Files(); n > before {
-			testenv.Fatal("it opened ", n-before)
-		}
-		if socket.OpenCount() != 0 {
-			testenv.Fatal("sockets are open")
-		}
-		return
-	}
-	for i := range all {
-		a := &all[i]
-		fd := uintptr(3 + i)
-		if flags, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil ||
-			flags&unix.FD_CLOEXEC == 0 {
-			testenv.Fatal("fd", fd, "is not closed on exec", err)
-		}
-		fmt.Print(a.Name, " ")
-		switch {
-		case a.Listener != nil:
-			fmt.Print("Listener ", a.Listener.Addr())
-			if l, ok := a.Listener.(*socket.TCPListener); ok {
-				netsOptions(l)
-			}
-		case a.PacketConn != nil:
-			fmt.Print("PacketConn ", a.PacketConn.LocalAddr())
-		case a.Conn != nil:
-			fmt.Print("Conn ", a.Conn.RemoteAddr())
-		case a.File != nil:
-			fmt.Print("File pipe")
-			a.File.WriteString("from " + a.Name)
-		}
-		fmt.Print("; ")
-		testenv.MustOK(a.Close())
-	}
-	for _, e := range os.Environ() {
-		if strings.HasPrefix(e, "LISTEN_") {
-			testenv.Fatal("the environment still has", e)
-		}
-	}
-	if again, err := socket.Activation(); len(again) != 0 || err != nil {
-		testenv.Fatal("a second call:", again, err)
-	}
-	if socket.OpenCount() != 0 {
-		testenv.Fatal("sockets are open after Close")
-	}
-}
-
-// netsOptions sees that connections of an activated listener have net's
-// options, of which they had none.
-func netsOptions(l *socket.TCPListener) {
-	peer := testenv.Must(net.Dial("tcp", l.Addr().String()))
-	defer peer.Close()
-	c := testenv.Must(l.AcceptTCP())
-	defer c.Close()
-	for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY},
-		{unix.SOL_SOCKET, unix.SO_KEEPALIVE}} {
-		if on, err := unix.GetsockoptInt(c.FD(), o[0], o[1]); on != 1 || err != nil {
-			testenv.Fatal("option", o, "of a connection is", on, err)
-		}
-	}
 }

@@ -49,8 +49,7 @@
 //	several fds at once, or of others    Poll, PollContext
 //	another family, raw IP               Socket
 //	options and calls that are not here  SyscallConn
-//	listeners from systemd, restarts     Activation; File, and netco/net's
-//	                                     FileListener
+//	listeners from systemd, restarts     File, and netco/net's FileListener
 //	which sockets there are              package introspect
 //
 // The smallest server for connections that are mostly idle:
@@ -104,8 +103,8 @@
 //   - Multipath TCP is not used. There is no type for raw IP: [Socket] does it.
 //   - What a copy has read and could not write is kept in the process and read
 //     next; raw use of the fd does not see it.
-//   - Package net's FileConn, Activation and [NewFile] make the fd non-blocking
-//     for all that share it.
+//   - Package net's FileConn and its like and [NewFile] make the fd
+//     non-blocking for all that share it.
 //
 // docs/ARCHITECTURE.md says how the parts work together, docs/RATIONALE.md why
 // they are so.

@@ -525,35 +525,6 @@ func ExampleUnixConn() {
 	// "two" <nil>
 }
 
-// A daemon that systemd, or the daemon's own predecessor, may have started with
-// its listener.
-func ExampleActivation() {
-	netco.Start(netco.Options{})
-	defer netco.Shutdown(context.Background())
-	inherited, err := socket.Activation()
-	if err != nil {
-		fmt.Println(err) // what came is not what was agreed on
-		return
-	}
-	var l net.Listener
-	for _, a := range inherited {
-		if a.Name == "http" && a.Listener != nil {
-			l = a.Listener
-			continue
-		}
-		a.Close()
-	}
-	if l == nil {
-		if l, err = netco.Listen("tcp", "127.0.0.1:0"); err != nil {
-			fmt.Println(err)
-			return
-		}
-	}
-	defer l.Close()
-	fmt.Println("inherited", len(inherited))
-	// Output: inherited 0
-}
-
 func ExampleNewSocket() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())

@@ -205,8 +205,8 @@ func literal(host string) bool {
 
 // lookups runs Go's resolver for coroutines, any number at a time.
 var lookups = func() *blocking.Pool {
-	p, err := blocking.New(math.MaxInt)
-	if err != nil {
+	p := new(blocking.Pool)
+	if err := p.SetLimit(math.MaxInt); err != nil {
 		panic(err)
 	}
 	return p

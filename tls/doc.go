@@ -32,8 +32,7 @@
 //
 // # What differs
 //
-//   - A handshake takes DefaultHandshakeTimeout at most, unless Limits says
-//     otherwise.
+//   - A handshake takes 10 s at most, unless Limits says otherwise.
 //   - A Write that a deadline has ended leaves the connection usable, see
 //     [Conn.Write]. A direct SetWriteDeadline on NetConn ends Writes too.
 //   - Renegotiation is off: RenegotiateNever, whatever Config says.

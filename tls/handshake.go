@@ -18,8 +18,7 @@ import (
 type Limits struct {
 	// HandshakeTimeout is how long a handshake may take; then the connection
 	// below is closed, and the error is os.ErrDeadlineExceeded. 0 is
-	// DefaultHandshakeTimeout, negative is no limit but those of deadlines and
-	// contexts.
+	// 10 s, negative is no limit but those of deadlines and contexts.
 	HandshakeTimeout time.Duration
 
 	// MaxHandshakes, if it is not 0, is how many handshakes may compute at a
@@ -35,8 +34,8 @@ type Limits struct {
 	permits *sync.Semaphore // written in once
 }
 
-// DefaultHandshakeTimeout is how long a handshake may take by default.
-const DefaultHandshakeTimeout = 10 * time.Second
+// defaultHandshakeTimeout is how long a handshake may take by default.
+const defaultHandshakeTimeout = 10 * time.Second
 
 var defaults Limits
 
@@ -76,7 +75,7 @@ func (l *Limits) computing() *sync.Semaphore {
 
 func (l *Limits) timeout() time.Duration {
 	if l.HandshakeTimeout == 0 {
-		return DefaultHandshakeTimeout
+		return defaultHandshakeTimeout
 	}
 	return l.HandshakeTimeout
 }

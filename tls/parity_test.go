@@ -18,7 +18,6 @@ func TestParity(t *testing.T) {
 		"Conn",
 		"Dialer",
 		"+Limits",
-		"+DefaultHandshakeTimeout",
 		"+SecP256r1MLKEM768",
 		"+SecP384r1MLKEM1024",
 		"+MLKEM1024",

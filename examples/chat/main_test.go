@@ -24,7 +24,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // TestMain runs the program itself when a test starts it as a child.
@@ -71,8 +70,8 @@ func start(t *testing.T, set func(*limits)) *site {
 // native checks that no coroutine has waited for a goroutine.
 func native(t *testing.T) {
 	t.Helper()
-	waits := []string{scheduler.CauseChannel, scheduler.CauseMutex, scheduler.CauseWait,
-		scheduler.CauseSleep, scheduler.CauseIO}
+	waits := []string{"channel", "mutex", "wait",
+		"sleep", "io"}
 	for _, h := range testenv.Must(netco.Default()).Handoffs() {
 		if slices.Contains(waits, h.Cause) {
 			t.Errorf("handed on: %+v", h)

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/activation"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
 	"go.uber.org/zap"
@@ -59,16 +61,17 @@ func (c *config) listen() (all []net.Listener, err error) {
 			all = nil
 		}
 	}()
-	inherited, err := socket.Activation()
+	inherited, err := activation.Files()
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range inherited {
-		if a.Listener == nil {
-			a.Close()
-			return all, fmt.Errorf("the fd %q that was handed over does not listen", a.Name)
+	for _, f := range inherited {
+		ln, err := conet.FileListener(f) // of a duplicate
+		f.Close()
+		if err != nil {
+			return all, fmt.Errorf("the fd %q that was handed over: %w", f.Name(), err)
 		}
-		all = append(all, a.Listener)
+		all = append(all, ln)
 	}
 	if len(all) > 0 {
 		return all, nil

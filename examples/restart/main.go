@@ -28,6 +28,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/activation"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -93,19 +95,24 @@ const (
 // listen returns the listener that was handed over, or a new one. ready, if it
 // is not nil, wants a byte when all is set up.
 func listen(addr string) (ln *socket.TCPListener, ready *os.File, err error) {
-	inherited, err := socket.Activation()
+	inherited, err := activation.Files()
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, a := range inherited {
-		tcp, ok := a.Listener.(*socket.TCPListener)
-		switch {
-		case a.Name == readyName && a.File != nil:
-			ready = a.File
-		case ok && ln == nil: // whatever its name: systemd has its own
+	for _, f := range inherited {
+		if f.Name() == readyName {
+			ready = f
+			continue
+		}
+		l, err := conet.FileListener(f) // of a duplicate; its name is systemd's
+		f.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		if tcp, ok := l.(*socket.TCPListener); ok && ln == nil {
 			ln = tcp
-		default:
-			a.Close()
+		} else {
+			l.Close()
 		}
 	}
 	if ln == nil {

@@ -71,12 +71,12 @@ var entries = map[string]string{
 		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
-		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment socket.activate socket.adopt
+		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment socket.adopt
 		socket.adoptFile socket.borrow socket.conn.shutdown socket.connectUDP socket.connected
 		socket.descriptor.close socket.dialUnix socket.isRegular socket.joinUDP socket.kernelNetwork
 		socket.listens socket.look socket.pipeFDs.close socket.pollWait.close socket.pollable
 		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
-		socket.socket.file socket.socket.setInt socket.takeFDs socket.zoneIndex
+		socket.socket.file socket.socket.setInt socket.zoneIndex
 	`,
 	"no coroutine comes there: a loop, or a goroutine of the library's": `
 		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.WaitFor epoller.Epoller.closeLocked epoller.Open

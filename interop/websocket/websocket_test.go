@@ -20,7 +20,6 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/interop/internal/place"
-	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -54,8 +53,8 @@ func native(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := []string{scheduler.CauseChannel, scheduler.CauseMutex, scheduler.CauseWait,
-		scheduler.CauseSleep, scheduler.CauseIO}
+	waits := []string{"channel", "mutex", "wait",
+		"sleep", "io"}
 	for _, h := range s.Handoffs() {
 		if slices.Contains(waits, h.Cause) {
 			t.Errorf("handed on: %+v", h)

@@ -51,8 +51,8 @@ func (t *Transport) std() *stdhttp.Transport {
 var goroutines = unlimited()
 
 func unlimited() *blocking.Pool {
-	p, err := blocking.New(math.MaxInt)
-	if err != nil {
+	p := new(blocking.Pool)
+	if err := p.SetLimit(math.MaxInt); err != nil {
 		panic(err)
 	}
 	return p

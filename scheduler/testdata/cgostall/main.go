@@ -48,7 +48,7 @@ func main() {
 		os.Exit(1)
 	}
 	for one := range told {
-		if one.Name == "cgo" && one.Cause != scheduler.CauseNotScheduled {
+		if one.Name == "cgo" && one.Cause != "not scheduled" {
 			fmt.Printf("%s\n%s\n%s\n", one.Cause, one.Detail, one.Stack)
 			break
 		}
