@@ -12,6 +12,7 @@
 // coroutine nor a buffer.
 //
 //	main.go    flags, routes, start and end
+//	access.go  a log of the requests, on stderr
 //	notes.go   the notes: their table and their handlers
 //	live.go    the WebSocket of page.html, which shows new notes
 //
@@ -29,8 +30,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/logging"
 	"github.com/netco-go/netco/metrics"
 	"github.com/netco-go/netco/net/http"
 )
@@ -52,29 +55,33 @@ func main() {
 }
 
 func run(addr, db string, grace, timeout time.Duration) int {
-	notes, err := open(db)
+	log, err := logging.New(zap.InfoLevel)
+	var notes *notes
+	if err == nil {
+		notes, err = open(db)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "http:", err)
 		return netco.ExitFailed
 	}
 	defer notes.db.Close() // no handler runs any more
 	return netco.Main(func(context.Context) error {
-		return serve(notes, addr, timeout)
+		return serve(notes, log, addr, timeout)
 	}, netco.MainOptions{
-		Options:  netco.Options{OnPanic: netco.KeepServing},
+		Options:  netco.Options{OnPanic: netco.KeepServing, Logger: log},
 		Grace:    grace,
 		Draining: func(error) { notes.live.close() },
 	})
 }
 
 // serve serves until a signal ends the server, as netco.Main does by itself.
-func serve(n *notes, addr string, timeout time.Duration) error {
-	handler, err := routes(n)
+func serve(n *notes, log *zap.Logger, addr string, timeout time.Duration) error {
+	mux, err := routes(n)
 	if err != nil {
 		return err
 	}
 	s := &http.Server{
-		Handler:           http.MaxBytesHandler(handler, maxBody),
+		Handler:           http.MaxBytesHandler(accessLog(mux, log), maxBody),
 		ReadHeaderTimeout: timeout,
 		ReadTimeout:       timeout,
 		WriteTimeout:      timeout,
@@ -92,7 +99,7 @@ func serve(n *notes, addr string, timeout time.Duration) error {
 }
 
 // routes returns all handlers.
-func routes(n *notes) (http.Handler, error) {
+func routes(n *notes) (*http.ServeMux, error) {
 	registry := prometheus.NewRegistry()
 	sched, err := netco.Default()
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,7 @@ type child struct {
 	*testing.T
 	cmd *exec.Cmd
 	url string
+	log string // a file: what it writes to stderr
 }
 
 func start(t *testing.T, args ...string) *child {
@@ -43,7 +45,12 @@ func start(t *testing.T, args ...string) *child {
 	args = append([]string{"-addr", "127.0.0.1:0"}, args...)
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "HTTP_CHILD=1")
-	cmd.Stderr = os.Stderr
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -57,7 +64,7 @@ func start(t *testing.T, args ...string) *child {
 		t.Fatal(err)
 	}
 	addr := strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
-	return &child{t, cmd, "http://" + addr}
+	return &child{t, cmd, "http://" + addr, log.Name()}
 }
 
 // ask returns the status and the body of an answer.
@@ -94,6 +101,30 @@ func (c *child) end() {
 	c.cmd.Process.Signal(syscall.SIGTERM)
 	if err := c.cmd.Wait(); err != nil {
 		c.Errorf("ended with %v", err)
+	}
+}
+
+// TestAccessLog: a line for each request says what was asked and answered, by
+// which route.
+func TestAccessLog(t *testing.T) {
+	c := start(t)
+	c.want("POST", "/notes", `{"text":"first"}`, 201, "first")
+	c.want("GET", "/notes/7", "", 404, "no such note")
+	c.want("GET", "/nothing", "", 404, "")
+	c.end()
+	log, err := os.ReadFile(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"msg":"POST /notes","processor":\d+,"coroutine":\d+,"name":"POST /notes","method":"POST",` +
+			`"path":"/notes","remote":"127[^"]*","status":201,"bytes":\d\d,"took":"\d`,
+		`"msg":"GET /notes/{id}",.*"path":"/notes/7",.*"status":404`,
+		`"msg":"no route",.*"path":"/nothing",.*"status":404`,
+	} {
+		if !regexp.MustCompile(want).Match(log) {
+			t.Errorf("no line %s in\n%s", want, log)
+		}
 	}
 }
 
