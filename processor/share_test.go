@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,6 +222,33 @@ func TestSharingBegins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOffer: coroutines that compute, more than a turn can run, are soon on two
+// Processors, without a monitor that spreads them.
+func TestOffer(t *testing.T) {
+	needMoves(t)
+	g := NewGroup(nil)
+	addLike(t, g, 2, Config{Idle: 64})
+	g.SetMinActive(1)
+	g.balanced.Store(true)
+	start(t, g)
+	defer end(g)
+	first, second := g.members[0], g.members[1]
+	var over atomic.Bool
+	defer over.Store(true)
+	for range 32 {
+		first.Open(func() {
+			for !over.Load() {
+				for until := clock.Now() + longBelowNs + 4_000; clock.Now() < until; {
+				}
+				coroutine.Yield()
+			}
+		})
+	}
+	eventually(t, "some run on the second", func() bool {
+		return second.IsActive() && second.Stats.Turns.Load() > 0 && second.Live() > 1
+	})
 }
 
 // TestWaits: how long runs were ready, from the turns' lengths.
