@@ -5,6 +5,8 @@ go 1.25.0
 require (
 	github.com/cloudwego/hertz v0.10.4
 	github.com/cloudwego/netpoll v0.7.2
+	github.com/go-chi/chi/v5 v5.2.3
+	github.com/gorilla/websocket v1.5.3
 	github.com/netco-go/netco v0.1.0
 	github.com/valyala/fasthttp v1.74.0
 )

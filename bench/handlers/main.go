@@ -1,20 +1,29 @@
 // Command handlers is a server of http.Handlers, on net/http or on netco's: the
 // same handlers, ServeMux and files. handlers.sh loads it.
 //
-//	handlers -engine netco|std [-addr ADDRESS] [-processors n]
+//	handlers -engine netco|std [-addr ADDRESS] [-processors n] [-tls]
 package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	stdtls "crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	stdnet "net"
+	"math/big"
 	stdhttp "net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/gorilla/websocket"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/net/http"
@@ -27,21 +36,45 @@ type order struct {
 	Lines []string `json:"lines"`
 }
 
+// shop answers an order with the shop's name in it.
+func shop(w http.ResponseWriter, r *http.Request) {
+	var o order
+	if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	o.Name = r.PathValue("shop")
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(o)
+}
+
+var upgrader websocket.Upgrader
+
+// websockets sends messages back.
+func websockets(w http.ResponseWriter, r *http.Request) {
+	c, err := upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		return // it has answered
+	}
+	defer c.Close()
+	for {
+		kind, text, err := c.ReadMessage()
+		if err != nil || c.WriteMessage(kind, text) != nil {
+			return
+		}
+	}
+}
+
 func mux(file string) http.Handler {
 	m, db := http.NewServeMux(), openSlow()
 	m.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "hello, world\n")
 	})
-	m.HandleFunc("POST /json/{shop}", func(w http.ResponseWriter, r *http.Request) {
-		var o order
-		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		o.Name = r.PathValue("shop")
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(o)
-	})
+	m.HandleFunc("POST /json/{shop}", shop)
+	router := chi.NewRouter()
+	router.Post("/chi/{shop}", shop)
+	m.Handle("/chi/", router)
+	m.HandleFunc("GET /ws", websockets)
 	m.HandleFunc("GET /done", func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
@@ -67,6 +100,7 @@ func main() {
 	engine := flag.String("engine", "netco", "netco or std")
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
 	processors := flag.Int("processors", 1, "of netco")
+	secure := flag.Bool("tls", false, "with TLS, and a certificate of its own")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "handlers")
 	if err != nil {
@@ -77,16 +111,41 @@ func main() {
 	if err := os.WriteFile(file, []byte(strings.Repeat("0123456789abcdef", 1<<16)), 0o600); err != nil {
 		fail(err)
 	}
+	var config *stdtls.Config
+	if *secure {
+		config = selfSigned()
+	}
 	if *engine == "std" {
-		l, err := stdnet.Listen("tcp", *addr)
-		if err != nil {
-			fail(err)
+		s := stdhttp.Server{Addr: *addr, Handler: mux(file), TLSConfig: config}
+		if *secure {
+			fail(s.ListenAndServeTLS("", ""))
 		}
-		fail(stdhttp.Serve(l, mux(file)))
+		fail(s.ListenAndServe())
 	}
 	os.Exit(netco.Main(func(context.Context) error {
-		return http.ListenAndServe(*addr, mux(file))
+		s := http.Server{Addr: *addr, Handler: mux(file), TLSConfig: config}
+		if *secure {
+			return s.ListenAndServeTLS("", "")
+		}
+		return s.ListenAndServe()
 	}, netco.MainOptions{Options: netco.Options{Processors: *processors}}))
+}
+
+// selfSigned returns a configuration of HTTP/1.1 that no client believes.
+func selfSigned() *stdtls.Config {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		fail(err)
+	}
+	cert := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, &key.PublicKey, key)
+	if err != nil {
+		fail(err)
+	}
+	return &stdtls.Config{
+		Certificates: []stdtls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		NextProtos:   []string{"http/1.1"},
+	}
 }
 
 func fail(err error) {
