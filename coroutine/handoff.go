@@ -213,6 +213,11 @@ func (w *worker) innermost() *worker {
 	return w
 }
 
+// holds reports whether w's coroutine, or a fiber that it has resumed, holds
+// what it must not block with. It is always false where invariants are not
+// checked. From any thread.
+func (w *worker) holds() bool { return w.open.Holds() || w.innermost().open.Holds() }
+
 // leftBehind reports whether co runs beside its executor's loop. From any
 // thread.
 func (co *Coroutine) leftBehind() bool {
@@ -254,8 +259,13 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 		w.away.Store(attached)
 		return false
 	}
-	if w.open.Holds() || w.innermost().open.Holds() {
-		panic(holding(w, "blocks in Go"))
+	if w.holds() {
+		// It may have gone on since, and have taken a lock.
+		if w.blocked() && w.holds() {
+			panic(holding(w, "blocks in Go"))
+		}
+		w.away.Store(attached)
+		return false
 	}
 	w.away.Store(leaving)
 	before(w.noteLeft(co))
