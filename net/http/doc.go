@@ -74,6 +74,8 @@
 //     listener of netco/tls they are not called.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.
+//   - A deadline of a listener of netco's without TLS ends Serve once it has
+//     passed, where net/http tries again.
 //   - Write after the handler has returned is an error.
 //   - MaxHeaderValueCount limits header values, to 500 by default, with all
 //     releases of Go. As Go 1.27 has it, a body that a client holds back until
