@@ -7,7 +7,7 @@ package coroutine
 type raceOwner struct{}
 type raceWorker struct{}
 
-func (ex *Executor) raceEnter()           {}
+func (ex *Executor) raceEnter()           { _ = ex.race } // used only in race builds
 func (ex *Executor) raceLeave()           {}
 func (ex *Executor) setLeft(w *worker)    { ex.left = w }
 func (w *worker) setExecutor(e *Executor) { w.ex = e }

@@ -79,7 +79,7 @@ func TestRaceHooks(t *testing.T) {
 	if was := goruntime.SwapRaceContext(other); was != own {
 		t.Errorf("swapped %x, want %x", was, own)
 	}
-	goruntime.SwapRaceContext(own)
+	_ = goruntime.SwapRaceContext(own)
 	goruntime.EndRaceContext(other)
 	goruntime.RaceFresh(p, uintptr(len(x)))
 }
