@@ -85,7 +85,7 @@ const (
 	runsNoted = 256
 
 	// timedNs is how much CPU time must have been measured: the first runs of
-	// connections are long.
+	// connections are long, and a turn now and then has ones that are.
 	timedNs = 10_000_000
 
 	// batchNs is how long the events that a Processor takes at once while it
@@ -425,8 +425,12 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 	if sharing {
 		return false, max(int(batchNs/cmp.Or(r.cpuNs, r.runNs)), 1)
 	}
-	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs &&
-		r.cpuNs >= longAboveNs && r.cpuNs*float64(r.ran) >= timedNs, 0
+	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs && r.takes(longAboveNs), 0
+}
+
+// takes reports whether runs are known to take so much CPU time or more.
+func (r *runMeter) takes(ns float64) bool {
+	return r.cpuNs >= ns && r.cpuNs*float64(r.ran) >= timedNs
 }
 
 // offers reports whether ready coroutines are to be offered to another
@@ -435,7 +439,7 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 // ready before was woken by other coroutines, or was left by the last turn.
 func (r *runMeter) offers(queued, before int, sharing bool) bool {
 	return sharing && queued > 1 ||
-		before > 1 && r.cpuNs >= offerRunNs && r.cpuNs*float64(before) >= offerWaitNs
+		before > 1 && r.takes(offerRunNs) && r.cpuNs*float64(before) >= offerWaitNs
 }
 
 // used adds the CPU time of so many runs.

@@ -261,7 +261,11 @@ func TestRunMeter(t *testing.T) {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
 		}
 	}
-	r = runMeter{cpuNs: offerRunNs}
+	r = runMeter{cpuNs: offerRunNs, ran: 64}
+	if r.offers(9, 99, false) {
+		t.Error("offers after one turn")
+	}
+	r.ran = timedNs/offerRunNs + 1
 	for _, c := range []struct {
 		queued, before int
 		sharing, want  bool
