@@ -150,7 +150,6 @@ func (t *fiber) conclude(s *fiberHandle) error {
 
 // recycle puts an idle fiber where acquireFiber finds it.
 func (t *fiber) recycle(s *fiberHandle) {
-	t.raceRelease()
 	switch ex := t.w.ex; {
 	case t.w.gone:
 	case !t.fit() || !poolable(t):
@@ -160,8 +159,10 @@ func (t *fiber) recycle(s *fiberHandle) {
 	case s == nil:
 		t.recycle(newFiberHandle(t))
 	case ex != nil:
+		t.raceRelease()
 		ex.keepFiber(s)
 	case t.started:
+		t.raceRelease()
 		idleFibers.Put(s)
 	}
 }

@@ -192,7 +192,10 @@ func (r *stackRequest) arrive() {
 // fiber that it runs, that of this one's resumer, and so on. Which context the
 // goroutine with a stack is parked in depends on the backend: with the
 // assembly's the innermost has suspended co's own, and each resumer is parked
-// in the context of the fiber that it has resumed.
+// in the context of the fiber that it has resumed. What co has written to its
+// fibers is read for the owner: co is parked.
+//
+//go:norace
 func (r *stackRequest) captureAll(co *Coroutine) {
 	r.was, r.reason = co.State(), co.Reason()
 	own := co.w.Own()

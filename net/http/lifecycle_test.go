@@ -315,6 +315,10 @@ func TestBodyReadElsewhere(t *testing.T) {
 							read <- err
 						}()
 						<-reading
+						testenv.Until(t, "the second Read", func() bool {
+							all := string(testenv.Stacks())
+							return strings.Contains(all, "http.(*body).readLocked")
+						})
 						if r.URL.Path == "/panic" {
 							panic("a test's")
 						}
