@@ -27,7 +27,8 @@ import (
 //	domain than domainAbove, and not all  which becomes active
 //	are active
 //	a spread of Processors did not raise  undo it, and wait before the next
-//	the work done per second
+//	the work done per second, nor was it
+//	kept for shorter waits
 //	a Processor is as busy twice in a     even out the difference
 //	row, or a domain, and another is
 //	less busy by unevenAbove or
@@ -47,6 +48,9 @@ import (
 // A spread of Processors is a trial, because only its outcome shows whether
 // there is a core for another thread. Where the peers, or other programs, are
 // on this machine, a second thread may take from them what the first one needs.
+// An open loop's work cannot rise: a spread is kept as well if runs wait for
+// trialWaitNs less, no less work is done, and the Processors together are not
+// much busier with it, as they are where they wait for a core.
 //
 // Where a run takes longAboveNs, an event waits for the handler before it, and
 // one wake serves no more than one event: packing saves little and costs much.
@@ -74,8 +78,11 @@ const (
 	offerRunNs  = 15_000
 	offerWaitNs = 100_000
 
-	trialSettles  = 2   // intervals until the connections have moved
-	trialSamples  = 5   // intervals after these
+	trialSettles  = 2 // intervals until the connections have moved
+	trialSamples  = 5 // intervals after these
+	trialWaitNs   = 50_000
+	trialKeeps    = 0.97
+	trialBusy     = 1.4
 	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
 	trialPauseMin = 200 // intervals
 	trialPauseMax = 3200
@@ -138,20 +145,34 @@ type move struct {
 type policy struct {
 	runNs  float64 // mean length of the runs of the last interval that had any
 	seldom int     // how often in a row sharing was not worth it
-	high   int     // how often in a row a unit was too busy
-	work   float64 // sum of the rates in these intervals
+	high   tally   // the last intervals, in which a unit was too busy
 	low    int     // how often in a row one fewer would have been enough
 	trial  trial
 }
 
 // trial is a spread whose outcome is not known yet.
 type trial struct {
-	added  []int   // the members it activated; nil if there is no trial
-	before float64 // resumes per second before it
-	work   float64 // sum of the rates since the connections have moved
-	age    int     // intervals since it began
-	wait   int     // intervals until the next may begin
-	pause  int     // what wait began with
+	added  []int // the members it activated; nil if there is no trial
+	before tally
+	since  tally // since the connections have moved
+	age    int   // intervals since it began
+	wait   int   // intervals until the next may begin
+	pause  int   // what wait began with
+}
+
+// tally has the sums over n intervals.
+type tally struct {
+	n      int
+	rate   float64 // resumes per second
+	waitNs float64 // of the busiest unit's runs
+	busy   float64 // of all units
+}
+
+func (t *tally) add(rate, waitNs, busy float64) {
+	t.n++
+	t.rate += rate
+	t.waitNs += waitNs
+	t.busy += busy
 }
 
 // decide returns what is to be done after an interval, and the policy for the
@@ -160,7 +181,7 @@ func (s policy) decide(m interval) (policy, decision) {
 	var d decision
 	d.endSharing = s.endsSharing(m)
 	if m.stale {
-		s.high, s.low, s.work = 0, 0, 0
+		s.high, s.low = tally{}, 0
 		return s, d
 	}
 	size, above, uneven, below := 1, busyAbove, unevenAbove, packBelow
@@ -174,24 +195,29 @@ func (s policy) decide(m interval) (policy, decision) {
 	if u.active == 0 {
 		return s, d
 	}
-	rate := float64(m.runs) / m.seconds
-	if u.most > above && (size > 1 || m.members[u.hot].waitNs >= waitAboveNs) {
-		s.high++
-		s.work += rate
+	rate, waitNs := float64(m.runs)/m.seconds, m.members[u.hot].waitNs
+	if u.most > above && (size > 1 || waitNs >= waitAboveNs) {
+		s.high.add(rate, waitNs, u.sum)
 	} else {
-		s.high, s.work = 0, 0
+		s.high = tally{}
 	}
 	s.low = rising(s.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
 	s.trial.wait = max(s.trial.wait-1, 0)
 	switch {
 	case s.trial.added != nil:
-		s.judge(m, rate, &d)
-	case s.high >= after && u.spare >= 0 && (size > 1 ||
+		over, failed := s.trial.sample(rate, waitNs, u.sum)
+		if failed {
+			s.undo(m, &d)
+		}
+		if over {
+			s.trial.added = nil
+		}
+	case s.high.n >= after && u.spare >= 0 && (size > 1 ||
 		s.trial.wait == 0 && m.members[u.hot].shares > 1):
 		s.spread(m, size, above, &d)
-	case s.high >= evenAfter && u.most-u.least > uneven:
+	case s.high.n >= evenAfter && u.most-u.least > uneven:
 		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
-		s.high, s.work = 0, 0
+		s.high = tally{}
 	case s.low >= packAfter:
 		for i := range m.unit(u.packs, size) {
 			d.deactivate = append(d.deactivate, u.packs+i)
@@ -262,37 +288,34 @@ func (s *policy) spread(m interval, size int, above float64, d *decision) {
 		spare += size
 	}
 	if t := &s.trial; size == 1 {
-		t.added, t.before, t.work, t.age = d.activate, s.work/float64(s.high), 0, 0
+		t.added, t.before, t.since, t.age = d.activate, s.high, tally{}, 0
 	}
-	s.high, s.work = 0, 0
+	s.high = tally{}
 }
 
-// judge ends a trial that has lasted long enough, and undoes the spread if it
-// has failed.
-func (s *policy) judge(m interval, rate float64, d *decision) {
-	over, failed := s.trial.sample(rate)
-	if failed {
-		d.deactivate = s.trial.added
-		for _, i := range s.trial.added {
-			d.moves = append(d.moves, move{i, m.leastBusy(1, s.trial.added...), 1, false})
-		}
-	}
-	if over {
-		s.trial.added = nil
+// undo takes a spread back that has failed.
+func (s *policy) undo(m interval, d *decision) {
+	d.deactivate = s.trial.added
+	for _, i := range s.trial.added {
+		d.moves = append(d.moves, move{i, m.leastBusy(1, s.trial.added...), 1, false})
 	}
 }
 
-// sample adds one interval's rate, and reports whether the trial is over, and
-// whether it has failed.
-func (t *trial) sample(rate float64) (over, failed bool) {
+// sample adds what a tally has of an interval, and reports whether the trial is
+// over, and whether it has failed.
+func (t *trial) sample(rate, waitNs, busy float64) (over, failed bool) {
 	if t.age++; t.age > trialSettles {
-		t.work += rate
+		t.since.add(rate, waitNs, busy)
 	}
 	if t.age < trialSettles+trialSamples {
 		return false, false
 	}
-	switch gain := t.work / trialSamples / t.before; {
-	case gain >= trialGain:
+	n := float64(t.before.n)
+	scale := n / float64(t.since.n)
+	saves := t.before.waitNs-t.since.waitNs*scale >= trialWaitNs*n &&
+		t.since.busy*scale <= trialBusy*t.before.busy
+	switch gain := t.since.rate * scale / t.before.rate; {
+	case gain >= trialGain, gain >= trialKeeps && saves:
 		t.pause = 0
 	case gain > trialGone:
 		t.pause = min(max(2*t.pause, trialPauseMin), trialPauseMax)

@@ -129,13 +129,14 @@ func TestDecide(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := members(c.active, c.busy, c.works)
 			m.minActive = c.min
-			s, d := policy{high: c.high, low: c.low}.decide(m)
+			s, d := policy{high: tally{n: c.high}, low: c.low}.decide(m)
 			d.apply(m)
 			if got := d.text(); !slices.Equal(got, c.moves) || m.marks() != c.becomes {
 				t.Errorf("%s are active, moved %q, want %s, %q", m.marks(), got, c.becomes, c.moves)
 			}
-			if s.high != c.lastHigh || s.low != c.lastLow {
-				t.Errorf("high %d and low %d, want %d and %d", s.high, s.low, c.lastHigh, c.lastLow)
+			if s.high.n != c.lastHigh || s.low != c.lastLow {
+				t.Errorf("high %d and low %d, want %d and %d", s.high.n, s.low,
+					c.lastHigh, c.lastLow)
 			}
 		})
 	}
@@ -146,9 +147,9 @@ func TestDecide(t *testing.T) {
 func TestDecideStale(t *testing.T) {
 	m := members("++-", busy{1, 0, 0}, nil)
 	m.stale = true
-	s, d := policy{high: spreadAfter, low: packAfter}.decide(m)
-	if s.high != 0 || s.low != 0 || len(d.moves) != 0 {
-		t.Errorf("high %d, low %d, moves %q", s.high, s.low, d.text())
+	s, d := policy{high: tally{n: spreadAfter}, low: packAfter}.decide(m)
+	if s.high.n != 0 || s.low != 0 || len(d.moves) != 0 {
+		t.Errorf("high %d, low %d, moves %q", s.high.n, s.low, d.text())
 	}
 }
 
@@ -286,46 +287,53 @@ func TestRunMeter(t *testing.T) {
 	}
 }
 
-// TestTrial: a spread stays if it brings enough work, and is taken back if not,
-// with ever longer pauses; less work because the load has gone is no verdict.
+// TestTrial: a spread stays if it brings enough work, or as much with shorter
+// waits and Processors that are not much busier, and is taken back if not, with
+// ever longer pauses; less work because the load has gone is no verdict.
 func TestTrial(t *testing.T) {
 	var tr trial
+	const wait = 2 * trialWaitNs
 	for i, c := range []struct {
-		rate   float64
-		failed bool
-		pause  int
+		rate, waitNs, busy float64
+		failed             bool
+		pause              int
 	}{
-		{90, true, trialPauseMin},
-		{105, true, 2 * trialPauseMin},
-		{10, false, 2 * trialPauseMin},
-		{100, true, 4 * trialPauseMin},
-		{115, false, 0},
-		{100, true, trialPauseMin},
+		{90, 0, 1, true, trialPauseMin},
+		{105, wait, 1, true, 2 * trialPauseMin},
+		{10, wait, 1, false, 2 * trialPauseMin},
+		{100, wait, 1, true, 4 * trialPauseMin},
+		{115, wait, 2, false, 0},
+		{100, wait/2 + 1, 1, true, trialPauseMin},
+		{98, wait / 2, trialBusy - 0.1, false, 0},
+		{98, wait / 2, trialBusy + 0.1, true, trialPauseMin},
 	} {
-		tr.before, tr.age, tr.work, tr.wait = 100, 0, 0, 0
+		tr.before, tr.since, tr.age, tr.wait = tally{}, tally{}, 0, 0
+		for range spreadAfter {
+			tr.before.add(100, wait, 1)
+		}
 		for range trialSettles { // what is done meanwhile does not count
-			if over, _ := tr.sample(1000); over {
+			if over, _ := tr.sample(1000, wait, 2); over {
 				t.Fatal("over before it has settled")
 			}
 		}
 		for range trialSamples - 1 {
-			if over, _ := tr.sample(c.rate); over {
+			if over, _ := tr.sample(c.rate, c.waitNs, c.busy); over {
 				t.Fatal("over too early")
 			}
 		}
-		over, failed := tr.sample(c.rate)
+		over, failed := tr.sample(c.rate, c.waitNs, c.busy)
 		wait := 0
 		if c.failed {
 			wait = c.pause
 		}
 		if !over || failed != c.failed || tr.pause != c.pause || tr.wait != wait {
-			t.Errorf("trial %d with %v of 100: over %t, failed %t, pause %d, wait %d", i, c.rate,
+			t.Errorf("trial %d with %v: over %t, failed %t, pause %d, wait %d", i, c,
 				over, failed, tr.pause, tr.wait)
 		}
 	}
 	for range 10 {
-		tr.age, tr.work = trialSettles+trialSamples, 0
-		tr.sample(500)
+		tr.age = trialSettles + trialSamples
+		tr.sample(500, wait, 1)
 	}
 	if tr.pause > trialPauseMax {
 		t.Errorf("pauses for %d", tr.pause)
