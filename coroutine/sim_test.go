@@ -20,7 +20,7 @@ import (
 // which tickets a wake has been begun, and checks that no park ends without
 // one, that none with one lasts beyond the delivery of everything under way,
 // and that every coroutine ends. In some of its worlds coroutines move from one
-// executor to another. NETCO_SEED repeats a run.
+// executor to another, and wait shared. NETCO_SEED repeats a run.
 func TestSimulation(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	seeds := make([]uint64, scaled(300))
@@ -58,11 +58,9 @@ func TestSimulation(t *testing.T) {
 	for what, n := range map[string]int{"early": total.early, "stale": total.stale,
 		"stolen": total.stolen, "goexits": total.goexits,
 		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing,
-		"moves": total.moves} {
-		if n == 0 && what == "moves" && !context.Direct() {
-			continue
-		}
-		if n == 0 && len(seeds) > 3 {
+		"moves": total.moves, "taken": total.taken, "refused": total.refused} {
+		stays := what != "moves" && what != "taken" && what != "refused"
+		if n == 0 && len(seeds) > 3 && (stays || context.Direct()) {
 			t.Errorf("the simulation has no %s", what)
 		}
 	}
@@ -70,6 +68,7 @@ func TestSimulation(t *testing.T) {
 
 type simStats struct {
 	parks, early, stale, duplicate, crossing, stolen, goexits, timeouts, panics, ends, moves int
+	taken, refused                                                                           int
 }
 
 func (s *simStats) add(o simStats) {
@@ -84,6 +83,8 @@ func (s *simStats) add(o simStats) {
 	s.panics += o.panics
 	s.ends += o.ends
 	s.moves += o.moves
+	s.taken += o.taken
+	s.refused += o.refused
 }
 
 // simHost is the Processor of one executor of the world.
@@ -92,6 +93,7 @@ type simHost struct {
 	ex    Executor
 	inbox []*Coroutine
 	moved []*Coroutine // on their way here
+	owes  bool         // Left has refused a shared wait
 }
 
 // Reserve and Send implement Traveller.
@@ -104,6 +106,24 @@ func (h *simHost) settleSome(n int) {
 		h.ex.Settle(co)
 	}
 	h.moved = h.moved[n:]
+}
+
+// Leaving, Left and Taken implement Sharer.
+func (h *simHost) Leaving() { h.w.away++ }
+func (h *simHost) Left() bool {
+	if h.w.rnd.IntN(8) == 0 {
+		h.w.stats.refused++
+		h.owes = true
+		return false
+	}
+	return true
+}
+func (h *simHost) Taken(from Host) {
+	h.w.away--
+	h.owes = false
+	if from != h {
+		h.w.stats.taken++
+	}
 }
 
 // announced is a park as wakers see it.
@@ -129,6 +149,8 @@ type world struct {
 	timers []simTimer
 	open   []announced                     // parks that wakers may find, old ones included
 	begun  map[announced]map[Wake]struct{} // wakes begun
+	shared map[announced]struct{}          // parks by ParkShared
+	away   int                             // coroutines that wait shared
 	lives  int                             // coroutines that have not ended
 	births int                             // still to come
 	stats  simStats
@@ -139,6 +161,7 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		rnd:    rand.New(rand.NewPCG(seed, 7)),
 		begun:  make(map[announced]map[Wake]struct{}),
+		shared: make(map[announced]struct{}),
 		births: 120,
 	}
 	w.roams = w.rnd.IntN(2) == 0
@@ -146,6 +169,13 @@ func newWorld(seed uint64) *world {
 		h := &simHost{w: w}
 		h.ex.Init(Config{Host: h, Idle: w.rnd.IntN(4)})
 		w.hosts = append(w.hosts, h)
+	}
+	if w.roams && w.rnd.IntN(2) == 0 {
+		var executors []*Executor
+		for _, h := range w.hosts {
+			executors = append(executors, &h.ex)
+		}
+		Share(executors)
 	}
 	return w
 }
@@ -224,7 +254,7 @@ func (w *world) body(home func() *simHost) {
 		}
 		switch w.rnd.IntN(10) {
 		case 0, 1, 2:
-			w.park(h, co)
+			h = w.park(h, co)
 		case 3:
 			Yield()
 		case 4:
@@ -261,7 +291,8 @@ func (w *world) body(home func() *simHost) {
 	}
 }
 
-func (w *world) park(h *simHost, co *Coroutine) {
+// park has a coroutine wait, and returns where it is then.
+func (w *world) park(h *simHost, co *Coroutine) *simHost {
 	a := announce(co)
 	w.open = append(w.open, a)
 	w.stats.parks++
@@ -273,7 +304,15 @@ func (w *world) park(h *simHost, co *Coroutine) {
 		w.wake(a, WakeReady)
 	}
 	var why Wake
-	if w.rnd.IntN(2) == 0 {
+	if co.CanShare() && w.rnd.IntN(2) == 0 {
+		w.shared[a] = struct{}{}
+		why = co.ParkShared(ReasonUser)
+		delete(w.shared, a)
+		if why == WakeReady {
+			w.begun[a] = map[Wake]struct{}{why: {}} // it may return early
+		}
+		h = co.Executor().host.(*simHost)
+	} else if w.rnd.IntN(2) == 0 {
 		deadline := w.now + w.rnd.Int64N(50)
 		if why = h.ParkUntil(co, ReasonSleep, deadline); why == WakeTimeout {
 			w.stats.timeouts++
@@ -290,6 +329,7 @@ func (w *world) park(h *simHost, co *Coroutine) {
 	if co.Ticket() != a.ticket+1 {
 		w.fault("ticket %d became %d", a.ticket, co.Ticket())
 	}
+	return h
 }
 
 // birth starts a coroutine in one of the ways there are: here, elsewhere, or
@@ -335,6 +375,9 @@ func (w *world) run() {
 	if len(w.faults) > 0 {
 		return // coroutines are left where they are: the test is over
 	}
+	if w.away != 0 {
+		w.fault("%d wait shared at the end", w.away)
+	}
 	for _, h := range w.hosts {
 		w.deliver(h)
 		if n := h.ex.Stats.Live.Load(); n != 0 {
@@ -373,6 +416,9 @@ func (w *world) turn(h *simHost) {
 	}
 	h.settleSome(w.rnd.IntN(len(h.moved) + 1))
 	h.ex.Run(w.rnd.IntN(20), math.MaxInt64)
+	if h.owes {
+		w.fault("a shared wait that was refused goes on")
+	}
 }
 
 // deliver hands over everything in h's inbox.
@@ -406,15 +452,24 @@ func (w *world) settle() {
 			if co == nil {
 				continue
 			}
-			a := announce(co)
 			if co.State() != Waiting {
 				w.fault("coroutine %d is %v when nothing is left to run", co.ID(), co.State())
-			} else if len(w.begun[a]) > 0 {
-				w.fault("coroutine %d: the wake for ticket %d is lost", co.ID(), a.ticket)
-			} else if w.births == 0 {
-				w.wake(a, WakeReady) // no other may be left to do so
+				continue
 			}
+			w.settled(announce(co))
 		}
+	}
+	for a := range w.shared {
+		w.settled(a)
+	}
+}
+
+// settled checks a coroutine that waits when nothing is left to run.
+func (w *world) settled(a announced) {
+	if len(w.begun[a]) > 0 {
+		w.fault("coroutine %d: the wake for ticket %d is lost", a.life, a.ticket)
+	} else if w.births == 0 {
+		w.wake(a, WakeReady) // no other may be left to do so
 	}
 }
 
