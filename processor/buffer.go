@@ -10,20 +10,20 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Buffer is memory lent for as long as it is needed. Those released last are
-// lent first: they are still in the CPU's cache, and a thousand idle
-// connections need none.
+// Buffer is memory lent for as long as it is needed. The buffer released last
+// is lent first, as it is still in the CPU's cache. A thousand idle connections
+// need none.
 type Buffer struct {
 	data  []byte
-	home  *Processor      // that it is lent by; nil if it is unowned
+	home  *Processor      // which has lent it; nil if it is unowned
 	lease runtime.Cleanup // counts it as released when it is leaked; zero if home has no limit
 }
 
 // Bytes returns the memory, at its full size.
 func (b *Buffer) Bytes() []byte { return b.data }
 
-// bufferPool is a Processor's LIFO of buffers. All fields: owner, unless they
-// say otherwise.
+// bufferPool is a Processor's LIFO of buffers. All fields: owner, unless their
+// comment says otherwise.
 //
 //	in use = lent - back - freedRemotely
 //	in use + kept <= max, where there is a limit; while any coroutine waits,
@@ -51,8 +51,8 @@ const (
 	smallBufferSize   = 2 << 10
 )
 
-// Buffers of no Processor: those of ordinary goroutines, and the small ones
-// that are lent in place of a limited one.
+// Buffers of no Processor: for ordinary goroutines, and the small ones that are
+// lent in place of a limited one.
 var (
 	unownedBuffers = sync.Pool{New: func() any { return newBuffer(defaultBufferSize) }}
 	smallBuffers   = sync.Pool{New: func() any { return newBuffer(smallBufferSize) }}
@@ -90,8 +90,9 @@ func TryAcquireBuffer() *Buffer {
 }
 
 // AcquireAnyBuffer is AcquireBuffer, but does not park: at the limit it returns
-// a small buffer, which does not count. It is for a caller that has what the
-// holders of buffers may need, a lock or the peer's end of a connection.
+// a small buffer, which does not count. It is for a caller that holds something
+// which the holders of buffers may need, a lock or the peer's end of a
+// connection.
 func AcquireAnyBuffer() *Buffer {
 	p := Current()
 	if p == nil {
@@ -106,7 +107,7 @@ func AcquireAnyBuffer() *Buffer {
 	return b
 }
 
-// take returns a buffer of p's, or nil at the limit.
+// take returns one of p's buffers, or nil at the limit.
 func (q *bufferPool) take(p *Processor) (b *Buffer) {
 	if goruntime.RaceEnabled {
 		defer func() {

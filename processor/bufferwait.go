@@ -85,7 +85,7 @@ func (p *Processor) awaitBuffer() *Buffer {
 	return x.lent()
 }
 
-// lent returns what the owner has lent x, which is the caller's.
+// lent returns the buffer that the owner has lent to x, the caller's wait.
 //
 //go:norace
 func (x *bufferWait) lent() *Buffer {
@@ -102,14 +102,14 @@ func (p *Processor) queueFor(x *bufferWait) bool {
 	if q := &p.buffers; !x.queued {
 		x.queued = true
 		q.queue.push(x)
-		q.wanted.Store(true) // before the check of what was freed remotely
+		q.wanted.Store(true) // before freedRemotely is checked
 		p.lendMore()
 	}
 	return x.b == nil
 }
 
-// park waits once, and reports whether x, which has no buffer, is to end by
-// force: then it has left the queue.
+// park waits once. It reports true if x has no buffer and its coroutine is to
+// end by force; x is then out of the queue.
 func (q *bufferPool) park(x *bufferWait) (unwind bool) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
@@ -136,10 +136,10 @@ func (p *Processor) lendMore() {
 	}
 }
 
-// A leaked buffer, as of a socket's reader that was closed with something
-// unread, is in use until the garbage collector finds it; and while all buffers
-// are in use, little is allocated that would make the collector run. So the
-// first in the queue asks for a collection when it has waited for minSearch,
+// A leaked buffer, as that of a socket's reader which was closed with something
+// unread, is in use until the garbage collector finds it. While all buffers are
+// in use, little is allocated that would make the collector run. So the first
+// waiter in the queue asks for a collection when it has waited for minSearch,
 // then after twice as long each time.
 const (
 	minSearch = time.Second

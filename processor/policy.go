@@ -17,8 +17,8 @@ import (
 // tests drive them, and a simulation of up to 128 Processors
 // (docs/SCALING.md).
 //
-// What is spread, evened out and packed are units: a Processor, or while
-// Processors share their fds (share.go) a domain of them.
+// Units are spread, evened out and packed: a Processor, or while Processors
+// share their fds (share.go) a domain of them.
 //
 //	finding                               action
 //	a Processor is busier than busyAbove  spread: each that is so busy moves
@@ -39,7 +39,7 @@ import (
 //	a Processor's runs take longAboveNs   the members of a domain share, from
 //	and waited for waitAboveNs, on        its next turn on
 //	average
-//	packAfter times in a row runs take    that ends
+//	packAfter times in a row runs take    sharing ends
 //	less than longBelowNs, or would
 //	wait for less than waitBelowNs on
 //	one Processor
@@ -85,11 +85,11 @@ const (
 	runsNoted = 256
 
 	// timedNs is how much CPU time must have been measured: the first runs of
-	// connections are long, and a turn now and then has ones that are.
+	// connections are long, and now and then a turn has long runs.
 	timedNs = 10_000_000
 
-	// batchNs is how long the events that a Processor takes at once while it
-	// shares may take to serve: others could serve them meanwhile.
+	// batchNs bounds how long the events that a sharing Processor takes at once
+	// may take to serve: others could serve them meanwhile.
 	batchNs = 40_000
 )
 
@@ -97,7 +97,7 @@ const (
 // for tests.
 var trialGain = 1.1
 
-// interval is what was measured of a group in some time. The members are in the
+// interval has the measurements of a group in some time. The members are in the
 // order of their indices.
 type interval struct {
 	members   []measured
@@ -108,7 +108,7 @@ type interval struct {
 	stale     bool    // it was too long to say how busy the members are now
 }
 
-// measured is what was measured of one member.
+// measured has the measurements of one member.
 type measured struct {
 	busy   float64 // as a share of the interval
 	waitNs float64 // how long a run was ready before, on average
@@ -118,7 +118,7 @@ type measured struct {
 	holds  bool // fds or coroutines
 }
 
-// decision is what a group is to do, in this order.
+// decision says what a group is to do, in this order.
 type decision struct {
 	endSharing bool
 
@@ -126,15 +126,15 @@ type decision struct {
 	moves                []move
 }
 
-// move has a member give a part of its work to another, all of it if the part
+// move makes a member give a part of its work to another, all of it if the part
 // is 1.
 type move struct {
 	from, to int
 	part     float64
-	sleeping bool // one that sleeps may go on sleeping
+	sleeping bool // a member that sleeps may go on sleeping
 }
 
-// policy is what decide keeps from one interval for the next.
+// policy is the state that decide keeps from one interval for the next.
 type policy struct {
 	runNs  float64 // mean length of the runs of the last interval that had any
 	seldom int     // how often in a row sharing was not worth it
@@ -150,12 +150,12 @@ type trial struct {
 	before float64 // resumes per second before it
 	work   float64 // sum of the rates since the connections have moved
 	age    int     // intervals since it began
-	wait   int     // intervals until the next may begin
-	pause  int     // what wait began with
+	wait   int     // intervals until the next trial may begin
+	pause  int     // the number that wait began with
 }
 
-// decide returns what is to be done after an interval, and the policy for the
-// next one.
+// decide returns the decision after an interval, and the policy for the next
+// one.
 func (s policy) decide(m interval) (policy, decision) {
 	var d decision
 	d.endSharing = s.endsSharing(m)
@@ -233,7 +233,7 @@ func (s *policy) endsSharing(m interval) bool {
 
 // alone returns how long an event would wait, on average, if one Processor
 // served all of a load that keeps it busy for a part of the time with runs of
-// runNs: what M/D/1 has, by Pollaczek and Khinchin.
+// runNs: an M/D/1 queue, by Pollaczek and Khinchin.
 func alone(busy, runNs float64) float64 {
 	if busy >= 1 {
 		return math.Inf(1)
@@ -241,7 +241,7 @@ func alone(busy, runNs float64) float64 {
 	return busy * runNs / (2 * (1 - busy))
 }
 
-// spread has every unit that is busier than above give half of its work to an
+// spread makes every unit that is busier than above give half of its work to an
 // inactive one.
 func (s *policy) spread(m interval, size int, above float64, d *decision) {
 	spare := 0
@@ -302,8 +302,8 @@ func (t *trial) sample(rate float64) (over, failed bool) {
 	return true, false
 }
 
-// units is what decide compares. Members are the first ones of their units, -1
-// for none.
+// units has the units that decide compares. A unit is given by its first
+// member, -1 for none.
 type units struct {
 	hot, cold   int     // the busiest active one, and the least busy, the last of equals
 	spare       int     // the first inactive one
@@ -353,8 +353,8 @@ func (m interval) busy(from, size int) (sum float64) {
 	return sum / float64(len(unit))
 }
 
-// leastBusy returns the least busy active unit but for some, the first of
-// equals. Precondition: there is one.
+// leastBusy returns the least busy active unit that is not in except, the first
+// of equals. Precondition: there is one.
 func (m interval) leastBusy(size int, except ...int) int {
 	least := -1
 	for i := 0; i < len(m.members); i += size {
@@ -366,7 +366,8 @@ func (m interval) leastBusy(size int, except ...int) int {
 	return least
 }
 
-// give has the members of a unit move a part of their work to those of another.
+// give makes the members of a unit move a part of their work to the members of
+// another.
 func (m interval) give(from, to, size int, part float64, d *decision) {
 	n := len(m.unit(to, size))
 	for i := range m.unit(from, size) {
@@ -374,8 +375,8 @@ func (m interval) give(from, to, size int, part float64, d *decision) {
 	}
 }
 
-// packAgain has inactive Processors give away what has come to them since, and
-// what was running when they gave the rest.
+// packAgain makes inactive Processors give away work that has come to them
+// since, and coroutines that were running when they gave the rest.
 func (m interval) packAgain(d *decision) {
 	for i, p := range m.members {
 		if !p.active && p.holds && p.busy > 0 && !slices.Contains(d.activate, i) {
@@ -384,7 +385,7 @@ func (m interval) packAgain(d *decision) {
 	}
 }
 
-// rising returns how often in a row something was found.
+// rising returns how often in a row a condition was found.
 func rising(n int, found bool) int {
 	if found {
 		return n + 1
@@ -396,8 +397,8 @@ func rising(n int, found bool) int {
 // owner.
 //
 // By the clock, runs are long also beside other programs that compute, since
-// turns have their time too. So where they seem to be long, CPU time is read
-// before and after each turn's runs, and decides.
+// turns include the time of those. So where runs seem to be long, CPU time is
+// read before and after each turn's runs, and decides.
 type runMeter struct {
 	runNs  float64 // from a resume to the next wait, by the clock
 	waitNs float64 // from an event or a wake to the resume
@@ -408,8 +409,8 @@ type runMeter struct {
 }
 
 // note adds a turn with so many runs, which waited for waitNs in all, in a
-// group that is sharing, or may. It reports whether the group is to begin that,
-// and how many events a Processor is to take at once; 0: as it does.
+// group that is sharing, or may share. It reports whether the group is to begin
+// sharing, and how many events a Processor is to take at once; 0: no change.
 func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begin bool, batch int) {
 	weight := min(float64(runs)/runsNoted, 1)
 	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
@@ -434,9 +435,10 @@ func (r *runMeter) takes(ns float64) bool {
 }
 
 // offers reports whether ready coroutines are to be offered to another
-// Processor: so many are, and so many were before the last poll. To serve
-// events together is what packing is for, unless the group is sharing. What was
-// ready before was woken by other coroutines, or was left by the last turn.
+// Processor: queued of them are ready now, and before were before the last
+// poll. Coroutines that events have made ready stay together, as packing wants,
+// unless the group is sharing; the others were woken by coroutines, or the last
+// turn did not get to them.
 func (r *runMeter) offers(queued, before int, sharing bool) bool {
 	return sharing && queued > 1 ||
 		before > 1 && r.takes(offerRunNs) && r.cpuNs*float64(before) >= offerWaitNs

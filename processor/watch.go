@@ -9,12 +9,12 @@ import (
 )
 
 // Watch waits for an fd to become readable and then starts a coroutine, so that
-// the wait itself holds none: no stack, no goroutine. It is how thousands of
+// the wait itself holds none: no stack, no goroutine. So thousands of
 // connections are idle in a few hundred bytes each.
 //
-//	idle    nothing waits; its owner may Arm it
+//	idle    it does not wait; its owner may Arm it
 //	armed   its waiter is in the PollDesc, and keeps its Processor's token
-//	woken   its waiter was taken out, by whatever ends a wait; it is queued
+//	woken   its waiter was taken out by the end of the wait; it is queued
 //	        for a coroutine of the home
 //
 //	idle → armed    Arm, by a coroutine of the home
@@ -23,8 +23,8 @@ import (
 //	woken → idle    on the home, before the Watcher is called
 //	armed → armed   at another home, see moveTo
 //
-// As with other waits a wake means "try again": the Watcher checks what it
-// waits for, and arms the Watch again if need be.
+// As with other waits a wake means "try again": the Watcher checks the fd, and
+// arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
@@ -43,14 +43,14 @@ type Watcher interface {
 	Readable()
 }
 
-// Init prepares the Watch of the fd that pd is for.
+// Init prepares a Watch of pd's fd.
 func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.pd, x.owner = pd, owner
 	x.w.SetHook(x)
 }
 
-// own is coroutine.Own for a caller that has x: what it did with x before, and
-// what that came after, comes before what follows.
+// own is coroutine.Own for a caller that holds x. It also orders the caller's
+// earlier accesses to x before its later ones, for the race detector.
 //
 //go:norace
 func (x *Watch) own() func() {
@@ -61,10 +61,10 @@ func (x *Watch) own() func() {
 }
 
 // Arm begins to wait for fd at the caller's Processor, and registers fd there
-// if it is not. It returns false if an edge has come, or Check does not return
+// if need be. It returns false if an edge has come, or Check does not return
 // Ready. After true the Watcher may be called at any time, on another Processor
-// if the Watch moves: from then on the caller touches only what any thread may.
-// The error is that of registering.
+// if the Watch moves: from then on the caller touches only fields that any
+// thread may. The error is from registering the fd.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {
@@ -75,7 +75,7 @@ func (x *Watch) Arm(fd int) (bool, error) {
 	}
 	if home := pd.home.Load(); err == nil && !shared && home != nil &&
 		(home != p || pd.shared.Load() != nil) {
-		err = pd.move(fd, p) // the caller has moved, for another fd; or it is to move
+		err = pd.move(fd, p) // the caller has moved with another fd; or it is to move
 	}
 	if err != nil || !shared && pd.home.Load() != p {
 		return false, err
@@ -97,11 +97,11 @@ func (x *Watch) Arm(fd int) (bool, error) {
 }
 
 // publish arms the Watch at p, its fd's home, if the reading direction's word
-// is old. Owner of p.
+// equals old. Owner of p.
 func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
 	pd, g := x.pd, &x.pd.read
 	if !g.w.CompareAndSwap(old, &x.w) {
-		return false // an edge; a second waiter is the caller's error, and fails in Wait
+		return false // an edge; or a second waiter, the caller's mistake, which panics in Wait
 	}
 	p.watches.Inc()
 	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&x.w, nil) {
@@ -124,15 +124,15 @@ func (x *Watch) arm(p *Processor) {
 func (x *Watch) publishShared(p *Processor) bool {
 	pd, g := x.pd, &x.pd.read
 	x.shared = true
-	p.leaving(&p.shared.watches)
+	p.beginShared(&p.shared.watches)
 	x.arm(p)
-	if g.w.CompareAndSwap(nil, &x.w) && (pd.Check(Read) == Ready && p.Left() ||
+	if g.w.CompareAndSwap(nil, &x.w) && (pd.Check(Read) == Ready && p.MayShare() ||
 		!g.w.CompareAndSwap(&x.w, nil)) {
 		return true
 	}
 	x.shared = false
 	x.disarm(p)
-	p.taken(p, &p.shared.watches)
+	p.endShared(p, &p.shared.watches)
 	return false
 }
 
@@ -161,8 +161,8 @@ func (x *Watch) Woken() {
 	p.sendWatch(arrival{x: x}) // it cannot fail: p does not end while x is armed
 }
 
-// take has the waker's Processor serve a Watch that was armed shared at from,
-// if it is of the same group; else from.
+// take makes the waker's Processor serve a Watch that was armed shared at from,
+// or from itself if the two are not of one group.
 func (x *Watch) take(from *Processor) {
 	x.shared = false
 	p := of(coroutine.DrivenBy())
@@ -176,7 +176,7 @@ func (x *Watch) take(from *Processor) {
 	}
 	x.home = p
 	p.watches.Inc()
-	p.taken(from, &from.shared.watches)
+	p.endShared(from, &from.shared.watches)
 	p.woken.add(p, x)
 }
 
@@ -185,12 +185,12 @@ func (x *Watch) take(from *Processor) {
 const maxStarters = 64
 
 // wokenWatches holds the woken Watches of a Processor, which wait for a
-// coroutine, FIFO. All fields: owner, unless they say otherwise.
+// coroutine, FIFO. All fields: owner, unless their comment says otherwise.
 //
 // Each woken Watch needs a coroutine, but thousands may be woken at once. So
 // only maxStarters coroutines are queued at a time, which bounds how long
-// others wait behind them. Each of these takes the oldest Watch, and queues
-// another coroutine if need be before it serves the Watch.
+// others wait behind them. Each of these coroutines takes the oldest Watch, and
+// queues another coroutine if need be before it serves the Watch.
 //
 //	starters ≤ min(n, maxStarters)
 //
@@ -198,13 +198,13 @@ const maxStarters = 64
 type wokenWatches struct {
 	first, last *coroutine.Waiter // through Waiter.Link
 	n           int
-	starters    int // coroutines for them that are queued and have not begun
+	starters    int // coroutines for the Watches that are queued and have not begun
 	start       func()
 
-	// Under a limit: starters, and their coroutines that have begun and not
-	// ended. Any thread lowers it.
+	// Under a limit: coroutines for the Watches that are queued, or have begun
+	// and not ended. Any thread lowers it.
 	alive   atomic.Int32
-	starved atomic.Bool // they wait for a permit; any thread reads it
+	starved atomic.Bool // the Watches wait for a permit; any thread reads it
 }
 
 // add queues a Watch that has just been woken.
@@ -238,7 +238,7 @@ func (p *Processor) startWoken() {
 	x.owner.Readable()
 }
 
-// takeWoken takes the oldest out of the queue, and makes it idle. Owner.
+// takeWoken takes the oldest Watch out of the queue, and makes it idle. Owner.
 func (p *Processor) takeWoken() *Watch {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
@@ -277,7 +277,7 @@ type arrival struct {
 }
 
 // Begin calls the Watcher in a coroutine of p, as if the Watch had been armed
-// there and woken. So a connection gets its first coroutine. At the group's
+// there and woken. It gives a connection its first coroutine. At the group's
 // limit the coroutine waits for a permit. self is the caller's Processor, or
 // nil. False means that p has ended. Any thread.
 func (x *Watch) Begin(self, p *Processor) bool {
@@ -306,7 +306,7 @@ func (x *Watch) Begin(self, p *Processor) bool {
 
 // Bind registers fd with the caller's Processor, the home, if it has none. The
 // coroutine that Begin has started calls it first, so that placement counts the
-// fd where it is. The error is that of registering.
+// fd where it is. The error is from registering the fd.
 func (x *Watch) Bind(fd int) (err error) {
 	if x.pd.home.Load() == nil {
 		err = x.pd.bind(fd)
@@ -315,7 +315,7 @@ func (x *Watch) Bind(fd int) (err error) {
 	return err
 }
 
-// unplace notes that the fd has arrived, or will not.
+// unplace notes that the fd has arrived, or will not arrive.
 func (x *Watch) unplace() {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
@@ -342,7 +342,7 @@ func (p *Processor) sendWatch(a arrival) bool {
 	return true
 }
 
-// arrive adopts what sendWatch has sent. Owner.
+// arrive adopts a Watch that sendWatch has sent. Owner.
 func (p *Processor) arrive(a arrival) {
 	switch {
 	case a.new:
@@ -350,7 +350,7 @@ func (p *Processor) arrive(a arrival) {
 		p.takeOverToken()
 	case a.shared:
 		p.watches.Inc()
-		p.taken(p, &p.shared.watches)
+		p.endShared(p, &p.shared.watches)
 	case a.moved:
 		p.takeOverToken()
 		p.Stats.MovedWatches.Inc()
@@ -360,7 +360,7 @@ func (p *Processor) arrive(a arrival) {
 	p.woken.add(p, a.x)
 }
 
-// takeOverToken makes the token of an arrival the Processor's. Owner.
+// takeOverToken gives the token of an arrival to the Processor. Owner.
 func (p *Processor) takeOverToken() {
 	if p.holding {
 		p.group.giveToken()
