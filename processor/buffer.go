@@ -108,7 +108,7 @@ func AcquireAnyBuffer() *Buffer {
 }
 
 // take returns one of p's buffers, or nil at the limit.
-func (q *bufferPool) take(p *Processor) (b *Buffer) {
+func (bp *bufferPool) take(p *Processor) (b *Buffer) {
 	if goruntime.RaceEnabled {
 		defer func() {
 			if b != nil {
@@ -117,23 +117,23 @@ func (q *bufferPool) take(p *Processor) (b *Buffer) {
 		}()
 		defer coroutine.Own()()
 	}
-	if n := len(q.free); n > 0 {
-		b = q.free[n-1]
-		q.free[n-1] = nil // so that the garbage collector finds it if it is leaked
-		q.free = q.free[:n-1]
-		q.kept.Set(uint64(n - 1))
-		q.lent.Inc()
+	if n := len(bp.free); n > 0 {
+		b = bp.free[n-1]
+		bp.free[n-1] = nil // so that the garbage collector finds it if it is leaked
+		bp.free = bp.free[:n-1]
+		bp.kept.Set(uint64(n - 1))
+		bp.lent.Inc()
 		return b
 	}
-	if q.max != 0 && (!q.queue.empty() || q.inUse() >= q.max) {
+	if bp.max != 0 && (!bp.queue.empty() || bp.inUse() >= bp.max) {
 		return nil
 	}
 	return p.lendNew()
 }
 
 // inUse returns how many buffers are lent.
-func (q *bufferPool) inUse() int {
-	return int(q.lent.Own() - q.back.Own() - q.freedRemotely.Load())
+func (bp *bufferPool) inUse() int {
+	return int(bp.lent.Own() - bp.back.Own() - bp.freedRemotely.Load())
 }
 
 // lendNew makes a buffer and lends it.
@@ -166,18 +166,18 @@ func (b *Buffer) Release() {
 }
 
 // release is Release on the home's thread.
-func (q *bufferPool) release(p *Processor, b *Buffer) {
+func (bp *bufferPool) release(p *Processor, b *Buffer) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
-	q.back.Inc()
-	switch n := len(q.free); {
-	case !q.queue.empty():
-		q.lent.Inc()
-		q.handOver(p, b)
+	bp.back.Inc()
+	switch n := len(bp.free); {
+	case !bp.queue.empty():
+		bp.lent.Inc()
+		bp.handOver(p, b)
 	case n < maxFreeBuffers:
-		q.free = append(q.free, b)
-		q.kept.Set(uint64(n + 1))
+		bp.free = append(bp.free, b)
+		bp.kept.Set(uint64(n + 1))
 	default:
 		b.drop()
 	}

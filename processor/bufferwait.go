@@ -48,19 +48,19 @@ func (q *bufferQueue) remove(x *bufferWait) {
 }
 
 // handOver gives b, which counts as lent, to the first in the queue.
-func (q *bufferPool) handOver(p *Processor, b *Buffer) {
-	x := q.queue.first
-	q.leave(x)
+func (bp *bufferPool) handOver(p *Processor, b *Buffer) {
+	x := bp.queue.first
+	bp.leave(x)
 	x.b = b
 	p.ex.Wake(x.w)
 }
 
 // leave takes x out of the queue.
-func (q *bufferPool) leave(x *bufferWait) {
-	q.queue.remove(x)
-	if q.queue.empty() {
-		q.queue.searched = 0
-		q.wanted.Store(false)
+func (bp *bufferPool) leave(x *bufferWait) {
+	bp.queue.remove(x)
+	if bp.queue.empty() {
+		bp.queue.searched = 0
+		bp.wanted.Store(false)
 	}
 }
 
@@ -85,12 +85,12 @@ func (p *Processor) awaitBuffer() *Buffer {
 	return x.lent()
 }
 
-// lent returns the buffer that the owner has lent to x, the caller's wait.
+// lent returns the buffer that the owner has lent to bw, the caller's wait.
 //
 //go:norace
-func (x *bufferWait) lent() *Buffer {
-	goruntime.RaceAcquire(x.b.addr())
-	return x.b
+func (bw *bufferWait) lent() *Buffer {
+	goruntime.RaceAcquire(bw.b.addr())
+	return bw.b
 }
 
 // queueFor queues x, unless it is queued, and reports whether x has to wait.
@@ -110,19 +110,19 @@ func (p *Processor) queueFor(x *bufferWait) bool {
 
 // park waits once. It reports true if x has no buffer and its coroutine is to
 // end by force; x is then out of the queue.
-func (q *bufferPool) park(x *bufferWait) (unwind bool) {
+func (bp *bufferPool) park(x *bufferWait) (unwind bool) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
-	wait := max(q.queue.searched, minSearch)
+	wait := max(bp.queue.searched, minSearch)
 	why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(wait))
 	switch {
 	case x.b != nil:
 	case why == coroutine.WakeShutdown:
-		q.leave(x)
+		bp.leave(x)
 		return true
-	case why == coroutine.WakeTimeout && q.queue.first == x:
-		q.queue.searched = min(max(2*q.queue.searched, 2*minSearch), maxSearch)
+	case why == coroutine.WakeTimeout && bp.queue.first == x:
+		bp.queue.searched = min(max(2*bp.queue.searched, 2*minSearch), maxSearch)
 		go runtime.GC()
 	}
 	return false

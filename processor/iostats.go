@@ -40,8 +40,8 @@ const (
 	AcceptErrorKinds = iota
 )
 
-func (k AcceptError) String() string {
-	return [...]string{"connection", "files", "memory", "other"}[k]
+func (e AcceptError) String() string {
+	return [...]string{"connection", "files", "memory", "other"}[e]
 }
 
 // AcceptErrorOf returns the kind of an errno of accept(2) other than EAGAIN.

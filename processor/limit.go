@@ -105,28 +105,28 @@ func (p *Processor) StartHere(s coroutine.Spec) (coroutine.Handle, error) {
 //
 // No release is missed: acquirePermit tries once more after it has set starved,
 // and releasePermit reads starved after the release.
-func (q *wokenWatches) acquirePermit(p *Processor) bool {
+func (ww *wokenWatches) acquirePermit(p *Processor) bool {
 	g := p.group
-	ok := q.tryPermit(g)
-	if !ok && !q.starved.Load() {
-		q.starved.Store(true)
+	ok := ww.tryPermit(g)
+	if !ok && !ww.starved.Load() {
+		ww.starved.Store(true)
 		g.limit.starved.Add(1)
-		ok = q.tryPermit(g)
+		ok = ww.tryPermit(g)
 	}
 	if !ok {
 		return false
 	}
-	if q.starved.Load() {
-		q.starved.Store(false)
+	if ww.starved.Load() {
+		ww.starved.Store(false)
 		g.limit.starved.Add(-1)
 	}
-	q.alive.Add(1)
+	ww.alive.Add(1)
 	return true
 }
 
 // tryPermit is one attempt of acquirePermit.
-func (q *wokenWatches) tryPermit(g *Group) bool {
-	if q.alive.Load() == 0 || g.Phase() >= Draining {
+func (ww *wokenWatches) tryPermit(g *Group) bool {
+	if ww.alive.Load() == 0 || g.Phase() >= Draining {
 		g.takePermit()
 		return true
 	}

@@ -137,33 +137,33 @@ func init() { inTransit.SetHook(transit{}) }
 
 // follow moves a Watch that has just been armed at p to the Processor that its
 // fd is to move to. Owner of p.
-func (x *Watch) follow(p, to *Processor) {
-	if x.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() && to.group == p.group {
-		x.moveTo(p, to)
+func (wa *Watch) follow(p, to *Processor) {
+	if wa.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() && to.group == p.group {
+		wa.moveTo(p, to)
 	}
 }
 
 // moveTo moves an armed Watch from p to another Processor, and reports whether
 // it has done so. Owner of p.
-func (x *Watch) moveTo(p, to *Processor) bool {
-	g := &x.pd.read
-	if x.home != p || !to.Reserve(p) {
+func (wa *Watch) moveTo(p, to *Processor) bool {
+	g := &wa.pd.read
+	if wa.home != p || !to.Reserve(p) {
 		return false
 	}
-	if !g.w.CompareAndSwap(&x.w, inTransit) {
+	if !g.w.CompareAndSwap(&wa.w, inTransit) {
 		to.unreserve()
 		return false
 	}
-	x.disarm(p)
+	wa.disarm(p)
 	p.watches.Set(p.watches.Own() - 1)
-	if x.pd.move(x.fd, to); x.pd.home.Load() != to {
+	if wa.pd.move(wa.fd, to); wa.pd.home.Load() != to {
 		to.unreserve()
-		x.arrived(p)
+		wa.arrived(p)
 		return false
 	}
 	to.sub.mu.Lock()
 	to.sub.coming--
-	to.sub.watches = append(to.sub.watches, arrival{x: x, moved: true})
+	to.sub.watches = append(to.sub.watches, arrival{x: wa, moved: true})
 	to.sub.waiting.Add(1)
 	to.sub.mu.Unlock()
 	to.ex.RequestPreempt()
@@ -173,11 +173,11 @@ func (x *Watch) moveTo(p, to *Processor) bool {
 
 // arrived ends moveTo: the Watch is armed at p again, or is woken if a wake
 // came while it was in transit. Owner of p.
-func (x *Watch) arrived(p *Processor) {
-	x.home = p
-	if !x.publish(p, inTransit) {
+func (wa *Watch) arrived(p *Processor) {
+	wa.home = p
+	if !wa.publish(p, inTransit) {
 		p.watches.Inc()
-		p.woken.add(p, x)
+		p.woken.add(p, wa)
 	}
 }
 

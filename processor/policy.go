@@ -156,58 +156,58 @@ type trial struct {
 
 // decide returns the decision after an interval, and the policy for the next
 // one.
-func (s policy) decide(m interval) (policy, decision) {
+func (po policy) decide(m interval) (policy, decision) {
 	var d decision
-	d.endSharing = s.endsSharing(m)
+	d.endSharing = po.endsSharing(m)
 	if m.stale {
-		s.high, s.low, s.work = 0, 0, 0
-		return s, d
+		po.high, po.low, po.work = 0, 0, 0
+		return po, d
 	}
 	size, above, uneven, below := 1, busyAbove, unevenAbove, packBelow
 	after, evenAfter := spreadAfter, 2
 	if m.sharing && !d.endSharing {
 		size, above, uneven, below = domainSize, domainAbove, domainUneven, domainBelow
 		after, evenAfter = 1, 1
-		s.trial.added = nil
+		po.trial.added = nil
 	}
 	u := m.units(size)
 	if u.active == 0 {
-		return s, d
+		return po, d
 	}
 	rate := float64(m.runs) / m.seconds
 	if u.most > above && (size > 1 || m.members[u.hot].waitNs >= waitAboveNs) {
-		s.high++
-		s.work += rate
+		po.high++
+		po.work += rate
 	} else {
-		s.high, s.work = 0, 0
+		po.high, po.work = 0, 0
 	}
-	s.low = rising(s.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
-	s.trial.wait = max(s.trial.wait-1, 0)
+	po.low = rising(po.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
+	po.trial.wait = max(po.trial.wait-1, 0)
 	switch {
-	case s.trial.added != nil:
-		s.judge(m, rate, &d)
-	case s.high >= after && u.spare >= 0 && (size > 1 ||
-		s.trial.wait == 0 && m.members[u.hot].shares > 1):
-		s.spread(m, size, above, &d)
-	case s.high >= evenAfter && u.most-u.least > uneven:
+	case po.trial.added != nil:
+		po.judge(m, rate, &d)
+	case po.high >= after && u.spare >= 0 && (size > 1 ||
+		po.trial.wait == 0 && m.members[u.hot].shares > 1):
+		po.spread(m, size, above, &d)
+	case po.high >= evenAfter && u.most-u.least > uneven:
 		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
-		s.high, s.work = 0, 0
-	case s.low >= packAfter:
+		po.high, po.work = 0, 0
+	case po.low >= packAfter:
 		for i := range m.unit(u.packs, size) {
 			d.deactivate = append(d.deactivate, u.packs+i)
 		}
 		m.give(u.packs, m.leastBusy(size, u.packs), size, 1, &d)
-		s.low = 0
+		po.low = 0
 	}
 	if size == 1 {
 		m.packAgain(&d)
 	}
-	return s, d
+	return po, d
 }
 
 // endsSharing reports whether sharing is to end: it has not been worth it
 // packAfter times in a row.
-func (s *policy) endsSharing(m interval) bool {
+func (po *policy) endsSharing(m interval) bool {
 	busy, cpu, known := 0.0, 0.0, 0.0 // busy: how many Processors' time the group uses
 	for _, p := range m.members {
 		busy += p.busy
@@ -217,17 +217,17 @@ func (s *policy) endsSharing(m interval) bool {
 		}
 	}
 	if m.runs > 0 {
-		s.runNs = busy * m.seconds * 1e9 / float64(m.runs)
+		po.runNs = busy * m.seconds * 1e9 / float64(m.runs)
 		if known > 0 {
-			s.runNs = min(s.runNs, cpu/known)
+			po.runNs = min(po.runNs, cpu/known)
 		}
 	}
-	s.seldom = rising(s.seldom, m.sharing && !m.stale &&
-		(s.runNs < longBelowNs || alone(busy, s.runNs) < waitBelowNs))
-	if s.seldom < packAfter {
+	po.seldom = rising(po.seldom, m.sharing && !m.stale &&
+		(po.runNs < longBelowNs || alone(busy, po.runNs) < waitBelowNs))
+	if po.seldom < packAfter {
 		return false
 	}
-	s.seldom = 0
+	po.seldom = 0
 	return true
 }
 
@@ -243,7 +243,7 @@ func alone(busy, runNs float64) float64 {
 
 // spread makes every unit that is busier than above give half of its work to an
 // inactive one.
-func (s *policy) spread(m interval, size int, above float64, d *decision) {
+func (po *policy) spread(m interval, size int, above float64, d *decision) {
 	spare := 0
 	for i := 0; i < len(m.members); i += size {
 		if p := m.members[i]; !p.active || m.busy(i, size) <= above || size == 1 && p.shares < 2 {
@@ -261,24 +261,24 @@ func (s *policy) spread(m interval, size int, above float64, d *decision) {
 		m.give(i, spare, size, 0.5, d)
 		spare += size
 	}
-	if t := &s.trial; size == 1 {
-		t.added, t.before, t.work, t.age = d.activate, s.work/float64(s.high), 0, 0
+	if t := &po.trial; size == 1 {
+		t.added, t.before, t.work, t.age = d.activate, po.work/float64(po.high), 0, 0
 	}
-	s.high, s.work = 0, 0
+	po.high, po.work = 0, 0
 }
 
 // judge ends a trial that has lasted long enough, and undoes the spread if it
 // has failed.
-func (s *policy) judge(m interval, rate float64, d *decision) {
-	over, failed := s.trial.sample(rate)
+func (po *policy) judge(m interval, rate float64, d *decision) {
+	over, failed := po.trial.sample(rate)
 	if failed {
-		d.deactivate = s.trial.added
-		for _, i := range s.trial.added {
-			d.moves = append(d.moves, move{i, m.leastBusy(1, s.trial.added...), 1, false})
+		d.deactivate = po.trial.added
+		for _, i := range po.trial.added {
+			d.moves = append(d.moves, move{i, m.leastBusy(1, po.trial.added...), 1, false})
 		}
 	}
 	if over {
-		s.trial.added = nil
+		po.trial.added = nil
 	}
 }
 
@@ -314,16 +314,16 @@ type units struct {
 }
 
 // units compares the units of a size.
-func (m interval) units(size int) units {
+func (iv interval) units(size int) units {
 	u := units{hot: -1, cold: -1, spare: -1, packs: -1}
-	for i := 0; i < len(m.members); i += size {
-		if !m.members[i].active {
+	for i := 0; i < len(iv.members); i += size {
+		if !iv.members[i].active {
 			if u.spare < 0 {
 				u.spare = i
 			}
 			continue
 		}
-		busy := m.busy(i, size)
+		busy := iv.busy(i, size)
 		u.active++
 		u.sum += busy
 		if u.hot < 0 || busy > u.most {
@@ -332,7 +332,7 @@ func (m interval) units(size int) units {
 		if u.cold < 0 || busy <= u.least {
 			u.cold, u.least = i, busy
 		}
-		if i >= m.minActive && (u.packs < 0 || busy <= m.busy(u.packs, size)) {
+		if i >= iv.minActive && (u.packs < 0 || busy <= iv.busy(u.packs, size)) {
 			u.packs = i
 		}
 	}
@@ -340,13 +340,13 @@ func (m interval) units(size int) units {
 }
 
 // unit returns the members of the unit that begins with one.
-func (m interval) unit(from, size int) []measured {
-	return m.members[from:min(from+size, len(m.members))]
+func (iv interval) unit(from, size int) []measured {
+	return iv.members[from:min(from+size, len(iv.members))]
 }
 
 // busy returns how busy the members of a unit are on average.
-func (m interval) busy(from, size int) (sum float64) {
-	unit := m.unit(from, size)
+func (iv interval) busy(from, size int) (sum float64) {
+	unit := iv.unit(from, size)
 	for _, p := range unit {
 		sum += p.busy
 	}
@@ -355,11 +355,11 @@ func (m interval) busy(from, size int) (sum float64) {
 
 // leastBusy returns the least busy active unit that is not in except, the first
 // of equals. Precondition: there is one.
-func (m interval) leastBusy(size int, except ...int) int {
+func (iv interval) leastBusy(size int, except ...int) int {
 	least := -1
-	for i := 0; i < len(m.members); i += size {
-		if m.members[i].active && !slices.Contains(except, i) &&
-			(least < 0 || m.busy(i, size) < m.busy(least, size)) {
+	for i := 0; i < len(iv.members); i += size {
+		if iv.members[i].active && !slices.Contains(except, i) &&
+			(least < 0 || iv.busy(i, size) < iv.busy(least, size)) {
 			least = i
 		}
 	}
@@ -368,19 +368,19 @@ func (m interval) leastBusy(size int, except ...int) int {
 
 // give makes the members of a unit move a part of their work to the members of
 // another.
-func (m interval) give(from, to, size int, part float64, d *decision) {
-	n := len(m.unit(to, size))
-	for i := range m.unit(from, size) {
+func (iv interval) give(from, to, size int, part float64, d *decision) {
+	n := len(iv.unit(to, size))
+	for i := range iv.unit(from, size) {
 		d.moves = append(d.moves, move{from: from + i, to: to + i%n, part: part})
 	}
 }
 
 // packAgain makes inactive Processors give away work that has come to them
 // since, and coroutines that were running when they gave the rest.
-func (m interval) packAgain(d *decision) {
-	for i, p := range m.members {
+func (iv interval) packAgain(d *decision) {
+	for i, p := range iv.members {
 		if !p.active && p.holds && p.busy > 0 && !slices.Contains(d.activate, i) {
-			d.moves = append(d.moves, move{i, m.leastBusy(1, d.deactivate...), 1, true})
+			d.moves = append(d.moves, move{i, iv.leastBusy(1, d.deactivate...), 1, true})
 		}
 	}
 }

@@ -95,13 +95,13 @@ type times struct {
 }
 
 // asleep notes that a sleep begins.
-func (c *times) asleep(now int64) {
-	c.slept.Set(uint64(now-int64(c.slept.Own()/2))<<1 | 1)
+func (t *times) asleep(now int64) {
+	t.slept.Set(uint64(now-int64(t.slept.Own()/2))<<1 | 1)
 }
 
 // awake notes that a sleep has ended.
-func (c *times) awake(now int64) {
-	c.slept.Set(uint64(now-int64(c.slept.Own()/2)) << 1)
+func (t *times) awake(now int64) {
+	t.slept.Set(uint64(now-int64(t.slept.Own()/2)) << 1)
 }
 
 // IdleNs returns how long the Processor has been asleep so far, including the

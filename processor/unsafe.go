@@ -10,9 +10,9 @@ import (
 // function.
 func (f *Func) addr() unsafe.Pointer { return unsafe.Pointer(&f.site) }
 
-// addr is the address by which the race detector orders the start of x's
+// addr is the address by which the race detector orders the start of wa's
 // Watcher.
-func (x *Watch) addr() unsafe.Pointer { return unsafe.Pointer(&x.owner) }
+func (wa *Watch) addr() unsafe.Pointer { return unsafe.Pointer(&wa.owner) }
 
 // addr is the address by which the race detector orders a Release of b before
 // the next Acquire.
@@ -28,8 +28,8 @@ func (pd *PollDesc) prefetchWaiter() {
 
 // prefetch loads the PollDesc of the first Watch, which the next coroutine
 // touches, and the second Watch into the cache.
-func (q *wokenWatches) prefetch() {
-	if w := q.first; w != nil {
+func (ww *wokenWatches) prefetch() {
+	if w := ww.first; w != nil {
 		w.Hook().(*Watch).pd.prefetch()
 		asm.Prefetch(uintptr(unsafe.Pointer(w.Link)))
 	}
