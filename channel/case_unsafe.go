@@ -104,32 +104,32 @@ func (c *Chan[T]) newSelectWaiter(k kind, w *coroutine.Waiter) selectWaiter {
 	return s
 }
 
-// queueLocked queues s; if it sends, at has the value.
-func (s *waiter[T]) queueLocked(at unsafe.Pointer) {
-	if s.send {
-		s.value = *(*T)(at)
+// queueLocked queues wa; if it sends, at has the value.
+func (wa *waiter[T]) queueLocked(at unsafe.Pointer) {
+	if wa.send {
+		wa.value = *(*T)(at)
 	}
-	s.c.queueOf(s).push(s)
+	wa.c.queueOf(wa).push(wa)
 }
 
-// cancelLocked takes s out of its queue, if it is there, and gives it back.
-func (s *waiter[T]) cancelLocked() {
-	if s.queued {
-		s.c.queueOf(s).remove(s)
+// cancelLocked takes wa out of its queue, if it is there, and gives it back.
+func (wa *waiter[T]) cancelLocked() {
+	if wa.queued {
+		wa.c.queueOf(wa).remove(wa)
 	}
-	s.c.recycleLocked(s)
+	wa.c.recycleLocked(wa)
 }
 
-// finish gives s back after the Select was claimed, and reports whether it was
-// claimed through s. Then it stores the received value at at.
-func (s *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
-	c := s.c
+// finish gives wa back after the Select was claimed, and reports whether it was
+// claimed through wa. Then it stores the received value at at.
+func (wa *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
+	c := wa.c
 	c.lock()
-	chosen, ok = s.chosen, s.ok
-	if chosen && !s.send && at != nil && (ok || c.closed) { // else setTick wants it to look again
-		*(*T)(at) = s.value
+	chosen, ok = wa.chosen, wa.ok
+	if chosen && !wa.send && at != nil && (ok || c.closed) { // else setTick wants it to look again
+		*(*T)(at) = wa.value
 	}
-	s.cancelLocked()
+	wa.cancelLocked()
 	c.unlock()
 	return chosen, ok
 }

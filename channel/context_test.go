@@ -12,9 +12,9 @@ import (
 // parking is a context whose Err parks, as one with a lock of netco's may.
 type parking struct{ context.Context }
 
-func (c parking) Err() error {
+func (p parking) Err() error {
 	netco.Yield()
-	return c.Context.Err()
+	return p.Context.Err()
 }
 
 // TestTickerContextParks: of two receivers that a tick wakes, one gets it, and

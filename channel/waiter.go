@@ -30,22 +30,22 @@ type waiter[T any] struct {
 	chosen   bool // under the guard: w was claimed through this one of a Select
 }
 
-// claim claims s.w for the caller, which has taken s out of its queue. It
-// reports false if w was claimed through another channel of a Select. Under the
-// guard.
-func (s *waiter[T]) claim() bool {
-	claims := &s.c.guard.Claims
-	if s.inSelect {
-		s.chosen = claims.TryClaim(s.w, waitq.AnyKind)
-		return s.chosen
+// claim claims wa.w for the caller, which has taken wa out of its queue. It
+// reports false if wa.w was claimed through another channel of a Select. Under
+// the guard.
+func (wa *waiter[T]) claim() bool {
+	claims := &wa.c.guard.Claims
+	if wa.inSelect {
+		wa.chosen = claims.TryClaim(wa.w, waitq.AnyKind)
+		return wa.chosen
 	}
-	claims.Claim(s.w)
+	claims.Claim(wa.w)
 	return true
 }
 
 // leaveLocked implements waitq.Leave.
-func (s *waiter[T]) leaveLocked(w *coroutine.Waiter) {
-	s.c.queueOf(s).remove(s)
+func (wa *waiter[T]) leaveLocked(w *coroutine.Waiter) {
+	wa.c.queueOf(wa).remove(wa)
 	w.Tag = 0
 }
 

@@ -128,60 +128,60 @@ type chains struct {
 	steps   int
 }
 
-func (x *chains) check(i int) {
-	if last := x.running[len(x.running)-1]; last != i {
-		x.t.Errorf("%d runs, %d should", i, last)
+func (c *chains) check(i int) {
+	if last := c.running[len(c.running)-1]; last != i {
+		c.t.Errorf("%d runs, %d should", i, last)
 		runtime.Goexit()
 	}
 }
 
 // resumeSome lets i resume a parked context, and returns when i runs again.
-func (x *chains) resumeSome(i int) {
-	firsts := make([]int, 0, len(x.parked))
-	for first := range x.parked {
+func (c *chains) resumeSome(i int) {
+	firsts := make([]int, 0, len(c.parked))
+	for first := range c.parked {
 		firsts = append(firsts, first)
 	}
 	slices.Sort(firsts) // the order of a map is not the seed's
 	if len(firsts) == 0 {
 		return
 	}
-	first := firsts[x.rnd.IntN(len(firsts))]
-	last := x.parked[first][len(x.parked[first])-1]
-	if g := x.c[last].G(); x.rnd.IntN(4) == 0 && g != 0 {
-		for range x.rnd.IntN(3) {
-			x.runOn(first, last)
+	first := firsts[c.rnd.IntN(len(firsts))]
+	last := c.parked[first][len(c.parked[first])-1]
+	if g := c.c[last].G(); c.rnd.IntN(4) == 0 && g != 0 {
+		for range c.rnd.IntN(3) {
+			c.runOn(first, last)
 		}
 	}
-	x.running = append(x.running, x.parked[first]...)
-	delete(x.parked, first)
-	x.c[first].Resume(&x.c[firsts[0]])
-	x.check(i)
+	c.running = append(c.running, c.parked[first]...)
+	delete(c.parked, first)
+	c.c[first].Resume(&c.c[firsts[0]])
+	c.check(i)
 }
 
 // suspendSome lets i suspend one of those that run: with the portable backend
 // itself.
-func (x *chains) suspendSome(i int) {
-	k := len(x.running) - 1
+func (c *chains) suspendSome(i int) {
+	k := len(c.running) - 1
 	if Direct() {
-		k = 1 + x.rnd.IntN(k)
+		k = 1 + c.rnd.IntN(k)
 	}
-	first := x.running[k]
-	x.parked[first] = slices.Clone(x.running[k:])
-	x.running = x.running[:k]
-	x.c[first].Suspend()
-	x.check(i)
+	first := c.running[k]
+	c.parked[first] = slices.Clone(c.running[k:])
+	c.running = c.running[:k]
+	c.c[first].Suspend()
+	c.check(i)
 }
 
-func (x *chains) entry(i int) {
-	x.check(i)
-	for x.steps > 0 {
-		if x.steps--; x.rnd.IntN(2) == 0 && len(x.running) < 8 {
-			x.resumeSome(i)
+func (c *chains) entry(i int) {
+	c.check(i)
+	for c.steps > 0 {
+		if c.steps--; c.rnd.IntN(2) == 0 && len(c.running) < 8 {
+			c.resumeSome(i)
 		} else {
-			x.suspendSome(i)
+			c.suspendSome(i)
 		}
 	}
-	x.running = x.running[:len(x.running)-1]
+	c.running = c.running[:len(c.running)-1]
 }
 
 // TestRandomChains walks at random among many contexts that resume one another,

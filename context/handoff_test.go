@@ -65,7 +65,7 @@ type exchange struct {
 }
 
 // run is what a guest does.
-func (p *exchange) run(g *guest) {
+func (e *exchange) run(g *guest) {
 	defer func() { g.ended = true }()
 	rnd := rand.New(rand.NewPCG(g.seed, 5))
 	mine := walk(1, 6)
@@ -78,7 +78,7 @@ func (p *exchange) run(g *guest) {
 		if g.blocky > 0 && rnd.IntN(g.blocky) == 0 {
 			g.blocks++
 			g.note = g.blocks
-			p.calls <- g // does not block
+			e.calls <- g // does not block
 			down(levels, func() { g.sum += <-g.wake })
 			if g.rounds == 1 {
 				break // and ends in parallel with its driver
@@ -96,19 +96,19 @@ func (p *exchange) run(g *guest) {
 }
 
 // returned puts g where it belongs after it has suspended itself or ended.
-func (p *exchange) returned(g *guest) {
+func (e *exchange) returned(g *guest) {
 	switch {
 	case !g.ended:
-		p.ready <- g
-	case p.alive.Add(-1) == 0:
-		close(p.ready)
-		close(p.calls)
+		e.ready <- g
+	case e.alive.Add(-1) == 0:
+		close(e.ready)
+		close(e.calls)
 	}
 }
 
 // drive resumes guests until all have ended. It wakes the blocked ones at
 // random times.
-func (p *exchange) drive(t *testing.T, seed uint64) {
+func (e *exchange) drive(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 6))
 	var away []*guest
 	for {
@@ -116,10 +116,10 @@ func (p *exchange) drive(t *testing.T, seed uint64) {
 		ok := true
 		if len(away) > 0 {
 			select {
-			case g = <-p.ready:
+			case g = <-e.ready:
 			default:
 			}
-		} else if g, ok = <-p.ready; !ok {
+		} else if g, ok = <-e.ready; !ok {
 			return
 		}
 		if g == nil || len(away) > 0 && rnd.IntN(4) == 0 {
@@ -133,7 +133,7 @@ func (p *exchange) drive(t *testing.T, seed uint64) {
 			continue
 		}
 		if g.Resume(&g.Context); !g.away {
-			p.returned(g)
+			e.returned(g)
 			continue
 		}
 		if g.note != g.blocks {
@@ -144,20 +144,20 @@ func (p *exchange) drive(t *testing.T, seed uint64) {
 }
 
 // rescue replaces drivers while guests block.
-func (p *exchange) rescue() {
-	for g := range p.calls {
+func (e *exchange) rescue() {
+	for g := range e.calls {
 		for goruntime.StandingOf(g.G()) != goruntime.Blocked {
 			runtime.Gosched()
 		}
 		g.away = true
 		g.Switch(&g.Context) // returns when the guest has suspended itself or ended
 		g.away = false
-		p.returned(g)
+		e.returned(g)
 	}
 }
 
 // invite returns n guests, which are ready.
-func (p *exchange) invite(n, rounds, blocky int, seed uint64) []guest {
+func (e *exchange) invite(n, rounds, blocky int, seed uint64) []guest {
 	guests := make([]guest, n)
 	for i := range guests {
 		g := &guests[i]
@@ -165,8 +165,8 @@ func (p *exchange) invite(n, rounds, blocky int, seed uint64) []guest {
 		if g.rounds = rounds; rounds > 100 {
 			g.rounds = Rounds(rounds)
 		}
-		g.Init(func(*Context) { p.run(g) })
-		p.ready <- g
+		g.Init(func(*Context) { e.run(g) })
+		e.ready <- g
 	}
 	return guests
 }

@@ -8,14 +8,14 @@ import (
 
 // runOn runs a function on the chain that is parked in first, and checks that
 // it runs on the goroutine of last.
-func (x *chains) runOn(first, last int) {
+func (c *chains) runOn(first, last int) {
 	var on uintptr
-	x.c[first].RunOn(func() { on = asm.Getg() })
-	if want := x.c[last].G(); on != want {
-		x.t.Errorf("the function ran on %#x, not on %#x", on, want)
+	c.c[first].RunOn(func() { on = asm.Getg() })
+	if want := c.c[last].G(); on != want {
+		c.t.Errorf("the function ran on %#x, not on %#x", on, want)
 	}
-	if x.c[first].HasCall() {
-		x.t.Error("the call is still pending")
+	if c.c[first].HasCall() {
+		c.t.Error("the call is still pending")
 	}
 }
 

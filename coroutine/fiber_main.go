@@ -10,13 +10,13 @@ import (
 
 // start makes the goroutine, on the thread and under the locks under which it
 // will run.
-func (t *fiber) start() {
-	t.started = true
-	_, t.made = asm.Where()
-	if ex := t.w.ex; ex != nil {
-		ex.listFiber(t)
+func (f *fiber) start() {
+	f.started = true
+	_, f.made = asm.Where()
+	if ex := f.w.ex; ex != nil {
+		ex.listFiber(f)
 	}
-	t.w.ctx.Init(fiberMain)
+	f.w.ctx.Init(fiberMain)
 }
 
 // listFiber adds t to the executor's fibers. Owner only.
@@ -43,50 +43,50 @@ func (ex *Executor) unlistFiber(t *fiber) {
 func fiberMain(c *context.Context) { fiberOf(c).main() }
 
 // main runs one incarnation after the other.
-func (t *fiber) main() {
-	enroll(&t.w)
-	defer t.finish()
-	for t.of != nil {
-		t.call()
-		t.end(eventReturn)
-		if !t.fit() || !poolable(t) {
+func (f *fiber) main() {
+	enroll(&f.w)
+	defer f.finish()
+	for f.of != nil {
+		f.call()
+		f.end(eventReturn)
+		if !f.fit() || !poolable(f) {
 			return
 		}
-		t.w.ctx.Suspend()
+		f.w.ctx.Suspend()
 	}
 }
 
 // finish ends the goroutine, and first the incarnation if a Goexit has ended
 // it. The runtime then resumes the resumer, which is parked in the fiber's
 // context.
-func (t *fiber) finish() {
-	if t.of != nil {
-		defer t.finish() // deferred, as a Local's Drop may unwind too
-		t.end(eventGoexit)
+func (f *fiber) finish() {
+	if f.of != nil {
+		defer f.finish() // deferred, as a Local's Drop may unwind too
+		f.end(eventGoexit)
 		return
 	}
-	if ex := t.w.ex; ex != nil {
-		ex.unlistFiber(t)
+	if ex := f.w.ex; ex != nil {
+		ex.unlistFiber(f)
 	}
-	expel(&t.w)
-	t.w.gone = true
+	expel(&f.w)
+	f.w.gone = true
 }
 
 // fit reports whether the goroutine may run further incarnations: those made
 // under the same thread locks, and outside bubbles.
-func (t *fiber) fit() bool {
-	if ex := t.w.ex; ex != nil {
-		return !t.started || t.made == ex.locks && (t.made == 0 || asm.LocksKnown())
+func (f *fiber) fit() bool {
+	if ex := f.w.ex; ex != nil {
+		return !f.started || f.made == ex.locks && (f.made == 0 || asm.LocksKnown())
 	}
-	return t.made == 0 && !t.bubble
+	return f.made == 0 && !f.bubble
 }
 
 // call runs the incarnation's body between the hooks, and catches a panic.
-func (t *fiber) call() {
-	clean(t.tags)
-	t.tags = nil
-	t.w.open.Open()
-	if t.cancelled {
+func (f *fiber) call() {
+	clean(f.tags)
+	f.tags = nil
+	f.w.open.Open()
+	if f.cancelled {
 		return // before its first Resume: it only drops what it has inherited
 	}
 	returned := false
@@ -95,46 +95,46 @@ func (t *fiber) call() {
 			return
 		}
 		if value := Recovered(recover()); value != nil {
-			t.failure = &PanicError{value, debug.Stack()}
+			f.failure = &PanicError{value, debug.Stack()}
 		}
 	}()
 	if hooks.Load() != nil {
-		hooked(t.last.run)
+		hooked(f.last.run)
 	} else {
-		t.last.run()
+		f.last.run()
 	}
 	returned = true
 }
 
 // end ends the incarnation.
-func (t *fiber) end(why event) {
-	c := t.of
-	t.w.attached()
-	for t.locals.any() {
-		t.dropLocals()
-		t.w.attached()
+func (f *fiber) end(why event) {
+	c := f.of
+	f.w.attached()
+	for f.locals.any() {
+		f.dropLocals()
+		f.w.attached()
 	}
-	t.exit()
+	f.exit()
 	goruntime.SetLabels(nil) // or what they hold is kept
-	t.event = why
-	t.of = nil
+	f.event = why
+	f.of = nil
 	c.id.Set(0)
-	t.cancelled = false
+	f.cancelled = false
 }
 
 // dropLocals drops the locals while Current and the like still work. A Drop
 // that panics ends the incarnation by that panic, but the other locals are
 // dropped.
-func (t *fiber) dropLocals() {
+func (f *fiber) dropLocals() {
 	dropped := false
 	defer func() {
 		if dropped {
 			return
 		}
-		if value := Recovered(recover()); value != nil && t.failure == nil {
-			t.failure = &PanicError{value, debug.Stack()}
+		if value := Recovered(recover()); value != nil && f.failure == nil {
+			f.failure = &PanicError{value, debug.Stack()}
 		}
 	}()
-	t.locals.drop()
+	f.locals.drop()
 	dropped = true
 }

@@ -81,18 +81,18 @@ type driver struct {
 	depth int
 }
 
-func (w *stage) errorf(format string, args ...any) {
-	w.t.Helper()
-	w.t.Errorf("seed %d: "+format, append([]any{w.seed}, args...)...)
-	w.steps = 0
+func (s *stage) errorf(format string, args ...any) {
+	s.t.Helper()
+	s.t.Errorf("seed %d: "+format, append([]any{s.seed}, args...)...)
+	s.steps = 0
 }
 
-func (w *stage) fresh() int { w.value++; return w.value }
+func (s *stage) fresh() int { s.value++; return s.value }
 
 // idle returns an actor that can be resumed, or nil.
-func (w *stage) idle() *actor {
+func (s *stage) idle() *actor {
 	for range 8 {
-		if a := w.all[w.rnd.IntN(len(w.all))]; a.status == StatusReady ||
+		if a := s.all[s.rnd.IntN(len(s.all))]; a.status == StatusReady ||
 			a.status == StatusSuspended {
 			return a
 		}
@@ -101,14 +101,14 @@ func (w *stage) idle() *actor {
 }
 
 // look compares all statuses with the model's; self is the caller.
-func (w *stage) look(self *actor) {
-	for _, a := range w.all {
+func (s *stage) look(self *actor) {
+	for _, a := range s.all {
 		want := a.status
 		if want == StatusRunning && a != self {
 			want = StatusNormal
 		}
 		if got := a.f.Status(); got != want {
-			w.errorf("an actor is %v, want %v", got, want)
+			s.errorf("an actor is %v, want %v", got, want)
 		}
 	}
 	want := uint64(0)
@@ -116,164 +116,164 @@ func (w *stage) look(self *actor) {
 		want = self.f.ID()
 	}
 	if got := RunningID(); got != want {
-		w.errorf("RunningID %d, want %d", got, want)
+		s.errorf("RunningID %d, want %d", got, want)
 	}
 }
 
 // spawn makes an actor in place k.
-func (w *stage) spawn(k int) {
+func (s *stage) spawn(k int) {
 	a := &actor{status: StatusReady}
-	w.all[k] = a
-	w.born++
+	s.all[k] = a
+	s.born++
 	a.f = New(func(y *Yielder[int, int], in int) int {
 		defer func() {
-			if w.dropped != nil { // on a goroutine of its own
-				w.dropped.Done()
+			if s.dropped != nil { // on a goroutine of its own
+				s.dropped.Done()
 				return
 			}
 			if a.cancel {
 				if _, err := y.Yield(1); err != ErrCancelled {
-					w.errorf("Yield when it is cancelled: %v", err)
+					s.errorf("Yield when it is cancelled: %v", err)
 				}
-				if w.rnd.IntN(4) == 0 {
-					w.pause(a)
+				if s.rnd.IntN(4) == 0 {
+					s.pause(a)
 				}
-				if b := w.idle(); b != nil && w.rnd.IntN(4) == 0 {
-					w.resume(a.driver, a, b)
+				if b := s.idle(); b != nil && s.rnd.IntN(4) == 0 {
+					s.resume(a.driver, a, b)
 				}
 			}
 			a.status = StatusDead
-			w.done++
+			s.done++
 		}()
 		mine := chain(4, uint64(k))
-		for w.steps > 0 {
-			w.steps--
+		for s.steps > 0 {
+			s.steps--
 			if a.status != StatusRunning || in != a.in {
-				w.errorf("given %d, want %d; it is %v", in, a.in, a.status)
+				s.errorf("given %d, want %d; it is %v", in, a.in, a.status)
 			}
-			in = w.act(a, y, in)
+			in = s.act(a, y, in)
 			if !mine.intact(4) {
-				w.errorf("its data is damaged")
+				s.errorf("its data is damaged")
 			}
 		}
-		a.driver.out = w.fresh()
+		a.driver.out = s.fresh()
 		return a.driver.out
 	})
 }
 
 // act is one step of an actor. It returns what it was given last.
-func (w *stage) act(a *actor, y *Yielder[int, int], in int) int {
+func (s *stage) act(a *actor, y *Yielder[int, int], in int) int {
 	d := a.driver
-	switch what := w.rnd.IntN(100); {
+	switch what := s.rnd.IntN(100); {
 	case what < 30:
-		d.out = w.fresh()
+		d.out = s.fresh()
 		a.status = StatusSuspended
 		got, err := y.Yield(d.out)
 		if err != nil {
-			w.errorf("Yield: %v", err)
+			s.errorf("Yield: %v", err)
 		}
 		return got
 	case what < 50:
-		if b := w.idle(); b != nil {
-			return w.transfer(a, y, b)
+		if b := s.idle(); b != nil {
+			return s.transfer(a, y, b)
 		}
 	case what < 65:
-		if b := w.idle(); b != nil && d.depth < 20 {
-			w.resume(d, a, b)
+		if b := s.idle(); b != nil && d.depth < 20 {
+			s.resume(d, a, b)
 		}
 	case what < 70:
-		if b := w.idle(); b != nil {
-			w.cancel(d, a, b)
+		if b := s.idle(); b != nil {
+			s.cancel(d, a, b)
 		}
 	case what < 80:
-		w.pause(a)
+		s.pause(a)
 	case what < 84:
-		w.refused(a, y, w.all[w.rnd.IntN(len(w.all))])
+		s.refused(a, y, s.all[s.rnd.IntN(len(s.all))])
 	case what < 90:
-		deep(w.t, 1+w.rnd.IntN(30), func() { in = w.act(a, y, in) })
+		deep(s.t, 1+s.rnd.IntN(30), func() { in = s.act(a, y, in) })
 	case what == 90:
 		d.err, d.out = ErrGoexit, 0
 		runtime.Goexit()
 	case what == 91:
-		d.panic = w.fresh()
+		d.panic = s.fresh()
 		panic(d.panic)
 	case what == 92:
-		d.out = w.fresh()
-		w.respawn()
+		d.out = s.fresh()
+		s.respawn()
 	default:
-		w.look(a)
+		s.look(a)
 	}
 	return in
 }
 
 // transfer has a go on as b, and returns what a is given then.
-func (w *stage) transfer(a *actor, y *Yielder[int, int], b *actor) int {
+func (s *stage) transfer(a *actor, y *Yielder[int, int], b *actor) int {
 	a.status, b.status = StatusSuspended, StatusRunning
-	b.driver, b.in = a.driver, w.fresh()
+	b.driver, b.in = a.driver, s.fresh()
 	got, err := y.Transfer(b.f, b.in)
 	if err != nil {
-		w.errorf("Transfer: %v", err)
+		s.errorf("Transfer: %v", err)
 	}
 	return got
 }
 
 // refused has a do to b, if b runs or is dead, what gets an error.
-func (w *stage) refused(a *actor, y *Yielder[int, int], b *actor) {
+func (s *stage) refused(a *actor, y *Yielder[int, int], b *actor) {
 	want := map[Status]error{StatusRunning: ErrRunning, StatusDead: ErrDead}[b.status]
 	if want == nil {
 		return
 	}
 	if _, err := b.f.Resume(1); err != want {
-		w.errorf("Resume of one that is %v: %v", b.status, err)
+		s.errorf("Resume of one that is %v: %v", b.status, err)
 	}
 	if err := b.f.Cancel(); want == ErrRunning && err != want || want == ErrDead && err != nil {
-		w.errorf("Cancel of one that is %v: %v", b.status, err)
+		s.errorf("Cancel of one that is %v: %v", b.status, err)
 	}
 	if b == a {
 		want = ErrTransferSelf
 	}
 	if _, err := y.Transfer(b.f, 1); err != want {
-		w.errorf("Transfer to one that is %v: %v", b.status, err)
+		s.errorf("Transfer to one that is %v: %v", b.status, err)
 	}
 }
 
-func (w *stage) pause(a *actor) {
-	if w.park != nil {
-		w.park()
+func (s *stage) pause(a *actor) {
+	if s.park != nil {
+		s.park()
 		if a.status != StatusRunning {
-			w.errorf("somebody has changed it while it waited")
+			s.errorf("somebody has changed it while it waited")
 		}
 	}
 }
 
 // respawn puts a new actor in a dead one's place.
-func (w *stage) respawn() {
-	if k := w.rnd.IntN(len(w.all)); w.all[k].status == StatusDead {
-		w.spawn(k)
+func (s *stage) respawn() {
+	if k := s.rnd.IntN(len(s.all)); s.all[k].status == StatusDead {
+		s.spawn(k)
 	}
 }
 
 // resume has self, nil for the driver, resume b.
-func (w *stage) resume(d *driver, self, b *actor) {
-	b.status, b.in, b.driver = StatusRunning, w.fresh(), d
+func (s *stage) resume(d *driver, self, b *actor) {
+	b.status, b.in, b.driver = StatusRunning, s.fresh(), d
 	d.depth++
 	defer func() {
 		d.depth--
 		if r := recover(); r != nil {
 			if e, ok := r.(*PanicError); !ok || e.Value != d.panic {
-				w.errorf("Resume panics with %.200v, want %v", r, d.panic)
+				s.errorf("Resume panics with %.200v, want %v", r, d.panic)
 			}
 			d.panic = nil
 		}
 	}()
 	got, err := b.f.Resume(b.in)
 	if got != d.out || err != d.err || d.panic != nil {
-		w.errorf("Resume: %d, %v, want %d, %v", got, err, d.out, d.err)
+		s.errorf("Resume: %d, %v, want %d, %v", got, err, d.out, d.err)
 	}
 	d.err = nil
 }
 
-func (w *stage) cancel(d *driver, self, b *actor) {
+func (s *stage) cancel(d *driver, self, b *actor) {
 	ready := b.status == StatusReady
 	b.cancel = true
 	b.driver = d
@@ -282,64 +282,64 @@ func (w *stage) cancel(d *driver, self, b *actor) {
 	}
 	d.depth++
 	if err := b.f.Cancel(); err != nil {
-		w.errorf("Cancel: %v", err)
+		s.errorf("Cancel: %v", err)
 	}
 	d.depth--
 	d.err = nil
 	if ready {
 		b.status = StatusDead
-		w.done++
+		s.done++
 	}
 	if b.status != StatusDead {
-		w.errorf("cancelled, it is %v", b.status)
+		s.errorf("cancelled, it is %v", b.status)
 	}
 }
 
 // drive resumes actors until the steps are used up.
-func (w *stage) drive() {
+func (s *stage) drive() {
 	d := &driver{}
-	for w.steps > 0 {
-		w.steps--
-		switch b := w.idle(); {
+	for s.steps > 0 {
+		s.steps--
+		switch b := s.idle(); {
 		case b == nil:
-			w.respawn()
-		case w.rnd.IntN(20) == 0:
-			w.cancel(d, nil, b)
+			s.respawn()
+		case s.rnd.IntN(20) == 0:
+			s.cancel(d, nil, b)
 		default:
-			w.resume(d, nil, b)
+			s.resume(d, nil, b)
 		}
-		if w.rnd.IntN(10) == 0 {
-			w.look(nil)
+		if s.rnd.IntN(10) == 0 {
+			s.look(nil)
 		}
-		if w.rnd.IntN(5) == 0 {
-			w.respawn()
+		if s.rnd.IntN(5) == 0 {
+			s.respawn()
 		}
-		if w.park != nil {
-			w.park()
+		if s.park != nil {
+			s.park()
 		}
 	}
 }
 
 // end cancels what is left.
-func (w *stage) end() {
+func (s *stage) end() {
 	d := &driver{}
-	for _, a := range w.all {
+	for _, a := range s.all {
 		if a.status == StatusRunning {
-			w.errorf("an actor runs although nobody drives it")
+			s.errorf("an actor runs although nobody drives it")
 		} else if a.status != StatusDead {
-			w.cancel(d, nil, a)
+			s.cancel(d, nil, a)
 		}
 	}
-	if w.done != w.born {
-		w.errorf("%d of %d actors have ended", w.done, w.born)
+	if s.done != s.born {
+		s.errorf("%d of %d actors have ended", s.done, s.born)
 	}
 }
 
 // drop drops all references to what is left, and waits for its end.
-func (w *stage) drop() {
+func (s *stage) drop() {
 	var dropped sync.WaitGroup
-	w.dropped = &dropped
-	for _, a := range w.all {
+	s.dropped = &dropped
+	for _, a := range s.all {
 		if a.status == StatusSuspended {
 			dropped.Add(1)
 		}
@@ -423,21 +423,21 @@ func TestModel(t *testing.T) {
 
 // parkFor parks the calling coroutine until another, or a timer on another
 // thread, wakes it.
-func (w *stage) parkFor(ex *Executor) {
+func (s *stage) parkFor(ex *Executor) {
 	co := Current()
-	if w.rnd.IntN(20) == 0 {
+	if s.rnd.IntN(20) == 0 {
 		if why := ex.Host().ParkUntil(co, ReasonSleep,
-			clock.Now()+int64(w.rnd.IntN(20_000))); why != WakeTimeout {
-			w.errorf("a park ended by %v", why)
+			clock.Now()+int64(s.rnd.IntN(20_000))); why != WakeTimeout {
+			s.errorf("a park ended by %v", why)
 		}
 	} else {
 		ticket := co.Ticket()
 		ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
 		if why := co.Park(ReasonUser); why != WakeReady {
-			w.errorf("a park ended by %v", why)
+			s.errorf("a park ended by %v", why)
 		}
 	}
 	if Current() != co {
-		w.errorf("after a park it runs as another")
+		s.errorf("after a park it runs as another")
 	}
 }

@@ -135,10 +135,10 @@ func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.idleFibers) < 
 // conclude is the resumer's part of an incarnation's end: it gives the fiber
 // back, and returns or raises what the incarnation ended with. s is nil for one
 // that was abandoned.
-func (t *fiber) conclude(s *fiberHandle) error {
-	failure, why := t.failure, t.event
-	t.failure, t.event = nil, eventYield
-	t.recycle(s)
+func (f *fiber) conclude(s *fiberHandle) error {
+	failure, why := f.failure, f.event
+	f.failure, f.event = nil, eventYield
+	f.recycle(s)
 	if failure != nil {
 		panic(failure)
 	}
@@ -149,20 +149,20 @@ func (t *fiber) conclude(s *fiberHandle) error {
 }
 
 // recycle puts an idle fiber where acquireFiber finds it.
-func (t *fiber) recycle(s *fiberHandle) {
-	switch ex := t.w.ex; {
-	case t.w.gone:
-	case !t.fit() || !poolable(t):
-		if t.started { // it was reused, and cancelled before its first Resume
-			t.endIdle(t.by)
+func (f *fiber) recycle(s *fiberHandle) {
+	switch ex := f.w.ex; {
+	case f.w.gone:
+	case !f.fit() || !poolable(f):
+		if f.started { // it was reused, and cancelled before its first Resume
+			f.endIdle(f.by)
 		}
 	case s == nil:
-		t.recycle(newFiberHandle(t))
+		f.recycle(newFiberHandle(f))
 	case ex != nil:
-		t.raceRelease()
+		f.raceRelease()
 		ex.keepFiber(s)
-	case t.started:
-		t.raceRelease()
+	case f.started:
+		f.raceRelease()
 		idleFibers.Put(s)
 	}
 }
@@ -177,12 +177,12 @@ func (ex *Executor) keepFiber(s *fiberHandle) {
 
 // endIdle ends the goroutine of an idle fiber. by is the caller, nil for an
 // ordinary goroutine or a loop.
-func (t *fiber) endIdle(by *worker) {
-	t.by = by
+func (f *fiber) endIdle(by *worker) {
+	f.by = by
 	if by != nil {
-		by.inner.Set(t)
+		by.inner.Set(f)
 	}
-	t.resume() // finds no incarnation, and ends
+	f.resume() // finds no incarnation, and ends
 }
 
 // cancel is Fiber.Cancel; the handle is nil once no Fiber value is left.

@@ -69,32 +69,32 @@ const maxLocks = 64
 // reapLocked is reap for a fiber that may have been made under more thread
 // locks than the loop's: it takes them meanwhile, which it may since after Stop
 // nothing parks. One made under fewer, or on another thread, is given up.
-func (t *fiber) reapLocked() {
-	t.raceAcquire()
+func (f *fiber) reapLocked() {
+	f.raceAcquire()
 	for range maxLocks {
-		if _, locks := asm.Where(); locks == t.of.locks {
-			t.reap()
+		if _, locks := asm.Where(); locks == f.of.locks {
+			f.reap()
 			return
 		}
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
-	t.lost = true
+	f.lost = true
 }
 
-// reap ends t, which nothing can resume: its incarnation, if it has one, or its
+// reap ends f, which nothing can resume: its incarnation, if it has one, or its
 // idle goroutine.
-func (t *fiber) reap() {
-	t.raceAcquire()
-	switch c := t.of; {
-	case t.w.gone || !t.started && !t.locals.any():
+func (f *fiber) reap() {
+	f.raceAcquire()
+	switch c := f.of; {
+	case f.w.gone || !f.started && !f.locals.any():
 	case c != nil:
-		if t.w.ex == nil {
+		if f.w.ex == nil {
 			c.root.Set(rootOf(CurrentWorker(), asm.Getg()))
 		}
 		c.cancel(nil)
-	case t.w.ex == nil:
-		t.endIdle(nil)
+	case f.w.ex == nil:
+		f.endIdle(nil)
 	}
 }
 
@@ -118,9 +118,9 @@ var (
 	retired   = map[uintptr][]*fiber{} // under retiredMu
 )
 
-func (t *fiber) retire() {
+func (f *fiber) retire() {
 	retiredMu.Lock()
-	retired[t.made] = append(retired[t.made], t)
+	retired[f.made] = append(retired[f.made], f)
 	retiredMu.Unlock()
 }
 

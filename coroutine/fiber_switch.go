@@ -169,14 +169,14 @@ func (c *core) enter() error {
 
 // exit undoes enter on the fiber's side, but for its resumer's inner: see
 // worker.blocked. The fiber then suspends itself, or ends.
-func (t *fiber) exit() {
+func (f *fiber) exit() {
 	if invariant.Enabled {
 		holdsNothing("suspends its fiber")
 	}
-	t.w.open.Close()
-	t.running = false
-	if t.w.co.Own() != nil {
-		t.w.co.Set(nil)
+	f.w.open.Close()
+	f.running = false
+	if f.w.co.Own() != nil {
+		f.w.co.Set(nil)
 	}
 }
 
@@ -210,26 +210,26 @@ func (c *core) inside() bool { return c.t != nil && c.t.w.ctx.G() == asm.Getg() 
 
 // resume runs the fiber until it yields or ends. With the portable backend,
 // when the fiber waits for something, so must its resumer.
-func (t *fiber) resume() {
+func (f *fiber) resume() {
 	if context.Direct() {
-		t.w.ctx.Switch(&t.w.ctx)
+		f.w.ctx.Switch(&f.w.ctx)
 	} else {
-		for t.w.ctx.Resume(nil); t.event == eventPark; t.w.ctx.Resume(nil) {
-			t.by.pause()
-			t.event = eventYield
+		for f.w.ctx.Resume(nil); f.event == eventPark; f.w.ctx.Resume(nil) {
+			f.by.pause()
+			f.event = eventYield
 		}
 	}
-	t.resumed()
+	f.resumed()
 }
 
 // resumed is the resumer's part when it runs on.
-func (t *fiber) resumed() {
-	if t.w.ctx.HasCall() {
-		t.w.ctx.ServeCalls()
+func (f *fiber) resumed() {
+	if f.w.ctx.HasCall() {
+		f.w.ctx.ServeCalls()
 	}
-	if t.by != nil {
+	if f.by != nil {
 		// Here, so that what is parked in the switch is never the innermost.
-		t.by.inner.Set(nil)
+		f.by.inner.Set(nil)
 	}
 }
 

@@ -46,26 +46,26 @@ func TestFiberTorture(t *testing.T) {
 	settleGoroutines(t, before)
 }
 
-// driveIn has three coroutines of ex drive w to its end, and actors park.
-func (w *stage) driveIn(ex *Executor) {
-	w.park = func() {
-		switch w.rnd.IntN(6) {
+// driveIn has three coroutines of ex drive s to its end, and actors park.
+func (s *stage) driveIn(ex *Executor) {
+	s.park = func() {
+		switch s.rnd.IntN(6) {
 		case 0:
-			w.parkFor(ex)
+			s.parkFor(ex)
 		case 1:
-			deep(w.t, 40, Yield)
+			deep(s.t, 40, Yield)
 		default:
 			Yield()
 		}
 	}
 	var drivers []Handle
 	for range 3 {
-		drivers = append(drivers, ex.Spawn(Spec{Fn: w.drive}).Handle())
+		drivers = append(drivers, ex.Spawn(Spec{Fn: s.drive}).Handle())
 	}
 	for _, h := range drivers {
 		h.Join()
 	}
-	w.end()
+	s.end()
 }
 
 // TestFiberStacks yields at every level of recursions into MiB of stack,

@@ -308,14 +308,14 @@ type atShutdown struct {
 
 // suspend makes 100 fibers that are suspended, some of them made while
 // LockOSThread was in force, and as many that have not begun.
-func (e *atShutdown) suspend(p int) {
+func (a *atShutdown) suspend(p int) {
 	for i := range 100 {
 		locked := i%20 == 19
 		if locked {
 			runtime.LockOSThread()
 		}
 		f := coroutine.New(func(y *yielder, in int) int {
-			defer e.suspended.Add(1)
+			defer a.suspended.Add(1)
 			defer netco.Sleep(time.Hour) // which unwinds at once
 			y.Yield(0)
 			return 0
@@ -324,32 +324,32 @@ func (e *atShutdown) suspend(p int) {
 		if locked {
 			runtime.UnlockOSThread()
 		}
-		e.keep[p] = append(e.keep[p], f, coroutine.New(func(*yielder, int) int { return 0 }))
+		a.keep[p] = append(a.keep[p], f, coroutine.New(func(*yielder, int) int { return 0 }))
 	}
 }
 
 // wait waits in depth fibers, one within the other, until all are unwound.
-func (e *atShutdown) wait(depth int) {
+func (a *atShutdown) wait(depth int) {
 	f := coroutine.New(func(*yielder, int) int {
-		defer e.unwound.Add(1)
+		defer a.unwound.Add(1)
 		if depth > 1 {
-			e.wait(depth - 1)
+			a.wait(depth - 1)
 		} else {
-			e.inside.Add(1)
+			a.inside.Add(1)
 		}
 		netco.Sleep(time.Hour)
 		return 0
 	})
-	testenv.Fails(e.t, testenv.Err(f.Resume(0)), coroutine.ErrGoexit, "Resume of one unwound")
+	testenv.Fails(a.t, testenv.Err(f.Resume(0)), coroutine.ErrGoexit, "Resume of one unwound")
 }
 
 // allDead checks that none can be resumed after the end.
-func (e *atShutdown) allDead() {
-	for p := range e.keep {
-		for i, f := range e.keep[p] {
+func (a *atShutdown) allDead() {
+	for p := range a.keep {
+		for i, f := range a.keep[p] {
 			if _, err := f.Resume(0); err != coroutine.ErrDead &&
 				(err != coroutine.ErrWrongThread || i%2 == 0) {
-				e.t.Errorf("Resume after the end: %v", err)
+				a.t.Errorf("Resume after the end: %v", err)
 			}
 		}
 	}

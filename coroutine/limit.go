@@ -34,23 +34,23 @@ func Context(ctx context.Context) Limit { return Limit{ctx: ctx} }
 
 // Earlier returns the limit that also expires at deadline (CLOCK_MONOTONIC,
 // ns), with WakeTimeout.
-func (limit Limit) Earlier(deadline int64) Limit {
-	if limit.deadline == 0 || deadline < limit.deadline {
-		limit.deadline = deadline
+func (l Limit) Earlier(deadline int64) Limit {
+	if l.deadline == 0 || deadline < l.deadline {
+		l.deadline = deadline
 	}
-	return limit
+	return l
 }
 
 // Expired returns how a wait that began now would end, WakeTimeout or
 // WakeCancelled; WakeReady if it may begin.
-func (limit Limit) Expired() Wake {
+func (l Limit) Expired() Wake {
 	if invariant.Enabled {
-		limit.mayCall()
+		l.mayCall()
 	}
 	switch {
-	case limit.ctx != nil && limit.ctx.Err() != nil:
+	case l.ctx != nil && l.ctx.Err() != nil:
 		return WakeCancelled
-	case limit.deadline != 0 && clock.Now() >= limit.deadline:
+	case l.deadline != 0 && clock.Now() >= l.deadline:
 		return WakeTimeout
 	}
 	return WakeReady
@@ -58,15 +58,15 @@ func (limit Limit) Expired() Wake {
 
 // Err returns the error for a limited wait that ended with why: nil,
 // os.ErrDeadlineExceeded, the context's, or ErrShutdown.
-func (limit Limit) Err(why Wake) error {
+func (l Limit) Err(why Wake) error {
 	switch why {
 	case WakeTimeout:
 		return os.ErrDeadlineExceeded
 	case WakeCancelled:
 		if invariant.Enabled {
-			limit.mayCall()
+			l.mayCall()
 		}
-		return limit.ctx.Err()
+		return l.ctx.Err()
 	case WakeShutdown:
 		return ErrShutdown
 	}
@@ -75,8 +75,8 @@ func (limit Limit) Err(why Wake) error {
 
 // mayCall precedes calls of the context's methods, which may be a user's and
 // wait.
-func (limit Limit) mayCall() {
-	if limit.ctx != nil {
+func (l Limit) mayCall() {
+	if l.ctx != nil {
 		holdsNothing("calls a context")
 	}
 }

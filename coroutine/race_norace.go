@@ -18,8 +18,8 @@ func (w *worker) raceGone()               {}
 func (w *worker) raceBegin(*Coroutine)    {}
 func (w *worker) raceEnd(*Coroutine)      {}
 func (w *worker) raceMoved(*Executor)     {}
-func (t *fiber) raceAcquire()             {}
-func (t *fiber) raceRelease()             {}
+func (f *fiber) raceAcquire()             {}
+func (f *fiber) raceRelease()             {}
 func (co *Coroutine) raceNew()            {}
 func (co *Coroutine) raceMade()           {}
 func (co *Coroutine) raceWake()           {}

@@ -291,8 +291,8 @@ func (w *worker) raceMoved(ex *Executor) {
 }
 
 // raceAcquire and raceRelease order one Resume after the other.
-func (t *fiber) raceAcquire() { goruntime.RaceAcquire(t.w.addr()) }
-func (t *fiber) raceRelease() { goruntime.RaceReleaseMerge(t.w.addr()) }
+func (f *fiber) raceAcquire() { goruntime.RaceAcquire(f.w.addr()) }
+func (f *fiber) raceRelease() { goruntime.RaceReleaseMerge(f.w.addr()) }
 
 // setLeft is for the rescuer: the loop is parked, and it reads left after its
 // switch.

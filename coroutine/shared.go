@@ -2,13 +2,13 @@ package coroutine
 
 import "github.com/netco-go/netco/internal/goruntime"
 
-// Shared waits: a coroutine waits at no executor, and whichever of its
-// Scheduler's wakes it runs it. So an event need not wait for the thread on
-// which the coroutine ran before.
+// Shared waits: a coroutine waits at no executor, and runs on whichever
+// executor of its Scheduler wakes it. So an event need not wait for the thread
+// on which the coroutine ran before.
 //
 // A shared wait is a migration (migrate.go) whose destination is known only at
 // its end. Each executor has a second one beside it, which no loop runs: the
-// home of those that wait shared.
+// home of the coroutines that wait shared.
 //
 //	co.ex            means                     becomes
 //	an executor      it lives there            its shared one, by the loop,
@@ -18,25 +18,26 @@ import "github.com/netco-go/netco/internal/goruntime"
 //	                 and has no owner          takes it, by an exchange
 //
 // A waker on a thread of the same Scheduler takes the coroutine. Any other
-// posts it to the executor where it waited last, whose Arrive takes it. Every
-// wake takes it, also one for an old ticket, which then is an early wake; so
-// Handle.Stop, a late timer and a stack request need no state of their own. The
-// Waiter must be one whose wait may end early.
+// waker posts it to the executor where it waited last, whose Arrive takes it.
+// Every wake takes it. A wake for an old ticket is then an early wake, so
+// Handle.Stop, a late timer and a stack request need no state of their own.
+// Callers of ParkShared check again what they wait for.
 //
-// Stop does not find those that wait shared. The Host has them woken before:
-// Sharer.Left refuses them once the Scheduler ends, after they can be found.
+// Stop does not find coroutines that wait shared. The Host has them woken
+// before: MayShare, called when wakers can find the coroutine, refuses a shared
+// wait once the Scheduler ends.
 
 // Sharer is a Host of an executor whose coroutines may wait shared.
 type Sharer interface {
-	// Leaving keeps the Scheduler from ending while a coroutine waits shared.
-	// Owner only.
-	Leaving()
-	// Left is called when others may take it, and reports whether it may go on
-	// waiting. Owner only.
-	Left() bool
-	// Taken takes over what Leaving of another Host, or this one, began. Owner
-	// of the executor that has taken the coroutine.
-	Taken(from Host)
+	// BeginShared keeps the Scheduler from ending while a coroutine waits
+	// shared. Owner only.
+	BeginShared()
+	// MayShare is called when other threads may take the coroutine, and reports
+	// whether it may go on waiting. Owner only.
+	MayShare() bool
+	// EndShared ends a shared wait that BeginShared of the Host from began.
+	// Owner of the executor that has taken the coroutine.
+	EndShared(from Host)
 }
 
 // Share lets the coroutines of several executors of one Scheduler wait shared.
@@ -49,8 +50,8 @@ func Share(executors []*Executor) {
 	}
 }
 
-// takes reports whether coroutines at home at from wait for an executor such as
-// ex to take them. Any thread.
+// takes reports whether from is the home of coroutines that wait shared and
+// that ex may take. Any thread.
 func (ex *Executor) takes(from *Executor) bool {
 	return ex != nil && from.shared == nil && from.sharing != nil && from.sharing == ex.sharing
 }
@@ -65,8 +66,8 @@ func (co *Coroutine) CanShare() bool {
 	return w.ex.shared != nil && w.fiber == nil && w.away.load() == attached && co.Movable()
 }
 
-// ParkShared is Park for a coroutine that CanShare. It may return early, and on
-// another executor.
+// ParkShared is Park for a coroutine for which CanShare is true. It may return
+// early, and on another executor.
 func (co *Coroutine) ParkShared(reason Reason) Wake {
 	w := co.w.Own()
 	if w.away.load() != attached {
@@ -99,15 +100,16 @@ func (co *Coroutine) parksHere(w *worker) bool {
 // leaveShared is the loop's part of ParkShared, behind depart's.
 func (ex *Executor) leaveShared(co *Coroutine) {
 	host := ex.host.(Sharer)
-	host.Leaving()
-	co.ex.Publish(ex.shared) // others may take it; before Left checks
-	if !host.Left() && ex.take(co, ex.shared) {
+	host.BeginShared()
+	co.ex.Publish(ex.shared) // others may take it; before MayShare checks
+	if !host.MayShare() && ex.take(co, ex.shared) {
 		ex.Ready(co, co.ticket, WakeReady)
 	}
 }
 
-// take makes a coroutine that waits shared, at from, one that waits here. It
-// returns false if another thread has taken it. Owner only.
+// take moves the home of a coroutine that waits shared, at from, to this
+// executor. It returns false if another thread has taken the coroutine. Owner
+// only.
 func (ex *Executor) take(co *Coroutine, from *Executor) bool {
 	if goruntime.RaceEnabled {
 		defer Own()()
@@ -121,6 +123,6 @@ func (ex *Executor) take(co *Coroutine, from *Executor) bool {
 	w.raceMoved(ex)
 	ex.list(w)
 	ex.Stats.Live.Inc()
-	ex.host.(Sharer).Taken(from.host)
+	ex.host.(Sharer).EndShared(from.host)
 	return true
 }

@@ -93,7 +93,7 @@ type simHost struct {
 	ex    Executor
 	inbox []*Coroutine
 	moved []*Coroutine // on their way here
-	owes  bool         // Left has refused a shared wait
+	owes  bool         // MayShare has refused a shared wait
 }
 
 // Reserve and Send implement Traveller.
@@ -108,9 +108,9 @@ func (h *simHost) settleSome(n int) {
 	h.moved = h.moved[n:]
 }
 
-// Leaving, Left and Taken implement Sharer.
-func (h *simHost) Leaving() { h.w.away++ }
-func (h *simHost) Left() bool {
+// BeginShared, MayShare and EndShared implement Sharer.
+func (h *simHost) BeginShared() { h.w.away++ }
+func (h *simHost) MayShare() bool {
 	if h.w.rnd.IntN(8) == 0 {
 		h.w.stats.refused++
 		h.owes = true
@@ -118,7 +118,7 @@ func (h *simHost) Left() bool {
 	}
 	return true
 }
-func (h *simHost) Taken(from Host) {
+func (h *simHost) EndShared(from Host) {
 	h.w.away--
 	h.owes = false
 	if from != h {

@@ -74,4 +74,4 @@ func (v *view) unlessOver(n uint64) float64 {
 }
 
 // outside is the view of what ordinary goroutines did.
-func outside() *view { return &view{io: processor.OutsideIO()} }
+func outside() *view { return &view{io: processor.GoroutineIO()} }

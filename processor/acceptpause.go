@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// For want of fds or memory accepting pauses for minAcceptPause, doubled each
-// time up to maxAcceptPause, until it succeeds again. The program sees no
+// When fds or memory are lacking, accepting pauses for minAcceptPause, doubled
+// each time up to maxAcceptPause, until it succeeds again. The program sees no
 // error; the log has it.
 
 const (
@@ -20,8 +20,8 @@ const (
 // value is for a listener that does not pause. Owner: the code that accepts.
 type AcceptPause time.Duration
 
-// Next returns how long the next pause is. It logs a pause that is longer than
-// the one before, and so not the attempts caused by connections that arrive
+// Next returns how long the next pause is. It logs only a pause that is longer
+// than the one before, and so no attempts caused by connections that arrive
 // meanwhile. The logger adds which Processor it is.
 func (p *AcceptPause) Next(listener net.Addr, err error) time.Duration {
 	last := time.Duration(*p)

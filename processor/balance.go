@@ -8,7 +8,7 @@ import (
 // balanceEvery is how long an interval of the policy is at least.
 const balanceEvery = 20 * time.Millisecond
 
-// balancer is what the monitor knows of a group. All fields: the monitor's.
+// balancer is the monitor's knowledge of a group. All fields: the monitor's.
 type balancer struct {
 	at      time.Time  // of the last measurement
 	totals  []totals   // of each member, at that time
@@ -16,7 +16,7 @@ type balancer struct {
 	policy  policy
 }
 
-// totals are a member's, since it has started.
+// totals are the sums of a member since its start.
 type totals struct {
 	busyNs int64
 	waitNs uint64 // of all runs
@@ -48,8 +48,8 @@ func (g *Group) SetMinActive(n int) {
 // IsActive reports whether p gets new work. Any thread.
 func (p *Processor) IsActive() bool { return p.active.Load() }
 
-// balance measures the members once in balanceEvery, and has done what the
-// policy decides. The monitor calls it.
+// balance measures the members once in balanceEvery, and carries out the
+// decision of the policy. The monitor calls it.
 func (g *Group) balance(b *balancer, now time.Time) {
 	span := now.Sub(b.at)
 	if span < balanceEvery {
@@ -62,7 +62,7 @@ func (g *Group) balance(b *balancer, now time.Time) {
 	g.carryOut(d, m.sharing && !d.endSharing)
 }
 
-// measure returns what there was in the interval that ends now.
+// measure returns the measurements of the interval that ends now.
 func (g *Group) measure(b *balancer, span time.Duration) interval {
 	m := interval{
 		minActive: g.minActive,
@@ -91,8 +91,8 @@ func (g *Group) measure(b *balancer, span time.Duration) interval {
 	return m
 }
 
-// carryOut has the members do what was decided; sharing is whether they go on
-// to share.
+// carryOut makes the members act on the decision; sharing says whether they go
+// on sharing.
 func (g *Group) carryOut(d decision, sharing bool) {
 	if d.endSharing {
 		g.sharing.Store(false)
@@ -120,8 +120,8 @@ func (g *Group) carryOut(d decision, sharing bool) {
 	}
 }
 
-// movable is how much work p could share: the number of its connections, or of
-// its ready coroutines if that is higher. Any thread.
+// movable returns how many pieces of work could move from p: the number of its
+// connections, or of its ready coroutines if that is higher. Any thread.
 func (p *Processor) movable() int {
 	return max(p.ep.Registered(), int(p.Stats.Queued.Load()))
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Buffer is memory lent for as long as it is needed. Those released last are
-// lent first: they are still in the CPU's cache, and a thousand idle
-// connections need none.
+// Buffer is memory lent for as long as it is needed. The buffer released last
+// is lent first, as it is still in the CPU's cache. A thousand idle connections
+// need none.
 type Buffer struct {
 	data  []byte
-	home  *Processor      // that it is lent by; nil if it is unowned
+	home  *Processor      // which has lent it; nil if it is unowned
 	lease runtime.Cleanup // counts it as released when it is leaked; zero if home has no limit
 }
 
 // Bytes returns the memory, at its full size.
 func (b *Buffer) Bytes() []byte { return b.data }
 
-// bufferPool is a Processor's LIFO of buffers. All fields: owner, unless they
-// say otherwise.
+// bufferPool is a Processor's LIFO of buffers. All fields: owner, unless their
+// comment says otherwise.
 //
 //	in use = lent - back - freedRemotely
 //	in use + kept <= max, where there is a limit; while any coroutine waits,
@@ -51,8 +51,8 @@ const (
 	smallBufferSize   = 2 << 10
 )
 
-// Buffers of no Processor: those of ordinary goroutines, and the small ones
-// that are lent in place of a limited one.
+// Buffers of no Processor: for ordinary goroutines, and the small ones that are
+// lent in place of a limited one.
 var (
 	unownedBuffers = sync.Pool{New: func() any { return newBuffer(defaultBufferSize) }}
 	smallBuffers   = sync.Pool{New: func() any { return newBuffer(smallBufferSize) }}
@@ -90,8 +90,9 @@ func TryAcquireBuffer() *Buffer {
 }
 
 // AcquireAnyBuffer is AcquireBuffer, but does not park: at the limit it returns
-// a small buffer, which does not count. It is for a caller that has what the
-// holders of buffers may need, a lock or the peer's end of a connection.
+// a small buffer, which does not count. It is for a caller that holds something
+// which the holders of buffers may need, a lock or the peer's end of a
+// connection.
 func AcquireAnyBuffer() *Buffer {
 	p := Current()
 	if p == nil {
@@ -106,8 +107,8 @@ func AcquireAnyBuffer() *Buffer {
 	return b
 }
 
-// take returns a buffer of p's, or nil at the limit.
-func (q *bufferPool) take(p *Processor) (b *Buffer) {
+// take returns one of p's buffers, or nil at the limit.
+func (bp *bufferPool) take(p *Processor) (b *Buffer) {
 	if goruntime.RaceEnabled {
 		defer func() {
 			if b != nil {
@@ -116,23 +117,23 @@ func (q *bufferPool) take(p *Processor) (b *Buffer) {
 		}()
 		defer coroutine.Own()()
 	}
-	if n := len(q.free); n > 0 {
-		b = q.free[n-1]
-		q.free[n-1] = nil // so that the garbage collector finds it if it is leaked
-		q.free = q.free[:n-1]
-		q.kept.Set(uint64(n - 1))
-		q.lent.Inc()
+	if n := len(bp.free); n > 0 {
+		b = bp.free[n-1]
+		bp.free[n-1] = nil // so that the garbage collector finds it if it is leaked
+		bp.free = bp.free[:n-1]
+		bp.kept.Set(uint64(n - 1))
+		bp.lent.Inc()
 		return b
 	}
-	if q.max != 0 && (!q.queue.empty() || q.inUse() >= q.max) {
+	if bp.max != 0 && (!bp.queue.empty() || bp.inUse() >= bp.max) {
 		return nil
 	}
 	return p.lendNew()
 }
 
 // inUse returns how many buffers are lent.
-func (q *bufferPool) inUse() int {
-	return int(q.lent.Own() - q.back.Own() - q.freedRemotely.Load())
+func (bp *bufferPool) inUse() int {
+	return int(bp.lent.Own() - bp.back.Own() - bp.freedRemotely.Load())
 }
 
 // lendNew makes a buffer and lends it.
@@ -165,18 +166,18 @@ func (b *Buffer) Release() {
 }
 
 // release is Release on the home's thread.
-func (q *bufferPool) release(p *Processor, b *Buffer) {
+func (bp *bufferPool) release(p *Processor, b *Buffer) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
-	q.back.Inc()
-	switch n := len(q.free); {
-	case !q.queue.empty():
-		q.lent.Inc()
-		q.handOver(p, b)
+	bp.back.Inc()
+	switch n := len(bp.free); {
+	case !bp.queue.empty():
+		bp.lent.Inc()
+		bp.handOver(p, b)
 	case n < maxFreeBuffers:
-		q.free = append(q.free, b)
-		q.kept.Set(uint64(n + 1))
+		bp.free = append(bp.free, b)
+		bp.kept.Set(uint64(n + 1))
 	default:
 		b.drop()
 	}

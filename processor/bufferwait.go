@@ -48,19 +48,19 @@ func (q *bufferQueue) remove(x *bufferWait) {
 }
 
 // handOver gives b, which counts as lent, to the first in the queue.
-func (q *bufferPool) handOver(p *Processor, b *Buffer) {
-	x := q.queue.first
-	q.leave(x)
+func (bp *bufferPool) handOver(p *Processor, b *Buffer) {
+	x := bp.queue.first
+	bp.leave(x)
 	x.b = b
 	p.ex.Wake(x.w)
 }
 
 // leave takes x out of the queue.
-func (q *bufferPool) leave(x *bufferWait) {
-	q.queue.remove(x)
-	if q.queue.empty() {
-		q.queue.searched = 0
-		q.wanted.Store(false)
+func (bp *bufferPool) leave(x *bufferWait) {
+	bp.queue.remove(x)
+	if bp.queue.empty() {
+		bp.queue.searched = 0
+		bp.wanted.Store(false)
 	}
 }
 
@@ -85,12 +85,12 @@ func (p *Processor) awaitBuffer() *Buffer {
 	return x.lent()
 }
 
-// lent returns what the owner has lent x, which is the caller's.
+// lent returns the buffer that the owner has lent to bw, the caller's wait.
 //
 //go:norace
-func (x *bufferWait) lent() *Buffer {
-	goruntime.RaceAcquire(x.b.addr())
-	return x.b
+func (bw *bufferWait) lent() *Buffer {
+	goruntime.RaceAcquire(bw.b.addr())
+	return bw.b
 }
 
 // queueFor queues x, unless it is queued, and reports whether x has to wait.
@@ -102,27 +102,27 @@ func (p *Processor) queueFor(x *bufferWait) bool {
 	if q := &p.buffers; !x.queued {
 		x.queued = true
 		q.queue.push(x)
-		q.wanted.Store(true) // before the check of what was freed remotely
+		q.wanted.Store(true) // before freedRemotely is checked
 		p.lendMore()
 	}
 	return x.b == nil
 }
 
-// park waits once, and reports whether x, which has no buffer, is to end by
-// force: then it has left the queue.
-func (q *bufferPool) park(x *bufferWait) (unwind bool) {
+// park waits once. It reports true if x has no buffer and its coroutine is to
+// end by force; x is then out of the queue.
+func (bp *bufferPool) park(x *bufferWait) (unwind bool) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
-	wait := max(q.queue.searched, minSearch)
+	wait := max(bp.queue.searched, minSearch)
 	why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(wait))
 	switch {
 	case x.b != nil:
 	case why == coroutine.WakeShutdown:
-		q.leave(x)
+		bp.leave(x)
 		return true
-	case why == coroutine.WakeTimeout && q.queue.first == x:
-		q.queue.searched = min(max(2*q.queue.searched, 2*minSearch), maxSearch)
+	case why == coroutine.WakeTimeout && bp.queue.first == x:
+		bp.queue.searched = min(max(2*bp.queue.searched, 2*minSearch), maxSearch)
 		go runtime.GC()
 	}
 	return false
@@ -136,10 +136,10 @@ func (p *Processor) lendMore() {
 	}
 }
 
-// A leaked buffer, as of a socket's reader that was closed with something
-// unread, is in use until the garbage collector finds it; and while all buffers
-// are in use, little is allocated that would make the collector run. So the
-// first in the queue asks for a collection when it has waited for minSearch,
+// A leaked buffer, as that of a socket's reader which was closed with something
+// unread, is in use until the garbage collector finds it. While all buffers are
+// in use, little is allocated that would make the collector run. So the first
+// waiter in the queue asks for a collection when it has waited for minSearch,
 // then after twice as long each time.
 const (
 	minSearch = time.Second

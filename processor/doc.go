@@ -1,5 +1,5 @@
 // Package processor is one event loop that runs coroutines: their run queue,
-// what other threads send it, their timers and their I/O. The loop and its
+// wakes and starts from other threads, timers and I/O. The loop and its
 // coroutines run one at a time, on one thread at a time; which thread may
 // change, unless the loop is locked to one.
 //
@@ -10,23 +10,23 @@
 // # The loop
 //
 // A turn runs, in this order: expired timers, coroutines woken or submitted by
-// other threads, I/O that has become possible, then the ready coroutines, until
-// none is left or the turn's budget (a count and a time) is used up. What is
-// ready after that waits for the next turn, so no source of work starves
-// another. A turn that finds nothing to run steals coroutines that have not
-// started from the busiest Processor of the group; else it polls for events for
-// a short while, if that has been paying lately; else it blocks in epoll.
-// Asleep a Processor costs nothing: no tick, no timeout.
+// other threads, I/O events, then the ready coroutines, until none is left or
+// the turn's budget (a count and a time) is used up. Coroutines that are still
+// ready wait for the next turn, so no source of work starves another. A turn
+// that finds nothing to run steals coroutines that have not started from the
+// busiest Processor of the group; else it polls for events for a short while,
+// if that has been paying lately; else it blocks in epoll. Asleep a Processor
+// costs nothing: no tick, no timeout.
 //
 // # Files
 //
-//	processor.go  what a Processor is
-//	loop.go       the turn; turn.go: what others may know of it
+//	processor.go  the type Processor
+//	loop.go       the turn; turn.go: how other threads see it
 //	thread.go     the goroutine that the loop runs on, and its thread if it has
 //	              one of its own
 //	handoff.go    the monitor, by which the loop goes on without a blocked
 //	              coroutine; pause.go: how it sleeps while the group does
-//	idle.go       what to do when there is nothing to run; spin.go decides
+//	idle.go       a Processor with nothing to run; spin.go decides
 //	              whether to spin
 //	spawn.go      how a coroutine is started
 //	submit.go     work from other threads, stealing; place.go: where new work
@@ -34,15 +34,15 @@
 //	limit.go      how many coroutines may live
 //	policy.go     how many Processors there is work for, and whether they share
 //	              fds: decisions from measurements; balance.go measures, and
-//	              has done what is decided
+//	              carries the decisions out
 //	migrate.go    how work moves; share.go: how Processors share fds
 //	park.go       parking with a deadline, Sleep
 //	timers.go     Func: a function that is called in a coroutine at a given time
-//	poll.go       PollDesc: an fd and what waits for it
+//	poll.go       PollDesc: an fd and its waiters
 //	watch.go      Watch: a wait for an fd that holds no coroutine
 //	goroutinepoller.go
-//	              the epoll of what ordinary goroutines wait for; pollwait.go:
-//	              where there can be none
+//	              the epoll of fds that ordinary goroutines wait for;
+//	              pollwait.go: waits where there can be no such epoll
 //	buffer.go     hot buffers; bufferwait.go: the queue for them at the limit
 //	group.go      what the Processors of a Scheduler share
 //	stats.go      counters; iostats.go: those of system calls; history.go: the
@@ -51,14 +51,14 @@
 // # Sleep and wake between threads
 //
 // A Processor that is about to block announces it (epoller.Asleep), then checks
-// once more for wakes and submissions. Whatever sends it one publishes that
-// first and then rings (epoller.Ring), which writes the eventfd only if the
-// announcement stands. Whichever of the two comes second sees the other, so no
-// wake is lost.
+// once more for wakes and submissions. A sender publishes its wake or
+// submission first and then rings (epoller.Ring), which writes the eventfd only
+// if the announcement stands. Whichever of the two comes second sees the other,
+// so no wake is lost.
 //
 // # Contract
 //
-// "owner" in a field's comment is what runs for the Processor: its loop or its
-// current coroutine. A coroutine that was left behind is not owner until it has
-// rejoined.
+// The "owner" in a field's comment is the code that runs for the Processor: its
+// loop or its current coroutine. A coroutine that was left behind is not the
+// owner until it has rejoined.
 package processor

@@ -20,8 +20,8 @@ import (
 // that finds nothing.
 //
 // The poller needs no Processor. Its goroutine and its two fds exist only while
-// fds are registered, and for a moment longer (linger). So a program that has
-// closed its sockets has nothing left of it, as with package net.
+// fds are registered, and for a moment longer (linger). So nothing of it
+// remains when a program has closed its sockets, as with package net.
 type goroutinePoller struct {
 	ep    *epoller.Epoller[PollDesc]
 	brief bool // owner: the last fd has just gone, so no wait is longer than linger
@@ -32,10 +32,10 @@ type goroutinePoller struct {
 // to end, each time.
 const linger = 10 * time.Millisecond
 
-// currentPoller is the poller that registers fds; nil without one.
+// currentPoller is the poller that registers fds, or nil.
 var currentPoller atomic.Pointer[goroutinePoller]
 
-// errNoPoller says that there is no poller, and no fds are left for one. It
+// errNoPoller says that there is no poller, and no fds are left to make it. It
 // does not leave this package.
 var errNoPoller = errors.New("netco: no fds are left to watch others")
 
@@ -81,11 +81,12 @@ func (l *goroutinePoller) loop() {
 	}
 }
 
-// wait waits for events and returns how many there are; below 0, l is closed.
+// wait waits for events and returns how many there are; it is negative if l is
+// closed.
 func (l *goroutinePoller) wait() (n int) {
 	if !l.brief {
 		l.ep.Asleep()
-		if l.ep.Registered() > 0 { // else what released the last one may have seen the poller awake
+		if l.ep.Registered() > 0 { // else who released the last may have seen it awake
 			n = l.ep.Wait()
 		} else {
 			l.brief = true
@@ -116,11 +117,11 @@ func (l *goroutinePoller) released() {
 }
 
 // goroutineReg is an fd's registration with the goroutine poller, or says that
-// there was none to register with.
+// there was no poller.
 type goroutineReg struct {
-	at  *goroutinePoller // nil: none, and a wait is a pollWait
+	at  *goroutinePoller // nil: there was none, and a wait is a pollWait
 	reg epoller.Registration
-	of  *Group // whose end ends the fd's waits; nil: that of the default Scheduler, if any
+	of  *Group // its end ends the fd's waits; nil: the default Scheduler's, if any
 }
 
 // defaultGroup is the default Scheduler's group while it runs, or nil.
@@ -137,24 +138,25 @@ func (o *goroutineReg) group() *Group {
 	return defaultGroup.Load()
 }
 
-// registeredOutside returns its registration with the goroutine poller, or nil.
-func (pd *PollDesc) registeredOutside() *goroutineReg {
-	if o := pd.outside.Load(); o != nil && o.at != nil {
+// goroutineRegistration returns its registration with the goroutine poller, or
+// nil.
+func (pd *PollDesc) goroutineRegistration() *goroutineReg {
+	if o := pd.goroutine.Load(); o != nil && o.at != nil {
 		return o
 	}
 	return nil
 }
 
-// registerOutside registers fd with the goroutine poller. The fd belongs to the
-// group of its home, or of the default Scheduler, or of any that runs.
-func (pd *PollDesc) registerOutside(fd int) error {
+// registerForGoroutine registers fd with the goroutine poller. The fd belongs
+// to the group of its home, or of the default Scheduler, or of any that runs.
+func (pd *PollDesc) registerForGoroutine(fd int) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
-	if pd.registeredOutside() != nil || pd.flags.Load()&flagClosing != 0 {
+	if pd.goroutineRegistration() != nil || pd.flags.Load()&flagClosing != 0 {
 		return nil
 	}
 	o := &goroutineReg{}
-	if last := pd.outside.Load(); last != nil {
+	if last := pd.goroutine.Load(); last != nil {
 		o.of = last.of
 	} else {
 		o.of = runningGroup()
@@ -162,7 +164,7 @@ func (pd *PollDesc) registerOutside(fd int) error {
 	for {
 		l, err := openPoller()
 		if err != nil {
-			pd.outside.Store(o) // the end of the group is that of the wait in any case
+			pd.goroutine.Store(o) // the end of the group ends the wait in any case
 			return err
 		}
 		o.at = l
@@ -174,15 +176,15 @@ func (pd *PollDesc) registerOutside(fd int) error {
 		}
 		currentPoller.CompareAndSwap(l, nil) // l has just ended
 	}
-	pd.outside.Store(o)
+	pd.goroutine.Store(o)
 	if g := pd.group(); g != nil && g.Phase() >= Stopped {
 		pd.flags.Or(flagDetached) // g may have ended without seeing this fd
 	}
 	return nil
 }
 
-// eachOutside calls f for the group's fds that goroutines have waited for.
-func eachOutside(g *Group, f func(*PollDesc)) {
+// eachGoroutineFD calls f for the group's fds that goroutines have waited for.
+func eachGoroutineFD(g *Group, f func(*PollDesc)) {
 	if l := currentPoller.Load(); l != nil {
 		l.ep.Each(func(pd *PollDesc) {
 			if pd.group() == g {
@@ -192,15 +194,15 @@ func eachOutside(g *Group, f func(*PollDesc)) {
 	}
 }
 
-// advanceOutside has the group's fds that goroutines have waited for follow the
-// group into a phase.
-func (g *Group) advanceOutside(to Phase) {
+// advanceGoroutineFDs makes the group's fds that goroutines have waited for
+// follow the group into a phase.
+func (g *Group) advanceGoroutineFDs(to Phase) {
 	switch {
 	case to >= Stopped:
-		eachOutside(g, (*PollDesc).detach)
+		eachGoroutineFD(g, (*PollDesc).detach)
 		defaultGroup.CompareAndSwap(g, nil)
 	case to >= Draining:
-		eachOutside(g, func(pd *PollDesc) {
+		eachGoroutineFD(g, func(pd *PollDesc) {
 			if pd.isListener() {
 				pd.unblock()
 			}
@@ -208,12 +210,12 @@ func (g *Group) advanceOutside(to Phase) {
 	}
 }
 
-// OutsidePollDescs calls f for the fds of the group that only ordinary
+// GoroutinePollDescs calls f for the fds of the group that only ordinary
 // goroutines have waited for, from any thread, until it returns false. It may
-// miss those that come or go meanwhile.
-func (g *Group) OutsidePollDescs(f func(*PollDesc) bool) {
+// miss fds that come or go meanwhile.
+func (g *Group) GoroutinePollDescs(f func(*PollDesc) bool) {
 	more := true
-	eachOutside(g, func(pd *PollDesc) {
+	eachGoroutineFD(g, func(pd *PollDesc) {
 		if more && pd.home.Load() == nil {
 			more = f(pd)
 		}

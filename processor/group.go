@@ -13,7 +13,7 @@ type Phase int32
 // The phases.
 const (
 	Running  Phase = iota
-	Draining       // no work from outside, listeners do not accept; coroutines end by themselves
+	Draining       // only coroutines start work, listeners do not accept; coroutines end themselves
 	Stopping       // every park ends with WakeShutdown
 	Stopped        // Processors end as soon as no coroutine lives on them
 )
@@ -23,8 +23,8 @@ const (
 // Tokens: active counts the reasons why the group is not quiet, one token for
 // each Processor on which a coroutine lives (holding), and one for each
 // submission from another thread that no Processor has adopted. A token is
-// taken before what it stands for is visible, and given back after that is
-// gone. So active is 0 only when nothing lives and nothing is on its way.
+// taken before the coroutine or submission is visible, and given back after it
+// is gone. So active is 0 only when nothing lives and nothing is on its way.
 type Group struct {
 	Owner any // constant: the Scheduler
 
@@ -37,10 +37,10 @@ type Group struct {
 	phase         atomic.Int32
 	active        atomic.Int64
 	spinners      atomic.Int32  // Processors that spin
-	turns         atomic.Uint32 // rotates placement among many, by callers outside
+	turns         atomic.Uint32 // rotates placement among many, for callers on no Processor
 	limit         limit
-	sharing       atomic.Bool // fds are the domains', see share.go
-	balanced      atomic.Bool // the monitor runs, which ends that
+	sharing       atomic.Bool // domains share their fds, see share.go
+	balanced      atomic.Bool // the monitor runs; it ends sharing
 	watchdogPause pauseState  // the watchdog's
 	monitor       *monitor    // nil without one
 
@@ -49,7 +49,7 @@ type Group struct {
 
 	mu       inside.Mutex
 	quiet    chan struct{}        // closed when active reaches 0, then replaced; under mu
-	draining map[*func()]struct{} // under mu: what OnDraining has added
+	draining map[*func()]struct{} // under mu: the functions of OnDraining
 }
 
 // NewGroup returns a group without members, of the Scheduler owner.
@@ -87,7 +87,7 @@ func (g *Group) Advance(ph Phase) {
 		p.ex.RequestPreempt()
 		p.ep.Ring()
 	}
-	g.advanceOutside(g.Phase())
+	g.advanceGoroutineFDs(g.Phase())
 	g.callDraining()
 }
 
@@ -158,14 +158,14 @@ func (g *Group) Quiet() <-chan struct{} {
 }
 
 // Alive returns how many coroutines of the group have been started and have not
-// ended: also those that no Processor has adopted, or that are moving. Nothing
-// is adopted meanwhile. Any thread.
+// ended, including coroutines that no Processor has adopted, or that are
+// moving. Nothing is adopted meanwhile. Any thread.
 func (g *Group) Alive() (n int) {
 	for _, p := range g.members {
 		p.sub.mu.Lock()
-		n += len(p.sub.open) + len(p.sub.pinned) - int(p.ex.Stats.Ended.Load())
+		n += len(p.sub.stealable) + len(p.sub.pinned) - int(p.ex.Stats.Ended.Load())
 	}
-	for _, p := range g.members { // last: what ends meanwhile was alive
+	for _, p := range g.members { // last: a coroutine that ends meanwhile was alive
 		n += int(p.ex.Stats.Spawned.Load())
 	}
 	for _, p := range g.members {

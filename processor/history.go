@@ -19,13 +19,13 @@ const (
 type Slice struct {
 	Start  int64  // CLOCK_MONOTONIC, ns; a multiple of five seconds
 	Turns  uint64 // turns that ended in it and ran something
-	BusyNs uint64 // their length in all, with what lay before Start
+	BusyNs uint64 // their length in all, including the part before Start
 	MaxNs  uint64 // the length of the longest
-	Runs   uint64 // how many coroutines were resumed in them
-	WaitNs uint64 // how long these were ready before, in all; see Stats.WaitNs
+	Runs   uint64 // how many coroutines these turns resumed
+	WaitNs uint64 // how long these coroutines were ready before, in all; see Stats.WaitNs
 
 	// Lengths[i] is how many of these turns took less than 2^i µs (of 1,024
-	// ns), and at least half of that; the last element counts all longer ones.
+	// ns), and at least half of that; the last element counts all longer turns.
 	Lengths [sliceLengths]uint64
 }
 
@@ -59,8 +59,8 @@ func (h *history) note(now, length int64) {
 	s.lengths[min(bits.Len64(uint64(length)>>10), sliceLengths-1)].Inc()
 }
 
-// noteWaits counts runs of the turn that note was called for, and how long they
-// waited in all. Owner only.
+// noteWaits counts the runs of the turn that note was called for, and how long
+// they waited in all. Owner only.
 func (h *history) noteWaits(ns int64, runs uint64) {
 	h.at.runs.Add(runs)
 	h.at.waited.Add(uint64(ns))
@@ -72,7 +72,7 @@ func (h *history) nextSlice(now int64) {
 	h.end = start + sliceNs
 	s := &h.ring[start/sliceNs%pastSlices]
 	h.at = s
-	s.start.Publish(0) // first: readers drop what they have read of it
+	s.start.Publish(0) // first: readers drop their copy of it
 	s.turns.Publish(0)
 	s.busy.Publish(0)
 	s.worst.Publish(0)

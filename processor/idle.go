@@ -40,8 +40,8 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 		return
 	}
 	// A submitter rings a stealer only if that is asleep. So a stealer checks
-	// once more after it has announced its sleep. What it must leave to the
-	// owner now may be stealable once the owner has been stalled.
+	// once more after it has announced its sleep. Submissions that it must
+	// leave to the owner now may be stealable once the owner has been stalled.
 	switch offered, mine := p.hasStealable(now); {
 	case mine:
 		p.ep.Awake()
@@ -59,7 +59,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 	n := p.ep.Wait()
 	p.ep.Awake()
 	woke := clock.Now()
-	p.Stats.TurnStart.Set(uint64(woke)) // before what follows: a sleep is no stall
+	p.Stats.TurnStart.Set(uint64(woke)) // first: a sleep is no stall
 	p.time.awake(woke)
 	p.group.resumeWatchers() // after Awake
 	p.spin.slept(woke-now, p.first(n))
@@ -73,8 +73,9 @@ func (p *Processor) hasWork() bool {
 		p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.advances()
 }
 
-// advances reports whether advance has something to do. In the phase Stopped
-// that is nothing as long as a coroutine lives, whose end the loop sees itself.
+// advances reports whether advance has something to do. In the phase Stopped it
+// has nothing to do as long as a coroutine lives; the loop sees the coroutine's
+// end itself.
 func (p *Processor) advances() bool {
 	return p.group.Phase() != p.phase &&
 		(p.phase < Stopping || p.ex.Stats.Live.Own() == 0 && !p.shared.any())
@@ -111,8 +112,8 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	}
 }
 
-// first returns the fd of the first of n events, for its identity only; nil if
-// that is no fd's. It does not count the event, as Event would.
+// first returns the fd of the first of n events, for its identity only, or nil
+// if it is an event of no fd. It does not count the event, as Event would.
 func (p *Processor) first(n int) *PollDesc {
 	if n == 0 {
 		return nil

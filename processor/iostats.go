@@ -12,8 +12,8 @@ import (
 // ioFigures are figures about system calls on sockets: counters, or their
 // values.
 type ioFigures[T any] struct {
-	Reads, Writes, Accepts             T // calls, with those that found nothing
-	ReadAgain, WriteAgain, AcceptAgain T // of these, those that found nothing: EAGAIN
+	Reads, Writes, Accepts             T // calls, including those that found nothing
+	ReadAgain, WriteAgain, AcceptAgain T // the calls that found nothing: EAGAIN
 	SavedReads                         T // not made, since a short read had drained the socket
 	BytesIn, BytesOut                  T
 	Accepted                           T
@@ -24,7 +24,7 @@ type ioFigures[T any] struct {
 // Its owner writes them, any thread reads them.
 type IOStats struct{ ioFigures[counter.Counter] }
 
-// IOSnapshot is what IOStats held at some moment.
+// IOSnapshot is a copy of an IOStats.
 type IOSnapshot = ioFigures[uint64]
 
 // AcceptError is a kind of error of accept(2).
@@ -34,14 +34,14 @@ type AcceptError uint8
 const (
 	AcceptConnection AcceptError = iota // the connection has failed before it was accepted
 	AcceptFiles                         // no fd is left: EMFILE, ENFILE
-	AcceptMemory                        // no memory is left for it: ENOBUFS, ENOMEM
+	AcceptMemory                        // no memory is left for the connection: ENOBUFS, ENOMEM
 	acceptOther
 
 	AcceptErrorKinds = iota
 )
 
-func (k AcceptError) String() string {
-	return [...]string{"connection", "files", "memory", "other"}[k]
+func (e AcceptError) String() string {
+	return [...]string{"connection", "files", "memory", "other"}[e]
 }
 
 // AcceptErrorOf returns the kind of an errno of accept(2) other than EAGAIN.
@@ -58,16 +58,16 @@ func AcceptErrorOf(errno syscall.Errno) AcceptError {
 	return acceptOther
 }
 
-// Snapshot reads the counters, from any thread. Each is of its own moment.
+// Snapshot reads the counters, from any thread. Each is read at its own moment.
 func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.ioFigures) }
 
-// outside counts what ordinary goroutines do, by atomic adds, since there are
-// many of them.
-var outside ioFigures[atomic.Uint64]
+// goroutineIO counts what ordinary goroutines do, by atomic adds, since there
+// are many of them.
+var goroutineIO ioFigures[atomic.Uint64]
 
-// OutsideIO is what the ordinary goroutines of the process have done on
+// GoroutineIO is what the ordinary goroutines of the process have done on
 // sockets.
-func OutsideIO() IOSnapshot { return snapshot(&outside) }
+func GoroutineIO() IOSnapshot { return snapshot(&goroutineIO) }
 
 func snapshot[T any, P interface {
 	*T
@@ -89,8 +89,8 @@ func snapshot[T any, P interface {
 
 // CurrentIO returns the counters of the caller's Processor, for an operation
 // that counts more than once. It is nil for an ordinary goroutine, whose calls
-// the methods below count in OutsideIO. The result is good until the caller
-// waits, since that may move it.
+// the methods below count in GoroutineIO. The result is good until the caller
+// waits: a wait may move the caller.
 func CurrentIO() *IOStats { return Current().IO() }
 
 // CountRead counts one call, by the caller, that reads from a socket: n bytes,
@@ -105,11 +105,11 @@ func CountWrite(n int, errno syscall.Errno) { CurrentIO().CountWrite(n, errno) }
 // may be nil.
 func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	if s == nil {
-		outside.Reads.Add(1)
+		goroutineIO.Reads.Add(1)
 		if errno == unix.EAGAIN {
-			outside.ReadAgain.Add(1)
+			goroutineIO.ReadAgain.Add(1)
 		} else if errno == 0 {
-			outside.BytesIn.Add(uint64(n))
+			goroutineIO.BytesIn.Add(uint64(n))
 		}
 		return
 	}
@@ -125,11 +125,11 @@ func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 // s may be nil.
 func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 	if s == nil {
-		outside.Writes.Add(1)
+		goroutineIO.Writes.Add(1)
 		if errno == unix.EAGAIN {
-			outside.WriteAgain.Add(1)
+			goroutineIO.WriteAgain.Add(1)
 		} else if errno == 0 {
-			outside.BytesOut.Add(uint64(n))
+			goroutineIO.BytesOut.Add(uint64(n))
 		}
 		return
 	}
@@ -146,7 +146,7 @@ func (s *IOStats) CountSavedRead() {
 	if s != nil {
 		s.SavedReads.Inc()
 	} else {
-		outside.SavedReads.Add(1)
+		goroutineIO.SavedReads.Add(1)
 	}
 }
 
@@ -154,14 +154,14 @@ func (s *IOStats) CountSavedRead() {
 func CountAccept(errno syscall.Errno) {
 	s := CurrentIO()
 	if s == nil {
-		outside.Accepts.Add(1)
+		goroutineIO.Accepts.Add(1)
 		switch errno {
 		case 0:
-			outside.Accepted.Add(1)
+			goroutineIO.Accepted.Add(1)
 		case unix.EAGAIN:
-			outside.AcceptAgain.Add(1)
+			goroutineIO.AcceptAgain.Add(1)
 		default:
-			outside.AcceptErrors[AcceptErrorOf(errno)].Add(1)
+			goroutineIO.AcceptErrors[AcceptErrorOf(errno)].Add(1)
 		}
 		return
 	}
@@ -176,8 +176,8 @@ func CountAccept(errno syscall.Errno) {
 	}
 }
 
-// IO returns the counters of what the Processor's coroutines do on sockets; nil
-// if p is nil.
+// IO returns the counters of the Processor's system calls on sockets; nil if p
+// is nil.
 func (p *Processor) IO() *IOStats {
 	if p == nil {
 		return nil

@@ -29,17 +29,17 @@ func TestCounts(t *testing.T) {
 		AcceptErrors: [AcceptErrorKinds]uint64{
 			AcceptConnection: 1, AcceptFiles: 2, AcceptMemory: 1, acceptOther: 1,
 		}}
-	before := OutsideIO()
+	before := GoroutineIO()
 	on(t, p, count)
 	if got := p.IO().Snapshot(); got != want {
 		t.Errorf("in a coroutine: %+v\nwant %+v", got, want)
 	}
-	if got := OutsideIO(); got != before {
+	if got := GoroutineIO(); got != before {
 		t.Errorf("outside: %+v, before %+v", got, before)
 	}
 	if before == (IOSnapshot{}) {
 		count()
-		if got := OutsideIO(); got != want {
+		if got := GoroutineIO(); got != want {
 			t.Errorf("on a goroutine: %+v\nwant %+v", got, want)
 		}
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// ErrTooManyCoroutines is returned by what starts a coroutine when the limit is
-// reached.
+// ErrTooManyCoroutines is returned for the start of a coroutine at the limit.
 var ErrTooManyCoroutines = errors.New("netco: too many coroutines, see Options.MaxCoroutines")
 
 // limit bounds the live coroutines of a group. A coroutine has a permit from
@@ -16,9 +15,9 @@ var ErrTooManyCoroutines = errors.New("netco: too many coroutines, see Options.M
 //
 // A start by the program is refused where no permit is left. A start by the
 // library itself takes a permit in any case, except for the coroutines of woken
-// Watches: those wait for a permit, and their Processor is starved meanwhile
-// (acquirePermit). For each starved Processor one permit is withheld from the
-// program.
+// Watches. Woken Watches wait for a permit, and their Processor is starved
+// meanwhile (acquirePermit). For each starved Processor one permit is withheld
+// from the program.
 type limit struct {
 	max     int64         // constant; 0: no limit, and nothing is counted
 	live    atomic.Int64  // permits in use
@@ -84,8 +83,7 @@ func (g *Group) releasePermit() {
 	}
 }
 
-// releaseUnmade gives the permit back if no coroutine was made for it, because
-// that has panicked.
+// releaseUnmade gives the permit back if making the coroutine has panicked.
 func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 	if *co == nil {
 		g.releasePermit()
@@ -107,28 +105,28 @@ func (p *Processor) StartHere(s coroutine.Spec) (coroutine.Handle, error) {
 //
 // No release is missed: acquirePermit tries once more after it has set starved,
 // and releasePermit reads starved after the release.
-func (q *wokenWatches) acquirePermit(p *Processor) bool {
+func (ww *wokenWatches) acquirePermit(p *Processor) bool {
 	g := p.group
-	ok := q.tryPermit(g)
-	if !ok && !q.starved.Load() {
-		q.starved.Store(true)
+	ok := ww.tryPermit(g)
+	if !ok && !ww.starved.Load() {
+		ww.starved.Store(true)
 		g.limit.starved.Add(1)
-		ok = q.tryPermit(g)
+		ok = ww.tryPermit(g)
 	}
 	if !ok {
 		return false
 	}
-	if q.starved.Load() {
-		q.starved.Store(false)
+	if ww.starved.Load() {
+		ww.starved.Store(false)
 		g.limit.starved.Add(-1)
 	}
-	q.alive.Add(1)
+	ww.alive.Add(1)
 	return true
 }
 
-// tryPermit is one try of acquirePermit.
-func (q *wokenWatches) tryPermit(g *Group) bool {
-	if q.alive.Load() == 0 || g.Phase() >= Draining {
+// tryPermit is one attempt of acquirePermit.
+func (ww *wokenWatches) tryPermit(g *Group) bool {
+	if ww.alive.Load() == 0 || g.Phase() >= Draining {
 		g.takePermit()
 		return true
 	}

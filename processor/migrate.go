@@ -12,14 +12,14 @@ import (
 // half of those in the run queue, or on an inactive Processor all of them
 // (lending).
 //
-// Connections move with what waits for them: a coroutine, which moves itself
-// when it comes out of its wait (PollDesc.follow), or a Watch (Watch.moveTo).
-// The fd is registered with the new Processor before it is taken out of the old
-// one's epoll, so no event is lost: adding an fd reports what it is ready for.
-// An event that both report is a spurious wake.
+// Connections move with their waiter: a coroutine, which moves itself when it
+// comes out of its wait (PollDesc.follow), or a Watch (Watch.moveTo). The fd is
+// registered with the new Processor before it is taken out of the old
+// Processor's epoll, so no event is lost: adding an fd reports its present
+// readiness. An event that both report is a spurious wake.
 //
-// Only what waits to read moves. A coroutine that waits to write to the same fd
-// stays, and is woken by the Processor that the fd is registered with.
+// Only waiters that wait to read move. A coroutine that waits to write to the
+// same fd stays, and is woken by the Processor that the fd is registered with.
 //
 // Both move within their group only. A reader of another group than the fd's
 // Processor stays, and so does the fd.
@@ -27,8 +27,8 @@ import (
 // Reserve implements coroutine.Traveller. It takes a token for what will
 // arrive.
 //
-// All that moves comes by here, and so nothing leaves its group: the group's
-// count of what lives, its limit and its end are about those that it started.
+// Everything that moves passes here, and so nothing leaves its group: a group
+// counts, limits and ends the coroutines that it started.
 func (p *Processor) Reserve(from coroutine.Host) bool {
 	if q, ok := from.(*Processor); !ok || q.group != p.group {
 		panic("netco/processor: a move to another group")
@@ -63,7 +63,7 @@ func (p *Processor) Send(co *coroutine.Coroutine) {
 }
 
 // follow moves the calling coroutine to a Processor of its group, and the fd
-// with it. A caller that is there already moves the fd.
+// with it. If the caller is there already only the fd moves.
 func (pd *PollDesc) follow(fd int, to *Processor) {
 	co := coroutine.Current()
 	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() ||
@@ -77,7 +77,8 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 }
 
 // fetch moves an fd to the Processor of the caller, a coroutine that has moved,
-// perhaps for another fd. An fd that cannot be moved is waited for where it is.
+// perhaps with another fd. An fd that cannot be moved stays where it is, and so
+// does the wait for it.
 func (pd *PollDesc) fetch(fd int, home *Processor) {
 	if p := Current(); p != home && p.group == home.group {
 		pd.move(fd, p)
@@ -95,14 +96,14 @@ func (pd *PollDesc) MoveHere(fd int) {
 }
 
 // move registers fd with another Processor in place of its home. If that fails
-// the fd stays, and the error is that of registering. It is for the owner of
+// the fd stays, and the error is from registering it. It is for the owner of
 // the reading direction.
 func (pd *PollDesc) move(fd int, to *Processor) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	from := pd.home.Load()
 	if from == nil || pd.flags.Load()&(flagClosing|flagDetached) != 0 {
-		return nil // under flagClosing the fd may be closed, but only after Unbind has had mu
+		return nil // with flagClosing the fd may be closed, but only after Unbind has had mu
 	}
 	if pd.shared.Load() != nil {
 		return pd.unshareLocked(fd, to)
@@ -122,9 +123,9 @@ func (pd *PollDesc) move(fd int, to *Processor) error {
 	return nil
 }
 
-// inTransit stands in a PollDesc for a Watch that is moving. A wake takes it
-// out and has no other effect; the Watch, on its arrival, finds it gone and
-// counts as woken.
+// inTransit stands in a PollDesc for a Watch that is moving. A wake takes
+// inTransit out and has no other effect; the Watch, on its arrival, finds it
+// gone and counts as woken.
 var inTransit = new(coroutine.Waiter)
 
 // transit is inTransit's Hook.
@@ -134,35 +135,35 @@ func (transit) Woken() {}
 
 func init() { inTransit.SetHook(transit{}) }
 
-// follow moves a Watch that has just been armed at p to where its fd is to
-// move. Owner of p.
-func (x *Watch) follow(p, to *Processor) {
-	if x.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() && to.group == p.group {
-		x.moveTo(p, to)
+// follow moves a Watch that has just been armed at p to the Processor that its
+// fd is to move to. Owner of p.
+func (wa *Watch) follow(p, to *Processor) {
+	if wa.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() && to.group == p.group {
+		wa.moveTo(p, to)
 	}
 }
 
 // moveTo moves an armed Watch from p to another Processor, and reports whether
 // it has done so. Owner of p.
-func (x *Watch) moveTo(p, to *Processor) bool {
-	g := &x.pd.read
-	if x.home != p || !to.Reserve(p) {
+func (wa *Watch) moveTo(p, to *Processor) bool {
+	g := &wa.pd.read
+	if wa.home != p || !to.Reserve(p) {
 		return false
 	}
-	if !g.w.CompareAndSwap(&x.w, inTransit) {
+	if !g.w.CompareAndSwap(&wa.w, inTransit) {
 		to.unreserve()
 		return false
 	}
-	x.disarm(p)
+	wa.disarm(p)
 	p.watches.Set(p.watches.Own() - 1)
-	if x.pd.move(x.fd, to); x.pd.home.Load() != to {
+	if wa.pd.move(wa.fd, to); wa.pd.home.Load() != to {
 		to.unreserve()
-		x.arrived(p)
+		wa.arrived(p)
 		return false
 	}
 	to.sub.mu.Lock()
 	to.sub.coming--
-	to.sub.watches = append(to.sub.watches, arrival{x: x, moved: true})
+	to.sub.watches = append(to.sub.watches, arrival{x: wa, moved: true})
 	to.sub.waiting.Add(1)
 	to.sub.mu.Unlock()
 	to.ex.RequestPreempt()
@@ -172,29 +173,29 @@ func (x *Watch) moveTo(p, to *Processor) bool {
 
 // arrived ends moveTo: the Watch is armed at p again, or is woken if a wake
 // came while it was in transit. Owner of p.
-func (x *Watch) arrived(p *Processor) {
-	x.home = p
-	if !x.publish(p, inTransit) {
+func (wa *Watch) arrived(p *Processor) {
+	wa.home = p
+	if !wa.publish(p, inTransit) {
 		p.watches.Inc()
-		p.woken.add(p, x)
+		p.woken.add(p, wa)
 	}
 }
 
-// moveRequest is what a Processor is asked to give away.
+// moveRequest asks a Processor to give work away.
 type moveRequest struct {
 	to *Processor
 	n  int // connections at most
 }
 
-// moveAll is a moveRequest's n for all that can move. What is running moves
+// moveAll is a moveRequest's n for all that can move. A running coroutine moves
 // when it comes out of its next wait.
 const moveAll = math.MaxInt
 
 // lending says which coroutines move when they call MoveOn. All fields: owner.
 type lending struct {
-	to   *Processor
-	left int
-	last uint64 // the last one in the run queue, as Executor.Taken counts
+	to        *Processor
+	remaining int
+	last      uint64 // the last of them in the run queue, as Executor.Taken counts
 }
 
 // lend makes up to n coroutines of the run queue move. Owner.
@@ -214,15 +215,15 @@ func (p *Processor) lend(to *Processor, n int) {
 func (p *Processor) lendOne() *coroutine.Executor {
 	l := &p.lending
 	over := p.ex.Taken() > l.last
-	if l.left == moveAll {
+	if l.remaining == moveAll {
 		over = p.active.Load()
 	}
-	if over || l.left == 0 || p.phase != Running || !l.to.active.Load() {
+	if over || l.remaining == 0 || p.phase != Running || !l.to.active.Load() {
 		p.ex.Lend(nil)
 		return nil
 	}
-	if l.left != moveAll {
-		l.left--
+	if l.remaining != moveAll {
+		l.remaining--
 	}
 	return &l.to.ex
 }
@@ -234,27 +235,27 @@ func (p *Processor) moveWork() {
 		return
 	}
 	p.lend(r.to, r.n)
-	left := r.n
+	remaining := r.n
 	p.ep.Each(func(pd *PollDesc) {
 		switch {
-		case left <= 0 || pd.isListener() || pd.home.Load() != p:
+		case remaining <= 0 || pd.isListener() || pd.home.Load() != p:
 		case p.moveOne(pd, r.to):
-			left--
+			remaining--
 		case r.n == moveAll:
 			pd.to.Store(r.to)
 		}
 	})
 }
 
-// moveOne moves an fd with the Watch that waits to read from it, or has the
-// coroutine that does so move itself. It returns false if neither waits, or can
-// move.
+// moveOne moves an fd with the Watch that waits to read from it, or makes the
+// coroutine that waits to read move itself. It returns false if neither waits,
+// or can move.
 func (p *Processor) moveOne(pd *PollDesc, to *Processor) bool {
 	w := pd.read.w.Load()
 	if w == nil || w == readyW {
 		return false
 	}
-	if pd.shared.Load() != nil { // whichever member takes what waits, its next wait moves it
+	if pd.shared.Load() != nil { // whichever member takes the waiter, its next wait moves the fd
 		pd.to.Store(to)
 		pd.read.unblock()
 		return true
@@ -270,7 +271,7 @@ func (p *Processor) moveOne(pd *PollDesc, to *Processor) bool {
 	case host == nil || host.group != p.group:
 		return false
 	case host != p:
-		to = host // it has moved for another fd, or has got this one from another
+		to = host // it has moved with another fd, or has this one from another coroutine
 	case !co.Movable():
 		return false
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 // expired is the function of the timers that end parks; its argument is the
-// coroutine. A park cancels its timer before anything else can park the
-// coroutine, so a coroutine that waits is in the park that the timer is for.
+// coroutine. A park cancels its timer before the coroutine can park again, so a
+// parked coroutine is in the park that the timer belongs to.
 func expired(arg any, _ int64) {
 	co := arg.(*coroutine.Coroutine)
 	if co.State() == coroutine.Waiting {
@@ -19,7 +19,7 @@ func expired(arg any, _ int64) {
 }
 
 // ParkUntil implements coroutine.Host: Park, but no longer than until deadline.
-// Owner only. Its timer comes from the Processor's pool, so that coroutines
+// Owner only. The timer comes from the Processor's pool, so that coroutines
 // which never wait for time have none.
 //
 // The coroutine does not move meanwhile, since it moves only by its own call.

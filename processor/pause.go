@@ -23,23 +23,23 @@ func newPauseState() pauseState { return pauseState{resumed: make(chan struct{},
 
 // begin reports whether all members are asleep. If so, the first that wakes
 // sends to resumed, until end.
-func (d *pauseState) begin(g *Group) bool {
-	d.pausing.Store(true)
+func (ps *pauseState) begin(g *Group) bool {
+	ps.pausing.Store(true)
 	for _, p := range g.members {
 		// In this order: a member that is about to sleep sets the first before
 		// the second, and one that wakes clears the first before the second.
 		if !p.ep.Sleeping() || p.time.slept.Load()&1 == 0 {
-			d.end()
+			ps.end()
 			return false
 		}
 	}
 	return true
 }
 
-func (d *pauseState) end() {
-	if !d.pausing.Swap(false) {
+func (ps *pauseState) end() {
+	if !ps.pausing.Swap(false) {
 		select {
-		case <-d.resumed:
+		case <-ps.resumed:
 		default: // a member is about to send: the watcher will check once in vain
 		}
 	}
@@ -66,10 +66,10 @@ func (g *Group) resumeWatchers() {
 	}
 }
 
-func (d *pauseState) resume() {
-	if d.pausing.CompareAndSwap(true, false) {
+func (ps *pauseState) resume() {
+	if ps.pausing.CompareAndSwap(true, false) {
 		select {
-		case d.resumed <- struct{}{}:
+		case ps.resumed <- struct{}{}:
 		default:
 		}
 	}

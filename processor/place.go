@@ -5,24 +5,26 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// exact is up to how many Processors all are compared to find the least loaded.
+// exact is the largest group in which every Processor is compared to find the
+// least loaded.
 const exact = 16
 
-// burstStarts is how many starts that wait at one Processor are a burst, which
-// goes to all: the next ones go to others (place), and idle ones steal some
-// (share).
+// burstStarts is how many starts that wait at one Processor are a burst. A
+// burst goes to all Processors: further starts are placed on others (place),
+// and idle Processors steal some (share).
 const burstStarts = 64
 
-// load is what placement compares: how many coroutines live here or are
-// submitted.
+// load returns how many coroutines live here or are submitted, which placement
+// compares.
 func (p *Processor) load() int {
 	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
 }
 
-// place returns the least loaded active Processor of the group, or of all if
-// that has a burst of starts before it. The caller's own is preferred unless
-// another has at least two coroutines fewer. Among more than 16 members, four
-// that rotate are compared.
+// place returns the least loaded active Processor of the group, or the least
+// loaded of all if a burst of starts waits there. The caller's own is preferred
+// unless another has at least two coroutines fewer: loads are read without
+// synchronisation, and staying costs no wake of another core. Among more than
+// 16 members, four that rotate are compared.
 func (g *Group) place(here *Processor) *Processor {
 	best := g.least(here, false)
 	if best == nil || best.sub.waiting.Load() >= burstStarts {
@@ -31,8 +33,8 @@ func (g *Group) place(here *Processor) *Processor {
 	return best
 }
 
-// least returns the least loaded of all members or of the active ones, nil
-// without one.
+// least returns the least loaded of all members, or of the active ones; nil if
+// none is active.
 func (g *Group) least(here *Processor, all bool) (best *Processor) {
 	members := g.members
 	next, looks := 0, len(members)
@@ -63,8 +65,8 @@ func (g *Group) least(here *Processor, all bool) (best *Processor) {
 	return best
 }
 
-// closeSubmissions refuses submissions from now on; false means that some are
-// waiting, or coming.
+// closeSubmissions refuses submissions from now on. It returns false if some
+// are waiting or on their way.
 func (p *Processor) closeSubmissions() bool {
 	p.sub.mu.Lock()
 	defer p.sub.mu.Unlock()
@@ -75,7 +77,7 @@ func (p *Processor) closeSubmissions() bool {
 	return true
 }
 
-// fds is how many fds are registered here or are about to be.
+// fds returns how many fds are registered here or are about to be.
 func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) }
 
 // Fewest returns the Processor with the fewest fds: of the caller's group, or

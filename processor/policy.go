@@ -17,8 +17,8 @@ import (
 // tests drive them, and a simulation of up to 128 Processors
 // (docs/SCALING.md).
 //
-// What is spread, evened out and packed are units: a Processor, or while
-// Processors share their fds (share.go) a domain of them.
+// Units are spread, evened out and packed: a Processor, or while Processors
+// share their fds (share.go) a domain of them.
 //
 //	finding                               action
 //	a Processor is busier than busyAbove  spread: each that is so busy moves
@@ -40,7 +40,7 @@ import (
 //	a Processor's runs take longAboveNs   the members of a domain share, from
 //	and waited for waitAboveNs, on        its next turn on
 //	average
-//	packAfter times in a row runs take    that ends
+//	packAfter times in a row runs take    sharing ends
 //	less than longBelowNs, or would
 //	wait for less than waitBelowNs on
 //	one Processor
@@ -92,11 +92,11 @@ const (
 	runsNoted = 256
 
 	// timedNs is how much CPU time must have been measured: the first runs of
-	// connections are long, and a turn now and then has ones that are.
+	// connections are long, and now and then a turn has long runs.
 	timedNs = 10_000_000
 
-	// batchNs is how long the events that a Processor takes at once while it
-	// shares may take to serve: others could serve them meanwhile.
+	// batchNs bounds how long the events that a sharing Processor takes at once
+	// may take to serve: others could serve them meanwhile.
 	batchNs = 40_000
 )
 
@@ -104,7 +104,7 @@ const (
 // for tests.
 var trialGain = 1.1
 
-// interval is what was measured of a group in some time. The members are in the
+// interval has the measurements of a group in some time. The members are in the
 // order of their indices.
 type interval struct {
 	members   []measured
@@ -115,7 +115,7 @@ type interval struct {
 	stale     bool    // it was too long to say how busy the members are now
 }
 
-// measured is what was measured of one member.
+// measured has the measurements of one member.
 type measured struct {
 	busy   float64 // as a share of the interval
 	waitNs float64 // how long a run was ready before, on average
@@ -125,7 +125,7 @@ type measured struct {
 	holds  bool // fds or coroutines
 }
 
-// decision is what a group is to do, in this order.
+// decision says what a group is to do, in this order.
 type decision struct {
 	endSharing bool
 
@@ -133,15 +133,15 @@ type decision struct {
 	moves                []move
 }
 
-// move has a member give a part of its work to another, all of it if the part
+// move makes a member give a part of its work to another, all of it if the part
 // is 1.
 type move struct {
 	from, to int
 	part     float64
-	sleeping bool // one that sleeps may go on sleeping
+	sleeping bool // a member that sleeps may go on sleeping
 }
 
-// policy is what decide keeps from one interval for the next.
+// policy is the state that decide keeps from one interval for the next.
 type policy struct {
 	runNs  float64 // mean length of the runs of the last interval that had any
 	seldom int     // how often in a row sharing was not worth it
@@ -156,8 +156,8 @@ type trial struct {
 	before tally
 	since  tally // since the connections have moved
 	age    int   // intervals since it began
-	wait   int   // intervals until the next may begin
-	pause  int   // what wait began with
+	wait   int   // intervals until the next trial may begin
+	pause  int   // the number that wait began with
 }
 
 // tally has the sums over n intervals.
@@ -175,65 +175,65 @@ func (t *tally) add(rate, waitNs, busy float64) {
 	t.busy += busy
 }
 
-// decide returns what is to be done after an interval, and the policy for the
-// next one.
-func (s policy) decide(m interval) (policy, decision) {
+// decide returns the decision after an interval, and the policy for the next
+// one.
+func (po policy) decide(m interval) (policy, decision) {
 	var d decision
-	d.endSharing = s.endsSharing(m)
+	d.endSharing = po.endsSharing(m)
 	if m.stale {
-		s.high, s.low = tally{}, 0
-		return s, d
+		po.high, po.low = tally{}, 0
+		return po, d
 	}
 	size, above, uneven, below := 1, busyAbove, unevenAbove, packBelow
 	after, evenAfter := spreadAfter, 2
 	if m.sharing && !d.endSharing {
 		size, above, uneven, below = domainSize, domainAbove, domainUneven, domainBelow
 		after, evenAfter = 1, 1
-		s.trial.added = nil
+		po.trial.added = nil
 	}
 	u := m.units(size)
 	if u.active == 0 {
-		return s, d
+		return po, d
 	}
 	rate, waitNs := float64(m.runs)/m.seconds, m.members[u.hot].waitNs
 	if u.most > above && (size > 1 || waitNs >= waitAboveNs) {
-		s.high.add(rate, waitNs, u.sum)
+		po.high.add(rate, waitNs, u.sum)
 	} else {
-		s.high = tally{}
+		po.high = tally{}
 	}
-	s.low = rising(s.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
-	s.trial.wait = max(s.trial.wait-1, 0)
+	po.low = rising(po.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
+	po.trial.wait = max(po.trial.wait-1, 0)
 	switch {
-	case s.trial.added != nil:
-		over, failed := s.trial.sample(rate, waitNs, u.sum)
+	case po.trial.added != nil:
+		over, failed := po.trial.sample(rate, waitNs, u.sum)
 		if failed {
-			s.undo(m, &d)
+			po.undo(m, &d)
 		}
 		if over {
-			s.trial.added = nil
+			po.trial.added = nil
 		}
-	case s.high.n >= after && u.spare >= 0 && (size > 1 ||
-		s.trial.wait == 0 && m.members[u.hot].shares > 1):
-		s.spread(m, size, above, &d)
-	case s.high.n >= evenAfter && u.most-u.least > uneven:
+	case po.high.n >= after && u.spare >= 0 && (size > 1 ||
+		po.trial.wait == 0 && m.members[u.hot].shares > 1):
+		po.spread(m, size, above, &d)
+	case po.high.n >= evenAfter && u.most-u.least > uneven:
 		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
-		s.high = tally{}
-	case s.low >= packAfter:
+		po.high = tally{}
+	case po.low >= packAfter:
 		for i := range m.unit(u.packs, size) {
 			d.deactivate = append(d.deactivate, u.packs+i)
 		}
 		m.give(u.packs, m.leastBusy(size, u.packs), size, 1, &d)
-		s.low = 0
+		po.low = 0
 	}
 	if size == 1 {
 		m.packAgain(&d)
 	}
-	return s, d
+	return po, d
 }
 
 // endsSharing reports whether sharing is to end: it has not been worth it
 // packAfter times in a row.
-func (s *policy) endsSharing(m interval) bool {
+func (po *policy) endsSharing(m interval) bool {
 	busy, cpu, known := 0.0, 0.0, 0.0 // busy: how many Processors' time the group uses
 	for _, p := range m.members {
 		busy += p.busy
@@ -243,23 +243,23 @@ func (s *policy) endsSharing(m interval) bool {
 		}
 	}
 	if m.runs > 0 {
-		s.runNs = busy * m.seconds * 1e9 / float64(m.runs)
+		po.runNs = busy * m.seconds * 1e9 / float64(m.runs)
 		if known > 0 {
-			s.runNs = min(s.runNs, cpu/known)
+			po.runNs = min(po.runNs, cpu/known)
 		}
 	}
-	s.seldom = rising(s.seldom, m.sharing && !m.stale &&
-		(s.runNs < longBelowNs || alone(busy, s.runNs) < waitBelowNs))
-	if s.seldom < packAfter {
+	po.seldom = rising(po.seldom, m.sharing && !m.stale &&
+		(po.runNs < longBelowNs || alone(busy, po.runNs) < waitBelowNs))
+	if po.seldom < packAfter {
 		return false
 	}
-	s.seldom = 0
+	po.seldom = 0
 	return true
 }
 
 // alone returns how long an event would wait, on average, if one Processor
 // served all of a load that keeps it busy for a part of the time with runs of
-// runNs: what M/D/1 has, by Pollaczek and Khinchin.
+// runNs: an M/D/1 queue, by Pollaczek and Khinchin.
 func alone(busy, runNs float64) float64 {
 	if busy >= 1 {
 		return math.Inf(1)
@@ -267,9 +267,9 @@ func alone(busy, runNs float64) float64 {
 	return busy * runNs / (2 * (1 - busy))
 }
 
-// spread has every unit that is busier than above give half of its work to an
+// spread makes every unit that is busier than above give half of its work to an
 // inactive one.
-func (s *policy) spread(m interval, size int, above float64, d *decision) {
+func (po *policy) spread(m interval, size int, above float64, d *decision) {
 	spare := 0
 	for i := 0; i < len(m.members); i += size {
 		if p := m.members[i]; !p.active || m.busy(i, size) <= above || size == 1 && p.shares < 2 {
@@ -287,17 +287,17 @@ func (s *policy) spread(m interval, size int, above float64, d *decision) {
 		m.give(i, spare, size, 0.5, d)
 		spare += size
 	}
-	if t := &s.trial; size == 1 {
-		t.added, t.before, t.since, t.age = d.activate, s.high, tally{}, 0
+	if t := &po.trial; size == 1 {
+		t.added, t.before, t.since, t.age = d.activate, po.high, tally{}, 0
 	}
-	s.high = tally{}
+	po.high = tally{}
 }
 
 // undo takes a spread back that has failed.
-func (s *policy) undo(m interval, d *decision) {
-	d.deactivate = s.trial.added
-	for _, i := range s.trial.added {
-		d.moves = append(d.moves, move{i, m.leastBusy(1, s.trial.added...), 1, false})
+func (po *policy) undo(m interval, d *decision) {
+	d.deactivate = po.trial.added
+	for _, i := range po.trial.added {
+		d.moves = append(d.moves, move{i, m.leastBusy(1, po.trial.added...), 1, false})
 	}
 }
 
@@ -325,8 +325,8 @@ func (t *trial) sample(rate, waitNs, busy float64) (over, failed bool) {
 	return true, false
 }
 
-// units is what decide compares. Members are the first ones of their units, -1
-// for none.
+// units has the units that decide compares. A unit is given by its first
+// member, -1 for none.
 type units struct {
 	hot, cold   int     // the busiest active one, and the least busy, the last of equals
 	spare       int     // the first inactive one
@@ -337,16 +337,16 @@ type units struct {
 }
 
 // units compares the units of a size.
-func (m interval) units(size int) units {
+func (iv interval) units(size int) units {
 	u := units{hot: -1, cold: -1, spare: -1, packs: -1}
-	for i := 0; i < len(m.members); i += size {
-		if !m.members[i].active {
+	for i := 0; i < len(iv.members); i += size {
+		if !iv.members[i].active {
 			if u.spare < 0 {
 				u.spare = i
 			}
 			continue
 		}
-		busy := m.busy(i, size)
+		busy := iv.busy(i, size)
 		u.active++
 		u.sum += busy
 		if u.hot < 0 || busy > u.most {
@@ -355,7 +355,7 @@ func (m interval) units(size int) units {
 		if u.cold < 0 || busy <= u.least {
 			u.cold, u.least = i, busy
 		}
-		if i >= m.minActive && (u.packs < 0 || busy <= m.busy(u.packs, size)) {
+		if i >= iv.minActive && (u.packs < 0 || busy <= iv.busy(u.packs, size)) {
 			u.packs = i
 		}
 	}
@@ -363,51 +363,52 @@ func (m interval) units(size int) units {
 }
 
 // unit returns the members of the unit that begins with one.
-func (m interval) unit(from, size int) []measured {
-	return m.members[from:min(from+size, len(m.members))]
+func (iv interval) unit(from, size int) []measured {
+	return iv.members[from:min(from+size, len(iv.members))]
 }
 
 // busy returns how busy the members of a unit are on average.
-func (m interval) busy(from, size int) (sum float64) {
-	unit := m.unit(from, size)
+func (iv interval) busy(from, size int) (sum float64) {
+	unit := iv.unit(from, size)
 	for _, p := range unit {
 		sum += p.busy
 	}
 	return sum / float64(len(unit))
 }
 
-// leastBusy returns the least busy active unit but for some, the first of
-// equals. Precondition: there is one.
-func (m interval) leastBusy(size int, except ...int) int {
+// leastBusy returns the least busy active unit that is not in except, the first
+// of equals. Precondition: there is one.
+func (iv interval) leastBusy(size int, except ...int) int {
 	least := -1
-	for i := 0; i < len(m.members); i += size {
-		if m.members[i].active && !slices.Contains(except, i) &&
-			(least < 0 || m.busy(i, size) < m.busy(least, size)) {
+	for i := 0; i < len(iv.members); i += size {
+		if iv.members[i].active && !slices.Contains(except, i) &&
+			(least < 0 || iv.busy(i, size) < iv.busy(least, size)) {
 			least = i
 		}
 	}
 	return least
 }
 
-// give has the members of a unit move a part of their work to those of another.
-func (m interval) give(from, to, size int, part float64, d *decision) {
-	n := len(m.unit(to, size))
-	for i := range m.unit(from, size) {
+// give makes the members of a unit move a part of their work to the members of
+// another.
+func (iv interval) give(from, to, size int, part float64, d *decision) {
+	n := len(iv.unit(to, size))
+	for i := range iv.unit(from, size) {
 		d.moves = append(d.moves, move{from: from + i, to: to + i%n, part: part})
 	}
 }
 
-// packAgain has inactive Processors give away what has come to them since, and
-// what was running when they gave the rest.
-func (m interval) packAgain(d *decision) {
-	for i, p := range m.members {
+// packAgain makes inactive Processors give away work that has come to them
+// since, and coroutines that were running when they gave the rest.
+func (iv interval) packAgain(d *decision) {
+	for i, p := range iv.members {
 		if !p.active && p.holds && p.busy > 0 && !slices.Contains(d.activate, i) {
-			d.moves = append(d.moves, move{i, m.leastBusy(1, d.deactivate...), 1, true})
+			d.moves = append(d.moves, move{i, iv.leastBusy(1, d.deactivate...), 1, true})
 		}
 	}
 }
 
-// rising returns how often in a row something was found.
+// rising returns how often in a row a condition was found.
 func rising(n int, found bool) int {
 	if found {
 		return n + 1
@@ -419,8 +420,8 @@ func rising(n int, found bool) int {
 // owner.
 //
 // By the clock, runs are long also beside other programs that compute, since
-// turns have their time too. So where they seem to be long, CPU time is read
-// before and after each turn's runs, and decides.
+// turns include the time of those. So where runs seem to be long, CPU time is
+// read before and after each turn's runs, and decides.
 type runMeter struct {
 	runNs  float64 // from a resume to the next wait, by the clock
 	waitNs float64 // from an event or a wake to the resume
@@ -431,8 +432,8 @@ type runMeter struct {
 }
 
 // note adds a turn with so many runs, which waited for waitNs in all, in a
-// group that is sharing, or may. It reports whether the group is to begin that,
-// and how many events a Processor is to take at once; 0: as it does.
+// group that is sharing, or may share. It reports whether the group is to begin
+// sharing, and how many events a Processor is to take at once; 0: no change.
 func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begin bool, batch int) {
 	weight := min(float64(runs)/runsNoted, 1)
 	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
@@ -457,9 +458,10 @@ func (r *runMeter) takes(ns float64) bool {
 }
 
 // offers reports whether ready coroutines are to be offered to another
-// Processor: so many are, and so many were before the last poll. To serve
-// events together is what packing is for, unless the group is sharing. What was
-// ready before was woken by other coroutines, or was left by the last turn.
+// Processor: queued of them are ready now, and before were before the last
+// poll. Coroutines that events have made ready stay together, as packing wants,
+// unless the group is sharing; the others were woken by coroutines, or the last
+// turn did not get to them.
 func (r *runMeter) offers(queued, before int, sharing bool) bool {
 	return sharing && queued > 1 ||
 		before > 1 && r.takes(offerRunNs) && r.cpuNs*float64(before) >= offerWaitNs

@@ -33,9 +33,9 @@ func (d decision) apply(m interval) {
 }
 
 // marks are the active ones of members, as "+" among "-".
-func (m interval) marks() string {
+func (iv interval) marks() string {
 	var s strings.Builder
-	for _, p := range m.members {
+	for _, p := range iv.members {
 		if p.active {
 			s.WriteByte('+')
 		} else {

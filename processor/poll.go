@@ -10,10 +10,10 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// PollDesc is an fd as its waiters see it: what waits in each of its two
-// directions, until when, and whether an edge has come. It is embedded in what
-// owns the fd, which serialises its readers among themselves and its writers
-// among themselves.
+// PollDesc is an fd as its waiters see it: the waiter in each of its two
+// directions, its deadline, and whether an edge has come. It is embedded in the
+// owner of the fd, which serialises readers among themselves and writers among
+// themselves.
 //
 // Each direction has a word (gate.w):
 //
@@ -30,27 +30,27 @@ import (
 //	readyW → nil      the waiter, before the operation whose failure would make
 //	                  it wait
 //
-// An edge always leaves its mark, also when it finds a waiter: that may be
-// about to give up for a deadline, and not try again. Whatever takes a waiter
-// out wakes it, once. A wake means "try again", not "ready": deadlines, closing
-// and draining are conditions that the waiter checks, and a change of them
-// wakes it.
+// An edge always leaves its mark, also when it finds a waiter: the waiter may
+// be about to give up for a deadline, and not try again. The code that takes a
+// waiter out wakes it, once. A wake means "try again", not "ready": deadlines,
+// closing and draining are conditions that the waiter checks, and a change of
+// them wakes it.
 type PollDesc struct {
-	// What a wait touches comes first: one cache line.
+	// The fields that a wait touches come first: one cache line.
 	read, write gate
 	flags       atomic.Uint32
 	home        atomic.Pointer[Processor]  // whose epoll watches it; changed under mu
-	shared      atomic.Pointer[sharedRegs] // nil unless others watch it, too; changed under mu
+	shared      atomic.Pointer[sharedRegs] // if the home's domain watches it; changed under mu
 	to          atomic.Pointer[Processor]  // where its reader is to move it, see migrate.go; or nil
 
-	Owner   any                          // constant: what it is part of, for PollDescs; or nil
-	outside atomic.Pointer[goroutineReg] // what goroutines wait by, see there; changed under mu
+	Owner     any                          // constant: the struct around it, for PollDescs; or nil
+	goroutine atomic.Pointer[goroutineReg] // nil until a goroutine has waited; changed under mu
 
 	mu  inside.Mutex
 	reg epoller.Registration // with home, unless shared; under mu
 }
 
-// gate is what waits in one direction.
+// gate is one direction of an fd.
 type gate struct {
 	w        atomic.Pointer[coroutine.Waiter]
 	deadline atomic.Int64 // CLOCK_MONOTONIC ns; 0: none
@@ -69,7 +69,7 @@ const (
 	flagServed               // SetServed was called
 )
 
-// plainFlags are those that no wait and no operation has to check.
+// plainFlags are the flags that no wait and no operation has to check.
 const plainFlags = flagReadOn | flagServed
 
 // Mode is a direction.
@@ -131,15 +131,15 @@ func (pd *PollDesc) draining() bool {
 	return g != nil && g.Phase() >= Draining
 }
 
-// SetListener marks the fd as one that waits for connections. It is called
-// before the fd's first use.
+// SetListener marks the fd as a listener's. It is called before the fd's first
+// use.
 func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
 
 // isListener reports whether SetListener was called.
 func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
 
-// SetServed has the beginning of draining wake what waits to read, which is
-// then to call WaitForRequest or to wait again.
+// SetServed has the beginning of draining wake the waiter that waits to read,
+// which is then to call WaitForRequest or to wait again.
 func (pd *PollDesc) SetServed() { pd.flags.Or(flagServed) }
 
 // drains reports whether a wait for the fd may end when draining begins.
@@ -152,14 +152,15 @@ func (pd *PollDesc) group() *Group {
 	if p := pd.home.Load(); p != nil {
 		return p.group
 	}
-	if o := pd.outside.Load(); o != nil {
+	if o := pd.goroutine.Load(); o != nil {
 		return o.group()
 	}
 	return nil
 }
 
 // Clear clears the mark of an edge, before an operation that finds what the
-// edge was for, and reports whether there was one. The direction's owner only.
+// edge announced, and reports whether there was a mark. The direction's owner
+// only.
 func (pd *PollDesc) Clear(m Mode) bool {
 	g := pd.gate(m)
 	return g.w.Load() == readyW && g.w.CompareAndSwap(readyW, nil)
@@ -175,14 +176,16 @@ func (pd *PollDesc) Edge(m Mode) bool { return pd.gate(m).w.Load() == readyW }
 // that comes later leaves the mark of an edge, if there is something to read.
 func (pd *PollDesc) ReadOn() bool { return pd.flags.Load()&flagReadOn != 0 }
 
-// Bound reports whether the fd is registered, so that an edge will announce
-// what comes.
-func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.registeredOutside() != nil }
+// Bound reports whether the fd is registered, so that edges announce what
+// comes.
+func (pd *PollDesc) Bound() bool {
+	return pd.home.Load() != nil || pd.goroutineRegistration() != nil
+}
 
 // EdgesTwice reports whether each edge may come twice, since a Processor and
-// the goroutine poller both watch the fd. The second may be of what has been
-// read since.
-func (pd *PollDesc) EdgesTwice() bool { return pd.registeredOutside() != nil }
+// the goroutine poller both watch the fd. The second may announce data that has
+// been read since.
+func (pd *PollDesc) EdgesTwice() bool { return pd.goroutineRegistration() != nil }
 
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0
 // is never. It wakes a waiter, which then checks the deadline.
@@ -199,7 +202,7 @@ func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 func (pd *PollDesc) Unblock(m Mode) { pd.gate(m).unblock() }
 
 // Evict makes every wait, present and future, return Closing. It returns how
-// many were waiting: each of them returns Closing from Wait, or is a Watch that
+// many waiters there were: each returns Closing from Wait, or is a Watch that
 // is woken.
 func (pd *PollDesc) Evict() (waiting int) {
 	pd.flags.Or(flagClosing)
@@ -289,17 +292,17 @@ func (g *gate) setReady(p *Processor) {
 }
 
 // Wait parks the caller, a coroutine or a goroutine, until direction m may be
-// possible, its deadline passes, or Evict is called; not if an edge has left
-// its mark. The fd is registered with the caller's Processor if it has no home,
-// and for a goroutine with the goroutine poller. Ready may be early, and is
-// also returned at until (CLOCK_MONOTONIC ns), if that is not 0. The error is
-// that of registering.
+// possible, its deadline passes, or Evict is called. It does not park if an
+// edge has left its mark. The fd is registered with the caller's Processor if
+// it has no home, and for a goroutine with the goroutine poller. Ready may be
+// early, and is also returned at until (CLOCK_MONOTONIC ns), if that is not 0.
+// The error is from registering the fd.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
 	return pd.WaitFrom(Current(), fd, m, reason, until)
 }
 
-// WaitFrom is Wait for a caller that has got p from Current and has not been
-// left behind since.
+// WaitFrom is Wait for a caller that has p from Current and has not been left
+// behind since.
 func (pd *PollDesc) WaitFrom(
 	p *Processor, fd int, m Mode, reason coroutine.Reason, until int64,
 ) (Verdict, error) {
@@ -308,7 +311,7 @@ func (pd *PollDesc) WaitFrom(
 
 // WaitForRequest is WaitFrom for a read which may be given up while nothing has
 // come: it does not wait while the group drains, and returns Drained. A wait
-// that has begun before ends then, with Ready. Precondition: SetServed.
+// that began before the draining ends with Ready. Precondition: SetServed.
 func (pd *PollDesc) WaitForRequest(p *Processor, fd int) (Verdict, error) {
 	return pd.waitFrom(p, fd, Read, coroutine.ReasonRead, 0, true)
 }
@@ -327,8 +330,8 @@ func (pd *PollDesc) waitFrom(
 	var err error
 	var shared bool
 	if w.Coroutine() == nil {
-		if !w.InBubble() && pd.registeredOutside() == nil {
-			err = pd.registerOutside(fd)
+		if !w.InBubble() && pd.goroutineRegistration() == nil {
+			err = pd.registerForGoroutine(fd)
 		}
 		if w.InBubble() || err == errNoPoller {
 			w.Release()
@@ -353,7 +356,7 @@ func (pd *PollDesc) waitFrom(
 			panic("netco/processor: two waiters in one direction of an fd")
 		}
 	}
-	wake := coroutine.WakeTimeout // not parked, not woken
+	wake := coroutine.WakeTimeout // if it does not park
 	drained := request && pd.draining()
 	if !drained && pd.Check(m) == Ready {
 		d := g.deadline.Load()
@@ -387,8 +390,8 @@ func (pd *PollDesc) waitFrom(
 	return Drained, nil
 }
 
-// releaseWaiter releases a waiter of which only the address was used. In a
-// coroutine's there is nothing to clear.
+// releaseWaiter releases a waiter of which only the address was used. A
+// coroutine's waiter has nothing to clear.
 func releaseWaiter(w *coroutine.Waiter) {
 	if w.Coroutine() == nil {
 		w.Release()
@@ -414,7 +417,7 @@ func (pd *PollDesc) bind(fd int) error {
 	pd.reg = reg
 	pd.home.Store(p)
 	if !p.alive.Load() {
-		pd.flags.Or(flagDetached) // it ended meanwhile and may not have seen this fd
+		pd.flags.Or(flagDetached) // p ended meanwhile and may not have seen this fd
 	}
 	return nil
 }
@@ -425,7 +428,7 @@ func (pd *PollDesc) Unbind() {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	pd.eachRegLocked(func(p *Processor, reg epoller.Registration) { p.ep.Release(reg) })
-	if o := pd.registeredOutside(); o != nil {
+	if o := pd.goroutineRegistration(); o != nil {
 		o.at.release(o.reg)
 	}
 }
@@ -436,13 +439,13 @@ func (pd *PollDesc) Deregister(fd int) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	pd.eachRegLocked(func(p *Processor, _ epoller.Registration) { p.ep.Remove(fd) })
-	if o := pd.registeredOutside(); o != nil {
+	if o := pd.goroutineRegistration(); o != nil {
 		o.at.ep.Remove(fd)
 	}
 }
 
 // Waiter returns the id of the coroutine that waits in direction m, or 0 if
-// none does. It may be over by then. Any thread.
+// none does. Any thread; the wait may be over by then.
 func (pd *PollDesc) Waiter(m Mode) uint64 {
 	g := pd.gate(m)
 	for {
@@ -459,8 +462,8 @@ func (pd *PollDesc) Waiter(m Mode) uint64 {
 	}
 }
 
-// Watched reports whether a Watch waits for the fd, or is in transit, and no
-// coroutine. It may be over by then. Any thread.
+// Watched reports whether a Watch, and not a coroutine, waits for the fd or is
+// in transit. Any thread; the wait may be over by then.
 func (pd *PollDesc) Watched() bool {
 	w := pd.read.w.Load()
 	if w == nil || w == readyW {

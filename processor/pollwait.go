@@ -11,11 +11,12 @@ import (
 )
 
 // pollWait is a wait for an fd by an ordinary goroutine that the goroutine
-// poller cannot wake: in a bubble of testing/synctest nothing outside but the
-// kernel may; or no fds are left for the poller. So the goroutine calls poll(2)
-// itself, which blocks its thread, and a waker writes an eventfd. Without an fd
-// for that the goroutine polls at intervals, and in any case where fds are
-// lacking: what ends a Scheduler finds only the fds that a poller has.
+// poller cannot wake: of the world around a bubble of testing/synctest only the
+// kernel may wake a goroutine in it; or no fds are left for the poller. So the
+// goroutine calls poll(2) itself, which blocks its thread, and a waker writes
+// an eventfd. If fds are lacking the goroutine polls at intervals, with or
+// without an eventfd: the end of a Scheduler reaches only the fds that a poller
+// has.
 //
 // In a bubble such a wait keeps the clock from advancing, as a wait in package
 // net does, and its deadline is real time.
@@ -37,8 +38,8 @@ func (a *pollWait) Woken() {
 	}
 }
 
-// waitByPoll is Wait for such a goroutine. Under until it does not poll the fd,
-// which may have been ready before: only an edge would count.
+// waitByPoll is Wait for such a goroutine. If until is set it does not poll the
+// fd, which may have been ready before: only an edge would count.
 func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err == nil {
@@ -82,7 +83,7 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 		}
 	}
 	if !g.w.CompareAndSwap(&a.w, mark) && bell >= 0 {
-		unix.Read(bell, make([]byte, 8)) // the waker writes, and after that does not use it
+		unix.Read(bell, make([]byte, 8)) // the waker writes once, and then does not use the bell
 	}
 	return pd.Check(m), err
 }

@@ -46,7 +46,7 @@ type Config struct {
 
 // Processor runs coroutines, one at a time, on one thread at a time.
 type Processor struct {
-	ex coroutine.Executor // owner, but for what it documents
+	ex coroutine.Executor // owner, unless its methods say otherwise
 
 	// Owner.
 	timers   timer.Heap
@@ -64,7 +64,7 @@ type Processor struct {
 	waits    waits
 	lending  lending // owner
 	runs     runMeter
-	domain   []*Processor // constant once it has started: with which it shares; nil for none
+	domain   []*Processor // constant once it has started: shares fds with it; or nil
 	cfg      Config
 	group    *Group
 
@@ -146,7 +146,7 @@ var netpoll struct {
 // ensureNetpoll makes Go's own poller exist before a Processor takes fds. If a
 // process runs out of fds first it dies when the runtime then opens its epoll
 // fd and eventfd ("netpollinit failed"). So the poller is made while enough fds
-// are left, or the Processor is not.
+// are left; otherwise New fails.
 func ensureNetpoll() error {
 	netpoll.mu.Lock()
 	defer netpoll.mu.Unlock()
@@ -197,8 +197,8 @@ func (p *Processor) Ended() <-chan struct{} { return p.ended }
 // Index returns its place in the group.
 func (p *Processor) Index() int { return p.cfg.Index }
 
-// Idle reports whether the Processor is asleep, or about to be. Any thread; it
-// may be over by then.
+// Idle reports whether the Processor is asleep, or about to be. Any thread; the
+// Processor may have woken by then.
 func (p *Processor) Idle() bool { return p.ep.Sleeping() }
 
 // Group returns the group it belongs to.
@@ -215,7 +215,7 @@ func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) b
 	return true
 }
 
-// Logger returns what the Processor logs to. It is not nil.
+// Logger returns the Processor's logger. It is not nil.
 func (p *Processor) Logger() *zap.Logger { return p.cfg.Logger }
 
 // CurrentLogger returns the logger of the caller's Processor; on an ordinary

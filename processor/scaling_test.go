@@ -152,9 +152,9 @@ func best(l load, n int) (number int, least result) {
 const wanted = 1.2
 
 // String is a cell of the table. What is above wanted is bold.
-func (x ratios) String() string {
+func (rs ratios) String() string {
 	var all []string
-	for _, r := range x {
+	for _, r := range rs {
 		s := fmt.Sprintf("%.2f", r)
 		if r >= 10 {
 			s = fmt.Sprintf("%.0f", r)

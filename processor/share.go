@@ -13,21 +13,22 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// Sharing: while handlers compute, no event waits for the Processor that is in
-// one of them.
+// Sharing: while handlers compute, no event waits for a Processor that runs a
+// handler.
 //
 // The Processors of a domain, up to domainSize of a group, then watch the same
-// fds, each by its own epoll (epoller.RegisterShared). The kernel wakes one
-// that sleeps, the first of the domain before others; while none sleeps the
-// event is there for whichever polls first, and each takes few at a time. What
-// waits to read waits shared (coroutine.ParkShared), and so do Watches: it runs
-// on the Processor that has found its event. No fd moves for that.
+// fds, each by its own epoll (epoller.RegisterShared). The kernel wakes a
+// member that sleeps, the first of the domain before others; while none sleeps
+// the event is there for the member that polls first, and each takes few events
+// at a time. Coroutines and Watches that wait to read wait shared
+// (coroutine.ParkShared): they run on the Processor that has found their event.
+// No fd moves for that.
 //
 // Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
-// microsecond or two a request; where a request takes no longer than some of
-// these, one Processor that serves all of them without a sleep is faster, and
-// where none waits there is nothing to gain.
+// microsecond or two a request; where requests take no longer than that, one
+// Processor that serves all of them without a sleep is faster, and where no run
+// waits there is nothing to gain.
 //
 //	Group.sharing  means                     becomes
 //	false          a wait is the home's      true, by the first member whose
@@ -37,18 +38,17 @@ import (
 //	                                         the group leaves Running
 //
 // Each fd follows at its next wait, so that a change costs nothing by itself.
-// Until then its events are delivered as before; what waits is woken by any
-// member.
+// Until then its events are delivered as before; any member wakes its waiters.
 //
 // A shared wait has one of the group's tokens, as nothing else keeps the group
-// from being quiet; and the Processor where it began does not end before it is
-// over (sharedWaits), since it takes the wakes of other threads. Its deadline
-// is a timer of the Processor where it began, and acts on the fd: whichever
-// ends the wait returns the timer.
+// from being quiet. The Processor where the wait began takes the wakes of other
+// threads, so it does not end before the wait is over (sharedWaits). The
+// deadline of the wait is a timer of that Processor, and acts on the fd; the
+// thread that ends the wait returns the timer.
 //
-// At its end the group has all that wait shared woken: each member wakes what
-// waits for the fds that it watches (advance), and a wait that begins later is
-// refused (Left). So none is left behind by Executor.Stop.
+// When the group ends, each member wakes the waiters of the fds that it watches
+// (advance), and a shared wait that begins later is refused (MayShare). So
+// Executor.Stop misses none.
 const domainSize = 4
 
 // sharedRegs are the registrations of an fd with the members of a domain.
@@ -59,7 +59,7 @@ type sharedRegs struct {
 }
 
 // setDomains puts the members into domains, and lets their coroutines wait
-// shared. It is called before the first has started.
+// shared. It is called before the first member has started.
 func (g *Group) setDomains() {
 	if len(g.members) < 2 {
 		return
@@ -101,14 +101,14 @@ func (p *Processor) runTimed(max int, until int64) (runs int) {
 	}
 	used := sysx.ThreadCPU() - before
 	if used < 0 || used > clock.Now()-int64(p.Stats.TurnStart.Own()) {
-		return runs // it is another thread
+		return runs // the loop runs on another thread
 	}
 	p.runs.used(used, runs)
 	return runs
 }
 
-// share begins sharing, unless the group is at its end, and makes all members
-// of a domain active in which one is. Any thread.
+// share begins sharing, unless the group is at its end. If a member of a domain
+// is active, all members become active. Any thread.
 func (g *Group) share() {
 	g.sharing.Store(true)
 	for d := range slices.Chunk(g.members, domainSize) {
@@ -118,7 +118,7 @@ func (g *Group) share() {
 			}
 		}
 	}
-	if g.Phase() != Running { // Advance may not have seen it
+	if g.Phase() != Running { // Advance may not have seen the change
 		g.sharing.Store(false)
 	}
 }
@@ -128,35 +128,35 @@ type sharedWaits struct{ coroutines, watches atomic.Int32 }
 
 func (s *sharedWaits) any() bool { return s.coroutines.Load() != 0 || s.watches.Load() != 0 }
 
-// Leaving implements coroutine.Sharer.
-func (p *Processor) Leaving() { p.leaving(&p.shared.coroutines) }
+// BeginShared implements coroutine.Sharer.
+func (p *Processor) BeginShared() { p.beginShared(&p.shared.coroutines) }
 
-// leaving begins a shared wait, counted by n. Owner.
-func (p *Processor) leaving(n *atomic.Int32) {
+// beginShared begins a shared wait, counted by n. Owner.
+func (p *Processor) beginShared(n *atomic.Int32) {
 	p.group.takeToken()
 	n.Add(1)
 }
 
-// Left implements coroutine.Sharer.
-func (p *Processor) Left() bool { return p.group.Phase() == Running }
+// MayShare implements coroutine.Sharer.
+func (p *Processor) MayShare() bool { return p.group.Phase() == Running }
 
-// Taken implements coroutine.Sharer.
-func (p *Processor) Taken(from coroutine.Host) {
+// EndShared implements coroutine.Sharer.
+func (p *Processor) EndShared(from coroutine.Host) {
 	q := from.(*Processor)
-	p.taken(q, &q.shared.coroutines)
+	p.endShared(q, &q.shared.coroutines)
 }
 
-// taken ends a shared wait that q counts by n. Owner.
-func (p *Processor) taken(q *Processor, n *atomic.Int32) {
+// endShared ends a shared wait that q counts by n. Owner.
+func (p *Processor) endShared(q *Processor, n *atomic.Int32) {
 	p.takeOverToken()
 	if n.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
-		q.Wake() // it may have waited for that to end
+		q.Wake() // q's end may have waited for that
 	}
 }
 
-// register registers fd where the events for a reader on p are to come, and
-// reports whether that is the domain, so that the reader may wait shared. The
-// caller owns the reading direction.
+// register registers fd with p or its domain, for a reader on p. It reports
+// true for the domain: the reader may then wait shared. The caller owns the
+// reading direction.
 func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (bool, error) {
 	home, regs := pd.home.Load(), pd.shared.Load()
 	on := p.group.sharing.Load()
@@ -188,7 +188,7 @@ func (pd *PollDesc) share(fd int, p *Processor) error {
 	}
 	pd.unregisterLocked(fd)
 	s := &sharedRegs{domain: p.domain}
-	pd.flags.Or(flagReadOn) // events do not say so; until the fd is one Processor's again
+	pd.flags.Or(flagReadOn) // until one Processor watches the fd again: shared events do not say so
 	var failed error
 	done := 0
 	for i, q := range p.domain {
@@ -262,7 +262,8 @@ func (pd *PollDesc) parkShared(
 // readExpired is the function of the timers of shared waits.
 func readExpired(arg any, _ int64) { arg.(*PollDesc).read.unblock() }
 
-// returnedTimers are those of shared waits that ended on another Processor.
+// returnedTimers are the timers of shared waits that ended on another
+// Processor.
 type returnedTimers struct {
 	mu   inside.Mutex
 	list []*timer.Timer // under mu
@@ -284,7 +285,7 @@ func (p *Processor) returnTimer(t *timer.Timer) {
 	p.returned.mu.Unlock()
 }
 
-// takeReturned cancels what returnTimer has queued. Owner.
+// takeReturned cancels the timers that returnTimer has queued. Owner.
 func (p *Processor) takeReturned() {
 	p.returned.mu.Lock()
 	defer p.returned.mu.Unlock()
@@ -296,14 +297,14 @@ func (p *Processor) takeReturned() {
 	p.returned.any.Store(false)
 }
 
-// homes returns of how many fds p is the home. Any thread.
+// homes returns the number of fds whose home is p. Any thread.
 func (p *Processor) homes() (n int) {
 	p.PollDescs(func(*PollDesc) bool { n++; return true })
 	return n
 }
 
-// offer has up to half of the ready coroutines move to a member that sleeps,
-// which becomes active: what they do next is there. Owner.
+// offer makes up to half of the ready coroutines move to a member that sleeps,
+// which becomes active. Owner.
 func (p *Processor) offer() {
 	for _, q := range p.domain {
 		if q != p && q.ep.Sleeping() {

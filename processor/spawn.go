@@ -5,38 +5,38 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Spawn says what to start as a coroutine, and how. Only Fn must be set.
+// Spawn describes a coroutine to start. Only Fn must be set.
 type Spawn struct {
 	Fn   func()
 	Name string
-	Site uintptr    // the program counter of what starts it, or 0
+	Site uintptr    // the program counter of the call that starts it, or 0
 	On   *Processor // where it starts; for Group.Go, nil is the least loaded
 
 	Pinned bool // it stays on On
 	Local  bool // for Group.Go: it starts on the caller's Processor, and both stay there
 
-	// Unlimited starts it also where no permit is left: what the library starts
-	// by itself.
+	// Unlimited starts it even if no permit is left. It is for coroutines that
+	// the library starts by itself.
 	Unlimited bool
 }
 
 // Every coroutine of a group takes one way to its first instruction:
 //
-//	Group.Go          what a program starts, once its Scheduler lets it: picks
-//	                  the Processor
-//	Processor.Spawn   takes the permit and makes the coroutine; on the caller's
-//	                  own Processor, if it is to stay there, it is ready
+//	Group.Go          picks the Processor for a start by the program, once its
+//	                  Scheduler allows it
+//	Processor.Spawn   takes the permit and makes the coroutine; one that is to
+//	                  stay on the caller's own Processor is ready
 //	submit            else it is queued at its Processor
 //	adopt, stealFrom  in a turn of its Processor, or of one that steals it, it
 //	                  is ready
 //	Executor.Run      gives it a goroutine
 //
-// What the loop itself starts, for Funcs and for woken Watches, has a permit of
-// another kind and begins with Executor.Spawn.
+// Coroutines that the loop itself starts, for Funcs and for woken Watches, have
+// a permit of another kind and begin with Executor.Spawn.
 
-// Go starts a coroutine of the group, for a caller on its Processor here, or
-// nil for a caller outside. The error is ErrShutdown or ErrTooManyCoroutines.
-// Any thread.
+// Go starts a coroutine of the group. The Processor here is the caller's if it
+// belongs to the group, else nil. The error is ErrShutdown or
+// ErrTooManyCoroutines. Any thread.
 func (g *Group) Go(here *Processor, s Spawn) (coroutine.Handle, error) {
 	switch {
 	case s.Fn == nil:
@@ -54,9 +54,10 @@ func (g *Group) Go(here *Processor, s Spawn) (coroutine.Handle, error) {
 	return s.On.Spawn(here, s)
 }
 
-// Spawn starts a coroutine on this Processor, for a caller on Processor here,
-// or nil. Unless it is pinned another Processor may steal it. The error is
-// ErrTooManyCoroutines, or ErrShutdown if the Processor has ended. Any thread.
+// Spawn starts a coroutine on this Processor. The Processor here is the
+// caller's, or nil. Another Processor may steal the coroutine unless it is
+// pinned. The error is ErrTooManyCoroutines, or ErrShutdown if the Processor
+// has ended. Any thread.
 func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	g := p.group
 	if s.Unlimited {
@@ -68,7 +69,7 @@ func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	if coroutine.MakingMayPanic() {
 		defer g.releaseUnmade(&co)
 	}
-	var ex *coroutine.Executor // that the caller runs on, if it is p's
+	var ex *coroutine.Executor // p's, if the caller runs on it
 	if here == p {
 		ex = &p.ex
 	}
@@ -97,7 +98,8 @@ func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	return h, nil
 }
 
-// hold takes the token for what is about to live here. Owner.
+// hold takes the token for the coroutines and Watches that are about to live
+// here. Owner.
 func (p *Processor) hold() {
 	if !p.holding {
 		p.holding = true

@@ -10,9 +10,9 @@ import (
 )
 
 // To wake a thread that sleeps in epoll costs the waker some 7 µs, and the
-// thread runs 20 µs later; polling gets an event that comes within that time
-// sooner. So a Processor spins for a bounded time, but only when that has been
-// paying lately:
+// thread runs 20 µs later; polling gets an event within that time sooner. So a
+// Processor spins for a bounded time, but only when that has been paying
+// lately:
 //
 //	score   0 to 7, from the last waits: +1 for a short one; -2 for a long
 //	        one, or one that ended with an event for none of the last few
@@ -28,8 +28,8 @@ import (
 // this side spins or not, and sleeping between them takes less CPU time.
 //
 // A spin in which one poll took longer than a poll can take was interrupted: it
-// counts as one that found nothing. If that was as long as a time slice,
-// another thread wants the core, and a thread that uses up its slices by
+// counts as one that found nothing. If the interruption was as long as a time
+// slice, another thread wants the core, and a thread that uses up its slices by
 // spinning is the last to get the core back. So spinning is then off for a time
 // that doubles with each such spin, and starts again from the minimum after a
 // quiet second.
@@ -52,9 +52,9 @@ type spinner struct {
 	off     bool
 	score   int
 	recent  [4]*PollDesc // the fds that ended the last waits; identity only
-	next    int          // index in recent of the next to be replaced
+	next    int          // index in recent of the fd to be replaced next
 	skip    int          // how many waits not to spin for
-	skipped int          // what skip began with
+	skipped int          // the number that skip began with
 	until   int64        // no spin before this time
 	holdOff int64        // how long the last hold-off was
 }
@@ -93,8 +93,8 @@ func (s *spinner) begin(g *Group) bool {
 
 func (s *spinner) end(g *Group) { g.spinners.Add(-1) }
 
-// paid records a spin that found something: an event for pd, or what another
-// thread has sent, for which pd is nil.
+// paid records a spin that found an event for pd, or something from another
+// thread, for which pd is nil.
 func (s *spinner) paid(pd *PollDesc) {
 	s.short(pd)
 	s.skipped = 0

@@ -26,12 +26,12 @@ type Stats struct {
 	Queued       counter.Counter   // ready coroutines when the last turn began
 	Timers       counter.Counter   // in the heap when the last turn began
 	TurnNs       counter.Histogram // length of the turns that ran something
-	WaitNs       counter.Histogram // how long what has run was ready before, see noteWaits
+	WaitNs       counter.Histogram // how long coroutines were ready before they ran, see noteWaits
 	LateNs       counter.Histogram // how late timers fired
 }
 
-// Executor returns what runs the coroutines. Most of its methods are the
-// owner's.
+// Executor returns the executor that runs the coroutines. Most of its methods
+// are the owner's.
 func (p *Processor) Executor() *coroutine.Executor { return &p.ex }
 
 // Coroutines returns the executor's counters.
@@ -44,11 +44,11 @@ func (p *Processor) Events() *epoller.Stats { return &p.ep.Stats }
 func (p *Processor) Registered() int { return p.ep.Registered() }
 
 // PollDescs calls f for the fds that are registered, until it returns false. It
-// may miss those that come or go meanwhile. Any thread.
+// may miss fds that come or go meanwhile. Any thread.
 func (p *Processor) PollDescs(f func(*PollDesc) bool) {
 	more := true
 	p.ep.Each(func(pd *PollDesc) {
-		if more && pd.home.Load() == p { // of a shared one each member has a registration
+		if more && pd.home.Load() == p { // a shared fd has a registration with each member
 			more = f(pd)
 		}
 	})
@@ -63,13 +63,13 @@ func (p *Processor) InboxDepth() int {
 // Posted returns how many wakes by other threads have come, ever.
 func (p *Processor) Posted() uint64 { return p.posted.Load() }
 
-// Watches returns how many Watches are armed, or are woken and wait for a
+// Watches returns how many Watches are armed, or woken and waiting for a
 // coroutine. Most of them are idle connections.
 func (p *Processor) Watches() int { return int(p.watches.Load()) + int(p.shared.watches.Load()) }
 
-// Live returns how many coroutines live here, have not ended, with those that
-// began to wait here and that any member of the domain may take. Of one that is
-// taken meanwhile both may count it.
+// Live returns how many coroutines live here: have started and not ended. A
+// coroutine that any member of the domain may take is counted where it began to
+// wait; if it is taken meanwhile, both members may count it.
 func (p *Processor) Live() uint64 {
 	return p.ex.Stats.Live.Load() + uint64(max(p.shared.coroutines.Load(), 0))
 }
@@ -78,15 +78,15 @@ func (p *Processor) Live() uint64 {
 // in its run queue yet.
 func (p *Processor) Submitted() int { return int(p.sub.waiting.Load()) }
 
-// times is how a Processor has spent its time. Any thread reads it.
+// times says how a Processor has spent its time. Any thread reads it.
 type times struct {
 	// slept is, while awake, twice the time asleep so far, in ns; while asleep,
 	// 1 + twice the time at which the sleep would have begun if all sleep so
-	// far had been part of it. It is one word, so that it needs no order with
-	// others.
+	// far had been part of it. It is one word, so that readers need no order
+	// with other words.
 	slept   counter.Counter
-	started counter.Counter // CLOCK_MONOTONIC, ns; 0 before
-	ended   counter.Counter // the same; 0 before
+	started counter.Counter // CLOCK_MONOTONIC, ns; 0 before the start
+	ended   counter.Counter // CLOCK_MONOTONIC, ns; 0 before the end
 	tid     atomic.Int32    // of its own thread; 0 without one
 	turn    turnEnd
 
@@ -95,16 +95,16 @@ type times struct {
 }
 
 // asleep notes that a sleep begins.
-func (c *times) asleep(now int64) {
-	c.slept.Set(uint64(now-int64(c.slept.Own()/2))<<1 | 1)
+func (t *times) asleep(now int64) {
+	t.slept.Set(uint64(now-int64(t.slept.Own()/2))<<1 | 1)
 }
 
 // awake notes that a sleep has ended.
-func (c *times) awake(now int64) {
-	c.slept.Set(uint64(now-int64(c.slept.Own()/2)) << 1)
+func (t *times) awake(now int64) {
+	t.slept.Set(uint64(now-int64(t.slept.Own()/2)) << 1)
 }
 
-// IdleNs returns how long the Processor has been asleep so far, with the
+// IdleNs returns how long the Processor has been asleep so far, including the
 // present sleep. It never goes down. Any thread.
 func (p *Processor) IdleNs() int64 {
 	now := clock.Now()
@@ -116,8 +116,8 @@ func (p *Processor) IdleNs() int64 {
 	return monotonic(&p.time.idleSeen, t)
 }
 
-// BusyNs returns how long it has been neither asleep nor spinning since its
-// start. It never goes down. Any thread.
+// BusyNs returns how long the Processor has been neither asleep nor spinning
+// since its start. It never goes down. Any thread.
 func (p *Processor) BusyNs() int64 {
 	started := p.StartedNs()
 	if started == 0 {
@@ -130,7 +130,8 @@ func (p *Processor) BusyNs() int64 {
 	return monotonic(&p.time.busySeen, end-started-p.IdleNs()-int64(p.Stats.SpinNs.Load()))
 }
 
-// monotonic returns t, or what it has returned for seen if that is more.
+// monotonic returns t, or the result of an earlier call with seen if that is
+// more.
 func monotonic(seen *atomic.Int64, t int64) int64 {
 	for {
 		old := seen.Load()
@@ -152,8 +153,8 @@ func (p *Processor) StartedNs() int64 { return int64(p.time.started.Load()) }
 func (p *Processor) Tid() int { return int(p.time.tid.Load()) }
 
 // Thread returns the id of its own thread, or else of the thread that runs its
-// current coroutine, or 0 if neither is known. Any thread; it may be over by
-// then.
+// current coroutine, or 0 if neither is known. Any thread; the answer may be
+// out of date by then.
 func (p *Processor) Thread() int {
 	if tid := p.Tid(); tid != 0 {
 		return tid

@@ -8,23 +8,23 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// submissions are what other threads have sent to a Processor: new coroutines,
-// of which the open ones may be stolen by another Processor and the pinned ones
-// not, woken Watches, and what has moved here.
+// submissions are sent to a Processor by other threads: new coroutines, woken
+// Watches, and coroutines that have moved here. Another Processor may steal new
+// coroutines, except for the pinned ones.
 //
 // A new coroutine is adopted by the owner or stolen by another Processor, and
 // so becomes ready there.
 type submissions struct {
-	waiting atomic.Int32 // how many, of all kinds; read without mu
-	offered atomic.Int32 // how many in open; read without mu
+	waiting atomic.Int32 // the number of all submissions; read without mu
+	offered atomic.Int32 // the length of stealable; read without mu
 
-	mu      inside.Mutex
-	open    []submission           // FIFO; under mu
-	pinned  []submission           // FIFO; under mu
-	watches []arrival              // FIFO; under mu
-	moved   []*coroutine.Coroutine // that have moved here; under mu
-	coming  int                    // how many will be sent to the latter two, see Reserve; under mu
-	closed  bool                   // the loop has ended and adopts nothing; under mu
+	mu        inside.Mutex
+	stealable []submission           // FIFO; under mu
+	pinned    []submission           // FIFO; under mu
+	watches   []arrival              // FIFO; under mu
+	moved     []*coroutine.Coroutine // started elsewhere, FIFO; under mu
+	coming    int                    // Watches and coroutines moving here, see Reserve; under mu
+	closed    bool                   // the loop has ended and adopts nothing; under mu
 }
 
 // submission is a new coroutine that is to be adopted.
@@ -44,25 +44,25 @@ func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
 	if pinned {
 		p.sub.pinned = enqueue(p.sub.pinned, s)
 	} else {
-		p.sub.open = enqueue(p.sub.open, s)
+		p.sub.stealable = enqueue(p.sub.stealable, s)
 		p.sub.offered.Add(1)
 	}
-	open := len(p.sub.open)
+	stealable := len(p.sub.stealable)
 	p.sub.waiting.Add(1)
 	p.sub.mu.Unlock()
 	if here != p {
 		p.ex.RequestPreempt()
 	}
-	if !p.ep.Ring() && (open > 1 || open == 1 && (p.group.sharing.Load() ||
+	if !p.ep.Ring() && (stealable > 1 || stealable == 1 && (p.group.sharing.Load() ||
 		here != p && p.stalled(clock.Now()))) {
-		p.wakeStealer() // p is busy, and with more or for longer than one start can wait
+		p.wakeStealer() // p is too busy, or has been for too long, for a start to wait
 	}
 	return true
 }
 
 // wakeStealer wakes one sleeping Processor of the group, which then tries to
-// steal. An inactive one, which may leave a few to the others for up to
-// stalledNs, is woken only if no active one sleeps.
+// steal. An inactive Processor may leave a few submissions to others for up to
+// stalledNs, so it is woken only if no active one sleeps.
 func (p *Processor) wakeStealer() {
 	for _, active := range []bool{true, false} {
 		for _, q := range p.group.members {
@@ -74,13 +74,13 @@ func (p *Processor) wakeStealer() {
 }
 
 // adopt makes up to n new coroutines ready here, the pinned ones first, and
-// takes what other threads have sent.
+// takes the Watches and coroutines that have moved here.
 func (p *Processor) adopt(n int) {
 	p.sub.mu.Lock()
 	var taken [turnStarts]submission
 	k := dequeue(&p.sub.pinned, taken[:n])
 	pinned := k
-	k += dequeue(&p.sub.open, taken[k:n])
+	k += dequeue(&p.sub.stealable, taken[k:n])
 	p.adoptLocked(taken[:k])
 	p.sub.offered.Add(int32(pinned - k))
 	arrived, moved := p.sub.watches, p.sub.moved
@@ -97,7 +97,7 @@ func (p *Processor) adopt(n int) {
 	}
 }
 
-// enqueue is append that doubles. append grows what is long by a quarter, so
+// enqueue is append that doubles. append grows a long slice by a quarter, so
 // that a burst of a million would leave five times its size as garbage.
 func enqueue(q []submission, s submission) []submission {
 	if n := len(q); n == cap(q) {
@@ -154,25 +154,25 @@ func (p *Processor) steal(now int64) bool {
 	return victim != nil && p.stealFrom(victim, most)
 }
 
-// hasStealable reports whether another Processor has open submissions, and
-// whether p may steal any of them now.
-func (p *Processor) hasStealable(now int64) (open, mine bool) {
+// hasStealable reports whether another Processor has submissions that can be
+// stolen, and whether p may steal any of them now.
+func (p *Processor) hasStealable(now int64) (stealable, mine bool) {
 	for _, q := range p.group.members {
 		if q != p && q.sub.offered.Load() != 0 {
-			open = true
+			stealable = true
 			mine = mine || p.share(q, now) > 0
 		}
 	}
-	return open, mine
+	return stealable, mine
 }
 
-// stealFrom steals up to n of q's open submissions, and reports whether it has
-// got any.
+// stealFrom steals up to n of q's submissions, and reports whether it has got
+// any.
 func (p *Processor) stealFrom(q *Processor, n int) bool {
 	v := &q.sub
 	v.mu.Lock()
 	var taken [turnStarts]submission
-	k := dequeue(&v.open, taken[:min(n, turnStarts)])
+	k := dequeue(&v.stealable, taken[:min(n, turnStarts)])
 	p.adoptLocked(taken[:k])
 	v.offered.Add(int32(-k))
 	v.waiting.Add(int32(-k))
@@ -185,10 +185,10 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 }
 
 // share returns how many of q's submissions p may steal: at most half, and at
-// most what evens out the two. Without the second limit the Processor that is
-// awake first would steal most of a burst from others that are about to wake,
-// and the coroutines would stay there. While q is stalled only the first limit
-// holds.
+// most the number that evens out the two loads. Without the second limit the
+// Processor that is awake first would steal most of a burst from others that
+// are about to wake, and the coroutines would stay there. While q is stalled
+// only the first limit holds.
 func (p *Processor) share(q *Processor, now int64) int {
 	half := (int(q.sub.offered.Load()) + 1) / 2
 	if q.stalled(now) {

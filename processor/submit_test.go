@@ -47,7 +47,7 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 		// As if a coroutine of p had submitted another to p itself and ended.
 		g.takeToken()
 		p.holding = true
-		p.sub.open = append(p.sub.open,
+		p.sub.stealable = append(p.sub.stealable,
 			submission{co: coroutine.Make(nil, coroutine.Spec{Fn: func() {}})})
 		p.sub.offered.Store(1)
 		p.sub.waiting.Store(1)

@@ -61,8 +61,8 @@ func (p *Processor) RunHere(started func(), turn func() bool) error {
 	return err
 }
 
-// enter makes the calling goroutine the loop, and the Processor one to which
-// work may be submitted.
+// enter makes the calling goroutine the loop. From then on work may be
+// submitted to the Processor.
 func (p *Processor) enter() error {
 	if p.cfg.LockThread {
 		runtime.LockOSThread()
@@ -86,7 +86,7 @@ func (p *Processor) enter() error {
 	return nil
 }
 
-// run runs the loop, and then releases what it had.
+// run runs the loop, and then releases its memory and fds.
 func (p *Processor) run() {
 	defer close(p.ended)
 	p.loop()

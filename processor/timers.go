@@ -167,9 +167,9 @@ type retimed struct {
 const stoppedRing = 64
 
 // push adds f, unless it is there. Any thread.
-func (q *retimed) push(f *Func) {
+func (r *retimed) push(f *Func) {
 	if !f.queued.Swap(true) {
-		q.funcs.Push(&f.node)
+		r.funcs.Push(&f.node)
 	}
 }
 

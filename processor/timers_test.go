@@ -218,44 +218,44 @@ func newCounted(t *testing.T, p *Processor) *counted {
 	return x
 }
 
-func (x *counted) stop() {
-	if x.Stop() {
-		x.stopped.Add(1)
+func (c *counted) stop() {
+	if c.Stop() {
+		c.stopped.Add(1)
 	}
 }
 
-func (x *counted) reset(d time.Duration) {
-	x.set.Add(1)
-	if x.Reset(d) {
-		x.replaced.Add(1)
+func (c *counted) reset(d time.Duration) {
+	c.set.Add(1)
+	if c.Reset(d) {
+		c.replaced.Add(1)
 	}
 }
 
 // strike stops or resets it at random.
-func (x *counted) strike(r *rand.Rand) {
+func (c *counted) strike(r *rand.Rand) {
 	switch r.IntN(4) {
 	case 0:
-		x.stop()
+		c.stop()
 	case 1:
-		x.reset(time.Hour)
+		c.reset(time.Hour)
 	default:
-		x.reset(time.Duration(r.IntN(30_000)))
+		c.reset(time.Duration(r.IntN(30_000)))
 	}
 }
 
 // check stops it and compares the counts.
-func (x *counted) check(t *testing.T) {
+func (c *counted) check(t *testing.T) {
 	t.Helper()
-	x.stop()
+	c.stop()
 	adds := func() bool {
-		return x.set.Load() == x.fired.Load()+x.stopped.Load()+x.replaced.Load()
+		return c.set.Load() == c.fired.Load()+c.stopped.Load()+c.replaced.Load()
 	}
 	for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
 		runtime.Gosched() // one that is due has a coroutine that has not run yet
 	}
 	if !adds() {
 		t.Errorf("set %d times; fired %d, stopped %d, replaced %d",
-			x.set.Load(), x.fired.Load(), x.stopped.Load(), x.replaced.Load())
+			c.set.Load(), c.fired.Load(), c.stopped.Load(), c.replaced.Load())
 	}
 }
 

@@ -10,24 +10,26 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// waits is what a turn's waits are computed from. All fields: owner.
+// waits has the figures that a turn's waits are computed from. All fields:
+// owner.
 type waits struct {
 	beforeNs int64 // length of the turn before the last one; 0 if it slept in between
 	queued   int   // ready when the runs of the last turn began
-	left     int   // ready at the end of the turn before
+	atEnd    int   // ready at the end of the turn before
 }
 
-// noteWaits counts how long what a turn has run was ready before, or its event
-// or wake was there. On average that is as many runs as were ready, and for
-// those that were not at the end of the turn before, half of that turn: what
-// comes meanwhile is found at its end. A wait of the thread itself for a core
-// shows only in the length of the turn that it interrupts. Two observations
-// stand for the turn, one for each half of its runs. It returns the sum. Owner.
+// noteWaits counts how long the coroutines that a turn has run were ready
+// before, from their event or wake on. On average a coroutine waits for as many
+// runs as coroutines are ready in its turn. A coroutine that was not ready at
+// the end of the turn before has also waited for half of that turn, as events
+// of a turn are found at its end. A wait of the thread itself for a core shows
+// only in the length of the turn that it interrupts. Two observations stand for
+// the turn, one for each half of its runs. It returns the sum. Owner.
 func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
-	n, w, left := int64(runs), &p.waits, p.ex.Queued()
-	before := w.beforeNs * int64(min(max(w.queued-w.left, 0), runs)) / (2 * n)
-	behind := turnNs * int64(max(w.queued+left-1, 0)) / (2 * n)
-	w.beforeNs, w.left = turnNs, left
+	n, w, atEnd := int64(runs), &p.waits, p.ex.Queued()
+	before := w.beforeNs * int64(min(max(w.queued-w.atEnd, 0), runs)) / (2 * n)
+	behind := turnNs * int64(max(w.queued+atEnd-1, 0)) / (2 * n)
+	w.beforeNs, w.atEnd = turnNs, atEnd
 	p.Stats.WaitNs.ObserveN(before+behind/2, uint64(n-n/2))
 	p.Stats.WaitNs.ObserveN(before+behind*3/2, uint64(n/2))
 	waitNs = n * (before + behind)
@@ -35,7 +37,7 @@ func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
 	return waitNs
 }
 
-// Turn is what a Processor is doing, as another thread sees it.
+// Turn describes a Processor's present turn, as another thread sees it.
 type Turn struct {
 	Number    uint64 // of the turn; 0: its loop has not begun
 	Start     int64  // CLOCK_MONOTONIC, ns; after a sleep, the end of that
@@ -43,12 +45,11 @@ type Turn struct {
 	Coroutine *coroutine.Coroutine
 }
 
-// Turn returns what the Processor is doing. Its parts are read one by one, and
-// may be of two turns that follow each other: to be sure, call it twice, some
-// time apart. Any thread.
+// Turn describes the Processor's present turn. The fields are read one by one,
+// and may be of two turns that follow each other: to be sure, call it twice,
+// some time apart. Any thread.
 func (p *Processor) Turn() Turn {
-	// The owner's own word: what rings clears epoller's before the owner is
-	// awake.
+	// The owner's own word: a ring clears epoller's before the owner is awake.
 	if p.time.slept.Load()&1 != 0 {
 		return Turn{Asleep: true, Number: p.Stats.Turns.Load()}
 	}
@@ -59,16 +60,16 @@ func (p *Processor) Turn() Turn {
 	}
 }
 
-// turnEnd keeps when one turn has ended, the one that a watcher has asked for.
-// The watcher, which checks now and then, would otherwise know only the time of
-// its next check.
+// turnEnd keeps when the turn has ended that a watcher has asked for. The
+// watcher checks now and then, and would otherwise know only the time of its
+// next check.
 type turnEnd struct {
 	wanted atomic.Uint64   // the number of that turn; the watcher writes
 	end    counter.Counter // CLOCK_MONOTONIC, ns; owner: writes, before of
 	of     counter.Counter // of which turn end is
 }
 
-// note keeps the end of a turn, if that is wanted. Owner only.
+// note keeps the end of a turn, if a watcher wants it. Owner only.
 func (e *turnEnd) note(number uint64, now int64) {
 	if e.wanted.Load() == number {
 		e.end.Publish(uint64(now))
@@ -80,7 +81,7 @@ func (e *turnEnd) note(number uint64, now int64) {
 func (p *Processor) WantTurnEnd(number uint64) { p.time.turn.wanted.Store(number) }
 
 // TurnEnd returns when the turn of that number has ended (CLOCK_MONOTONIC, ns),
-// or false if it has not, or is not the one that was wanted last. Any thread.
+// or false if it has not, or is not the turn that was wanted last. Any thread.
 func (p *Processor) TurnEnd(number uint64) (end int64, ok bool) {
 	e := &p.time.turn
 	if e.of.Load() != number {
@@ -90,12 +91,12 @@ func (p *Processor) TurnEnd(number uint64) (end int64, ok bool) {
 	return end, e.wanted.Load() == number
 }
 
-// TurnLimit is how long a turn should take, in ns: coroutines that do not wait
-// yield when their turn has taken so long.
+// TurnLimit is how long a turn should take, in ns: a coroutine that does not
+// wait yields when its turn has taken so long.
 const TurnLimit = turnNs
 
-// TurnAge returns for how many ns the turn of the caller's Processor has
-// lasted; 0 for an ordinary goroutine.
+// TurnAge returns how long the turn of the caller's Processor has lasted, in
+// ns; 0 for an ordinary goroutine.
 func TurnAge() int64 {
 	if p := Current(); p != nil {
 		return clock.Now() - int64(p.Stats.TurnStart.Load())
@@ -116,10 +117,11 @@ func (p *Processor) pollTurn() {
 	p.dispatch(p.ep.Poll())
 }
 
-// YieldTurn is coroutine.YieldTurn, but polls for I/O first, so that what this
-// wakes runs before the caller runs again. In the next turn it would queue
-// behind the caller, which may keep the thread for half a millisecond more, or
-// until its next operation. It may move the caller, as a wait for an fd does.
+// YieldTurn is coroutine.YieldTurn, but polls for I/O first, so that the
+// coroutines which that wakes run before the caller runs again. In the next
+// turn they would queue behind the caller, which may keep the thread for half a
+// millisecond more, or until its next operation. It may move the caller, as a
+// wait for an fd does.
 func YieldTurn() (stopping bool) {
 	co := coroutine.Current()
 	if p := Current(); p != nil && co != nil && p.ep.Registered() > 0 {

@@ -6,14 +6,16 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// addr is what the race detector knows the start of f's function by.
+// addr is the address by which the race detector orders the start of f's
+// function.
 func (f *Func) addr() unsafe.Pointer { return unsafe.Pointer(&f.site) }
 
-// addr is what the race detector knows the start of x's Watcher by.
-func (x *Watch) addr() unsafe.Pointer { return unsafe.Pointer(&x.owner) }
+// addr is the address by which the race detector orders the start of wa's
+// Watcher.
+func (wa *Watch) addr() unsafe.Pointer { return unsafe.Pointer(&wa.owner) }
 
-// addr is what the race detector knows the use of b by, from one Release to the
-// next Acquire.
+// addr is the address by which the race detector orders a Release of b before
+// the next Acquire.
 func (b *Buffer) addr() unsafe.Pointer { return unsafe.Pointer(b) }
 
 // prefetch loads the PollDesc into the cache.
@@ -24,10 +26,10 @@ func (pd *PollDesc) prefetchWaiter() {
 	asm.Prefetch(uintptr(unsafe.Pointer(pd.read.w.Load())))
 }
 
-// prefetch loads into the cache what the next coroutine to begin with a Watch
-// will touch, and the Watch after that.
-func (q *wokenWatches) prefetch() {
-	if w := q.first; w != nil {
+// prefetch loads the PollDesc of the first Watch, which the next coroutine
+// touches, and the second Watch into the cache.
+func (ww *wokenWatches) prefetch() {
+	if w := ww.first; w != nil {
 		w.Hook().(*Watch).pd.prefetch()
 		asm.Prefetch(uintptr(unsafe.Pointer(w.Link)))
 	}

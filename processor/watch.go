@@ -9,12 +9,12 @@ import (
 )
 
 // Watch waits for an fd to become readable and then starts a coroutine, so that
-// the wait itself holds none: no stack, no goroutine. It is how thousands of
+// the wait itself holds none: no stack, no goroutine. So thousands of
 // connections are idle in a few hundred bytes each.
 //
-//	idle    nothing waits; its owner may Arm it
+//	idle    it does not wait; its owner may Arm it
 //	armed   its waiter is in the PollDesc, and keeps its Processor's token
-//	woken   its waiter was taken out, by whatever ends a wait; it is queued
+//	woken   its waiter was taken out by the end of the wait; it is queued
 //	        for a coroutine of the home
 //
 //	idle → armed    Arm, by a coroutine of the home
@@ -23,8 +23,8 @@ import (
 //	woken → idle    on the home, before the Watcher is called
 //	armed → armed   at another home, see moveTo
 //
-// As with other waits a wake means "try again": the Watcher checks what it
-// waits for, and arms the Watch again if need be.
+// As with other waits a wake means "try again": the Watcher checks the fd, and
+// arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
@@ -43,96 +43,96 @@ type Watcher interface {
 	Readable()
 }
 
-// Init prepares the Watch of the fd that pd is for.
-func (x *Watch) Init(pd *PollDesc, owner Watcher) {
-	x.pd, x.owner = pd, owner
-	x.w.SetHook(x)
+// Init prepares a Watch of pd's fd.
+func (wa *Watch) Init(pd *PollDesc, owner Watcher) {
+	wa.pd, wa.owner = pd, owner
+	wa.w.SetHook(wa)
 }
 
-// own is coroutine.Own for a caller that has x: what it did with x before, and
-// what that came after, comes before what follows.
+// own is coroutine.Own for a caller that holds wa. It also orders the caller's
+// earlier accesses to wa before its later ones, for the race detector.
 //
 //go:norace
-func (x *Watch) own() func() {
-	goruntime.RaceReleaseMerge(x.addr())
+func (wa *Watch) own() func() {
+	goruntime.RaceReleaseMerge(wa.addr())
 	end := coroutine.Own()
-	goruntime.RaceAcquire(x.addr())
+	goruntime.RaceAcquire(wa.addr())
 	return end
 }
 
 // Arm begins to wait for fd at the caller's Processor, and registers fd there
-// if it is not. It returns false if an edge has come, or Check does not return
+// if need be. It returns false if an edge has come, or Check does not return
 // Ready. After true the Watcher may be called at any time, on another Processor
-// if the Watch moves: from then on the caller touches only what any thread may.
-// The error is that of registering.
+// if the Watch moves: from then on the caller touches only fields that any
+// thread may. The error is from registering the fd.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
-func (x *Watch) Arm(fd int) (bool, error) {
-	pd, p := x.pd, Current()
+func (wa *Watch) Arm(fd int) (bool, error) {
+	pd, p := wa.pd, Current()
 	shared, err := false, error(nil)
 	if to := pd.to.Load(); to == nil || pd.home.Load() == nil {
 		shared, err = pd.register(fd, p, coroutine.Current())
 	}
 	if home := pd.home.Load(); err == nil && !shared && home != nil &&
 		(home != p || pd.shared.Load() != nil) {
-		err = pd.move(fd, p) // the caller has moved, for another fd; or it is to move
+		err = pd.move(fd, p) // the caller has moved with another fd; or it is to move
 	}
 	if err != nil || !shared && pd.home.Load() != p {
 		return false, err
 	}
 	if goruntime.RaceEnabled {
-		defer x.own()()
+		defer wa.own()()
 	}
-	x.home, x.fd = p, fd
+	wa.home, wa.fd = p, fd
 	if shared {
-		return x.publishShared(p), nil
+		return wa.publishShared(p), nil
 	}
-	if !x.publish(p, nil) {
+	if !wa.publish(p, nil) {
 		return false, nil
 	}
 	if to := pd.to.Load(); to != nil {
-		x.follow(p, to)
+		wa.follow(p, to)
 	}
 	return true, nil
 }
 
 // publish arms the Watch at p, its fd's home, if the reading direction's word
-// is old. Owner of p.
-func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
-	pd, g := x.pd, &x.pd.read
-	if !g.w.CompareAndSwap(old, &x.w) {
-		return false // an edge; a second waiter is the caller's error, and fails in Wait
+// equals old. Owner of p.
+func (wa *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
+	pd, g := wa.pd, &wa.pd.read
+	if !g.w.CompareAndSwap(old, &wa.w) {
+		return false // an edge; or a second waiter, the caller's mistake, which panics in Wait
 	}
 	p.watches.Inc()
-	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&x.w, nil) {
+	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&wa.w, nil) {
 		p.watches.Set(p.watches.Own() - 1)
 		return false
 	}
-	x.arm(p)
+	wa.arm(p)
 	return true
 }
 
 // arm sets the timer for the deadline, if there is one. Owner of p.
-func (x *Watch) arm(p *Processor) {
-	if d := x.pd.read.deadline.Load(); d != 0 {
-		x.t = p.setTimer(watchExpired, x, d)
+func (wa *Watch) arm(p *Processor) {
+	if d := wa.pd.read.deadline.Load(); d != 0 {
+		wa.t = p.setTimer(watchExpired, wa, d)
 	}
 }
 
 // publishShared is publish of a Watch that any member of p's domain may take,
 // as soon as it is published. Owner of p.
-func (x *Watch) publishShared(p *Processor) bool {
-	pd, g := x.pd, &x.pd.read
-	x.shared = true
-	p.leaving(&p.shared.watches)
-	x.arm(p)
-	if g.w.CompareAndSwap(nil, &x.w) && (pd.Check(Read) == Ready && p.Left() ||
-		!g.w.CompareAndSwap(&x.w, nil)) {
+func (wa *Watch) publishShared(p *Processor) bool {
+	pd, g := wa.pd, &wa.pd.read
+	wa.shared = true
+	p.beginShared(&p.shared.watches)
+	wa.arm(p)
+	if g.w.CompareAndSwap(nil, &wa.w) && (pd.Check(Read) == Ready && p.MayShare() ||
+		!g.w.CompareAndSwap(&wa.w, nil)) {
 		return true
 	}
-	x.shared = false
-	x.disarm(p)
-	p.taken(p, &p.shared.watches)
+	wa.shared = false
+	wa.disarm(p)
+	p.endShared(p, &p.shared.watches)
 	return false
 }
 
@@ -145,39 +145,39 @@ func watchExpired(arg any, _ int64) {
 }
 
 // Woken implements coroutine.Hook.
-func (x *Watch) Woken() {
+func (wa *Watch) Woken() {
 	if goruntime.RaceEnabled {
-		defer x.own()()
+		defer wa.own()()
 	}
-	p := x.home
-	if x.shared {
-		x.take(p)
+	p := wa.home
+	if wa.shared {
+		wa.take(p)
 		return
 	}
 	if p.ex.OnThread() {
-		p.woken.add(p, x)
+		p.woken.add(p, wa)
 		return
 	}
-	p.sendWatch(arrival{x: x}) // it cannot fail: p does not end while x is armed
+	p.sendWatch(arrival{x: wa}) // it cannot fail: p does not end while wa is armed
 }
 
-// take has the waker's Processor serve a Watch that was armed shared at from,
-// if it is of the same group; else from.
-func (x *Watch) take(from *Processor) {
-	x.shared = false
+// take makes the waker's Processor serve a Watch that was armed shared at from,
+// or from itself if the two are not of one group.
+func (wa *Watch) take(from *Processor) {
+	wa.shared = false
 	p := of(coroutine.DrivenBy())
 	if p == nil || p.group != from.group {
-		from.sendWatch(arrival{x: x, shared: true})
+		from.sendWatch(arrival{x: wa, shared: true})
 		return
 	}
-	if x.t != nil && p != from {
-		from.returnTimer(x.t)
-		x.t = nil
+	if wa.t != nil && p != from {
+		from.returnTimer(wa.t)
+		wa.t = nil
 	}
-	x.home = p
+	wa.home = p
 	p.watches.Inc()
-	p.taken(from, &from.shared.watches)
-	p.woken.add(p, x)
+	p.endShared(from, &from.shared.watches)
+	p.woken.add(p, wa)
 }
 
 // maxStarters is how many coroutines for woken Watches may wait in the run
@@ -185,12 +185,12 @@ func (x *Watch) take(from *Processor) {
 const maxStarters = 64
 
 // wokenWatches holds the woken Watches of a Processor, which wait for a
-// coroutine, FIFO. All fields: owner, unless they say otherwise.
+// coroutine, FIFO. All fields: owner, unless their comment says otherwise.
 //
 // Each woken Watch needs a coroutine, but thousands may be woken at once. So
 // only maxStarters coroutines are queued at a time, which bounds how long
-// others wait behind them. Each of these takes the oldest Watch, and queues
-// another coroutine if need be before it serves the Watch.
+// others wait behind them. Each of these coroutines takes the oldest Watch, and
+// queues another coroutine if need be before it serves the Watch.
 //
 //	starters ≤ min(n, maxStarters)
 //
@@ -198,33 +198,33 @@ const maxStarters = 64
 type wokenWatches struct {
 	first, last *coroutine.Waiter // through Waiter.Link
 	n           int
-	starters    int // coroutines for them that are queued and have not begun
+	starters    int // coroutines for the Watches that are queued and have not begun
 	start       func()
 
-	// Under a limit: starters, and their coroutines that have begun and not
-	// ended. Any thread lowers it.
+	// Under a limit: coroutines for the Watches that are queued, or have begun
+	// and not ended. Any thread lowers it.
 	alive   atomic.Int32
-	starved atomic.Bool // they wait for a permit; any thread reads it
+	starved atomic.Bool // the Watches wait for a permit; any thread reads it
 }
 
 // add queues a Watch that has just been woken.
-func (q *wokenWatches) add(p *Processor, x *Watch) {
+func (ww *wokenWatches) add(p *Processor, x *Watch) {
 	x.w.Link = nil
-	if q.last == nil {
-		q.first = &x.w
+	if ww.last == nil {
+		ww.first = &x.w
 	} else {
-		q.last.Link = &x.w
+		ww.last.Link = &x.w
 	}
-	q.last = &x.w
-	q.n++
-	q.want(p)
+	ww.last = &x.w
+	ww.n++
+	ww.want(p)
 }
 
 // want starts a coroutine if too few are queued.
-func (q *wokenWatches) want(p *Processor) {
-	if q.starters < min(q.n, maxStarters) && (p.group.limit.max == 0 || q.acquirePermit(p)) {
-		q.starters++
-		p.ex.Spawn(coroutine.Spec{Fn: q.start}) // a name would be an allocation for each request
+func (ww *wokenWatches) want(p *Processor) {
+	if ww.starters < min(ww.n, maxStarters) && (p.group.limit.max == 0 || ww.acquirePermit(p)) {
+		ww.starters++
+		p.ex.Spawn(coroutine.Spec{Fn: ww.start}) // a name would be an allocation for each request
 	}
 }
 
@@ -238,7 +238,7 @@ func (p *Processor) startWoken() {
 	x.owner.Readable()
 }
 
-// takeWoken takes the oldest out of the queue, and makes it idle. Owner.
+// takeWoken takes the oldest Watch out of the queue, and makes it idle. Owner.
 func (p *Processor) takeWoken() *Watch {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
@@ -260,10 +260,10 @@ func (p *Processor) takeWoken() *Watch {
 }
 
 // disarm releases the timer. Owner of the home.
-func (x *Watch) disarm(p *Processor) {
-	if x.t != nil {
-		p.dropTimer(x.t)
-		x.t = nil
+func (wa *Watch) disarm(p *Processor) {
+	if wa.t != nil {
+		p.dropTimer(wa.t)
+		wa.t = nil
 	}
 }
 
@@ -277,28 +277,28 @@ type arrival struct {
 }
 
 // Begin calls the Watcher in a coroutine of p, as if the Watch had been armed
-// there and woken. So a connection gets its first coroutine. At the group's
+// there and woken. It gives a connection its first coroutine. At the group's
 // limit the coroutine waits for a permit. self is the caller's Processor, or
 // nil. False means that p has ended. Any thread.
-func (x *Watch) Begin(self, p *Processor) bool {
+func (wa *Watch) Begin(self, p *Processor) bool {
 	if goruntime.RaceEnabled {
-		defer x.own()()
+		defer wa.own()()
 	}
-	x.home = p
-	if x.pd.home.Load() == nil {
-		x.placed = true
+	wa.home = p
+	if wa.pd.home.Load() == nil {
+		wa.placed = true
 		p.placed.Add(1)
 	}
 	if self == p {
 		p.hold() // nothing may live here yet, if the caller is the loop
 		p.watches.Inc()
-		p.woken.add(p, x)
+		p.woken.add(p, wa)
 		return true
 	}
 	p.group.takeToken()
-	if !p.sendWatch(arrival{x: x, new: true}) {
+	if !p.sendWatch(arrival{x: wa, new: true}) {
 		p.group.giveToken()
-		x.unplace()
+		wa.unplace()
 		return false
 	}
 	return true
@@ -306,23 +306,23 @@ func (x *Watch) Begin(self, p *Processor) bool {
 
 // Bind registers fd with the caller's Processor, the home, if it has none. The
 // coroutine that Begin has started calls it first, so that placement counts the
-// fd where it is. The error is that of registering.
-func (x *Watch) Bind(fd int) (err error) {
-	if x.pd.home.Load() == nil {
-		err = x.pd.bind(fd)
+// fd where it is. The error is from registering the fd.
+func (wa *Watch) Bind(fd int) (err error) {
+	if wa.pd.home.Load() == nil {
+		err = wa.pd.bind(fd)
 	}
-	x.unplace()
+	wa.unplace()
 	return err
 }
 
-// unplace notes that the fd has arrived, or will not.
-func (x *Watch) unplace() {
+// unplace notes that the fd has arrived, or will not arrive.
+func (wa *Watch) unplace() {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
-	if x.placed {
-		x.placed = false
-		x.home.placed.Add(-1)
+	if wa.placed {
+		wa.placed = false
+		wa.home.placed.Add(-1)
 	}
 }
 
@@ -342,7 +342,7 @@ func (p *Processor) sendWatch(a arrival) bool {
 	return true
 }
 
-// arrive adopts what sendWatch has sent. Owner.
+// arrive adopts a Watch that sendWatch has sent. Owner.
 func (p *Processor) arrive(a arrival) {
 	switch {
 	case a.new:
@@ -350,7 +350,7 @@ func (p *Processor) arrive(a arrival) {
 		p.takeOverToken()
 	case a.shared:
 		p.watches.Inc()
-		p.taken(p, &p.shared.watches)
+		p.endShared(p, &p.shared.watches)
 	case a.moved:
 		p.takeOverToken()
 		p.Stats.MovedWatches.Inc()
@@ -360,7 +360,7 @@ func (p *Processor) arrive(a arrival) {
 	p.woken.add(p, a.x)
 }
 
-// takeOverToken makes the token of an arrival the Processor's. Owner.
+// takeOverToken gives the token of an arrival to the Processor. Owner.
 func (p *Processor) takeOverToken() {
 	if p.holding {
 		p.group.giveToken()

@@ -40,7 +40,7 @@ func counted(t testing.TB) (all tally) {
 	for _, p := range engine.Of(s).Processors() {
 		all = append(all, p.IO().Snapshot())
 	}
-	return append(all, processor.OutsideIO())
+	return append(all, processor.GoroutineIO())
 }
 
 // each does something to each number of two snapshots.

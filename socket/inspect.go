@@ -22,7 +22,7 @@ func inspect(p *processor.Processor, f func(sockinfo.Info) bool) {
 	v := inspection{f: f}
 	p.PollDescs(v.visit)
 	if p.Index() == 0 && !v.over {
-		p.Group().OutsidePollDescs(v.visit)
+		p.Group().GoroutinePollDescs(v.visit)
 	}
 }
 
