@@ -43,6 +43,7 @@ import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -64,7 +65,7 @@ var (
 	ErrJoinSelf    = coroutine.ErrJoinSelf
 	ErrBubble      = coroutine.ErrBubble // in a bubble of testing/synctest
 	ErrGoexit      = coroutine.ErrGoexit // of a Future or Fiber whose function called it
-	ErrDeadlock    = engine.ErrDeadlock
+	ErrDeadlock    = diagnose.ErrDeadlock
 
 	ErrTooManyCoroutines = processor.ErrTooManyCoroutines // see Options.MaxCoroutines
 )

@@ -15,6 +15,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/serving"
+	"github.com/netco-go/netco/internal/stacks"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -121,6 +122,7 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 // await returns why the end begins: nil, the error of main or of running it, or
 // a signal.
 func (o *MainOptions) await(signals <-chan os.Signal, failed, quiet <-chan error) error {
+	defer stacks.Bystander()() // a signal ends the program, and no coroutine's wait before
 	for {
 		select {
 		case err := <-failed:
@@ -162,6 +164,7 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 		cancel(why)
 		over <- o.shutdown(stuck)
 	}()
+	defer stacks.Bystander()()
 	for {
 		select {
 		case forced := <-over:

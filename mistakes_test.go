@@ -364,6 +364,11 @@ var deadlocks = map[string]func(){
 		testenv.Must(s.Go(scheduler.NewSpawn(func() { netco.Sleep(1500 * time.Millisecond) })))
 		channel.Make[int](0).Recv()
 	},
+	"a goroutine, with signals": func() {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
+		go func() { <-make(chan int) }()
+		channel.Make[int](0).Recv()
+	},
 	"Go's timer": func() {
 		wokenBy(func(wake func()) { time.AfterFunc(1500*time.Millisecond, wake) })
 	},
@@ -415,15 +420,16 @@ func TestDeadlockEndsRun(t *testing.T) {
 		"locks": `netco: deadlock: 2 coroutines wait for one another: `, "channel": "netco: deadlock: 1 coroutines",
 		"itself": "netco: deadlock: 1 coroutines", "goroutine": "<nil>", "timer": "<nil>",
 		"sleeper": "<nil>", "context": "<nil>", "Go's timer": "<nil>",
-		"520":                      "netco: deadlock: 520 coroutines",
-		"1000":                     "netco: deadlock: 1000 coroutines",
-		"10000":                    "netco: deadlock: 10000 coroutines",
-		"Go's channel":             "netco: deadlock: 2 coroutines",
-		"Go's lock":                "netco: deadlock: 1 coroutines",
-		"a blocking call":          "netco: deadlock: 1 coroutines",
-		"a goroutine that ends":    "netco: deadlock: 1 coroutines",
-		"another Scheduler's end":  "netco: deadlock: 1 coroutines",
-		"Go's timer, Go's channel": "<nil>",
+		"520":                       "netco: deadlock: 520 coroutines",
+		"1000":                      "netco: deadlock: 1000 coroutines",
+		"10000":                     "netco: deadlock: 10000 coroutines",
+		"Go's channel":              "netco: deadlock: 2 coroutines",
+		"Go's lock":                 "netco: deadlock: 1 coroutines",
+		"a blocking call":           "netco: deadlock: 1 coroutines",
+		"a goroutine that ends":     "netco: deadlock: 1 coroutines",
+		"a goroutine, with signals": "netco: deadlock: 1 coroutines",
+		"another Scheduler's end":   "netco: deadlock: 1 coroutines",
+		"Go's timer, Go's channel":  "<nil>",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
@@ -137,7 +138,7 @@ func atRest(t *testing.T, n uint64) {
 	t.Helper()
 	procs := engine.Of(testenv.Must(netco.Default())).Processors()
 	testenv.Until(t, "all to wait", func() bool {
-		now := engine.ProgressOf(procs)
+		now := diagnose.ProgressOf(procs)
 		return now.Asleep && now.Live == n
 	})
 }

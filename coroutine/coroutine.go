@@ -28,7 +28,7 @@ func (s State) String() string {
 // Reason is what a waiting coroutine waits for.
 type Reason uint8
 
-// The reasons to wait.
+// The reasons to wait; reasons says what each is.
 const (
 	ReasonNone Reason = iota
 	ReasonSleep
@@ -51,15 +51,39 @@ const (
 	Reasons // how many there are
 )
 
+// reasons has for each Reason its name, what Info.WaitsFor says, and whether a
+// deadlock can hold the wait: whether only a coroutine or a goroutine ends it,
+// and no event, time, context or function elsewhere.
+var reasons = [Reasons]struct {
+	name, words string
+	deadlocks   bool
+}{
+	ReasonNone:      {"", "", false},
+	ReasonSleep:     {"sleep", "a time", false},
+	ReasonRead:      {"read", "data to read", false},
+	ReasonWrite:     {"write", "room to write", false},
+	ReasonAccept:    {"accept", "a connection to accept", false},
+	ReasonConnect:   {"connect", "a connection to be made", false},
+	ReasonLock:      {"lock", "a lock", true},
+	ReasonJoin:      {"join", "the end of a coroutine", true},
+	ReasonUser:      {"user", "something outside netco", false},
+	ReasonBlocking:  {"blocking", "a blocking call", false},
+	ReasonChannel:   {"channel", "a channel", true},
+	ReasonCond:      {"cond", "a condition", true},
+	ReasonSemaphore: {"semaphore", "a semaphore", true},
+	ReasonGroup:     {"group", "the others of its group", true},
+	ReasonFuture:    {"future", "a future", true},
+	ReasonContext:   {"context", "the end of a context", false},
+	ReasonBuffer:    {"buffer", "memory for a buffer", false},
+}
+
 // orContext is added to the reason of a wait that a context's end ends as well.
 const orContext Reason = 1 << 7
 
-func (r Reason) String() string {
-	return [Reasons]string{
-		"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
-		"channel", "cond", "semaphore", "group", "future", "context", "buffer",
-	}[r]
-}
+func (r Reason) String() string { return reasons[r].name }
+
+// Deadlocks reports whether a deadlock can hold a wait for r.
+func (r Reason) Deadlocks() bool { return reasons[r].deadlocks }
 
 // Wake says why a park ended.
 type Wake uint8

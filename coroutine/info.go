@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // Info is what one coroutine was doing when Range or Find read it.
@@ -91,7 +90,7 @@ func (i *Info) of(w *worker) bool {
 	if i.State == Waiting {
 		reason := Reason(status >> 8)
 		i.Reason, i.OrContext = reason&^orContext, reason&orContext != 0
-		i.WaitsFor = i.Reason.waitsFor()
+		i.WaitsFor = reasons[i.Reason].words
 		i.blockedBy = w.blockedBy.Load()
 	}
 	i.Since = since(status)
@@ -140,15 +139,6 @@ func (i *Info) Resolve() {
 	i.File, i.Line, i.Func = frame.File, frame.Line, frame.Function
 }
 
-// AwaitsSignal reports whether the coroutine may receive from a Go channel of
-// signals: unless its goroutine is seen to be blocked in something else. For
-// one that is Running or Outside. Any thread.
-func (i *Info) AwaitsSignal() bool {
-	w := i.Coroutine.w.Load()
-	return w == nil || goruntime.FindStandings() != nil ||
-		goruntime.AwaitsSignal(w.innermost().ctx.G())
-}
-
 // frameOf returns what is known of a site; nothing if that is 0. Code that the
 // compiler has made, as it does for a method value, has no place: then File is
 // "", and Function is the method.
@@ -161,16 +151,6 @@ func frameOf(site uint64) (frame runtime.Frame) {
 		frame.Function = strings.TrimSuffix(frame.Function, "-fm")
 	}
 	return frame
-}
-
-// waitsFor is Info.WaitsFor.
-func (r Reason) waitsFor() string {
-	return [Reasons]string{
-		"", "a time", "data to read", "room to write", "a connection to accept",
-		"a connection to be made", "a lock", "the end of a coroutine", "something outside netco",
-		"a blocking call", "a channel", "a condition", "a semaphore", "the others of its group",
-		"a future", "the end of a context", "memory for a buffer",
-	}[r]
 }
 
 // Goroutines returns the goroutines, as asm.Getg returns them, of which one has

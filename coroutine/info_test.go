@@ -370,10 +370,10 @@ func TestStatusWord(t *testing.T) {
 	}
 }
 
-// TestWaitsFor: each reason has its words.
-func TestWaitsFor(t *testing.T) {
+// TestReasons: each reason has its name and words.
+func TestReasons(t *testing.T) {
 	for r := ReasonSleep; r < Reasons; r++ {
-		if r.waitsFor() == "" || r.String() == "" {
+		if reasons[r].words == "" || r.String() == "" {
 			t.Errorf("reason %d has no words", r)
 		}
 	}

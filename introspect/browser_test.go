@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -32,7 +32,7 @@ func browserSite(t *testing.T) string {
 		madeUp(i, c)
 		c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock
 	}
-	stuck.progress = func() engine.Progress { return engine.Progress{Asleep: true, Live: 40} }
+	stuck.progress = func() diagnose.Progress { return diagnose.Progress{Asleep: true, Live: 40} }
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/",
 		newFake(5000).handler(Options{AllowStop: true, AllowLogLevel: &level}))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -22,7 +22,7 @@ const secondLook = 100 * time.Millisecond
 
 // deadlock returns what a walk has found that began after before was read, or
 // nil.
-func (h *handler) deadlock(ctx context.Context, before engine.Progress, c *census) *deadlockJSON {
+func (h *handler) deadlock(ctx context.Context, before diagnose.Progress, c *census) *deadlockJSON {
 	if !before.Still() || c.cut || c.stuck != c.all || c.stuck != before.Live ||
 		h.src.progress() != before {
 		return nil
@@ -50,7 +50,7 @@ const (
 )
 
 // lockCircles returns the deadlocks of some that a walk has found.
-func (h *handler) lockCircles(waits *engine.LockWaits) []lockCircleJSON {
+func (h *handler) lockCircles(waits *diagnose.LockWaits) []lockCircleJSON {
 	list := []lockCircleJSON{} // not null
 	at := now()
 	for _, c := range waits.Circles() {

@@ -14,7 +14,7 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
@@ -248,9 +248,9 @@ func TestDeadlockThatMoves(t *testing.T) {
 		c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock
 	}
 	looks := 0
-	var change func(look int, g *engine.Progress)
-	f.progress = func() engine.Progress {
-		g := engine.Progress{Asleep: true, Live: 10, Done: 7}
+	var change func(look int, g *diagnose.Progress)
+	f.progress = func() diagnose.Progress {
+		g := diagnose.Progress{Asleep: true, Live: 10, Done: 7}
 		if looks++; change != nil {
 			change(looks, &g)
 		}
@@ -264,17 +264,17 @@ func TestDeadlockThatMoves(t *testing.T) {
 	if !reported() || looks != 3 {
 		t.Fatalf("a picture that stands still: %d looks", looks)
 	}
-	for name, c := range map[string]func(look int, g *engine.Progress){
-		"awake":           func(_ int, g *engine.Progress) { g.Asleep = false },
-		"awake before":    func(look int, g *engine.Progress) { g.Asleep = look > 1 },
-		"awake after":     func(look int, g *engine.Progress) { g.Asleep = look != 2 },
-		"ran meanwhile":   func(look int, g *engine.Progress) { g.Done += uint64(min(look, 2)) },
-		"ran afterwards":  func(look int, g *engine.Progress) { g.Done += uint64(max(look, 2)) },
-		"a timer":         func(_ int, g *engine.Progress) { g.Timers = true },
-		"an idle fd":      func(_ int, g *engine.Progress) { g.Watches = true },
-		"one not seen":    func(_ int, g *engine.Progress) { g.Live = 11 },
-		"nothing there":   func(_ int, g *engine.Progress) { g.Live = 0 },
-		"submitted later": func(look int, g *engine.Progress) { g.Asleep = look < 3 },
+	for name, c := range map[string]func(look int, g *diagnose.Progress){
+		"awake":           func(_ int, g *diagnose.Progress) { g.Asleep = false },
+		"awake before":    func(look int, g *diagnose.Progress) { g.Asleep = look > 1 },
+		"awake after":     func(look int, g *diagnose.Progress) { g.Asleep = look != 2 },
+		"ran meanwhile":   func(look int, g *diagnose.Progress) { g.Done += uint64(min(look, 2)) },
+		"ran afterwards":  func(look int, g *diagnose.Progress) { g.Done += uint64(max(look, 2)) },
+		"a timer":         func(_ int, g *diagnose.Progress) { g.Timers = true },
+		"an idle fd":      func(_ int, g *diagnose.Progress) { g.Watches = true },
+		"one not seen":    func(_ int, g *diagnose.Progress) { g.Live = 11 },
+		"nothing there":   func(_ int, g *diagnose.Progress) { g.Live = 0 },
+		"submitted later": func(look int, g *diagnose.Progress) { g.Asleep = look < 3 },
 	} {
 		if change = c; reported() {
 			t.Errorf("%s: told of", name)

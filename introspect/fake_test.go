@@ -13,7 +13,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
@@ -79,7 +79,7 @@ func newFake(n int) *fake {
 			return latenciesOf(h.Snapshot())
 		},
 		refused:  func() uint64 { return 3 },
-		progress: func() engine.Progress { return engine.Progress{} },
+		progress: func() diagnose.Progress { return diagnose.Progress{} },
 		logger:   zap.NewNop,
 	}
 	return f

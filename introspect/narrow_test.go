@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 )
 
 // TestNarrowRows: on a narrow screen no column lies outside of it: each row of
@@ -13,7 +13,7 @@ import (
 // column. At 390 pixels three of seven columns were to be seen.
 func TestNarrowRows(t *testing.T) {
 	f := newFake(40)
-	f.progress = func() engine.Progress { return engine.Progress{} }
+	f.progress = func() diagnose.Progress { return diagnose.Progress{} }
 	h := f.handler(Options{})
 	tables := regexp.MustCompile(`(?s)<table[^>]*>.*?</table>`)
 	rows := regexp.MustCompile(`(?s)<tr>.*?</tr>`)

@@ -10,7 +10,7 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 )
 
 // lastStalls is how many stalls the overview shows, and how many places of
@@ -74,7 +74,7 @@ type census struct {
 	reasons [coroutine.Reasons]uint64
 	stuck   uint64           // of them, those that only another coroutine or goroutine can wake
 	lowest  *selection[seen] // some of those
-	locks   engine.LockWaits
+	locks   diagnose.LockWaits
 	cut     bool
 }
 
@@ -91,7 +91,7 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 		}
 		c.reasons[s.Reason]++
 		c.locks.Add(&s.Info)
-		if engine.Stuck(&s.Info) {
+		if diagnose.Stuck(&s.Info) {
 			c.stuck++
 			if k := (key{id: s.ID}); c.lowest.wants(k) {
 				c.lowest.add(k, *s)

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
@@ -28,7 +29,7 @@ type source struct {
 	handoffs   func() []scheduler.Handoff
 	lateness   func(processor int) latencies
 	refused    func() uint64
-	progress   func() engine.Progress
+	progress   func() diagnose.Progress
 	logger     func() *zap.Logger
 }
 
@@ -88,6 +89,8 @@ func of(s *scheduler.Scheduler) *source {
 		return latenciesOf(engine.Of(s).Processors()[i].Stats.LateNs.Snapshot())
 	}
 	src.logger = func() *zap.Logger { return loggerOf(engine.Of(s).Processors()) }
-	src.progress = func() engine.Progress { return engine.ProgressOf(engine.Of(s).Processors()) }
+	src.progress = func() diagnose.Progress {
+		return diagnose.ProgressOf(engine.Of(s).Processors())
+	}
 	return src
 }

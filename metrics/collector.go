@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -78,7 +79,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 }
 
 // collectCircles sends a value for each circle, and 0 if there is none.
-func collectCircles(ch chan<- prometheus.Metric, found []engine.Circle) {
+func collectCircles(ch chan<- prometheus.Metric, found []diagnose.Circle) {
 	send := func(circle string, n int) {
 		labels := prometheus.MakeLabelPairs(circles,
 			[]string{strings.ToValidUTF8(circle, "\uFFFD")})

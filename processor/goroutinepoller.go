@@ -6,7 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/stacks"
 )
 
 // goroutinePoller watches the fds that ordinary goroutines wait for. The
@@ -62,6 +64,7 @@ func openPoller() (*goroutinePoller, error) {
 }
 
 func (l *goroutinePoller) loop() {
+	defer stacks.Bystander()()
 	for {
 		n := l.ep.Poll()
 		if n == 0 {
@@ -114,6 +117,25 @@ func (l *goroutinePoller) released() {
 	if l.ep.Registered() == 0 {
 		l.ep.Ring()
 	}
+}
+
+// fdWaits counts the waits of ordinary goroutines for fds that have no
+// deadline: a deadline sets a timer of Go's.
+var fdWaits struct{ begun, ended atomic.Uint64 }
+
+// GoroutinesAtFDs returns how many waits for fds ordinary goroutines have begun
+// without a deadline, and whether any goes on. Any thread.
+func GoroutinesAtFDs() (begun uint64, any bool) {
+	ended := fdWaits.ended.Load() // first: a wait that begins now goes on
+	begun = fdWaits.begun.Load()
+	return begun, begun != ended
+}
+
+// parkGoroutine is w.Park for an ordinary goroutine's wait for an fd.
+func parkGoroutine(w *coroutine.Waiter, reason coroutine.Reason) coroutine.Wake {
+	fdWaits.begun.Add(1)
+	defer fdWaits.ended.Add(1)
+	return w.Park(reason)
 }
 
 // goroutineReg is an fd's registration with the goroutine poller, or says that

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
@@ -61,7 +62,7 @@ func newGuest(t *testing.T) *guest {
 func (g *guest) sendTo(t *testing.T, s *scheduler.Scheduler) {
 	t.Helper()
 	testenv.Until(t, "a coroutine to wait", func() bool {
-		now := engine.ProgressOf(engine.Of(s).Processors())
+		now := diagnose.ProgressOf(engine.Of(s).Processors())
 		return now.Asleep && now.Live == 1
 	})
 	g.client.Write([]byte{1})

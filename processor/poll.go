@@ -365,6 +365,8 @@ func (pd *PollDesc) waitFrom(
 		}
 		if shared {
 			wake = pd.parkShared(p, w.Coroutine(), reason, d)
+		} else if d == 0 && w.Coroutine() == nil {
+			wake = parkGoroutine(w, reason)
 		} else if d == 0 {
 			wake = w.Park(reason)
 		} else {

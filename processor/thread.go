@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/stacks"
 )
 
 // Start runs the Processor on a goroutine of its own, and returns when work may
@@ -89,7 +90,9 @@ func (p *Processor) enter() error {
 // run runs the loop, and then releases its memory and fds.
 func (p *Processor) run() {
 	defer close(p.ended)
+	over := stacks.Bystander()
 	p.loop()
+	over()
 	p.alive.Store(false)
 	p.time.tid.Store(0)
 	p.time.ended.Publish(uint64(clock.Now()))

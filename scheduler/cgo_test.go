@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // runC builds a program of testdata that has C in it, and returns what it
@@ -45,7 +45,7 @@ func TestCgoStall(t *testing.T) {
 	out := runC(t, "cgostall")
 	cause, rest, _ := strings.Cut(out, "\n")
 	detail, stack, _ := strings.Cut(rest, "\n")
-	if cause != scheduler.CauseCgo || !strings.Contains(detail, "_Cfunc_block") ||
+	if cause != diagnose.CauseCgo || !strings.Contains(detail, "_Cfunc_block") ||
 		!strings.Contains(stack, "main.callsC") {
 		t.Errorf("%s", out)
 	}

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
@@ -17,13 +18,11 @@ func (o *opened) Group() *processor.Group { return o.group.Load() }
 
 func (o *opened) Processors() []*processor.Processor { return (*Scheduler)(o).members() }
 
-func (o *opened) Circles() []engine.Circle {
-	if d := o.dog.Load(); d != nil && !(*Scheduler)(o).Ended() {
-		if all := d.circles.Load(); all != nil {
-			return *all
-		}
+func (o *opened) Circles() []diagnose.Circle {
+	if (*Scheduler)(o).Ended() {
+		return nil
 	}
-	return nil
+	return o.observer.Circles()
 }
 
 func (o *opened) Go(sp processor.Spawn) (coroutine.Handle, error) {

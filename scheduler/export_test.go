@@ -12,19 +12,3 @@ func SetUnwindGrace(d time.Duration) (restore func()) {
 
 // DefaultProcessors is how many Processors a Scheduler has by default.
 var DefaultProcessors = defaultProcessors
-
-// The causes of a Stall.
-const (
-	CauseChannel      = causeChannel
-	CauseMutex        = causeMutex
-	CauseWait         = causeWait
-	CauseSleep        = causeSleep
-	CauseSyscall      = causeSyscall
-	CauseIO           = causeIO
-	CauseCgo          = causeCgo
-	CauseComputation  = causeComputation
-	CausePageFault    = causePageFault
-	CauseNotScheduled = causeNotScheduled
-	CauseUnknown      = causeUnknown
-	BlockedElsewhere  = blockedElsewhere
-)

@@ -39,8 +39,8 @@ func TestEndedByForce(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		s := start(t, scheduler.Options{Processors: 2, Logger: zap.New(core)})
 		for range c.sleepers {
-			sp := spawn(func() { processor.Sleep(time.Hour) })
-			sp.Name, sp.Site = "sleeper "+strings.Repeat("x", 1000), here()
+			sp := scheduler.NewSpawn(func() { processor.Sleep(time.Hour) })
+			sp.Name = "sleeper " + strings.Repeat("x", 1000)
 			testenv.Must(s.Go(sp))
 		}
 		testenv.Until(t, "all to sleep", func() bool { return asleep(s) == c.sleepers })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -15,18 +16,18 @@ import (
 // causes are what the blockers are counted as; "unknown" those that are parked
 // in an iterator of Go's, in which another goroutine blocks.
 var causes = map[string]string{
-	"channel receive": scheduler.CauseChannel, "channel send": scheduler.CauseChannel,
-	"nested select": scheduler.CauseChannel,
-	"context":       scheduler.CauseChannel, "Sleep": scheduler.CauseSleep,
-	"Mutex":               scheduler.CauseMutex,
-	"RWMutex for reading": scheduler.CauseMutex, "RWMutex for writing": scheduler.CauseMutex,
-	"Cond": scheduler.CauseWait, "WaitGroup": scheduler.CauseWait,
-	"system call": scheduler.CauseSyscall, "file": scheduler.CauseIO,
-	"iterator that blocks":         scheduler.CauseUnknown,
-	"iterator that waits in netco": scheduler.CauseUnknown,
-	"fiber that blocks":            scheduler.CauseChannel,
-	"fiber in a fiber":             scheduler.CauseChannel,
-	"file that another reads":      scheduler.CauseIO, "bubble": scheduler.CauseWait,
+	"channel receive": diagnose.CauseChannel, "channel send": diagnose.CauseChannel,
+	"nested select": diagnose.CauseChannel,
+	"context":       diagnose.CauseChannel, "Sleep": diagnose.CauseSleep,
+	"Mutex":               diagnose.CauseMutex,
+	"RWMutex for reading": diagnose.CauseMutex, "RWMutex for writing": diagnose.CauseMutex,
+	"Cond": diagnose.CauseWait, "WaitGroup": diagnose.CauseWait,
+	"system call": diagnose.CauseSyscall, "file": diagnose.CauseIO,
+	"iterator that blocks":         diagnose.CauseUnknown,
+	"iterator that waits in netco": diagnose.CauseUnknown,
+	"fiber that blocks":            diagnose.CauseChannel,
+	"fiber in a fiber":             diagnose.CauseChannel,
+	"file that another reads":      diagnose.CauseIO, "bubble": diagnose.CauseWait,
 }
 
 // TestHandoffs: handoffs are counted by what the coroutine was blocked by and
@@ -55,7 +56,7 @@ func TestHandoffs(t *testing.T) {
 			if last.Cause != causes[b.name] ||
 				!strings.Contains(last.BlockedAt, "/scheduler/handoff") ||
 				last.Name != "blocks" || last.Count != 1 || last.Detail == "" &&
-				last.Cause != scheduler.CauseUnknown {
+				last.Cause != diagnose.CauseUnknown {
 				t.Errorf("%+v", last)
 			}
 		})

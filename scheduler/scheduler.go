@@ -13,6 +13,7 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
@@ -21,8 +22,7 @@ import (
 type Scheduler struct {
 	opt      Options
 	refusals refusals
-	handoffs handoffs
-	logs     bool // constant: there is a logger, which gets what reports would say
+	observer *diagnose.Observer
 
 	mu     sync.Mutex
 	state  state  // under mu; procs is constant once it is running
@@ -31,7 +31,6 @@ type Scheduler struct {
 
 	group atomic.Pointer[processor.Group] // set by Start
 	procs []*processor.Processor
-	dog   atomic.Pointer[watchdog] // nil before Start, and if there is to be none
 }
 
 type state int
@@ -50,7 +49,9 @@ func New(o Options) (*Scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{opt: o, logs: logs, done: make(chan struct{})}, nil
+	return &Scheduler{opt: o, done: make(chan struct{}), observer: diagnose.New(diagnose.Config{
+		Logger: o.Logger, Logs: logs, Quiet: o.Quiet, Watchdog: o.Watchdog, OnStall: o.OnStall,
+	})}, nil
 }
 
 // Start makes the threads and their fds. It returns ErrStarted the second time,
@@ -96,7 +97,7 @@ func (s *Scheduler) Start() error {
 // makeLocked makes a group of n Processors, of which none runs yet.
 func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	group := processor.NewGroup(s)
-	group.OnHandoff, group.OnRefused = s.noteHandoff, s.logRefusal
+	group.OnHandoff, group.OnRefused = s.observer.NoteHandoff, s.logRefusal
 	group.SetMaxCoroutines(s.opt.MaxCoroutines)
 	s.procs = nil
 	for i := range n {
@@ -114,7 +115,7 @@ func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 // runningLocked opens the Scheduler for work.
 func (s *Scheduler) runningLocked(group *processor.Group) {
 	s.group.Store(group)
-	s.dog.Store(s.startWatchdog(group))
+	s.observer.Watch(group)
 	s.state = running
 	s.opt.Logger.Info("scheduler started", zap.Int("processors", len(s.procs)),
 		zap.String("context", cocontext.Backend()), zap.String("reason", cocontext.BackendReason()))
@@ -273,7 +274,7 @@ func (s *Scheduler) Run(sp Spawn) error {
 	if s.local(processor.Current()) != nil {
 		return engine.ErrInCoroutine
 	}
-	stuck, over := allRuns.add() // before the start: a deadlock may be found at any time after
+	stuck, over := diagnose.Running() // before the start: a deadlock may be found at any time after
 	defer over()
 	h, err := s.start(sp.engine())
 	if err != nil {
@@ -287,11 +288,6 @@ func (s *Scheduler) Run(sp Spawn) error {
 		}
 		quiet <- err
 	}()
-	return awaitRun(quiet, stuck)
-}
-
-// awaitRun is how Run waits, known by its name to mayWake.
-func awaitRun(quiet <-chan error, stuck <-chan *DeadlockError) error {
 	select {
 	case err := <-quiet:
 		return err
@@ -361,7 +357,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.state = ending
 	s.mu.Unlock()
 	err := s.end(ctx)
-	s.dog.Load().stop()
+	s.observer.Stop()
 	s.mu.Lock()
 	s.state = ended
 	close(s.done)
@@ -380,7 +376,7 @@ func (s *Scheduler) end(ctx context.Context) error {
 		defer cancel()
 		if s.wait(grace) != nil {
 			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()),
-				zap.Strings("coroutines", s.alive()))
+				zap.Strings("coroutines", diagnose.Alive(s.group.Load())))
 			s.group.Load().Advance(processor.Stopped) // their Processors end when they do
 			go s.group.Load().Wait()
 			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)

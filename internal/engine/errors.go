@@ -8,5 +8,4 @@ var (
 	ErrNotStarted  = errors.New("netco: scheduler is not started")
 	ErrNoProcessor = errors.New("netco: no processor has that number")
 	ErrInCoroutine = errors.New("netco: would wait for the calling coroutine itself")
-	ErrDeadlock    = errors.New("netco: deadlock")
 )

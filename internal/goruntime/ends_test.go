@@ -10,9 +10,12 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// TestAwaitsSignal: what waits for a channel of signals is distinguished
+// TestSignalAwaited: what waits for a channel of signals is distinguished
 // from what waits for other channels.
-func TestAwaitsSignal(t *testing.T) {
+func TestSignalAwaited(t *testing.T) {
+	if goruntime.Verified() != nil {
+		t.Skip("not a verified release")
+	}
 	findStandings(t)
 	signals := make(chan os.Signal, 1)
 	other := make(chan int)
@@ -39,8 +42,12 @@ func TestAwaitsSignal(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g, end := started(c.block)
 			awaitStanding(t, g, c.state, goruntime.Blocked)
-			if got := goruntime.AwaitsSignal(g); got != c.want {
-				t.Errorf("AwaitsSignal: %v", got)
+			no := func(uintptr) bool { return false }
+			if got := goruntime.SignalAwaited(no); got != c.want {
+				t.Errorf("SignalAwaited: %v", got)
+			}
+			if goruntime.SignalAwaited(func(one uintptr) bool { return one == g }) {
+				t.Error("SignalAwaited, but for this goroutine")
 			}
 			if c.want {
 				signals <- syscall.SIGWINCH

@@ -7,7 +7,8 @@
 //	ByID     stops the world: 4 to 10 µs for each goroutine, 40 for one that is
 //	         in 50 calls. It knows the goroutines' numbers and states, and
 //	         returns all calls.
-//	All      the same, for all but those in the switch between coroutines
+//	All      the same, for all but those in the switch between coroutines and
+//	         those that are marked as a Bystander
 //	ByRoot   stops the world twice, shortly; 2 to 5 µs for each goroutine while
 //	         others run, and 400 bytes. It returns the innermost 32 calls,
 //	         without number or state.
@@ -24,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -70,12 +72,16 @@ func ByID(ids []uint64) (Stack, error) {
 }
 
 // All returns the stacks, at one instant, of all goroutines but the runtime's
-// own and those that are Switching. The error is ErrTooMany, if there are more
-// than MaxAll goroutines.
+// own, those that are Switching and those marked as a Bystander. The error is
+// ErrTooMany, if there are more than MaxAll goroutines, or asm.Goid's.
 func All() ([]Stack, error) {
 	n := runtime.NumGoroutine()
 	if n > MaxAll {
 		return nil, ErrTooMany
+	}
+	marked, err := bystanderIDs()
+	if err != nil {
+		return nil, err
 	}
 	buf := make([]byte, 64<<10+n<<12)
 	size := runtime.Stack(buf, true)
@@ -85,7 +91,7 @@ func All() ([]Stack, error) {
 	var all []Stack
 	for one := range bytes.SplitSeq(buf[:size], []byte("\n\n")) {
 		head, _, _ := bytes.Cut(one, []byte("\n"))
-		if bytes.Contains(head, []byte("["+Switching)) {
+		if bytes.Contains(head, []byte("["+Switching)) || marked[numberOf(head)] {
 			continue
 		}
 		if s, ok := parse(string(one)); ok {
@@ -93,6 +99,13 @@ func All() ([]Stack, error) {
 		}
 	}
 	return all, nil
+}
+
+// numberOf returns the goroutine's number that a traceback begins with.
+func numberOf(head []byte) (id uint64) {
+	number, _, _ := strings.Cut(strings.TrimPrefix(string(head), "goroutine "), " ")
+	id, _ = strconv.ParseUint(number, 10, 64) // else 0, which no goroutine has
+	return id
 }
 
 // find picks a goroutine out of a traceback of many.

@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"fmt"
@@ -7,17 +7,17 @@ import (
 
 // TestHandoffsBounded: beyond so many places only causes are distinguished.
 func TestHandoffsBounded(t *testing.T) {
-	s := new(Scheduler)
+	o := New(Config{})
 	causes := []string{CauseChannel, CauseMutex}
 	const places = 100
 	for i := range places {
 		for _, cause := range causes {
-			s.handoffs.countLocked(Handoff{Cause: cause, BlockedAt: fmt.Sprint("file.go:", i),
+			o.handoffs.countLocked(Handoff{Cause: cause, BlockedAt: fmt.Sprint("file.go:", i),
 				Coroutine: uint64(i)})
 		}
 	}
-	s.handoffs.countLocked(Handoff{Cause: CauseChannel, BlockedAt: "file.go:0", Coroutine: 1000})
-	all := s.Handoffs()
+	o.handoffs.countLocked(Handoff{Cause: CauseChannel, BlockedAt: "file.go:0", Coroutine: 1000})
+	all := o.Handoffs()
 	n, elsewhere := uint64(0), uint64(0)
 	for _, one := range all {
 		n += one.Count

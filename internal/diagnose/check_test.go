@@ -1,7 +1,6 @@
-package scheduler
+package diagnose
 
 import (
-	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 )
@@ -172,21 +170,10 @@ func (l seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
 // so, and sees what the test wants.
 func fakeWatchdog(t *testing.T) (*watchdog, *subject) {
 	t.Helper()
-	s, err := New(Options{Processors: 1, Watchdog: -1})
-	if err == nil {
-		err = s.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	p := engine.Of(s).Processors()[0]
+	_, p := startGroup(t, false)
 	w := &subject{p: p, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }}
-	d := &watchdog{threshold: 80 * ms, log: zap.NewNop(), subjects: []*subject{w}}
+	d := &watchdog{o: New(Config{Logger: zap.NewNop()}), threshold: 80 * ms,
+		subjects: []*subject{w}}
 	d.budget.used, d.budget.since = budgetAtOnce, 1<<62 // no stacks
 	return d, w
 }
@@ -237,15 +224,12 @@ func TestBudget(t *testing.T) {
 // looked at again, less and less often, until its coroutine is seen computing.
 func TestReconsider(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
-	s := testenv.Must(New(Options{Processors: 1, LockThreads: true, Watchdog: -1,
-		Logger: zap.New(core)}))
-	testenv.OK(t, s.Start())
+	g, p := startGroup(t, true)
 	var runs, stop atomic.Bool
-	h := testenv.Must(s.Go(NewSpawn(func() {
+	h := testenv.Must(g.Go(nil, processor.Spawn{Fn: func() {
 		for runs.Store(true); !stop.Load(); {
 		}
-	})))
-	p := engine.Of(s).Processors()[0]
+	}}))
 	testenv.Until(t, "it to run", runs.Load)
 	w := &subject{
 		p:      p,
@@ -262,7 +246,8 @@ func TestReconsider(t *testing.T) {
 	}
 	turn := p.Turn()
 	w.stall, w.turn, w.start = st, turn.Number, turn.Start
-	d := &watchdog{s: s, threshold: int64(time.Hour), log: s.Logger(), subjects: []*subject{w}}
+	d := &watchdog{o: New(Config{Logger: zap.New(core), Logs: true}), threshold: int64(time.Hour),
+		subjects: []*subject{w}}
 	now := clock.Now()
 	w.cpu, w.seen = cpuOf(w.tid), now-int64(time.Hour)
 	d.checkOne(w, now)
@@ -284,7 +269,6 @@ func TestReconsider(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	stop.Store(true)
-	testenv.NoError(t, s.Shutdown(context.Background()))
 }
 
 // TestReconsiderAnother: a stall that was put down to the coroutine that ran
@@ -302,20 +286,15 @@ func TestReconsiderAnother(t *testing.T) {
 }
 
 func reconsiderAnother(t *testing.T, before Stall) {
-	s := testenv.Must(New(Options{Processors: 1, LockThreads: true, Watchdog: -1, Quiet: true}))
-	testenv.OK(t, s.Start())
+	g, p := startGroup(t, true)
 	var runs, stop atomic.Bool
-	t.Cleanup(func() {
-		stop.Store(true)
-		testenv.OK(t, s.Shutdown(context.Background()))
-	})
-	first := testenv.Must(s.Go(NewSpawn(func() {})))
+	t.Cleanup(func() { stop.Store(true) })
+	first := testenv.Must(g.Go(nil, processor.Spawn{Fn: func() {}}))
 	testenv.OK(t, first.Join())
-	testenv.Must(s.Go(Spawn{Name: "victim", Fn: func() {
+	testenv.Must(g.Go(nil, processor.Spawn{Name: "victim", Fn: func() {
 		for runs.Store(true); !stop.Load(); {
 		}
 	}}))
-	p := engine.Of(s).Processors()[0]
 	testenv.Until(t, "the victim", runs.Load)
 	turn := func() processor.Turn {
 		now := p.Turn()
@@ -326,7 +305,8 @@ func reconsiderAnother(t *testing.T, before Stall) {
 	w := &subject{p: p, now: turn, over: p.Ended(), turn: 7, start: 1, stall: st,
 		suspID: first.ID(), cpu: -1,
 		end: func(uint64) (int64, bool) { return 0, false }}
-	d := &watchdog{s: s, threshold: 1, log: s.Logger(), subjects: []*subject{w}}
+	d := &watchdog{o: New(Config{Logger: zap.NewNop(), Quiet: true}), threshold: 1,
+		subjects: []*subject{w}}
 	check := func(want string) {
 		t.Helper()
 		if d.checkOne(w, max(st.again, clock.Now())); st.Name != want {

@@ -1,7 +1,6 @@
-package scheduler
+package diagnose
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -44,20 +42,20 @@ type Stall struct {
 // are stalls where it cannot, with Options.LockThreads, in an EventLoop and
 // with the portable backend.
 const (
-	causeChannel     = "channel"     // Go's channel or select
-	causeMutex       = "mutex"       // sync.Mutex or RWMutex
-	causeWait        = "wait"        // sync.WaitGroup or Cond
-	causeSleep       = "sleep"       // time.Sleep
-	causeSyscall     = "syscall"     // a system call that blocks
-	causeIO          = "io"          // Go's own poller: a connection or pipe of package net or os
-	causeCgo         = "cgo"         // a call of C
-	causeComputation = "computation" // one coroutine's, or many coroutines' that ran in one turn
-	causePageFault   = "page fault"  // memory that is swapped out, or of a mapped file
+	CauseChannel     = "channel"     // Go's channel or select
+	CauseMutex       = "mutex"       // sync.Mutex or RWMutex
+	CauseWait        = "wait"        // sync.WaitGroup or Cond
+	CauseSleep       = "sleep"       // time.Sleep
+	CauseSyscall     = "syscall"     // a system call that blocks
+	CauseIO          = "io"          // Go's own poller: a connection or pipe of package net or os
+	CauseCgo         = "cgo"         // a call of C
+	CauseComputation = "computation" // one coroutine's, or many coroutines' that ran in one turn
+	CausePageFault   = "page fault"  // memory that is swapped out, or of a mapped file
 
-	// causeNotScheduled: ready to run, but others had the CPUs, or the control
+	// CauseNotScheduled: ready to run, but others had the CPUs, or the control
 	// group's share of them was used up.
-	causeNotScheduled = "not scheduled"
-	causeUnknown      = "unknown"
+	CauseNotScheduled = "not scheduled"
+	CauseUnknown      = "unknown"
 )
 
 // stallsKept is how many stalls Stalls returns at most.
@@ -69,11 +67,9 @@ const stallsKept = 64
 // It takes no lock that a Processor takes, but for a moment that of the list of
 // all Processors. mu is between it and those who ask it.
 type watchdog struct {
-	s         *Scheduler
+	o         *Observer
 	group     *processor.Group
 	threshold int64 // ns
-	log       *zap.Logger
-	onStall   func(Stall) // may be nil
 
 	// Its own goroutine's.
 	subjects  []*subject
@@ -84,7 +80,7 @@ type watchdog struct {
 	circlesAt int64  // when it has looked for deadlocks of some last
 	budget    budget
 
-	circles atomic.Pointer[[]engine.Circle] // it writes; what lookForCircles has found
+	circles atomic.Pointer[[]Circle] // it writes; what lookForCircles has found
 
 	quit  chan struct{}
 	ended chan struct{}
@@ -106,17 +102,14 @@ type stall struct {
 }
 
 // startWatchdog starts a group's watchdog; nil if there is to be none.
-func (s *Scheduler) startWatchdog(group *processor.Group) *watchdog {
-	o := &s.opt
-	if o.Watchdog < 0 {
+func (o *Observer) startWatchdog(group *processor.Group) *watchdog {
+	if o.cfg.Watchdog < 0 {
 		return nil
 	}
 	d := &watchdog{
-		s:         s,
+		o:         o,
 		group:     group,
-		threshold: int64(o.Watchdog),
-		log:       o.Logger,
-		onStall:   o.OnStall,
+		threshold: int64(o.cfg.Watchdog),
 		quit:      make(chan struct{}),
 		ended:     make(chan struct{}),
 	}
@@ -173,15 +166,15 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 	if st.logged {
 		d.publish(s, suppressed)
 	}
-	if d.onStall != nil {
-		d.report(func() { d.onStall(s) })
+	if d.o.cfg.OnStall != nil {
+		d.report(func() { d.o.cfg.OnStall(s) })
 	}
 }
 
 // publish logs or reports a stall.
 func (d *watchdog) publish(s Stall, suppressed int) {
 	d.report(func() {
-		d.log.Warn(
+		d.o.cfg.Logger.Warn(
 			"processor stalled",
 			zap.Int("processor", s.Processor),
 			zap.Duration("length", s.Length),
@@ -200,7 +193,7 @@ func (d *watchdog) publish(s Stall, suppressed int) {
 			zap.Int("unreported", suppressed),
 			zap.String("instead", cures[s.Cause]),
 		)
-		if d.s.reporting() {
+		if d.o.reporting() {
 			reportStall(s)
 		}
 	})
@@ -215,21 +208,21 @@ func (d *watchdog) over(st *stall, end int64) {
 	d.mu.Unlock()
 	if st.logged {
 		d.report(func() {
-			d.log.Info("processor turns again", zap.Int("processor", s.Processor),
+			d.o.cfg.Logger.Info("processor turns again", zap.Int("processor", s.Processor),
 				zap.Duration("length", s.Length),
 				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name),
 				zap.String("cause", s.Cause))
 		})
 	}
-	if d.onStall != nil {
-		d.report(func() { d.onStall(s) })
+	if d.o.cfg.OnStall != nil {
+		d.report(func() { d.o.cfg.OnStall(s) })
 	}
 }
 
 // Stalls returns the last 64 stalls, oldest first, those that go on included,
-// with their lengths up to now. From any thread.
-func (s *Scheduler) Stalls() []Stall {
-	d := s.dog.Load()
+// with their lengths up to now.
+func (o *Observer) Stalls() []Stall {
+	d := o.dog.Load()
 	if d == nil {
 		return nil
 	}
@@ -253,8 +246,8 @@ func (s *Scheduler) Stalls() []Stall {
 
 // StallCount returns how many stalls a Processor has had, reported or
 // not; 0 for one that does not exist. Does not park.
-func (s *Scheduler) StallCount(processor int) uint64 {
-	d := s.dog.Load()
+func (o *Observer) StallCount(processor int) uint64 {
+	d := o.dog.Load()
 	if d == nil || processor < 0 || processor >= len(d.subjects) {
 		return 0
 	}
@@ -291,12 +284,4 @@ func (b *budget) spend(now int64) (ok bool, missed int) {
 	b.used++
 	missed, b.missed = b.missed, 0
 	return true, missed
-}
-
-// site is Stall.Site.
-func site(file string, line int, function string) string {
-	if file == "" {
-		return function
-	}
-	return fmt.Sprintf("%s:%d %s", file, line, function)
 }

@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"testing"
@@ -18,17 +18,17 @@ func TestStallEndsWhenItEnds(t *testing.T) {
 	w.end = func(turn uint64) (int64, bool) { return over, turn == 5 && over != 0 }
 	turn := processor.Turn{Number: 5, Start: began}
 	w.now = func() processor.Turn { return turn }
-	s := &Scheduler{}
-	s.dog.Store(d)
+	o := d.o
+	o.dog.Store(d)
 
 	d.check(began + 70*ms)
 	d.check(began + 80*ms)
-	if got := s.Stalls(); len(got) != 1 || got[0].Over || got[0].Length < 1000*time.Millisecond {
+	if got := o.Stalls(); len(got) != 1 || got[0].Over || got[0].Length < 1000*time.Millisecond {
 		t.Errorf("while it goes on: %+v", got)
 	}
 	over = began + 101*ms
 	for _, when := range []string{"before a check", "after one"} {
-		if got := s.Stalls(); len(got) != 1 || !got[0].Over ||
+		if got := o.Stalls(); len(got) != 1 || !got[0].Over ||
 			got[0].Length != 101*time.Millisecond {
 			t.Errorf("%s: %+v", when, got)
 		}

@@ -1,25 +1,22 @@
-package engine_test
+package diagnose_test
 
 import (
-	"context"
 	"regexp"
 	stdsync "sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
-
 // circles returns those of the process.
-func circles() []engine.Circle {
-	var waits engine.LockWaits
+func circles() []diagnose.Circle {
+	var waits diagnose.LockWaits
 	coroutine.Range(func(i coroutine.Info) bool {
 		waits.Add(&i)
 		return true
@@ -27,22 +24,18 @@ func circles() []engine.Circle {
 	return waits.Circles()
 }
 
-// start starts a Scheduler that ends with the test, its coroutines by force.
-func start(t *testing.T) *scheduler.Scheduler {
-	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 2, Quiet: true}))
-	testenv.OK(t, s.Start())
-	t.Cleanup(func() {
-		over, cancel := context.WithCancel(context.Background())
-		cancel()
-		s.Shutdown(over)
-	})
+// startForced starts a Scheduler that ends with the test, its coroutines by
+// force.
+func startForced(t *testing.T) *scheduler.Scheduler {
+	s := start(t, scheduler.Options{Processors: 2, Quiet: true})
+	t.Cleanup(func() { s.Shutdown(over()) })
 	return s
 }
 
 // TestCircles: those that wait for each other's locks are found, each circle
 // once, and not what waits beside it or for a time.
 func TestCircles(t *testing.T) {
-	s := start(t)
+	s := startForced(t)
 	var locks [3]sync.Mutex
 	var held sync.WaitGroup
 	held.Add(len(locks))
@@ -56,7 +49,7 @@ func TestCircles(t *testing.T) {
 	}
 	want := regexp.MustCompile(`^(\d+) "round" waits for (\d+) "round", (\d+) "round" waits for ` +
 		`(\d+) "round", (\d+) "round" waits for (\d+) "round"$`)
-	var found []engine.Circle
+	var found []diagnose.Circle
 	testenv.Until(t, "a circle", func() bool { found = circles(); return len(found) > 0 })
 	ids := want.FindStringSubmatch(found[0].String())
 	if len(found) != 1 || ids == nil || ids[2] != ids[3] || ids[4] != ids[5] || ids[6] != ids[1] {
@@ -75,7 +68,7 @@ func TestCircles(t *testing.T) {
 
 // TestBoundedWaits: a wait that ends by itself is in no circle.
 func TestBoundedWaits(t *testing.T) {
-	s := start(t)
+	s := startForced(t)
 	var m sync.Mutex
 	for _, lock := range []func(){
 		func() { m.LockTimeout(testenv.Limit) },
@@ -101,14 +94,14 @@ func TestBoundedWaits(t *testing.T) {
 // TestNoCircleHammer: where all take two locks in the same order, and hold them
 // while they park, no circle is ever found.
 func TestNoCircleHammer(t *testing.T) {
-	s := start(t)
+	s := startForced(t)
 	var first sync.Mutex
 	var second rwmutex.RWMutex
-	var over atomic.Bool
+	var done atomic.Bool
 	var wg stdsync.WaitGroup
 	for range 8 {
 		h := testenv.Must(s.Go(scheduler.NewSpawn(func() {
-			for !over.Load() {
+			for !done.Load() {
 				first.Lock()
 				coroutine.Yield()
 				second.Lock()
@@ -125,6 +118,6 @@ func TestNoCircleHammer(t *testing.T) {
 			t.Errorf("%v", found)
 		}
 	}
-	over.Store(true)
+	done.Store(true)
 	wg.Wait()
 }

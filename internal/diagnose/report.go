@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"fmt"
@@ -89,49 +89,46 @@ func (r *reporter) write(key string, text func() string) {
 }
 
 // forced writes which coroutines are ended by force. It does not count.
-func (r *reporter) forced(f forced) {
+func (r *reporter) forced(some []string, all int) {
 	if r.mode == "off" {
 		return
 	}
 	var text strings.Builder
-	for _, one := range f.some {
+	for _, one := range some {
 		fmt.Fprintf(&text, "netco: ended by force: coroutine %s\n", one)
 	}
-	if more := f.all - len(f.some); more > 0 {
+	if more := all - len(some); more > 0 {
 		fmt.Fprintf(&text, "netco: ended by force: %d more\n", more)
 	}
 	io.WriteString(r.out, text.String())
 }
 
-// reporting reports whether s writes to stderr.
-func (s *Scheduler) reporting() bool { return !s.opt.Quiet && !s.logs }
-
 // cures say what to write instead of what blocks outside netco.
 var cures = map[string]string{
-	causeChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
+	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
 		" a goroutine may be at the other end." +
 		" For a context, sync.Wait of netco/sync",
-	causeMutex: "package netco/sync in place of sync where a lock is held across a wait",
-	causeWait:  "package netco/sync in place of sync",
-	causeSleep: "netco.Sleep, netco.AfterFunc or netco.NewTicker",
-	causeIO: "package netco/net in place of net, socket.File for pipes;" +
+	CauseMutex: "package netco/sync in place of sync where a lock is held across a wait",
+	CauseWait:  "package netco/sync in place of sync",
+	CauseSleep: "netco.Sleep, netco.AfterFunc or netco.NewTicker",
+	CauseIO: "package netco/net in place of net, socket.File for pipes;" +
 		" or package blocking",
-	causeSyscall:     "blocking.Do or blocking.Call",
-	causeCgo:         "blocking.Do or blocking.Call",
-	causeComputation: "netco.Yield once in a while, or blocking.Do",
+	CauseSyscall:     "blocking.Do or blocking.Call",
+	CauseCgo:         "blocking.Do or blocking.Call",
+	CauseComputation: "netco.Yield once in a while, or blocking.Do",
 }
 
 // waits say in words what blocks.
 var waits = map[string]string{
-	causeChannel: "waits for a Go channel or select",
-	causeMutex:   "waits for a lock of package sync",
-	causeWait:    "waits for a sync.WaitGroup or sync.Cond",
-	causeSleep:   "is in time.Sleep",
-	causeIO:      "waits for a connection or file of package net or os",
-	causeSyscall: "is in a system call",
-	causeCgo:     "is in a call of C",
+	CauseChannel: "waits for a Go channel or select",
+	CauseMutex:   "waits for a lock of package sync",
+	CauseWait:    "waits for a sync.WaitGroup or sync.Cond",
+	CauseSleep:   "is in time.Sleep",
+	CauseIO:      "waits for a connection or file of package net or os",
+	CauseSyscall: "is in a system call",
+	CauseCgo:     "is in a call of C",
 
-	causeComputation: "computes without a pause",
+	CauseComputation: "computes without a pause",
 }
 
 // blocked is the text of a report about a coroutine that holds a thread.
@@ -169,6 +166,12 @@ func userFrames(frames []runtime.Frame) (some []runtime.Frame) {
 		}
 	}
 	return some
+}
+
+// isOwn reports whether a function is netco's.
+func isOwn(function string) bool {
+	root, _ := strings.CutSuffix(module, "/")
+	return strings.HasPrefix(function, module) || strings.HasPrefix(function, root+".")
 }
 
 // place is a call in words. The file's directory is in the function's name
@@ -241,11 +244,11 @@ func causeToReport(cause string, count uint64, frames []runtime.Frame) string {
 	switch {
 	case waits[cause] == "" || withinNetco(frames):
 		return "" // it was over before its cause was found, or is no user's to change
-	case cause == causeMutex && !onUsersLock(frames) && count < 2:
+	case cause == CauseMutex && !onUsersLock(frames) && count < 2:
 		return "" // the library holds its locks shortly, unless a holder is not scheduled
 	case inNet(frames):
-		return causeIO
-	case cause == causeSyscall && count < 2:
+		return CauseIO
+	case cause == CauseSyscall && count < 2:
 		return "" // a short one, in which the thread was not scheduled for a while
 	}
 	return cause
@@ -319,8 +322,8 @@ func reportStall(st Stall) {
 	switch {
 	case withinNetco(frames):
 		return
-	case st.Cause != causeComputation && inNet(frames):
-		st.Cause = causeIO
+	case st.Cause != CauseComputation && inNet(frames):
+		st.Cause = CauseIO
 	}
 	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,

@@ -1,4 +1,4 @@
-package scheduler_test
+package diagnose_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -119,25 +120,25 @@ func goKinds(t *testing.T) []kind {
 	var condMu sync.Mutex
 	cond, awake := sync.NewCond(&condMu), false
 	return []kind{
-		{"receive", scheduler.CauseChannel, "chan receive", func() { <-receive }, func() {
+		{"receive", diagnose.CauseChannel, "chan receive", func() { <-receive }, func() {
 			close(receive)
 		}},
-		{"select", scheduler.CauseChannel, "select", func() {
+		{"select", diagnose.CauseChannel, "select", func() {
 			select {
 			case <-selected:
 			case <-t.Context().Done():
 			}
 		}, func() { close(selected) }},
-		{"mutex", scheduler.CauseMutex, "sync.Mutex.Lock", func() { mu.Lock() }, func() {
+		{"mutex", diagnose.CauseMutex, "sync.Mutex.Lock", func() { mu.Lock() }, func() {
 			mu.Unlock()
 		}},
-		{"rwmutex", scheduler.CauseMutex, "sync.RWMutex.RLock", func() { rw.RLock() }, func() {
+		{"rwmutex", diagnose.CauseMutex, "sync.RWMutex.RLock", func() { rw.RLock() }, func() {
 			rw.Unlock()
 		}},
-		{"waitgroup", scheduler.CauseWait, "sync.WaitGroup.Wait", func() { wg.Wait() }, func() {
+		{"waitgroup", diagnose.CauseWait, "sync.WaitGroup.Wait", func() { wg.Wait() }, func() {
 			wg.Done()
 		}},
-		{"cond", scheduler.CauseWait, "sync.Cond.Wait", func() {
+		{"cond", diagnose.CauseWait, "sync.Cond.Wait", func() {
 			condMu.Lock()
 			for !awake {
 				cond.Wait()
@@ -149,12 +150,12 @@ func goKinds(t *testing.T) []kind {
 			condMu.Unlock()
 			cond.Signal()
 		}},
-		{"sleep", scheduler.CauseSleep, "sleep", func() {
+		{"sleep", diagnose.CauseSleep, "sleep", func() {
 			for !sleep.Load() {
 				time.Sleep(200 * time.Millisecond)
 			}
 		}, func() { sleep.Store(true) }},
-		{"computation", scheduler.CauseComputation, "", func() {
+		{"computation", diagnose.CauseComputation, "", func() {
 			for !compute.Load() {
 			}
 		}, func() { compute.Store(true) }},
@@ -184,13 +185,13 @@ func systemKinds(t *testing.T) []kind {
 		w.Close()
 	})
 	return []kind{
-		{"read", scheduler.CauseSyscall, "syscall.read", func() {
+		{"read", diagnose.CauseSyscall, "syscall.read", func() {
 			syscall.Read(raw[0], make([]byte, 1))
 		}, func() { syscall.Write(raw[1], []byte{1}) }},
-		{"flock", scheduler.CauseSyscall, "syscall.Flock", func() {
+		{"flock", diagnose.CauseSyscall, "syscall.Flock", func() {
 			syscall.Flock(theirs, syscall.LOCK_EX)
 		}, func() { syscall.Flock(mine, syscall.LOCK_UN) }},
-		{"pipe", scheduler.CauseIO, "IO wait", func() { r.Read(make([]byte, 1)) }, func() {
+		{"pipe", diagnose.CauseIO, "IO wait", func() { r.Read(make([]byte, 1)) }, func() {
 			w.Write([]byte{1})
 		}},
 	}
@@ -214,7 +215,7 @@ func here() uintptr {
 // fits reports whether a stall was found in k. Where others have the CPUs, what
 // should compute did not.
 func (k kind) fits(s scheduler.Stall) bool {
-	if k.cause == scheduler.CauseComputation && s.Cause == scheduler.CauseNotScheduled {
+	if k.cause == diagnose.CauseComputation && s.Cause == diagnose.CauseNotScheduled {
 		s.Cause = k.cause
 	}
 	return in(k.name, "Kinds.func", k.cause)(s)
@@ -259,7 +260,7 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 		t.Errorf("cause %q, detail %q", s.Cause, s.Detail)
 	}
 	if !strings.Contains(s.Site, "watchdog_test.go:") ||
-		!strings.HasSuffix(s.Site, "scheduler_test.stallBy") {
+		!strings.HasSuffix(s.Site, "diagnose_test.stallBy") {
 		t.Errorf("site %q", s.Site)
 	}
 	if strings.Contains(s.Stack, "testing.(*M).Run") {

@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"runtime"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/stacks"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -55,6 +56,7 @@ const (
 // turn that is under way could become suspect or a stall. When all Processors
 // have slept for a second without a turn, it pauses until one wakes.
 func (d *watchdog) run() {
+	defer stacks.Bystander()()
 	defer close(d.ended)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -268,7 +270,7 @@ func (w *subject) sees(co *coroutine.Coroutine, now int64) {
 // or of no single coroutine, or another's.
 func (st *stall) unclear(co uint64) bool {
 	switch st.Cause {
-	case causeNotScheduled, causeUnknown, causePageFault:
+	case CauseNotScheduled, CauseUnknown, CausePageFault:
 		return true
 	}
 	return co != st.Coroutine || strings.HasPrefix(st.Detail, manyCoroutines)

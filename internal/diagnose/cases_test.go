@@ -1,4 +1,4 @@
-package scheduler_test
+package diagnose_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/stacks"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -37,8 +38,8 @@ func TestTwoStallsAtOnce(t *testing.T) {
 			found[s.Processor] = &s
 		}
 		close(hold)
-		caught := in("one", "stallOne", scheduler.CauseChannel)(*found[0]) &&
-			in("two", "stallTwo", scheduler.CauseChannel)(*found[1])
+		caught := in("one", "stallOne", diagnose.CauseChannel)(*found[0]) &&
+			in("two", "stallTwo", diagnose.CauseChannel)(*found[1])
 		if caught {
 			o.named(t, "one", true) // or two's first: next drops it
 		}
@@ -73,7 +74,7 @@ func TestManyCoroutines(t *testing.T) {
 		}})
 		for n := 0; n < 10 && !caught; n++ { // no more have a stack, which one CPU needs
 			s, caught = o.caught(t, 0, func(s scheduler.Stall) bool {
-				return s.Name == "many" && s.Cause == scheduler.CauseComputation &&
+				return s.Name == "many" && s.Cause == diagnose.CauseComputation &&
 					strings.HasPrefix(s.Detail, "many coroutines")
 			})
 		}
@@ -110,7 +111,7 @@ func TestLoopStalls(t *testing.T) {
 	}()
 	insist(t, func() (scheduler.Stall, bool) {
 		o.Wake()
-		s, ok := o.caught(t, 0, in("", "stallOne", scheduler.CauseChannel))
+		s, ok := o.caught(t, 0, in("", "stallOne", diagnose.CauseChannel))
 		if !ok {
 			hold <- 1
 		} else if s.Coroutine != 0 || s.Site != "" ||
@@ -121,7 +122,7 @@ func TestLoopStalls(t *testing.T) {
 	})
 	close(hold)
 	o.next(t, "its end", func(s scheduler.Stall) bool {
-		return s.Over && s.Cause == scheduler.CauseChannel
+		return s.Over && s.Cause == diagnose.CauseChannel
 	})
 	last.Store(true) // and not before: the end of the loop is the watchdog's, too
 	for {
@@ -159,7 +160,7 @@ func TestFiberStalls(t *testing.T) {
 				t.Error(err)
 			}
 		}})
-		s, caught := o.caught(t, 0, in("driver", "stallTwo", scheduler.CauseChannel))
+		s, caught := o.caught(t, 0, in("driver", "stallTwo", diagnose.CauseChannel))
 		close(hold)
 		if caught {
 			o.named(t, "driver", true)
@@ -264,7 +265,7 @@ func TestStallLines(t *testing.T) {
 			Watchdog: 20 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
 		hold := make(chan int)
 		o.Go(scheduler.Spawn{Name: "stuck", Site: here(), Fn: func() { stallOne(hold) }})
-		s, caught := o.caught(t, 0, in("stuck", "stallOne", scheduler.CauseChannel))
+		s, caught := o.caught(t, 0, in("stuck", "stallOne", diagnose.CauseChannel))
 		close(hold)
 		if caught {
 			o.named(t, "stuck", true)
@@ -286,7 +287,7 @@ func stallLines(t *testing.T, s scheduler.Stall, logs *observer.ObservedLogs) {
 	fields := first.ContextMap()
 	if first.Level != zap.WarnLevel || first.Message != "processor stalled" ||
 		fields["processor"] != int64(0) || fields["name"] != "stuck" ||
-		fields["site"] != s.Site || fields["cause"] != scheduler.CauseChannel ||
+		fields["site"] != s.Site || fields["cause"] != diagnose.CauseChannel ||
 		!strings.Contains(fields["stack"].(string), "stallOne") {
 		t.Errorf("%+v", first)
 	}

@@ -1,4 +1,4 @@
-package scheduler_test
+package diagnose_test
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/stacks"
 	"github.com/netco-go/netco/processor"
@@ -37,7 +36,7 @@ type DeadlockError struct {
 func (e *DeadlockError) Error() string {
 	text := fmt.Sprintf(
 		"%v: %d coroutines wait for one another: %s",
-		engine.ErrDeadlock,
+		ErrDeadlock,
 		e.Count,
 		strings.Join(e.Coroutines, "; "),
 	)
@@ -48,7 +47,7 @@ func (e *DeadlockError) Error() string {
 }
 
 // Is reports whether target is netco.ErrDeadlock.
-func (e *DeadlockError) Is(target error) bool { return target == engine.ErrDeadlock }
+func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 
 // A deadlock is looked for by the watchdog, when nothing has moved for a while.
 //
@@ -84,7 +83,7 @@ type deadlock struct {
 	alike    []alike // by number
 	outside  bool    // some are blocked outside netco
 	sure     bool    // nothing else could end it
-	progress engine.Progress
+	progress Progress
 }
 
 // alike are coroutines that differ in nothing but their numbers.
@@ -94,27 +93,25 @@ type alike struct {
 }
 
 // findDeadlock returns nil if none is suspected. alone reports whether nothing
-// but a coroutine could end a wait; outside are those coroutines that are
-// blocked outside netco, if they are blocked.
-func findDeadlock(alone func(outside []coroutine.Info) bool) *deadlock {
-	d := &deadlock{progress: engine.ProgressOf(processor.AllRunning())}
+// but a coroutine could end a wait.
+func findDeadlock(alone func() bool) *deadlock {
+	d := &deadlock{progress: ProgressOf(processor.AllRunning())}
 	if !d.progress.StillIfBlocked() || d.progress.Live > mostStuck {
 		return nil
 	}
-	var all, outside []coroutine.Info
+	var all []coroutine.Info
 	free := false
 	coroutine.Range(func(i coroutine.Info) bool {
 		free = len(all) == mostStuck || !stuck(&i, d.progress)
-		if all = append(all, i); i.State != coroutine.Waiting {
-			outside = append(outside, i)
-		}
+		all = append(all, i)
+		d.outside = d.outside || i.State != coroutine.Waiting
 		return !free
 	})
 	if d.all = len(all); free || uint64(d.all) != d.progress.Live {
 		return nil
 	}
-	d.outside, d.sure = len(outside) > 0, alone(outside)
-	if engine.ProgressOf(processor.AllRunning()) != d.progress {
+	d.sure = alone()
+	if ProgressOf(processor.AllRunning()) != d.progress {
 		return nil
 	}
 	d.alike = groupsOf(all)
@@ -132,10 +129,10 @@ func (d *deadlock) lasts() bool {
 
 // stuck reports whether a coroutine waits for others only, or is blocked
 // outside netco if what runs is; then one that is ready does not get to run.
-func stuck(i *coroutine.Info, g engine.Progress) bool {
+func stuck(i *coroutine.Info, g Progress) bool {
 	switch i.State {
 	case coroutine.Waiting:
-		return engine.Stuck(i) || i.Reason == coroutine.ReasonBlocking && !i.OrContext
+		return Stuck(i) || i.Reason == coroutine.ReasonBlocking && !i.OrContext
 	case coroutine.Outside:
 		return true
 	}
@@ -167,14 +164,13 @@ func groupsOf(all []coroutine.Info) (list []alike) {
 }
 
 // mayMoveLater reports whether a deadlock may come about without a move of the
-// Scheduler's own: what stands still waits for others.
-func (s *Scheduler) mayMoveLater() bool {
-	g := engine.ProgressOf(s.members())
+// group's own: what stands still waits for others.
+func mayMoveLater(group *processor.Group) bool {
+	g := ProgressOf(group.Members())
 	later := g.StillIfBlocked() && g.Live <= mostStuck
 	if later {
 		coroutine.Range(func(i coroutine.Info) bool {
-			p, ok := i.Host.(*processor.Processor)
-			later = !ok || of(p) != s || stuck(&i, g)
+			later = !within(group, &i) || stuck(&i, g)
 			return later
 		})
 	}
@@ -183,90 +179,51 @@ func (s *Scheduler) mayMoveLater() bool {
 
 // noOther reports whether nothing but a coroutine could wake another: neither a
 // timer of Go's, nor a signal, nor an ordinary goroutine.
-func noOther(outside []coroutine.Info) bool {
-	signal := slices.ContainsFunc(outside, awaitsSignal)
-	if !goruntime.NoTimers() {
+//
+// What a snapshot of goroutines does not show, waits for fds and for signals,
+// is looked at before and after it: then it was so in between.
+func noOther() bool {
+	waits, any := processor.GoroutinesAtFDs()
+	if any || !goruntime.NoTimers() {
 		return false
 	}
+	signal := goruntime.SignalAwaited(stacks.IsBystander)
 	all, err := stacks.All()
 	if err != nil {
 		return false
 	}
-	signals := slices.ContainsFunc(all, func(g stacks.Stack) bool {
-		return slices.Contains(g.Funcs, signalLoop)
-	})
-	if signals && (signal || slices.ContainsFunc(outside, awaitsSignal)) {
+	if slices.ContainsFunc(all, isSignalLoop) &&
+		(signal || goruntime.SignalAwaited(stacks.IsBystander)) {
 		return false
 	}
-	return goruntime.NoTimers() && !slices.ContainsFunc(all, func(g stacks.Stack) bool {
-		return mayWake(g, signals)
-	})
+	if now, _ := processor.GoroutinesAtFDs(); now != waits {
+		return false
+	}
+	return goruntime.NoTimers() && !slices.ContainsFunc(all, mayWake)
 }
 
-func awaitsSignal(i coroutine.Info) bool { return i.AwaitsSignal() }
+// isSignalLoop reports whether a goroutine is the one that package os/signal
+// sends signals on. It exists if that is in use, and is the one bystander that
+// cannot mark itself.
+func isSignalLoop(g stacks.Stack) bool { return slices.Contains(g.Funcs, "os/signal.loop") }
 
-// signalLoop is on the stack of a goroutine if package os/signal is in use.
-const signalLoop = "os/signal.loop"
-
-// bystanders are the calls in which a goroutine's state says nothing: it has
-// been looked at otherwise.
-var bystanders = []string{
-	loopEnd,
-	module + "processor.(*goroutinePoller).loop", // see forFD
-	module + "scheduler.(*watchdog).run",
-	signalLoop,
-}
-
-// forFD is the call in which an ordinary goroutine waits for an fd.
-const forFD = module + "processor.(*PollDesc).WaitFrom"
-
-// forOthers are the states of a goroutine that only another one ends, or a
-// timer; in a channel, a signal as well.
+// forOthers are the states of a goroutine that only another one ends, a timer,
+// or in a channel a signal.
 var forOthers = []string{
 	"chan receive", "select", "chan send", "chan receive (nil chan)", "chan send (nil chan)",
 	"select (no cases)", "sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock",
 	"sync.WaitGroup.Wait", "sync.Cond.Wait",
 }
 
-// noSignal are the calls in which an ordinary goroutine waits in channels, but
-// not for a signal that would wake a coroutine; and those of coroutines, which
-// Info.AwaitsSignal knows.
-var noSignal = []string{
-	module + "scheduler.awaitRun",
-	strings.TrimSuffix(module, "/") + ".Main",
-	module + "coroutine.(*Waiter).Park",
-	coroutineEnd,
-	fiberEnd,
-}
-
-// mayWake reports whether a goroutine could end another's wait. signals is
-// whether a signal could wake it, if it waits for one.
-func mayWake(g stacks.Stack, signals bool) bool {
-	among := func(list []string) bool {
-		return slices.ContainsFunc(g.Funcs, func(f string) bool { return slices.Contains(list, f) })
-	}
-	switch {
-	case g.State == stacks.Switching || among(bystanders):
-		return false
-	case slices.Contains(g.Funcs, forFD) || !slices.Contains(forOthers, g.State):
-		return true
-	case !signals || g.State != "chan receive" && g.State != "select" || among(noSignal):
-		return false
-	}
-	return slices.ContainsFunc(g.Funcs, func(f string) bool {
-		return strings.HasPrefix(f, "os/signal.") || !isOwn(f) && !coroutine.Standard(f)
-	})
-}
-
-// isOwn reports whether a function is netco's.
-func isOwn(function string) bool {
-	root, _ := strings.CutSuffix(module, "/")
-	return strings.HasPrefix(function, module) || strings.HasPrefix(function, root+".")
+// mayWake reports whether a goroutine could end another's wait, if no fd and no
+// signal ends its own.
+func mayWake(g stacks.Stack) bool {
+	return g.State != stacks.Switching && !isSignalLoop(g) && !slices.Contains(forOthers, g.State)
 }
 
 func (d *deadlock) err() *DeadlockError {
 	e := &DeadlockError{Count: d.all}
-	for i := range d.alike[:min(len(d.alike), shownForced)] {
+	for i := range d.alike[:min(len(d.alike), mostShown)] {
 		e.Coroutines = append(e.Coroutines, describe(&d.alike[i].Info, d.alike[i].count))
 		e.shown += d.alike[i].count
 	}
@@ -306,7 +263,7 @@ func writeAlike(text *strings.Builder, list []alike) {
 	more := 0
 	for i := range list {
 		one := &list[i]
-		if i >= shownForced {
+		if i >= mostShown {
 			more += one.count
 			continue
 		}
@@ -331,39 +288,28 @@ func unknownHolder(a alike) bool {
 		a.Held() == coroutine.Held{}
 }
 
-// heldBy continues "waits for a lock": which coroutine has it, "" if that is
-// not known.
-func heldBy(held coroutine.Held) string {
-	if held.Goroutine {
-		return " that an ordinary goroutine holds"
+// Circles returns the deadlocks of some that the watchdog has found last.
+func (o *Observer) Circles() []Circle {
+	if d := o.dog.Load(); d != nil {
+		if all := d.circles.Load(); all != nil {
+			return *all
+		}
 	}
-	if held.By == 0 {
-		return ""
-	}
-	text := fmt.Sprintf(" that coroutine %d", held.By)
-	info, lives := coroutine.Find(held.By)
-	if !lives {
-		return text + " has not unlocked before its end"
-	}
-	if info.Name != "" {
-		text += fmt.Sprintf(" %.*q", shownName, info.Name)
-	}
-	return text + " holds"
+	return nil
 }
 
 // lookForCircles looks for deadlocks of some of the Scheduler's coroutines, and
 // reports those that are new. It costs as much as the walk of a look.
 func (d *watchdog) lookForCircles() {
-	if engine.ProgressOf(processor.AllRunning()).Live > mostStuck {
+	if ProgressOf(processor.AllRunning()).Live > mostStuck {
 		return
 	}
-	all := slices.DeleteFunc(circles(), func(c engine.Circle) bool {
-		p, ok := c[0].Host.(*processor.Processor)
-		return !ok || of(p) != d.s
+	all := slices.DeleteFunc(circles(), func(c Circle) bool {
+		return !within(d.group, &c[0].Info)
 	})
 	before := d.circles.Swap(&all)
 	for _, c := range all {
-		known := before != nil && slices.ContainsFunc(*before, func(b engine.Circle) bool {
+		known := before != nil && slices.ContainsFunc(*before, func(b Circle) bool {
 			return b.String() == c.String()
 		})
 		if !known && !d.all {
@@ -373,8 +319,8 @@ func (d *watchdog) lookForCircles() {
 }
 
 // circles returns those of the process.
-func circles() []engine.Circle {
-	var waits engine.LockWaits
+func circles() []Circle {
+	var waits LockWaits
 	coroutine.Range(func(i coroutine.Info) bool {
 		waits.Add(&i)
 		return true
@@ -382,11 +328,11 @@ func circles() []engine.Circle {
 	return waits.Circles()
 }
 
-func (d *watchdog) reportCircle(c engine.Circle) {
+func (d *watchdog) reportCircle(c Circle) {
 	switch {
-	case d.s.logs:
-		d.report(func() { d.log.Error("deadlock of some", zap.Stringer("circle", c)) })
-	case d.s.reporting():
+	case d.o.cfg.Logs:
+		d.report(func() { d.o.cfg.Logger.Error("deadlock of some", zap.Stringer("circle", c)) })
+	case d.o.reporting():
 		d.report(func() {
 			reports.write("deadlock of some", func() string {
 				list := make([]alike, len(c))
@@ -404,39 +350,39 @@ func (d *watchdog) reportCircle(c engine.Circle) {
 	}
 }
 
-// runs are the calls of Run under way.
-type runs struct {
+// runs are the calls of Run under way, of all Schedulers, as a deadlock is.
+var runs struct {
 	mu   sync.Mutex
 	list []chan *DeadlockError // each takes one
 }
 
-// allRuns are those of the process: a deadlock is of all Schedulers.
-var allRuns runs
-
-// add returns a channel that receives when a deadlock ends the call, and what
-// to do when it is over.
-func (r *runs) add() (stuck <-chan *DeadlockError, over func()) {
+// Running notes a call of Run. It returns a channel that receives when a
+// deadlock ends the call, and what to do when it is over.
+func Running() (stuck <-chan *DeadlockError, over func()) {
 	c := make(chan *DeadlockError, 1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.list = append(r.list, c)
+	runs.mu.Lock()
+	defer runs.mu.Unlock()
+	runs.list = append(runs.list, c)
 	return c, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.list = slices.DeleteFunc(r.list, func(one chan *DeadlockError) bool { return one == c })
+		runs.mu.Lock()
+		defer runs.mu.Unlock()
+		runs.list = slices.DeleteFunc(runs.list, func(one chan *DeadlockError) bool {
+			return one == c
+		})
 	}
 }
 
-// end ends all calls.
-func (r *runs) end(e *DeadlockError) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.list {
+// EndRuns ends the calls of Run under way and returns how many there are.
+func EndRuns(e *DeadlockError) int {
+	runs.mu.Lock()
+	defer runs.mu.Unlock()
+	for _, c := range runs.list {
 		select {
 		case c <- e:
 		default: // it is about to return
 		}
 	}
+	return len(runs.list)
 }
 
 // look looks for a deadlock, and reports one once. It returns when to look
@@ -450,10 +396,10 @@ func (d *watchdog) look(now int64) (again int64) {
 			d.reportDeadlock(found, e)
 		}
 		if found.sure && now-d.movedAt >= pauseAfter && found.lasts() {
-			allRuns.end(e)
+			EndRuns(e)
 		}
 	}
-	if found == nil && !d.s.mayMoveLater() {
+	if found == nil && !mayMoveLater(d.group) {
 		return 0
 	}
 	if now-d.movedAt < pauseAfter {
@@ -464,16 +410,16 @@ func (d *watchdog) look(now int64) (again int64) {
 
 func (d *watchdog) reportDeadlock(found *deadlock, e *DeadlockError) {
 	switch {
-	case d.s.logs:
+	case d.o.cfg.Logs:
 		d.report(func() {
-			d.log.Error(
+			d.o.cfg.Logger.Error(
 				"deadlock",
 				zap.Int("count", e.Count),
 				zap.Strings("coroutines", e.Coroutines),
 				zap.Bool("sure", found.sure),
 			)
 		})
-	case d.s.reporting():
+	case d.o.reporting():
 		d.report(found.report)
 	}
 }

@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"cmp"
@@ -27,8 +27,8 @@ type Handoff struct {
 	Name      string // may be ""
 }
 
-// blockedElsewhere stands for all places but the first 64.
-const blockedElsewhere = "elsewhere"
+// BlockedElsewhere stands for all places but the first 64.
+const BlockedElsewhere = "elsewhere"
 
 const maxHandoffs = 64
 
@@ -46,16 +46,16 @@ const maxKnown = 64
 
 type handoffKey struct{ cause, blockedAt string }
 
-// noteHandoff counts a handoff and reports the first of its kind. On a
+// NoteHandoff counts a handoff and reports the first of its kind. On a
 // goroutine of its own.
-func (s *Scheduler) noteHandoff(left *coroutine.LeftBehind) {
-	one, first := s.handoffs.add(left)
-	if s.reporting() {
+func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
+	one, first := o.handoffs.add(left)
+	if o.reporting() {
 		reported := reportHandoff(one, left.Stack.Frames())
 		reportLasting(left, left.Stack, reported, lookAgainAfter)
 	}
-	if s.logs && first {
-		s.opt.Logger.Warn(
+	if o.cfg.Logs && first {
+		o.cfg.Logger.Warn(
 			"processor handed on",
 			zap.Uint64("coroutine", one.Coroutine),
 			zap.String("name", one.Name),
@@ -94,7 +94,7 @@ func (h *handoffs) countLocked(last Handoff) uint64 {
 	}
 	key := handoffKey{last.Cause, last.BlockedAt}
 	if h.list[key] == nil && len(h.list) >= maxHandoffs {
-		key.blockedAt = blockedElsewhere
+		key.blockedAt = BlockedElsewhere
 	}
 	last.BlockedAt, last.Count = key.blockedAt, 1
 	if before := h.list[key]; before != nil {
@@ -112,8 +112,8 @@ func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 		s.Funcs = append(s.Funcs, f.Function)
 	}
 	cause, detail = fromStack(s)
-	if cause == "" || cause == causeComputation {
-		cause = causeUnknown
+	if cause == "" || cause == CauseComputation {
+		cause = CauseUnknown
 	}
 	f := coroutine.BlockedAt(frames)
 	return cause, detail, site(f.File, f.Line, f.Function)
@@ -121,9 +121,9 @@ func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 
 // Handoffs returns how often Processors went on without blocked coroutines, by
 // cause and by where these were blocked, the most frequent first. There are at
-// most 64, and then one more for each cause. From any thread.
-func (s *Scheduler) Handoffs() []Handoff {
-	h := &s.handoffs
+// most 64, and then one more for each cause.
+func (o *Observer) Handoffs() []Handoff {
+	h := &o.handoffs
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := make([]Handoff, 0, len(h.list))

@@ -1,4 +1,4 @@
-package scheduler
+package diagnose
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 	}
 	st.Stack = s.Text
 	st.Cause, st.Detail = causeOf(s, thread)
-	if st.Cause == causeComputation {
+	if st.Cause == CauseComputation {
 		st.Cause, st.Detail = w.computes(st, idOf(w.p.Executor().Current()), d.threshold)
 	}
 	if why != "" {
@@ -57,7 +57,7 @@ func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail
 				time.Duration(of).Round(time.Millisecond),
 			)
 			if used < min(of/4, threshold) {
-				return causeNotScheduled, detail
+				return CauseNotScheduled, detail
 			}
 			detail = "; " + detail
 		}
@@ -68,7 +68,7 @@ func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail
 	case st.Coroutine != w.suspID || id != w.suspID:
 		detail = manyCoroutines + detail
 	}
-	return causeComputation, strings.TrimPrefix(detail, "; ")
+	return CauseComputation, strings.TrimPrefix(detail, "; ")
 }
 
 // Functions by which a stack is known to be of a Processor.
@@ -129,42 +129,42 @@ func oneOf(all []stacks.Stack) (s stacks.Stack, why string) {
 
 // states says what the runtime's words for a goroutine's state mean.
 var states = []struct{ prefix, cause string }{
-	{"chan ", causeChannel},
-	{"select", causeChannel},
-	{"sync.Mutex", causeMutex},
-	{"sync.RWMutex", causeMutex},
-	{"sync.WaitGroup", causeWait},
-	{"sync.Cond", causeWait},
-	{"sleep", causeSleep},
-	{"IO wait", causeIO},
-	{"syscall", causeSyscall},
-	{"running", causeComputation},
-	{"runnable", causeComputation},
-	{"preempted", causeComputation},
+	{"chan ", CauseChannel},
+	{"select", CauseChannel},
+	{"sync.Mutex", CauseMutex},
+	{"sync.RWMutex", CauseMutex},
+	{"sync.WaitGroup", CauseWait},
+	{"sync.Cond", CauseWait},
+	{"sleep", CauseSleep},
+	{"IO wait", CauseIO},
+	{"syscall", CauseSyscall},
+	{"running", CauseComputation},
+	{"runnable", CauseComputation},
+	{"preempted", CauseComputation},
 }
 
 // innermost says what it means if one of the innermost calls is of such a
 // function, for stacks without a state. The first that fits holds.
 var innermost = []struct{ prefix, cause string }{
-	{"time.Sleep", causeSleep},
-	{"runtime.chan", causeChannel},
-	{"runtime.selectgo", causeChannel},
-	{"runtime.block", causeChannel},
-	{"sync.(*WaitGroup).Wait", causeWait},
-	{"sync.(*Cond).Wait", causeWait},
-	{"sync.(*Mutex)", causeMutex},
-	{"sync.(*RWMutex)", causeMutex},
-	{"internal/sync.(*Mutex)", causeMutex},
-	{"internal/poll.runtime_pollWait", causeIO},
-	{"internal/poll.(*fdMutex)", causeIO}, // for another reader or writer of it
-	{"internal/synctest.", causeWait},
-	{"runtime.cgocall", causeCgo},
-	{"syscall.Syscall", causeSyscall},
-	{"syscall.RawSyscall", causeSyscall},
-	{"syscall.syscall", causeSyscall},
-	{"syscall.rawSyscall", causeSyscall},
-	{"internal/runtime/syscall.", causeSyscall},
-	{"golang.org/x/sys/unix.Syscall", causeSyscall},
+	{"time.Sleep", CauseSleep},
+	{"runtime.chan", CauseChannel},
+	{"runtime.selectgo", CauseChannel},
+	{"runtime.block", CauseChannel},
+	{"sync.(*WaitGroup).Wait", CauseWait},
+	{"sync.(*Cond).Wait", CauseWait},
+	{"sync.(*Mutex)", CauseMutex},
+	{"sync.(*RWMutex)", CauseMutex},
+	{"internal/sync.(*Mutex)", CauseMutex},
+	{"internal/poll.runtime_pollWait", CauseIO},
+	{"internal/poll.(*fdMutex)", CauseIO}, // for another reader or writer of it
+	{"internal/synctest.", CauseWait},
+	{"runtime.cgocall", CauseCgo},
+	{"syscall.Syscall", CauseSyscall},
+	{"syscall.RawSyscall", CauseSyscall},
+	{"syscall.syscall", CauseSyscall},
+	{"syscall.rawSyscall", CauseSyscall},
+	{"internal/runtime/syscall.", CauseSyscall},
+	{"golang.org/x/sys/unix.Syscall", CauseSyscall},
 }
 
 // searched is how many of the innermost calls can show what it waits for.
@@ -174,15 +174,15 @@ const searched = 6
 // what the kernel says.
 func causeOf(s stacks.Stack, thread stacks.Thread) (cause, detail string) {
 	if thread.Fault {
-		return causePageFault, thread.In
+		return CausePageFault, thread.In
 	}
 	cause, detail = fromStack(s)
 	switch {
 	case cause == "" && s.Text == "" && thread.State == 'R':
-		return causeComputation, ""
+		return CauseComputation, ""
 	case cause == "":
-		return causeUnknown, kernel(s.State, thread)
-	case cause == causeSyscall || cause == causeCgo:
+		return CauseUnknown, kernel(s.State, thread)
+	case cause == CauseSyscall || cause == CauseCgo:
 		return cause, kernel(detail, thread)
 	}
 	return cause, detail
@@ -201,12 +201,12 @@ func fromStack(s stacks.Stack) (cause, detail string) {
 	funcs := s.Funcs[:min(len(s.Funcs), searched)]
 	for _, f := range funcs {
 		if strings.Contains(f, "._Cfunc_") {
-			return causeCgo, f
+			return CauseCgo, f
 		}
 	}
 	for _, w := range states {
 		if strings.HasPrefix(s.State, w.prefix) {
-			if w.cause == causeSyscall {
+			if w.cause == CauseSyscall {
 				return w.cause, systemCall(funcs)
 			}
 			return w.cause, s.State
@@ -217,14 +217,14 @@ func fromStack(s stacks.Stack) (cause, detail string) {
 			if !strings.HasPrefix(f, w.prefix) {
 				continue
 			}
-			if w.cause == causeSyscall {
+			if w.cause == CauseSyscall {
 				return w.cause, systemCall(funcs)
 			}
 			return w.cause, f
 		}
 	}
 	if s.State == "" && len(funcs) > 0 {
-		return causeComputation, ""
+		return CauseComputation, ""
 	}
 	return "", ""
 }

@@ -1,18 +1,12 @@
-package scheduler
+package diagnose
 
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
-
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/stacks"
-	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestReporter: the first of each key is written, ten in all; the last says so.
@@ -60,61 +54,31 @@ func TestReporterLast(t *testing.T) {
 	}
 }
 
-// TestMayWake: which goroutines could end another's wait, where signals
-// are in use and where not.
+// TestMayWake: which goroutines could end another's wait, of those that wait
+// for no fd and no signal.
 func TestMayWake(t *testing.T) {
-	const (
-		user  = "example.com/m.f"
-		root  = "github.com/netco-go/netco."
-		netco = "github.com/netco-go/netco/"
-		waits = netco + "coroutine.(*Waiter)."
-		run   = netco + "scheduler.(*Scheduler).Run"
-		no    = 0
-		yes   = 2
-	)
-	const ifSignals = 1
+	const user = "example.com/m.f"
 	for _, c := range []struct {
 		name, state string
 		funcs       []string
-		want        int
+		want        bool
 	}{
-		{"sleeps", "sleep", []string{"time.Sleep", user}, yes},
-		{"in a channel", "chan receive", []string{user}, ifSignals},
-		{"in a select", "select", []string{user}, ifSignals},
-		{"sends", "chan send", []string{user}, no},
-		{"in a lock", "sync.Mutex.Lock", []string{user}, no},
-		{"of the runtime's", "semacquire", []string{user}, yes},
-		{"in a bubble", "chan receive (durable)", []string{user}, yes},
-		{"main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, yes},
-		{"a server's", "IO wait", []string{"net/http.(*Server).Serve"}, yes},
-		{"a client's", "select", []string{"net/http.(*persistConn).writeLoop"}, no},
-		{"NotifyContext's", "select", []string{"os/signal.NotifyContext.func1"}, ifSignals},
-		{"a coroutine's", stacks.Switching, []string{user}, no},
-		{"a coroutine's that is blocked", "select", []string{user, coroutineEnd}, no},
-		{"a loop's", "syscall", []string{"syscall.Syscall6", loopEnd}, no},
-		{"Run's", "select", []string{netco + "scheduler.awaitRun", run, root + "Run", "main.main"},
-			no},
-		{"Run's that begins", "running",
-			[]string{netco + "processor.(*Group).Go", run, root + "Main.func1"}, yes},
-		{"Main's ahead of Run", "runnable", []string{root + "Main.func1"}, yes},
-		{"Main's", "select", []string{root + "(*MainOptions).await", root + "Main", "main.main"},
-			no},
-		{"waits for a coroutine", "chan receive",
-			[]string{waits + "Park", netco + "sync.(*Mutex).Lock", user}, no},
-		{"waits for an fd", "chan receive", []string{waits + "Park", forFD, user}, yes},
-		{"has been woken", "runnable",
-			[]string{waits + "Park", netco + "sync.(*Mutex).Lock", user}, yes},
-		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, no},
-		{"in netco", "running", []string{netco + "channel.Make", user}, yes},
+		{"sleeps", "sleep", []string{"time.Sleep", user}, true},
+		{"in a channel", "chan receive", []string{user}, false},
+		{"in a select", "select", []string{user}, false},
+		{"sends", "chan send", []string{user}, false},
+		{"in a lock", "sync.Mutex.Lock", []string{user}, false},
+		{"of the runtime's", "semacquire", []string{user}, true},
+		{"in a bubble", "chan receive (durable)", []string{user}, true},
+		{"main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, true},
+		{"in a system call", "syscall", []string{"syscall.Syscall6", user}, true},
+		{"a coroutine's", stacks.Switching, []string{user}, false},
+		{"runs", "running", []string{user}, true},
+		{"has been woken", "runnable", []string{user}, true},
+		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},
 	} {
-		got := no
-		for _, signals := range []bool{true, false} {
-			if mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}, signals) {
-				got++
-			}
-		}
-		if got != c.want {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		if got := mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -199,33 +163,5 @@ func TestFramesOf(t *testing.T) {
 		want,
 	) {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestHandoffLogged: a logger gets the first handoff of a place.
-func TestHandoffLogged(t *testing.T) {
-	if err := coroutine.CanLeave(); err != nil {
-		t.Skip("no handoffs: ", err)
-	}
-	core, logs := observer.New(zap.WarnLevel)
-	s := testenv.Must(New(Options{Processors: 1, Logger: zap.New(core)}))
-	testenv.OK(t, s.Start())
-	block := make(chan int)
-	wait := func() { <-block }
-	for i := range 3 {
-		testenv.Must(s.Go(NewSpawn(wait)))
-		testenv.Until(t, "a handoff", func() bool {
-			return slices.ContainsFunc(s.Handoffs(), func(h Handoff) bool {
-				return h.Cause == CauseChannel && h.Count == uint64(i+1)
-			})
-		})
-	}
-	close(block)
-	testenv.OK(t, s.Shutdown(t.Context()))
-	lines := logs.FilterMessage("processor handed on").
-		FilterField(zap.String("cause", CauseChannel)).All()
-	if len(lines) != 1 ||
-		lines[0].ContextMap()["instead"] != cures[CauseChannel] {
-		t.Errorf("%v", lines)
 	}
 }

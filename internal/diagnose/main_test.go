@@ -1,0 +1,74 @@
+package diagnose_test
+
+import (
+	"context"
+	"os"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// children are what child processes do.
+var children = testenv.Children{}
+
+func TestMain(m *testing.M) {
+	if child := children.Chosen(); child != nil {
+		child()
+		os.Exit(0)
+	}
+	threads()
+	testenv.Halves(m)
+}
+
+// threads makes as many threads as any test needs at once, before they are
+// counted: Go keeps the threads it has made.
+func threads() {
+	s, err := scheduler.New(scheduler.Options{Processors: 32})
+	if err == nil {
+		err = s.Start()
+	}
+	if err == nil {
+		err = s.Shutdown(context.Background())
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// within fails the whole run with all stacks when a test that could hang has
+// not ended in time.
+func within(t testing.TB, d time.Duration) {
+	timer := time.AfterFunc(d, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": not over after " + d.String())
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// start makes a running Scheduler, which the test shuts down.
+func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
+	t.Helper()
+	s := testenv.Must(scheduler.New(o))
+	testenv.OK(t, s.Start())
+	return s
+}
+
+// shutdown ends a Scheduler whose coroutines end by themselves.
+func shutdown(t testing.TB, s *scheduler.Scheduler) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
+	defer cancel()
+	testenv.NoError(t, s.Shutdown(ctx))
+}
+
+func spawn(fn func()) scheduler.Spawn { return scheduler.NewSpawn(fn) }
+
+// over is a context that is over.
+func over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
