@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
@@ -34,7 +33,7 @@ func TestMain(m *testing.M) {
 	// Threads that Go has made it keeps: they are made before they are counted.
 	netco.Start(netco.Options{Processors: 16})
 	netco.Shutdown(context.Background())
-	testenv.Halves(m, blocking.Default().CloseIdle)
+	testenv.Halves(m)
 }
 
 // scaled is how often a hammer strikes: n times at full length.

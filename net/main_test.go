@@ -3,8 +3,7 @@ package net_test
 import (
 	"testing"
 
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m, blocking.Default().CloseIdle) }
+func TestMain(m *testing.M) { testenv.Main(m) }

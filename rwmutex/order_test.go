@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/explore"
-	"github.com/netco-go/netco/internal/testenv"
 )
 
 // orders are the programs of TestEveryOrder.
@@ -14,7 +13,6 @@ var orders = []struct {
 	early    int    // how many parks may end early
 	spin     bool   // callers may spin before they queue
 	calm     bool   // no waiter is ever starved
-	long     bool   // takes seconds, in race builds minutes
 }{
 	{programs: "W W", early: 2, spin: true},
 	{programs: "R W", early: 1, spin: true},
@@ -23,20 +21,20 @@ var orders = []struct {
 	{programs: "WR WR", early: 1, spin: true},
 	{programs: "W! W!", early: 1},
 	{programs: "W W R"},
-	{programs: "W W R", spin: true, long: true},
-	{programs: "R R W", spin: true, long: true},
-	{programs: "W W W", spin: true, long: true},
+	{programs: "W W R", spin: true},
+	{programs: "R R W", spin: true},
+	{programs: "W W W", spin: true},
 	{programs: "R W! R"},
 	{programs: "R W! R!"},
-	{programs: "W R R!", long: true},
+	{programs: "W R R!"},
 	{programs: "T W", early: 1, spin: true},
 	{programs: "U W", early: 1, spin: true},
-	{programs: "T T W", long: true},
+	{programs: "T T W"},
 	{programs: "T W W"},
-	{programs: "U W R", long: true},
+	{programs: "U W R"},
 	{programs: "T R R"},
-	{programs: "U U W", long: true},
-	{programs: "C W W!", long: true},
+	{programs: "U U W"},
+	{programs: "C W W!"},
 	{programs: "W& T& R&"},
 	{programs: "W& W R&"},
 	{programs: "O W W"},
@@ -48,19 +46,19 @@ var orders = []struct {
 	{programs: "x W W"},
 	{programs: "x x W"},
 	{programs: "x R W", spin: true},
-	{programs: "xx R W", long: true},
+	{programs: "xx R W"},
 	{programs: "x R W!"},
 	{programs: "y R R"},
-	{programs: "WW W W", long: true},
-	{programs: "W W W W", calm: true, long: true},
-	{programs: "R W R W", calm: true, long: true},
-	{programs: "W R! W!", long: true},
-	{programs: "W W R", early: 1, spin: true, long: true},
-	{programs: "R R W", early: 1, spin: true, long: true},
-	{programs: "W! W! W!", long: true},
-	{programs: "WR RW R", long: true},
-	{programs: "T! W! U!", long: true},
-	{programs: "R T R W", long: true},
+	{programs: "WW W W"},
+	{programs: "W W W W", calm: true},
+	{programs: "R W R W", calm: true},
+	{programs: "W R! W!"},
+	{programs: "W W R", early: 1, spin: true},
+	{programs: "R R W", early: 1, spin: true},
+	{programs: "W! W! W!"},
+	{programs: "WR RW R"},
+	{programs: "T! W! U!"},
+	{programs: "R T R W"},
 }
 
 // TestEveryOrder runs small programs in every order of their shared accesses,
@@ -71,9 +69,6 @@ var orders = []struct {
 func TestEveryOrder(t *testing.T) {
 	for _, c := range orders {
 		t.Run(strings.ReplaceAll(c.programs, " ", ","), func(t *testing.T) {
-			if c.long {
-				testenv.Long(t)
-			}
 			defer func(n uint32) { choose, noteFor = nil, n }(noteFor)
 			noteFor = 0
 			explore.Run(t, func(w *explore.World) explore.Program {

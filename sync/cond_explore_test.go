@@ -9,7 +9,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/explore"
-	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
@@ -21,9 +20,6 @@ func TestCondEveryOrder(t *testing.T) {
 		"! t s", "t t b", "w s s", "t w s s"} {
 		t.Run(threads, func(t *testing.T) {
 			restoreSeams(t)
-			if threads == "t w s s" {
-				testenv.Long(t)
-			}
 			explore.Run(t, func(w *explore.World) explore.Program {
 				return condProgram(w, threads)
 			}, explore.Limits{})

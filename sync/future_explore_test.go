@@ -7,7 +7,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/explore"
-	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // futureProgram has a thread for each field of threads: "S" sets its own
@@ -66,9 +65,6 @@ func futureProgram(threads string) func(*explore.World) explore.Program {
 
 // TestFutureEveryOrder runs the Future in every order of its shared accesses.
 func TestFutureEveryOrder(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("one thread at a time, for long")
-	}
 	for _, threads := range []string{"S S -", "S - -", "S g t", "S gt c", "S !t !", "S S gc",
 		"S S t -"} {
 		t.Run(threads, func(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/explore"
-	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
@@ -21,10 +20,6 @@ func TestMutexEveryOrder(t *testing.T) {
 		"t t !", "-2 -2", "-2 t", "try -2", "-2 - -"} {
 		t.Run(threads, func(t *testing.T) {
 			restoreSeams(t)
-			switch threads {
-			case "-2 - -", "t t !", "! t -", "- - -", "- g -":
-				testenv.Long(t)
-			}
 			early := 1
 			if len(strings.Fields(threads)) > 2 {
 				early = 0

@@ -10,8 +10,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/explore"
-	"github.com/netco-go/netco/internal/goruntime"
-	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
@@ -113,9 +111,6 @@ func checkSemaphore(w *explore.World, s *Semaphore, held int64) string {
 // TestSemaphoreEveryOrder runs the Semaphore in every order of its shared
 // accesses.
 func TestSemaphoreEveryOrder(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("one thread at a time, for long")
-	}
 	for _, c := range []struct {
 		size    int64
 		threads string
@@ -133,9 +128,6 @@ func TestSemaphoreEveryOrder(t *testing.T) {
 		{3, "1 y1 z1"},
 	} {
 		t.Run(fmt.Sprintf("%d,%s", c.size, c.threads), func(t *testing.T) {
-			if strings.Count(c.threads, "!") > 1 {
-				testenv.Long(t)
-			}
 			explore.Run(t, semaphoreProgram(c.size, c.threads),
 				explore.Limits{Early: 1, Moves: true})
 		})

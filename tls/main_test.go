@@ -14,14 +14,13 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/tls"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m, blocking.Default().CloseIdle) }
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // identity is a certificate for localhost that its own pool trusts.
 var identity = stdsync.OnceValues(func() (tls.Certificate, *x509.CertPool) {

@@ -15,14 +15,14 @@ import (
 // Halves is Main for a package with many tests that wait and cannot run at once
 // in one process: all but those that a command line chooses are run by two
 // processes, side by side.
-func Halves(m *testing.M, ends ...func()) {
+func Halves(m *testing.M) {
 	Parallel()
 	second, err := startSecond()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testenv:", err)
 		os.Exit(1)
 	}
-	code := run(m, ends)
+	code := run(m)
 	if second != nil {
 		err := second.Wait()
 		print(second.Stdout.(*bytes.Buffer).Bytes())

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"runtime/pprof"
 	"testing"
@@ -13,21 +14,17 @@ import (
 )
 
 // Main is a TestMain: it runs the tests, and fails if they leaked fds,
-// goroutines or threads. The functions ends are called between; they end what
-// would end by itself some seconds later, as idle workers of package blocking.
+// goroutines or threads.
 // Use: func TestMain(m *testing.M) { testenv.Main(m) }
-func Main(m *testing.M, ends ...func()) {
+func Main(m *testing.M) {
 	Parallel()
-	os.Exit(run(m, ends))
+	os.Exit(run(m))
 }
 
-func run(m *testing.M, ends []func()) (code int) {
+func run(m *testing.M) (code int) {
 	runtime.GC() // whatever the runtime makes once is made before the first count
 	before := Snapshot()
 	code = m.Run()
-	for _, end := range ends {
-		end()
-	}
 	if code == 0 && !special() {
 		if err := before.Leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -83,16 +80,19 @@ func entries(dir string) int {
 const threadSlack = 40
 
 // patience is how long what a test leaves behind may take to end: longer than a
-// worker of package blocking that has nothing to do, and than a machine that
-// others use keeps a thread waiting.
+// machine that others use keeps a thread waiting.
 const patience = 30 * time.Second
 
 // Leaks waits for the process to hold no more than it did, and returns what it
-// still holds.
+// still holds. Idle workers of package blocking do not count: they end by
+// themselves up to ten seconds later, which package blocking tests.
 func (before Counts) Leaks() error {
 	var now Counts
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		now = Snapshot()
+		if now.Goroutines > before.Goroutines {
+			now.Goroutines -= len(idleWorker.FindAll(Stacks(), -1))
+		}
 		if now.FDs <= before.FDs+runtimeFDs && now.Goroutines <= before.Goroutines &&
 			now.Threads <= before.Threads+threadSlack {
 			return nil
@@ -102,6 +102,11 @@ func (before Counts) Leaks() error {
 	}
 	return fmt.Errorf("testenv: leaked: had %+v, has %+v", before, now)
 }
+
+// idleWorker matches the top of the stack of a worker of package blocking that
+// runs no call.
+var idleWorker = regexp.MustCompile(
+	`(?m)^goroutine \d+ .*\n.*/blocking\.\(\*worker\)\.main\(`)
 
 // runtimeFDs are those of Go's own poller, which it makes when it first needs
 // them and keeps: an epoll fd and an eventfd.
