@@ -2,10 +2,11 @@
 # Alternating rounds of netco-bench load against bench/handlers: http.Handlers on netco, and on net/http. One core for the server, another
 # for the load; both for both in the workload half, 20,000 requests a second. Prints requests/s, p99, CPU µs per request, and for idle
 # connections their memory: 9,000 that have been opened, the same after TLS's handshake, and 2,000 WebSockets with 200 messages a second.
+# In the workload fast the peer is fasthttp on package net, with a hello of its own.
 #
 #	bench/handlers.sh [rounds] [seconds] [workload ...]
 #
-# The workloads are hello thousand json chi done pipelined file sql query half idle tlsidle websockets; all by default.
+# The workloads are hello thousand json chi done pipelined file sql query half fast idle tlsidle websockets; all by default.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")"
 rounds=${1:-5} seconds=${2:-4} port=18180 out=$(mktemp -d) pid= tls=
@@ -15,10 +16,10 @@ go build -o "$out/handlers" ./handlers
 (cd .. && go build -o "$out/netco-bench" ./cmd/netco-bench)
 printf '{"id":1,"name":"x","lines":["%s"]}' "$(printf 'line,%.0s' {1..190})" >"$out/order"
 declare -A path=([hello]=/hello [thousand]=/hello [json]=/json/a [done]=/done [pipelined]=/hello [file]=/file
-	[sql]=/sql [query]=/sql [chi]=/chi/a [half]=/hello)
+	[sql]=/sql [query]=/sql [chi]=/chi/a [half]=/hello [fast]=/hello)
 declare -A flags=([hello]="-c 64" [thousand]="-c 1000" [json]="-c 64 -method POST -body @$out/order" [done]="-c 64"
 	[pipelined]="-c 64 -pipeline 16" [file]="-c 8" [sql]="-c 64" [query]="-c 64 -rate 8k"
-	[chi]="-c 64 -method POST -body @$out/order" [half]="-c 64 -rate 20k")
+	[chi]="-c 64 -method POST -body @$out/order" [half]="-c 64 -rate 20k" [fast]="-c 64")
 declare -A idles=([idle]="http 9000 /hello -c 1 -idle 9000" [tlsidle]="https 9000 /hello -c 1 -idle 9000"
 	[websockets]="ws 2000 /ws -c 2000 -rate 200")
 
@@ -59,7 +60,7 @@ measure() { # workload engine
 }
 
 idle() { # workload engine
-	local before after scheme n path load trust=() how
+	local before after scheme n path load port16 trust=() how
 	read -r scheme n path how <<<"${idles[$1]}"
 	[[ $scheme != https ]] || tls=-tls trust=(-insecure)
 	begin "$2"
@@ -69,7 +70,12 @@ idle() { # workload engine
 	# shellcheck disable=SC2086
 	"$out/netco-bench" load "$scheme://127.0.0.1:$port$path" "${trust[@]}" $how -d 10s -q >/dev/null &
 	load=$!
-	sleep 9
+	port16=$(printf :%04X $port)
+	until [[ $(awk -v at="$port16" '$2 ~ at && $4 == "01"' /proc/net/tcp | wc -l) -ge $n ]]; do
+		kill -0 $load
+		sleep 0.2
+	done
+	sleep 5
 	after=$(memory $pid)
 	wait $load || true
 	end
@@ -78,11 +84,13 @@ idle() { # workload engine
 }
 
 echo "workload   engine     req/s       p99  CPU µs errors"
-for workload in "${@:-hello thousand json chi done pipelined file sql query half idle tlsidle websockets}"; do
+for workload in "${@:-hello thousand json chi done pipelined file sql query half fast idle tlsidle websockets}"; do
 	for w in $workload; do
 		for ((round = 1; round <= rounds; round++)); do
-			order=(netco std)
-			((round % 2)) || order=(std netco)
+			other=std
+			[[ $w != fast ]] || other=fast
+			order=(netco $other)
+			((round % 2)) || order=($other netco)
 			for engine in "${order[@]}"; do
 				if [[ -n ${idles[$w]-} ]]; then ((round > 1)) || idle "$w" "$engine"; else measure "$w" "$engine"; fi
 			done
