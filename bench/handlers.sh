@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Alternating rounds of netco-bench load against bench/handlers: http.Handlers on netco, and on net/http. One core for the server, another
-# for the load; both for both in the workload half, 20,000 requests a second. Prints requests/s, p99, CPU µs per request, and for idle
+# for the load; both for both in the workload half, 20,000 requests a second. Prints requests/s, p50, p99, CPU µs per request, and for idle
 # connections their memory: 9,000 that have been opened, the same after TLS's handshake, and 2,000 WebSockets with 200 messages a second.
 # In the workload fast the peer is fasthttp on package net, with a hello of its own.
 #
@@ -28,7 +28,7 @@ memory() { awk '/^Rss(Anon|Shmem)/ {n += $2} END {print n}' "/proc/$1/status"; }
 
 # begin ENGINE [CORES] starts a server, and sets what begins a command on the load's cores.
 begin() {
-	local serve=(env GOMAXPROCS=1 taskset -c 0)
+	local serve=(taskset -c 0)
 	on="taskset -c 1"
 	[[ ${2-1} == 1 ]] || serve=(env) on=""
 	port=$((port + 1))
@@ -55,8 +55,9 @@ measure() { # workload engine
 	after=$(ticks $pid)
 	end
 	awk -v what="$1" -v who="$2" -v used=$((after - before)) -v s="$seconds" '
-		$1 == "requests" {gsub(",", "", $2); n = $2} $1 == "p99" {p99 = $2} $1 == "errors" {errors = $2}
-		END {printf "%-10s %-6s %9.0f %9s %8.3f %s\n", what, who, n/s, p99, used*10000/n, errors}' "$out/load" | tee -a "$out/all"
+		function us(t) {return t ~ /µs$/ ? t + 0 : t ~ /ms$/ ? t * 1e3 : t * 1e6}
+		$1 == "requests" {gsub(",", "", $2); n = $2} $1 == "p50" {p50 = us($2)} $1 == "p99" {p99 = us($2)} $1 == "errors" {errors = $2}
+		END {printf "%-10s %-6s %9.0f %9.0f %9.0f %8.3f %s\n", what, who, n/s, p50, p99, used*10000/n, errors}' "$out/load" | tee -a "$out/all"
 }
 
 idle() { # workload engine
@@ -83,7 +84,7 @@ idle() { # workload engine
 		'BEGIN {printf "%-10s %-6s %.2f KiB for each of %d\n", what, who, kib/n, n}'
 }
 
-echo "workload   engine     req/s       p99  CPU µs errors"
+echo "workload   engine     req/s    p50 µs    p99 µs   CPU µs errors"
 for workload in "${@:-hello thousand json chi done pipelined file sql query half fast idle tlsidle websockets}"; do
 	for w in $workload; do
 		for ((round = 1; round <= rounds; round++)); do
@@ -98,7 +99,15 @@ for workload in "${@:-hello thousand json chi done pipelined file sql query half
 	done
 done
 echo
-[[ -e $out/all ]] && sort -k1,2 -k5,5g "$out/all" | awk '
-	function flush() { if (n) printf "%-10s %-6s median CPU µs %8.3f req/s %9.0f\n", w, e, cpu[int((n+1)/2)], rate[int((n+1)/2)] }
-	{ if ($1 != w || $2 != e) { flush(); n = 0; w = $1; e = $2 } cpu[++n] = $5; rate[n] = $3 }
+[[ -e $out/all ]] && sort -k1,2 "$out/all" | awk '
+	function median(column,   i, j, t, v) {
+		for (i = 1; i <= n; i++) {
+			t = rows[i, column]
+			for (j = i; j > 1 && v[j-1] > t; j--) v[j] = v[j-1]
+			v[j] = t
+		}
+		return v[int((n+1)/2)]
+	}
+	function flush() { if (n) printf "%-10s %-6s %9.0f %9.0f %9.0f %8.3f medians\n", w, e, median(3), median(4), median(5), median(6) }
+	{ if ($1 != w || $2 != e) { flush(); n = 0; w = $1; e = $2 } n++; for (c = 3; c <= 6; c++) rows[n, c] = $c + 0 }
 	END { flush() }'
