@@ -1,7 +1,8 @@
 // Command handlers is a server of http.Handlers, on net/http or on netco's: the
-// same handlers, ServeMux and files. handlers.sh loads it.
+// same handlers, ServeMux and files. On fasthttp it has a hello only.
+// handlers.sh loads it.
 //
-//	handlers -engine netco|std [-addr ADDRESS] [-processors n] [-tls]
+//	handlers -engine netco|std|fast [-addr ADDRESS] [-processors n] [-tls]
 package main
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/gorilla/websocket"
+	"github.com/valyala/fasthttp"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/net/http"
@@ -97,7 +99,7 @@ func mux(file string) http.Handler {
 }
 
 func main() {
-	engine := flag.String("engine", "netco", "netco or std")
+	engine := flag.String("engine", "netco", "netco, std or fast")
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
 	processors := flag.Int("processors", 1, "of netco")
 	secure := flag.Bool("tls", false, "with TLS, and a certificate of its own")
@@ -115,7 +117,12 @@ func main() {
 	if *secure {
 		config = selfSigned()
 	}
-	if *engine == "std" {
+	switch *engine {
+	case "fast":
+		fail(fasthttp.ListenAndServe(*addr, func(ctx *fasthttp.RequestCtx) {
+			ctx.WriteString("hello, world\n")
+		}))
+	case "std":
 		s := stdhttp.Server{Addr: *addr, Handler: mux(file), TLSConfig: config}
 		if *secure {
 			fail(s.ListenAndServeTLS("", ""))

@@ -105,7 +105,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"HTTP/2: its streams")
 	number(&cfg.Churn, "churn", 0, math.MaxInt32, "close a connection after so many `requests` "+
 		"and open another; 0: never")
-	number(&cfg.Idle, "idle", 0, 1_000_000, "so many more `connections` that only stay open")
+	number(&cfg.Idle, "idle", 0, 1_000_000, "so many more `connections` that only stay open, "+
+		"after their handshakes")
 	number(&cfg.pid, "pid", 1, math.MaxInt32, "measure the server with this `pid`: CPU, memory, "+
 		"switches, calls")
 	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`, 0: no limit; without -d "+

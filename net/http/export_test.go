@@ -9,3 +9,12 @@ func ParseHead(p []byte) *Request {
 	}
 	return &w.req
 }
+
+// Habit is what a Server has learned of a pattern that blocks.
+type Habit struct{ h habit }
+
+// Blocks is how the next call is made: on a goroutine?
+func (h *Habit) Blocks() bool { return h.h.blocks() }
+
+// Note is what a call as a coroutine did.
+func (h *Habit) Note(blocked bool) { h.h.note(blocked) }

@@ -24,17 +24,20 @@ type habits struct {
 // habit is how often the handler of a pattern blocks.
 type habit struct {
 	score atomic.Int32  // up where it has blocked, down where it has not
-	calls atomic.Uint32 // on goroutines, and probes
+	calls atomic.Uint32 // on goroutines, and probes, since the last that has not blocked
 }
 
-// The score rises while one call in some nine blocks. Of a handler that is
-// called on goroutines, one call in probeEvery is a coroutine's, to see whether
-// it still blocks: rarely enough that its stall does not show at p99.
+// The score rises while one call in some nine blocks. Of the calls of a handler
+// on goroutines a few are a coroutine's, to see whether it still blocks: those
+// whose number is a power of two from firstProbe on, or a multiple of
+// probeEvery. At 8,000 calls a second some 60 others wait for such a call for
+// up to 8 ms. One in 1024 would show at p99.
 const (
 	blockedScore = 8
 	blocksScore  = 32
 	maxScore     = 64
-	probeEvery   = 1024
+	firstProbe   = 1 << 10
+	probeEvery   = 1 << 16
 )
 
 // pattern returns what separates handlers.
@@ -91,7 +94,11 @@ func (w *response) call() bool {
 
 // blocks reports whether the next call is to be a goroutine's.
 func (h *habit) blocks() bool {
-	return h.score.Load() >= blocksScore && h.calls.Add(1)%probeEvery != 0
+	if h.score.Load() < blocksScore {
+		return false
+	}
+	n := h.calls.Add(1)
+	return n < firstProbe || n&(n-1) != 0 && n%probeEvery != 0
 }
 
 // note learns from a call as a coroutine.
@@ -101,6 +108,7 @@ func (h *habit) note(blocked bool) {
 		h.score.Add(blockedScore)
 	case !blocked && score >= blocksScore:
 		h.score.Add(-blockedScore) // a probe, which stands for many
+		h.calls.Store(0)
 	case !blocked && score > 0:
 		h.score.Add(-1)
 	}

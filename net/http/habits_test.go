@@ -136,3 +136,34 @@ func TestHabits(t *testing.T) {
 		testenv.Equal(t, testenv.Must(stdhttp.ReadResponse(in, nil)).StatusCode, 200)
 	}
 }
+
+// TestProbes: the longer a handler has blocked, the rarer is a call that tries
+// a coroutine; once one does not block they are frequent, until all are a
+// coroutine's again.
+func TestProbes(t *testing.T) {
+	var h http.Habit
+	calls := func() (n int) { // on goroutines, before one on a coroutine
+		for h.Blocks() {
+			if n++; n > 1<<17 {
+				t.Fatal("no call tries a coroutine")
+			}
+		}
+		return n
+	}
+	for range 8 { // to the highest score
+		h.Note(true)
+	}
+	var seen []int
+	for range 9 {
+		seen = append(seen, calls())
+		h.Note(true)
+	}
+	for range 5 { // to one at which handlers do not block
+		seen = append(seen, calls())
+		h.Note(false)
+	}
+	seen = append(seen, calls())
+	want := []int{1<<10 - 1, 1<<10 - 1, 1<<11 - 1, 1<<12 - 1, 1<<13 - 1, 1<<14 - 1, 1<<15 - 1,
+		1<<16 - 1, 1<<16 - 1, 1<<16 - 1, 1<<10 - 1, 1<<10 - 1, 1<<10 - 1, 1<<10 - 1, 0}
+	testenv.Equal(t, fmt.Sprint(seen), fmt.Sprint(want))
+}

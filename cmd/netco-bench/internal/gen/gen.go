@@ -348,7 +348,7 @@ func (g *Gen) closeAll() {
 		}
 		for _, c := range w.idle {
 			if c != nil {
-				c.Close()
+				c.raw.Close()
 			}
 		}
 	}

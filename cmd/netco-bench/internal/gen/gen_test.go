@@ -605,16 +605,27 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestIdleConnections(t *testing.T) {
-	var open atomic.Int64
-	url := listen(t, "tcp", func(c net.Conn) {
-		open.Add(1)
-		echoAll(c)
-	})
-	runFine(t, config(t, url, func(c *Config) { c.Idle = 20 }), 60)
-	// The server may accept the last ones after their end.
-	testenv.Until(t, "3 connections and 20 idle ones", func() bool { return open.Load() >= 23 })
-	if n := open.Load(); n != 23 {
-		t.Errorf("%d connections, want 3 and 20 idle ones", n)
+	for _, scheme := range []string{"tcp", "tls"} {
+		t.Run(scheme, func(t *testing.T) {
+			var open atomic.Int64
+			url := listen(t, scheme, func(c net.Conn) {
+				if c, ok := c.(*tls.Conn); ok {
+					c.Handshake() // which the client's end may have cut short
+					if c.ConnectionState().Version == 0 {
+						return // not even a ClientHello has come
+					}
+				}
+				open.Add(1)
+				echoAll(c)
+			})
+			runFine(t, config(t, url, func(c *Config) { c.Idle = 20 }), 60)
+			// The server may accept the last ones after their end.
+			testenv.Until(t, "3 connections and 20 idle ones",
+				func() bool { return open.Load() >= 23 })
+			if n := open.Load(); n != 23 {
+				t.Errorf("%d connections, want 3 and 20 idle ones", n)
+			}
+		})
 	}
 }
 

@@ -31,7 +31,7 @@ type worker struct {
 	index int
 	rng   *rand.Rand
 	conns []*conn
-	idle  []waiter
+	idle  []*dialed
 
 	// Times are clock.Now's.
 	start, windowStart, windowEnd int64
@@ -87,7 +87,7 @@ func newWorker(g *Gen, index int) *worker {
 		}
 		w.conns = append(w.conns, c)
 	}
-	w.idle = make([]waiter, share(cfg.Idle))
+	w.idle = make([]*dialed, share(cfg.Idle))
 	if cfg.Requests > 0 {
 		w.quota = uint64(share(int(cfg.Requests)))
 	}
@@ -130,11 +130,8 @@ func (w *worker) dialSome() {
 				err = w.conns[i].plan.connectError(err)
 			}
 		} else {
-			var c waiter
 			p := w.g.plans[i%len(w.g.plans)]
-			if c, err = dialRaw(p.target, w.g.cfg.Timeout); err == nil {
-				w.idle[i-len(w.conns)] = c
-			} else {
+			if w.idle[i-len(w.conns)], err = p.dial(); err != nil {
 				err = p.connectError(err)
 			}
 		}
