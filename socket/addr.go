@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sysx"
 )
 
@@ -183,16 +184,16 @@ func (n network) isUDP() bool  { return n >= udp && n <= udp6 }
 func (n network) isUnix() bool { return n >= unixNet }
 
 // kind is what reads mean on its connections.
-func (n network) kind() kind {
+func (n network) kind() fd.Kind {
 	switch {
 	case n.isTCP():
-		return tcpStream
+		return fd.TCPStream
 	case n == unixNet:
-		return unixStream
+		return fd.UnixStream
 	case n == unixpacket:
-		return seqpackets
+		return fd.SeqPackets
 	}
-	return packets
+	return fd.Packets
 }
 
 // parseNetwork finds a network by its name. Those of net's that are not here

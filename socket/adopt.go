@@ -6,6 +6,9 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/fd"
+	"github.com/netco-go/netco/internal/sysx"
 )
 
 // adopted is an fd that came from elsewhere, and what it has been found to be.
@@ -32,6 +35,9 @@ func adopt(fd int) (adopted, error) {
 	return adopted{fd, n}, makeNonblocking(fd)
 }
 
+// makeNonblocking sets O_NONBLOCK if it is not set.
+func makeNonblocking(sysfd int) error { return fd.MakeNonblocking(sysfd) }
+
 // networkOf is the network of a kind of socket, if there is one.
 func networkOf(domain, kind int) network {
 	inet := domain == unix.AF_INET || domain == unix.AF_INET6
@@ -57,7 +63,7 @@ func (a adopted) conn() net.Conn {
 	case a.network.isTCP():
 		setDefaults(a.fd)
 		c := newTCPConn(a.fd, a.network)
-		c.s.shared.Store(true)
+		c.s.Share()
 		c.remote.RemoteAddr(a.fd)
 		return c
 	case a.network.isUDP():
@@ -76,14 +82,14 @@ func (a adopted) packetConn() net.PacketConn {
 
 func (a adopted) udpConn() *UDPConn {
 	c := newUDPConn(a.fd, a.network, false) // as with net WriteTo is allowed, peer or not
-	c.s.shared.Store(true)
+	c.s.Share()
 	c.remote.RemoteAddr(a.fd)
 	return c
 }
 
 func (a adopted) unixConn() *UnixConn {
 	c := newUnixConn(a.fd, a.network, localName(a.fd, a.network), peerName(a.fd, a.network))
-	c.s.shared.Store(true)
+	c.s.Share()
 	return c
 }
 
@@ -91,13 +97,13 @@ func (a adopted) unixConn() *UnixConn {
 func (a adopted) listener() net.Listener {
 	if a.network.isUnix() {
 		l := newUnixListener(a.fd, a.network)
-		l.s.shared.Store(true)
+		l.s.Share()
 		return l
 	}
 	l := &TCPListener{adopted: true}
 	l.init(a.fd, a.network)
 	l.at.local.LocalAddr(a.fd)
-	l.s.shared.Store(true)
+	l.s.Share()
 	return l
 }
 
@@ -107,8 +113,80 @@ func listens(fd int) bool {
 	return err == nil && yes != 0
 }
 
-// connected reports whether a socket has a peer.
-func connected(fd int) bool {
-	_, err := unix.Getpeername(fd)
-	return err == nil || err == unix.EAFNOSUPPORT // of a family that package unix does not know
+// netFileConn returns a connection of a duplicate of f's fd: a *TCPConn,
+// *UDPConn or *UnixConn. Both are to be closed, each by its owner. The socket
+// is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what
+// is no socket, EPROTONOSUPPORT for one of a family or type that is not here,
+// for which there is AdoptSocket.
+func netFileConn(f *os.File) (net.Conn, error) {
+	a, err := adoptFile(f)
+	if err != nil {
+		return nil, fileError(f, err)
+	}
+	return a.conn(), nil
+}
+
+// netFileListener returns a listener of a duplicate of f's fd: a *TCPListener
+// or *UnixListener. As with net, whether the socket listens is for Accept to
+// find out, TCP connections get net's options (TCP_NODELAY, keep-alive every 15
+// s) whatever the socket's own are, and closing a UnixListener does not remove
+// its file. The rest is as for netFileConn. Errors are *net.OpError with net's
+// contents.
+func netFileListener(f *os.File) (net.Listener, error) {
+	a, err := adoptFile(f)
+	if err != nil {
+		return nil, fileError(f, err)
+	}
+	if a.network.isUDP() {
+		sysx.CloseStream(a.fd)
+		return nil, fileError(f, syscall.EINVAL)
+	}
+	return a.listener(), nil
+}
+
+// netFilePacketConn returns a packet connection of a duplicate of f's fd: a
+// *UDPConn or *UnixConn. The rest is as for netFileConn.
+func netFilePacketConn(f *os.File) (net.PacketConn, error) {
+	a, err := adoptFile(f)
+	if err != nil {
+		return nil, fileError(f, err)
+	}
+	if a.network.isTCP() {
+		sysx.CloseStream(a.fd)
+		return nil, fileError(f, syscall.EINVAL)
+	}
+	return a.packetConn(), nil
+}
+
+// fileAddr is the address in errors about a file.
+type fileAddr string
+
+func (fileAddr) Network() string  { return "file+net" }
+func (a fileAddr) String() string { return string(a) }
+
+func fileError(f *os.File, err error) error {
+	return &net.OpError{Op: "file", Net: "file+net", Addr: fileAddr(f.Name()), Err: err}
+}
+
+// adoptFile duplicates f's fd.
+func adoptFile(f *os.File) (adopted, error) {
+	raw, err := f.SyscallConn() // f.Fd might make it blocking
+	if err != nil {
+		return adopted{}, err
+	}
+	fd := -1
+	err = raw.Control(func(theirs uintptr) {
+		fd, err = unix.FcntlInt(theirs, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err != nil {
+		return adopted{}, os.NewSyscallError("fcntl", unix.EBADF) // it is closed
+	}
+	if fd < 0 {
+		return adopted{}, os.NewSyscallError("fcntl", err)
+	}
+	a, err := adopt(fd)
+	if err != nil {
+		sysx.CloseStream(fd)
+	}
+	return a, err
 }

@@ -3,10 +3,9 @@ package socket
 import (
 	"net"
 	"net/netip"
-	"os"
+	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -53,50 +52,20 @@ const (
 // memory that the socket keeps: some 110 bytes for each Message of the longest
 // batch, up to 32.
 func (c *UDPConn) ReadBatch(ms []Message) (n int, err error) {
-	if !c.s.mu.lock(reading) {
-		return 0, c.opError("read", net.ErrClosed)
+	if len(ms) == 0 {
+		return 0, c.opError("read", c.s.Control(func(int) error { return nil }))
 	}
-	if len(ms) > 0 {
-		n, err = c.readBatchLocked(ms)
-	}
-	if c.s.mu.unlock(reading) {
-		c.s.destroy()
-	}
+	err = c.s.ReadWith("recvmmsg", func(fd int) (int, bool, syscall.Errno) {
+		gro := c.gro.Load()
+		c.offerRoom(ms, gro)
+		got, short, errno := c.in.Recv(fd)
+		bytes := c.takeBatch(ms[:got], gro) // 0 after an error
+		processor.CountRead(bytes, errno)
+		c.in.Forget()
+		n = got
+		return weight(got, bytes), short, errno
+	})
 	return n, c.opError("read", err)
-}
-
-// readBatchLocked is readWithLocked that knows the socket to be empty after
-// less than it asked for.
-func (c *UDPConn) readBatchLocked(ms []Message) (int, error) {
-	s := &c.s
-	if v := s.check(processor.Read); v != processor.Ready {
-		return 0, verdictError(v)
-	}
-	for {
-		if s.queue == maybe || s.pd.Edge(processor.Read) {
-			s.pd.Clear(processor.Read)
-			gro := c.gro.Load()
-			c.offerRoom(ms, gro)
-			n, short, errno := c.in.Recv(s.fd)
-			s.queue = recvQueueAfter(short && !s.pd.ReadOn(), errno)
-			bytes := c.takeBatch(ms[:n], gro) // 0 after an error
-			processor.CountRead(bytes, errno)
-			if errno == 0 {
-				s.spendRead(weight(n, bytes))
-			}
-			c.in.Forget()
-			if errno == 0 {
-				return n, nil
-			}
-			if errno != unix.EAGAIN {
-				return 0, os.NewSyscallError("recvmmsg", errno)
-			}
-		}
-		if err := s.awaitReadableLocked(); err != nil {
-			s.queue = maybe // no edge will be reported if the fd could not be registered
-			return 0, err
-		}
-	}
 }
 
 // offerRoom describes to the kernel as many of ms as one call may fill.
@@ -142,7 +111,7 @@ func (c *UDPConn) takeBatch(ms []Message, gro bool) int {
 
 // weight is what a batch counts for when others are to get their turn, in
 // bytes: several small datagrams are one large one.
-func weight(messages, bytes int) int { return bytes + messages*budgetBytes/4 }
+func weight(messages, bytes int) int { return bytes + messages*fd.BudgetBytes/4 }
 
 // WriteBatch sends all of ms, in order, waiting for room if need be. Of each
 // one sent it sets N and NN. With an error, n is how many were sent; ms[n] is
@@ -150,16 +119,10 @@ func weight(messages, bytes int) int { return bytes + messages*budgetBytes/4 }
 // earlier datagram of the same batch ran into need not show. Parks. It does not
 // allocate, but for memory that the socket keeps, as for ReadBatch.
 func (c *UDPConn) WriteBatch(ms []Message) (n int, err error) {
-	if !c.s.mu.lock(writing) {
-		err = net.ErrClosed
+	if len(ms) == 0 {
+		err = c.s.Control(func(int) error { return nil })
 	} else {
-		if len(ms) > 0 {
-			n, err = c.writeBatchLocked(ms)
-			c.out.Forget()
-		}
-		if c.s.mu.unlock(writing) {
-			c.s.destroy()
-		}
+		n, err = c.writeBatch(ms)
 	}
 	if err == nil {
 		return n, nil
@@ -171,34 +134,31 @@ func (c *UDPConn) WriteBatch(ms []Message) (n int, err error) {
 	return n, c.sendError(to, err)
 }
 
-func (c *UDPConn) writeBatchLocked(ms []Message) (n int, err error) {
-	s := &c.s
-	if v := s.check(processor.Write); v != processor.Ready {
-		return 0, verdictError(v)
-	}
-	for n < len(ms) {
-		some, err := c.describeBatch(ms[n:])
-		if err != nil {
-			return n, err
+// writeBatch sends ms, which is not empty.
+func (c *UDPConn) writeBatch(ms []Message) (n int, err error) {
+	var first, some int // of some that are described, first is the next
+	var refused error
+	err = c.s.WriteWith("sendmmsg", func(fd int) (int, bool, syscall.Errno) {
+		if first == some {
+			if some, refused = c.describeBatch(ms[n:]); refused != nil {
+				c.out.Forget()
+				return 0, false, 0
+			}
+			first = 0
 		}
-		for first := 0; first < some; {
-			sent, errno := c.out.Send(s.fd, first)
-			bytes := c.sentBatch(ms[n:n+sent], first) // 0 after an error
-			processor.CountWrite(bytes, errno)
-			if errno == 0 {
-				s.spendWrite(weight(sent, bytes))
-				first, n = first+sent, n+sent
-				continue
-			}
-			if errno != unix.EAGAIN {
-				return n, os.NewSyscallError("sendmmsg", errno)
-			}
-			if err := s.awaitWritableLocked(); err != nil {
-				return n, err
-			}
+		sent, errno := c.out.Send(fd, first)
+		bytes := c.sentBatch(ms[n:n+sent], first) // 0 after an error
+		processor.CountWrite(bytes, errno)
+		if first, n = first+sent, n+sent; first == some || errno != 0 {
+			c.out.Forget()
+			first, some = 0, 0 // what is left of them is described again
 		}
+		return weight(sent, bytes), n < len(ms), errno
+	})
+	if refused != nil {
+		err = refused
 	}
-	return n, nil
+	return n, err
 }
 
 // describeBatch describes to the kernel as many of ms as one call may send. An

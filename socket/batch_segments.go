@@ -41,7 +41,7 @@ func (c *UDPConn) SetGRO(join bool) error {
 		// is turned off.
 		c.gro.Store(true)
 	}
-	err := c.s.setInt(unix.IPPROTO_UDP, unix.UDP_GRO, boolInt(join))
+	err := c.s.SetInt(unix.IPPROTO_UDP, unix.UDP_GRO, boolInt(join))
 	if errors.Is(err, unix.ENOPROTOOPT) {
 		err = errNoGRO
 	}
@@ -64,7 +64,7 @@ func (c *UDPConn) maySegment(m *Message) error {
 		return os.NewSyscallError("sendmmsg", unix.EINVAL)
 	}
 	if gso.Load() == gsoUnknown {
-		_, err := unix.GetsockoptInt(c.s.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+		_, err := unix.GetsockoptInt(c.s.Sysfd(), unix.IPPROTO_UDP, unix.UDP_SEGMENT)
 		switch err {
 		case nil:
 			gso.Store(gsoKnown)

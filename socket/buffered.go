@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/fd"
 )
 
 // Buffered is a Stream with a buffer for each direction, which sends by itself
@@ -53,8 +55,8 @@ import (
 // deadline; what was unsent is dropped.
 type Buffered struct {
 	stream Stream
-	c      *conn   // the same
-	s      *socket // c's
+	c      *conn  // the same
+	s      *fd.FD // c's
 
 	// The reading side. Owner: the reader.
 	in    []byte  // in[r:w] has been read and not been taken
@@ -103,7 +105,7 @@ func NewBuffered(c Stream) *Buffered {
 		panic(fmt.Sprintf("netco/socket: NewBuffered of a %T, want a *TCPConn, *UnixConn or "+
 			"*ServerConn itself; for TLS see the package comment of netco/tls", c))
 	}
-	if b.s.kind.isPackets() {
+	if b.s.HasPackets() {
 		panic("netco/socket: NewBuffered of a connection that is no stream: " + b.network.String())
 	}
 	return &Buffered{c: b, s: &b.s, stream: c, limit: defaultLimit}
@@ -127,7 +129,7 @@ func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 // does not park.
 func (b *Buffered) Close() error {
 	var unsent error
-	err := b.s.closeAfter(func() { unsent = b.lastLocked() })
+	err := b.s.CloseAfter(func() { unsent = b.lastLocked() })
 	if unsent != nil {
 		err = unsent
 	}
@@ -137,7 +139,7 @@ func (b *Buffered) Close() error {
 // lastLocked sends what it can and forgets the rest.
 func (b *Buffered) lastLocked() (err error) {
 	for b.start < b.end && err == nil {
-		n, errno := b.s.trySend(b.out[b.start:b.end])
+		n, errno := b.s.TrySend(b.out[b.start:b.end])
 		b.start += n
 		if errno == unix.EAGAIN {
 			err = io.ErrShortWrite

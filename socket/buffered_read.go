@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -160,7 +161,7 @@ func (b *Buffered) WaitReadable() error {
 	if b.r < b.w {
 		return nil
 	}
-	return b.idle(errWouldPark)
+	return b.idle(fd.ErrWouldPark)
 }
 
 // fill reads at least one byte behind those there are, into a buffer with room
@@ -173,7 +174,7 @@ func (b *Buffered) fill(need int) error {
 			}
 			return err
 		}
-		n, err := b.s.tryRead(b.in[b.w:])
+		n, err := b.s.TryRead(b.in[b.w:])
 		if n > 0 {
 			b.w += n
 			return b.hasRead()
@@ -188,7 +189,7 @@ func (b *Buffered) fill(need int) error {
 // buffered.
 func (b *Buffered) readDirect(p []byte) (int, error) {
 	for {
-		n, err := b.s.tryRead(p)
+		n, err := b.s.TryRead(p)
 		if n > 0 {
 			return n, b.hasRead()
 		}
@@ -253,14 +254,14 @@ func (b *Buffered) idle(found error) error {
 	switch {
 	case found == io.EOF && !errors.Is(unsent, net.ErrClosed):
 		return found
-	case found != errWouldPark && found != io.EOF:
+	case found != fd.ErrWouldPark && found != io.EOF:
 		return b.c.opError("read", found)
 	case unsent != nil:
 		return unsent
 	}
 	b.turn.units = 0
 	if b.r < b.w {
-		b.s.noteRead() // a part of a request, though what was before it is answered
+		b.s.NoteRead() // a part of a request, though what was before it is answered
 	}
 	return b.stream.WaitReadable()
 }

@@ -10,7 +10,7 @@ import (
 // lock takes the socket's write lock, under which the writing side stands. The
 // error is that of a closed connection, or the one remembered.
 func (b *Buffered) lock() error {
-	if !b.s.mu.lock(writing) {
+	if !b.s.LockWrite() {
 		return b.c.opError("write", net.ErrClosed)
 	}
 	if b.werr != nil {
@@ -30,8 +30,8 @@ func (b *Buffered) lock() error {
 // Close sends what is unsent if it finds the lock free. Else it leaves that to
 // the holder, which has the lock still when it finds the connection closed.
 func (b *Buffered) unlock(err error) error {
-	for b.s.mu.unlockIfOpen(writing) {
-		if !b.needsFlush.Load() || !b.s.mu.tryLock(writing) {
+	for b.s.UnlockWriteIfOpen() {
+		if !b.needsFlush.Load() || !b.s.TryLockWrite() {
 			return err
 		}
 		unsent := b.flushOwedLocked()
@@ -42,7 +42,7 @@ func (b *Buffered) unlock(err error) error {
 	if b.lastLocked() != nil && err == nil {
 		err = b.c.opError("write", net.ErrClosed)
 	}
-	b.s.unlock(writing)
+	b.s.UnlockWrite()
 	return err
 }
 
@@ -53,9 +53,9 @@ func (b *Buffered) autoFlush() error {
 	if b.manual {
 		return nil
 	}
-	if !b.s.mu.tryLock(writing) {
+	if !b.s.TryLockWrite() {
 		b.needsFlush.Store(true)
-		if !b.s.mu.tryLock(writing) {
+		if !b.s.TryLockWrite() {
 			return nil
 		}
 	}
@@ -124,12 +124,12 @@ func (b *Buffered) writeLocked(p []byte) (done int, err error) {
 // may be in out. It returns how much of p was sent.
 func (b *Buffered) passLocked(p []byte) (n int, err error) {
 	if b.start == b.end {
-		n, err = b.s.writeLocked(p)
+		n, err = b.s.WriteLocked(p)
 	} else {
 		pending := b.end - b.start
 		pieces := [2][]byte{b.out[b.start:b.end], p}
 		v := Buffers(pieces[:])
-		sent, failed := b.s.writeVecLocked(&v)
+		sent, failed := b.s.WriteVecLocked((*[][]byte)(&v))
 		n, err = max(0, int(sent)-pending), failed
 		b.start = b.end
 	}
@@ -214,7 +214,7 @@ func (b *Buffered) sendLocked() error {
 	if b.start == b.end {
 		return nil
 	}
-	n, err := b.s.writeLocked(b.out[b.start:b.end])
+	n, err := b.s.WriteLocked(b.out[b.start:b.end])
 	b.start += n
 	return b.sentLocked(err)
 }

@@ -3,13 +3,8 @@ package socket
 import (
 	"io"
 	"net"
-	"os"
-	"sync"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -43,11 +38,11 @@ func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 		done, err := w.Write(p)
 		n += int64(done)
 		if err != nil {
-			v.consume(n)
+			fd.Consume((*[][]byte)(v), n)
 			return n, err
 		}
 	}
-	v.consume(n)
+	fd.Consume((*[][]byte)(v), n)
 	return n, nil
 }
 
@@ -56,7 +51,7 @@ func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 func (v *Buffers) Read(p []byte) (n int, err error) {
 	for n < len(p) && len(*v) > 0 {
 		got := copy(p[n:], (*v)[0])
-		v.consume(int64(got))
+		fd.Consume((*[][]byte)(v), int64(got))
 		n += got
 	}
 	if len(*v) == 0 {
@@ -65,23 +60,9 @@ func (v *Buffers) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// consume takes n bytes off the front, and the empty pieces after them.
-func (v *Buffers) consume(n int64) {
-	for len(*v) > 0 {
-		size := int64(len((*v)[0]))
-		if size > n {
-			(*v)[0] = (*v)[0][n:]
-			return
-		}
-		n -= size
-		(*v)[0] = nil
-		*v = (*v)[1:]
-	}
-}
-
 // writeBuffers is WriteBuffers for all types that have one.
 func (c *conn) writeBuffers(v *Buffers) (int64, error) {
-	n, err := c.s.writeVec(v)
+	n, err := c.s.WriteVec((*[][]byte)(v))
 	if err != nil {
 		err = c.opError("writev", err)
 	}
@@ -102,74 +83,19 @@ func (c *TCPConn) WriteBuffers(v *net.Buffers) (int64, error) {
 	return c.writeBuffers((*Buffers)(v))
 }
 
-func (s *socket) writeVec(v *Buffers) (int64, error) {
-	if !s.mu.lock(writing) {
-		return 0, net.ErrClosed
-	}
-	n, err := s.writeVecLocked(v)
-	if s.mu.unlock(writing) {
-		s.destroy()
-	}
-	return n, err
-}
+// Buffer is memory lent by a Processor, see AcquireBuffer.
+type Buffer = processor.Buffer
 
-func (s *socket) writeVecLocked(v *Buffers) (done int64, err error) {
-	if v := s.check(processor.Write); v != processor.Ready {
-		return 0, verdictError(v)
-	}
-	for {
-		n, errno := s.trySendv(*v)
-		done += int64(n)
-		v.consume(int64(n))
-		switch {
-		case errno == 0:
-			if n > 0 {
-				s.spendWrite(n)
-			}
-			if len(*v) == 0 {
-				return done, nil
-			}
-		case errno != unix.EAGAIN:
-			return done, os.NewSyscallError("writev", errno)
-		default:
-			if err := s.awaitWritableLocked(); err != nil {
-				return done, err
-			}
-		}
-	}
-}
+// AcquireBuffer lends a buffer (16 KiB by default) from the calling coroutine's
+// Processor: the one released last, which is still in the cache. Release it
+// before the next wait. An ordinary goroutine gets one from a common pool.
+//
+// It does not allocate once the pool is filled. It parks only where
+// Options.BufferMemory is set and in use: until a buffer is released, or until
+// a forced shutdown unwinds the coroutine. A coroutine that holds one and waits
+// for another may wait for ever: take the second by TryAcquireBuffer.
+func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
 
-// vector describes the pieces to a call. It grows to the most that was ever
-// needed, 16 KiB.
-type vector struct{ iovs []unix.Iovec }
-
-var vectors = sync.Pool{New: func() any { return new(vector) }}
-
-// trySendv sends what the socket takes of the first pieces: all that one call
-// may move. If they are all empty there is no call.
-func (s *socket) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
-	room := sysx.MaxIO
-	if s.kind.isPackets() {
-		room = 1 << 30 // a packet goes whole or not at all
-	}
-	x := vectors.Get().(*vector)
-	v := x.iovs[:0]
-	for _, p := range pieces {
-		if len(p) == 0 {
-			continue
-		}
-		p = p[:min(len(p), room)]
-		v = sysx.AppendVec(v, p)
-		if room -= len(p); room == 0 || len(v) == sysx.MaxVec && !s.kind.isPackets() {
-			break
-		}
-	}
-	if len(v) > 0 {
-		n, errno = sysx.TrySendv(s.fd, v)
-		processor.CountWrite(n, errno)
-	}
-	clear(v) // the pool must not hold the caller's memory
-	x.iovs = v
-	vectors.Put(x)
-	return n, errno
-}
+// TryAcquireBuffer is AcquireBuffer that does not park: it returns nil where
+// Options.BufferMemory is in use.
+func TryAcquireBuffer() *Buffer { return processor.TryAcquireBuffer() }

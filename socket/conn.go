@@ -2,37 +2,69 @@ package socket
 
 import (
 	"io"
+	"net"
+	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/internal/fd"
 )
 
 // conn is what the connections of all networks have in common. Errors are
 // *net.OpError with net's contents, except io.EOF.
 type conn struct {
-	s socket
+	s fd.FD
 	endpoints
+}
+
+// role is what a descriptor is part of.
+type role uint8
+
+const (
+	roleConn role = iota
+	roleListener
+	roleSocket // of a Socket
+	roleFile   // of a File, in a fileDescriptor
+)
+
+// descriptor is an fd.Descriptor with what the list of sockets says of it.
+// Constant.
+type descriptor struct {
+	fd.Descriptor
+	network network // noNetwork for a Socket and a File
+	role    role
+}
+
+// newDescriptor returns the descriptor of a new fd.
+func newDescriptor(n network, r role) *fd.Descriptor {
+	d := &descriptor{network: n, role: r}
+	d.SetOwner(d)
+	if r == roleSocket || n.isTCP() {
+		d.SetLinger()
+	}
+	return &d.Descriptor
 }
 
 // init makes a conn of an fd, which it owns from then on.
 func (c *conn) init(fd int, n network) {
 	c.initKept(fd, n)
-	c.s.closeWhenLost()
+	c.s.CloseWhenLost()
 }
 
-// initKept is init for a connection that a Server has, see socket.initKept.
+// initKept is init for a connection that is closed in any case, as a Server
+// does: that saves the memory of a cleanup.
 func (c *conn) initKept(fd int, n network) {
 	c.network = n
-	c.s.initKept(new(descriptor), fd, n.kind(), n, roleConn)
+	c.s.Init(newDescriptor(n, roleConn), fd, n.kind())
 }
 
 // Read reads what is there into p, waiting for it if need be: at least one byte
 // of a stream, with io.EOF at its end, or one packet, of which it drops what
 // does not fit. Parks. It does not allocate.
 func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.s.read(p)
+	n, err := c.s.Read(p)
 	if err != nil && err != io.EOF {
 		err = c.opError("read", err)
 	}
@@ -43,7 +75,7 @@ func (c *conn) Read(p []byte) (int, error) {
 // the stream, or an error. No buffer is held meanwhile. It returns a deadline's
 // or Close's error as Read does. Parks. It does not allocate.
 func (c *conn) WaitReadable() error {
-	if err := c.s.waitReadable(); err != nil {
+	if err := c.s.WaitReadable(); err != nil {
 		return c.opError("read", err)
 	}
 	return nil
@@ -53,12 +85,12 @@ func (c *conn) WaitReadable() error {
 // the stream or an error; false if one is under way. It is for connections that
 // should be silent, such as those in a pool: it asks the kernel only if there
 // may be something. It does not park.
-func (c *conn) Readable() bool { return c.s.readable() }
+func (c *conn) Readable() bool { return c.s.Readable() }
 
 // Write writes all of p, waiting for room if need be. With an error, n is how
 // many bytes were written. Parks. It does not allocate.
 func (c *conn) Write(p []byte) (int, error) {
-	n, err := c.s.write(p)
+	n, err := c.s.Write(p)
 	if err != nil {
 		err = c.opError("write", err)
 	}
@@ -68,7 +100,7 @@ func (c *conn) Write(p []byte) (int, error) {
 // Close closes the connection. Operations under way end with net.ErrClosed. A
 // second Close returns net.ErrClosed. It does not park; a goroutine may wait
 // for up to 0.1 s for operations in the middle of a system call.
-func (c *conn) Close() error { return c.opError("close", c.s.close()) }
+func (c *conn) Close() error { return c.opError("close", c.s.Close()) }
 
 // closeWrite ends the sending side; the peer reads io.EOF after what was sent.
 func (c *conn) closeWrite() error { return c.shutdown(unix.SHUT_WR) }
@@ -77,7 +109,7 @@ func (c *conn) closeWrite() error { return c.shutdown(unix.SHUT_WR) }
 func (c *conn) closeRead() error { return c.shutdown(unix.SHUT_RD) }
 
 func (c *conn) shutdown(how int) error {
-	return c.opError("close", c.s.control(func(fd int) error {
+	return c.opError("close", c.s.Control(func(fd int) error {
 		return sysError("shutdown", unix.Shutdown(fd, how))
 	}))
 }
@@ -86,25 +118,112 @@ func (c *conn) shutdown(how int) error {
 // os.ErrDeadlineExceeded. The zero time is never. Setting a deadline takes no
 // timer and no system call; waiting under one takes a timer.
 func (c *conn) SetDeadline(t time.Time) error {
-	return c.setError("set", c.s.setDeadline(t, processor.Read, processor.Write))
+	return c.setError("set", c.s.SetDeadline(t, fd.Read, fd.Write))
 }
 
 // SetReadDeadline is SetDeadline for reads only.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	return c.setError("set", c.s.setDeadline(t, processor.Read))
+	return c.setError("set", c.s.SetDeadline(t, fd.Read))
 }
 
 // SetWriteDeadline is SetDeadline for writes only.
 func (c *conn) SetWriteDeadline(t time.Time) error {
-	return c.setError("set", c.s.setDeadline(t, processor.Write))
+	return c.setError("set", c.s.SetDeadline(t, fd.Write))
 }
 
 // SetReadBuffer sets the size of the kernel's receive buffer in bytes.
 func (c *conn) SetReadBuffer(bytes int) error {
-	return c.setError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_RCVBUF, bytes))
+	return c.setError("set", c.s.SetInt(unix.SOL_SOCKET, unix.SO_RCVBUF, bytes))
 }
 
 // SetWriteBuffer sets the size of the kernel's send buffer in bytes.
 func (c *conn) SetWriteBuffer(bytes int) error {
-	return c.setError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_SNDBUF, bytes))
+	return c.setError("set", c.s.SetInt(unix.SOL_SOCKET, unix.SO_SNDBUF, bytes))
+}
+
+// SyscallConn gives access to the fd while it is sure to be open. Read and
+// Write call their function again after each event for as long as it returns
+// false, and park in between; it should return false only if the fd has said
+// EAGAIN. Deadlines and Close end them as they end reads and writes.
+func (c *conn) SyscallConn() (syscall.RawConn, error) { return rawConn{&c.s, &c.endpoints}, nil }
+
+// File returns an os.File of a duplicate of the fd. Closing one does not close
+// the other. They are one socket all the same: its options and its mode are
+// shared. It stays non-blocking, also when the file's Fd method is called,
+// unlike net's.
+func (c *conn) File() (*os.File, error) {
+	f, err := c.file(&c.s)
+	return f, c.opError("file", err)
+}
+
+// SyscallConn gives access to the fd while it is sure to be open, by Control.
+// Read and Write return EINVAL, as net's do.
+func (l *listener) SyscallConn() (syscall.RawConn, error) {
+	return rawListener{rawConn{&l.s.FD, &l.at}}, nil
+}
+
+// File returns an os.File of a duplicate of the fd, to be handed to another
+// process. Closing one does not close the other: there is one queue of
+// connections, and the first to accept has them. It stays non-blocking, also
+// when the file's Fd method is called, unlike net's.
+func (l *listener) File() (*os.File, error) {
+	f, err := l.at.file(&l.s.FD)
+	return f, l.at.setError("file", err)
+}
+
+// file makes an os.File that is named as net names it.
+func (at *endpoints) file(s *fd.FD) (*os.File, error) {
+	var dup int
+	err := s.Control(func(fd int) (err error) {
+		s.Share()
+		dup, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		return os.NewSyscallError("fcntl", err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	text := func(a net.Addr) string {
+		if a == nil {
+			return ""
+		}
+		return a.String()
+	}
+	return os.NewFile(uintptr(dup), at.network.String()+":"+text(at.LocalAddr())+"->"+
+		text(at.RemoteAddr())), nil
+}
+
+// rawConn is a syscall.RawConn.
+type rawConn struct {
+	s  *fd.FD
+	at *endpoints
+}
+
+// Control implements syscall.RawConn.
+func (r rawConn) Control(f func(fd uintptr)) error {
+	return r.at.setError("raw-control", r.s.Expose(f))
+}
+
+// Read implements syscall.RawConn.
+func (r rawConn) Read(f func(fd uintptr) bool) error {
+	r.s.Share()
+	return r.at.opError("raw-read", r.s.RawRead(f))
+}
+
+// Write implements syscall.RawConn.
+func (r rawConn) Write(f func(fd uintptr) bool) error {
+	r.s.Share()
+	return r.at.opError("raw-write", r.s.RawWrite(f))
+}
+
+// rawListener is a syscall.RawConn.
+type rawListener struct{ rawConn }
+
+func (rawListener) Read(func(fd uintptr) bool) error  { return syscall.EINVAL }
+func (rawListener) Write(func(fd uintptr) bool) error { return syscall.EINVAL }
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

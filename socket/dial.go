@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sysx"
-	"github.com/netco-go/netco/processor"
 )
 
 // serial tries addresses one after the other. If none can be reached, the first
@@ -123,9 +123,9 @@ func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, 
 	if err != nil {
 		return nil, err
 	}
-	unix.SetsockoptInt(c.s.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	unix.SetsockoptInt(c.s.Sysfd(), unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	if k := keepAlive(d.KeepAlive, d.KeepAliveConfig); k.Enable {
-		setKeepAlive(c.s.fd, k)
+		setKeepAlive(c.s.Sysfd(), k)
 	}
 	return c, nil
 }
@@ -155,7 +155,7 @@ func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPCon
 	connected := false
 	defer func() { // Control may panic, or unwind the coroutine
 		if !connected {
-			c.s.close()
+			c.s.Close()
 		}
 	}()
 	if err := d.connectTCP(l, c, af, from, to); err != nil {
@@ -168,7 +168,7 @@ func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPCon
 
 // connectTCP binds and connects the socket, which is not shared yet.
 func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr) error {
-	fd := c.s.fd
+	fd := c.s.Sysfd()
 	if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
 		// Or it could be bound and connected to a mapped IPv4 address.
 		only := boolInt(c.network == tcp6)
@@ -198,16 +198,15 @@ func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr)
 	if err != nil {
 		return err
 	}
-	return c.s.connect(l, sa, &c.remote)
+	return c.connect(l, sa)
 }
 
-// connect connects the socket, which is not shared yet, and fills in its
-// peer.
-func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err error) {
-	switch err := sysx.StartConnect(s.fd, to); err {
+// connect connects the socket, which is not shared yet, and fills in its peer.
+func (c *TCPConn) connect(l limits, to unix.Sockaddr) (err error) {
+	switch err := sysx.StartConnect(c.s.Sysfd(), to); err {
 	case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
 	case nil, unix.EISCONN:
-		peer.RemoteAddr(s.fd)
+		c.remote.RemoteAddr(c.s.Sysfd())
 		return l.err()
 	default:
 		return os.NewSyscallError("connect", err)
@@ -215,9 +214,9 @@ func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err er
 	if err := l.err(); err != nil {
 		return err // the wait might find the connect done first
 	}
-	s.pd.SetDeadline(processor.Write, realDeadline(l.until))
+	c.s.SetDeadline(l.until, fd.Write)
 	if l.ctx.Done() != nil {
-		stop := context.AfterFunc(l.ctx, func() { s.pd.SetDeadline(processor.Write, longAgo) })
+		stop := context.AfterFunc(l.ctx, func() { c.s.SetDeadline(longAgo, fd.Write) })
 		defer func() {
 			if !stop() && err == nil {
 				// It has spoilt the connection, or is about to.
@@ -225,7 +224,7 @@ func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err er
 			}
 		}()
 	}
-	if err := s.awaitConnected(peer); err == os.ErrDeadlineExceeded {
+	if err := c.s.AwaitConnected(&c.remote); err == os.ErrDeadlineExceeded {
 		if err := l.ctx.Err(); err != nil {
 			return contextError(err)
 		}
@@ -233,39 +232,86 @@ func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err er
 	} else if err != nil {
 		return err
 	}
-	s.pd.SetDeadline(processor.Write, 0)
-	return nil
+	return c.s.SetDeadline(time.Time{}, fd.Write)
 }
 
 // longAgo is a deadline that has passed.
-const longAgo = 1
-
-// awaitConnected waits until a connect under way has come to something.
-func (s *socket) awaitConnected(peer *sysx.RawAddr) error {
-	for {
-		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect,
-			0); v != processor.Ready || err != nil {
-			return waitError(v, err)
-		}
-		s.pd.Clear(processor.Write)
-		errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		if err != nil {
-			return os.NewSyscallError("getsockopt", err)
-		}
-		switch errno := unix.Errno(errno); errno {
-		case unix.EISCONN:
-			peer.RemoteAddr(s.fd)
-			return nil
-		case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
-		case 0:
-			// No error and no peer: the wake was early.
-			if peer.RemoteAddr(s.fd) == 0 {
-				return nil
-			}
-		default:
-			return os.NewSyscallError("connect", errno)
-		}
-	}
-}
+var longAgo = time.Unix(1, 0)
 
 func sysError(call string, err error) error { return os.NewSyscallError(call, err) }
+
+// limits are what ends a dial or a look-up early. The time is kept apart from
+// the context, so that a timeout, the common case, takes no context and no
+// timer of Go's.
+type limits struct {
+	ctx   context.Context // may have a deadline of its own, which is then in until as well
+	until time.Time       // zero is never
+}
+
+// err is why it has to end, as net says it; nil if it need not.
+func (l limits) err() error {
+	if err := l.ctx.Err(); err != nil {
+		return contextError(err)
+	}
+	if !l.until.IsZero() && !time.Now().Before(l.until) {
+		return errTimeout
+	}
+	return nil
+}
+
+// forAddress are the limits for the next of so many addresses that are left: a
+// part of the time, but no less than is sensible.
+func (l limits) forAddress(left int) (limits, error) {
+	if l.until.IsZero() {
+		return l, nil
+	}
+	now := time.Now()
+	remaining := l.until.Sub(now)
+	if remaining <= 0 {
+		return l, errTimeout
+	}
+	const sensible = 2 * time.Second
+	part := max(remaining/time.Duration(left), min(remaining, sensible))
+	return limits{l.ctx, now.Add(part)}, nil
+}
+
+// earliest is the earlier of two times, of which zero is never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// contextError is the error that net returns for that of a context.
+func contextError(err error) error {
+	switch err {
+	case context.Canceled:
+		return errCanceled
+	case context.DeadlineExceeded:
+		return errTimeout
+	}
+	return err
+}
+
+// Net's errors for the end of a context have no names.
+var (
+	errCanceled error = canceledError{}
+	errTimeout  error = timeoutError{}
+)
+
+type canceledError struct{}
+
+func (canceledError) Error() string        { return "operation was canceled" }
+func (canceledError) Is(target error) bool { return target == context.Canceled }
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "i/o timeout" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// Is: it is also what waits of this package end with, which net's is not.
+func (timeoutError) Is(target error) bool {
+	return target == context.DeadlineExceeded || target == os.ErrDeadlineExceeded
+}

@@ -4,52 +4,15 @@ import (
 	"context"
 	"io"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/netco-go/netco/blocking"
-	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/waitq"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
 // FD returns the fd, for tests that ask the kernel about it.
-func (c *TCPConn) FD() int { return c.s.fd }
-
-// FDMutex is an fdMutex whose methods tests may call. The first one opens it.
-type FDMutex struct {
-	m    fdMutex
-	once sync.Once
-}
-
-func (x *FDMutex) opened() *fdMutex {
-	x.once.Do(x.m.open)
-	return &x.m
-}
-
-// The directions.
-const (
-	Reading = reading
-	Writing = writing
-)
-
-func (x *FDMutex) Lock(s side) bool          { return x.opened().lock(s) }
-func (x *FDMutex) Unlock(s side) (last bool) { return x.opened().unlock(s) }
-func (x *FDMutex) Use() bool                 { return x.opened().use() }
-func (x *FDMutex) Unuse() (last bool)        { return x.opened().unuse() }
-func (x *FDMutex) UnlockIfOpen(s side) bool  { return x.opened().unlockIfOpen(s) }
-
-// Close reports whether it was open, and whether the write lock was held.
-func (x *FDMutex) Close() (open, written bool) {
-	users, written := x.opened().close()
-	return users > 0, written
-}
-
-// Idle reports whether nothing holds, uses or waits for it.
-func (x *FDMutex) Idle() bool {
-	queues := x.m.queues.Load()
-	return x.m.state.Load()&^mutexOpen == 0 && (queues == nil || *queues == [2]waitq.Queue{})
-}
+func (c *TCPConn) FD() int { return c.s.Sysfd() }
 
 // FileName is what Inspect reports for a File in place of an address.
 func FileName(name string) net.Addr { return fileName(name) }
@@ -69,10 +32,10 @@ func (b *Buffered) WriteAround(p []byte, f func()) (int, error) {
 
 // FDOf returns the fd of a stream, for tests that ask the kernel about it. It
 // stays shared with nothing, as SyscallConn would have it.
-func FDOf(c Stream) int { return c.base().s.fd }
+func FDOf(c Stream) int { return c.base().s.Sysfd() }
 
 // Home returns the Processor that watches the connection's fd, or nil.
-func (c *TCPConn) Home() *processor.Processor { return c.s.pd.Home() }
+func (c *TCPConn) Home() *processor.Processor { return c.s.Home() }
 
 // Lookups returns how many look-ups of coroutines are under way, those included
 // that their askers have left.
@@ -83,14 +46,6 @@ func Lookups() int { return lookups.Stats().Running }
 func ForAddress(left time.Duration, addresses int) (time.Duration, error) {
 	l, err := limits{context.Background(), time.Now().Add(left)}.forAddress(addresses)
 	return time.Until(l.until), err
-}
-
-// Bell is a bell whose methods tests may call.
-type Bell struct{ b bell }
-
-func (x *Bell) Ring() { x.b.ring() }
-func (x *Bell) Wait(until int64, ready func() bool) error {
-	return x.b.wait(coroutine.ReasonUser, until, ready)
 }
 
 // Places returns how many places are taken under the first limit of l.
@@ -108,26 +63,23 @@ func WaitForRoom(l net.Listener) (waiting int) {
 // underFirstLimit counts nothing for a listener that has no limit yet: a
 // Server's has one when Serve has begun.
 func underFirstLimit(l net.Listener) (open, waiting int) {
-	var r *room
+	var r *fd.Room
 	if own, ok := l.(limitable); ok {
-		r = own.lis().room.Load()
+		r = own.lis().Room()
 	} else {
-		r = l.(*limitedListener).room
+		r = l.(*limitedListener).gate.Room
 	}
 	if r == nil {
 		return 0, 0
 	}
-	limit := r.limits[0]
-	limit.mu.Lock()
-	defer limit.mu.Unlock()
-	return limit.open, len(limit.waiting)
+	return r.Taken()
 }
 
 // MarkAcceptable does what an edge does: the Accept that waits tries again.
-func MarkAcceptable(l net.Listener) { l.(limitable).lis().onPermit() }
+func MarkAcceptable(l net.Listener) { l.(limitable).lis().MarkReadable() }
 
 // MarkReadable does what an edge does to a connection.
-func MarkReadable(c *TCPConn) { c.s.pd.MarkReady(processor.Read) }
+func MarkReadable(c *TCPConn) { c.s.MarkReadable() }
 
 // IdleTimed reports whether IdleTimeout's deadline is set. For Handle.
 func IdleTimed(c *ServerConn) bool { return c.timed }
@@ -135,30 +87,30 @@ func IdleTimed(c *ServerConn) bool { return c.timed }
 // Limited reports whether l has a limit itself.
 func Limited(l net.Listener) bool {
 	if own, ok := l.(limitable); ok {
-		return own.lis().room.Load() != nil
+		return own.lis().Room() != nil
 	}
 	_, ok := l.(*limitedListener)
 	return ok
 }
 
 // OpenPipes returns how many pipes exist for splicing.
-func OpenPipes() int { return int(openPipes.Load()) }
+func OpenPipes() int { return fd.OpenPipes() }
 
 // MaxPipes is the most that may.
-const MaxPipes = maxPipes
+const MaxPipes = fd.MaxPipes
 
-// TakePipes takes so many pipes, as transfers do, and returns a function that
+// TakePipes takes so many pipes, as copies do, and returns a function that
 // gives them back.
 func TakePipes(n int) (giveBack func()) {
-	var all []*pipe
+	var all []*fd.Pipe
 	for range n {
-		if p := acquirePipe(); p != nil {
+		if p := fd.AcquirePipe(); p != nil {
 			all = append(all, p)
 		}
 	}
 	return func() {
 		for _, p := range all {
-			p.release()
+			p.Release()
 		}
 	}
 }
@@ -168,7 +120,7 @@ func TakePipes(n int) (giveBack func()) {
 func (c *UnixConn) ReadFromStream(r io.Reader) (int64, error) { return c.readFrom(r) }
 
 // FD returns the fd, for tests that ask the kernel about it.
-func (c *UDPConn) FD() int { return c.s.fd }
+func (c *UDPConn) FD() int { return c.s.Sysfd() }
 
 // PutControl writes the header of a control message.
 var PutControl = putControl
@@ -200,13 +152,6 @@ func CloseIdleWorkers() {
 	lookups.CloseIdle()
 	blocking.Default().CloseIdle()
 }
-
-// OpenedBy returns how many more sockets the Processor of that index has opened
-// than closed; of those that share its line of openSockets, all.
-func OpenedBy(processor int) int64 { return openSockets[processor].n.Load() }
-
-// OpenedOutside is OpenedBy for ordinary goroutines.
-func OpenedOutside() int64 { return openSockets[len(openSockets)-1].n.Load() }
 
 // CloseIdle ends the idle goroutines of look-ups, files and package blocking.
 func CloseIdle() {
@@ -253,5 +198,5 @@ func ListenPacket(network, address string) (net.PacketConn, error) {
 }
 
 // OpenCount and AcceptPauses are figures for package metrics.
-func OpenCount() int       { return openCount() }
-func AcceptPauses() uint64 { return acceptPauses() }
+func OpenCount() int       { return fd.OpenCount() }
+func AcceptPauses() uint64 { return fd.AcceptPauses() }

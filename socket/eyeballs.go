@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -30,8 +31,8 @@ type race struct {
 	conn   net.Conn
 	failed atomic.Bool // the primaries have
 	ended  atomic.Bool // the fallback has
-	turn   bell        // the fallback waits for its turn
-	end    bell        // the caller waits for the fallback
+	turn   waitq.Bell  // the fallback waits for its turn
+	end    waitq.Bell  // the caller waits for the fallback
 }
 
 const (
@@ -65,10 +66,10 @@ func (d *Dialer) race(l limits, n network, primaries, fallbacks []net.Addr) (net
 	c, err := d.serial(limits{mine, l.until}, n, primaries)
 	if err != nil {
 		r.failed.Store(true)
-		r.turn.ring()
+		r.turn.Ring()
 		// It returns early at a forced shutdown. Then the fallback does so too,
 		// soon.
-		r.end.wait(coroutine.ReasonConnect, 0, r.ended.Load)
+		r.end.Wait(coroutine.ReasonConnect, 0, r.ended.Load)
 	}
 	if r.state.CompareAndSwap(undecided, primaryWon) {
 		return c, err
@@ -86,7 +87,7 @@ func (r *race) abandon() {
 		r.conn != nil {
 		r.conn.Close()
 	}
-	r.turn.ring()
+	r.turn.Ring()
 }
 
 // awaitTurn waits until the fallback is to begin; false says that there is no
@@ -95,7 +96,7 @@ func (r *race) awaitTurn(delay time.Duration) bool {
 	if delay == 0 {
 		delay = defaultFallbackDelay
 	}
-	err := r.turn.wait(coroutine.ReasonConnect, clock.Now()+int64(delay), func() bool {
+	err := r.turn.Wait(coroutine.ReasonConnect, clock.Now()+int64(delay), func() bool {
 		return r.failed.Load() || r.state.Load() != undecided
 	})
 	return err == nil && r.state.Load() == undecided
@@ -111,7 +112,7 @@ func (r *race) offer(c net.Conn) {
 
 func (r *race) finish() {
 	r.ended.Store(true)
-	r.end.ring()
+	r.end.Ring()
 }
 
 // beside runs fn beside the caller: a coroutine's on its Processor.

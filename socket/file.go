@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sysx"
-	"github.com/netco-go/netco/processor"
 )
 
 // File is an fd that is no socket, for coroutines: pipes, FIFOs, terminals,
@@ -35,12 +35,18 @@ import (
 // Reads are serialised among themselves, as are writes. The fd is closed when
 // the last operation under way has returned.
 type File struct {
-	s        socket
+	s        fd.FD
 	name     string // constant
 	pollable bool   // constant
 }
 
 var _ io.ReadWriteCloser = (*File)(nil)
+
+// fileDescriptor is the descriptor of a File.
+type fileDescriptor struct {
+	descriptor
+	name string // constant
+}
 
 // NewFile makes a File of a duplicate of f's fd, under f's name. Both are to be
 // closed, each by its owner, in any order. If it is pollable it is non-blocking
@@ -79,10 +85,11 @@ func FileFromFD(fd uintptr, name string) (*File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	f := &File{name: name, pollable: can}
-	d := &fileDescriptor{name: name}
-	d.pd.Owner = d
-	f.s.init(&d.descriptor, int(fd), packets, noNetwork, roleFile)
-	f.s.shared.Store(true) // as files usually are, with a shell or a child
+	d := &fileDescriptor{descriptor: descriptor{role: roleFile}, name: name}
+	d.SetOwner(d)
+	f.s.Init(&d.Descriptor, int(fd), noNetwork.kind())
+	f.s.CloseWhenLost()
+	f.s.Share() // as files usually are, with a shell or a child
 	return f, nil
 }
 
@@ -114,16 +121,6 @@ func pollable(fd int) (bool, error) {
 	}
 }
 
-// makeNonblocking sets O_NONBLOCK if it is not set: the flag may be shared with
-// others.
-func makeNonblocking(fd int) error {
-	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
-	if err == nil && flags&unix.O_NONBLOCK == 0 {
-		err = unix.SetNonblock(fd, true)
-	}
-	return os.NewSyscallError("fcntl", err)
-}
-
 // wrap returns err as os.File's methods do.
 func (f *File) wrap(op string, err error) error {
 	if err == nil || err == io.EOF {
@@ -141,26 +138,26 @@ func (f *File) wrap(op string, err error) error {
 // Close closes the file. Operations under way on a pollable one end with
 // os.ErrClosed; those on a regular one end by themselves. A second Close
 // returns os.ErrClosed. An error of close(2) is not returned.
-func (f *File) Close() error { return f.wrap("close", f.s.close()) }
+func (f *File) Close() error { return f.wrap("close", f.s.Close()) }
 
 // SetDeadline sets when reads and writes, present and future, end with
 // os.ErrDeadlineExceeded. The zero time is never. For a file that is not
 // pollable it returns os.ErrNoDeadline.
 func (f *File) SetDeadline(t time.Time) error {
-	return f.setDeadline(t, processor.Read, processor.Write)
+	return f.setDeadline(t, fd.Read, fd.Write)
 }
 
 // SetReadDeadline is SetDeadline for reads only.
-func (f *File) SetReadDeadline(t time.Time) error { return f.setDeadline(t, processor.Read) }
+func (f *File) SetReadDeadline(t time.Time) error { return f.setDeadline(t, fd.Read) }
 
 // SetWriteDeadline is SetDeadline for writes only.
-func (f *File) SetWriteDeadline(t time.Time) error { return f.setDeadline(t, processor.Write) }
+func (f *File) SetWriteDeadline(t time.Time) error { return f.setDeadline(t, fd.Write) }
 
-func (f *File) setDeadline(t time.Time, modes ...processor.Mode) error {
+func (f *File) setDeadline(t time.Time, modes ...fd.Mode) error {
 	if !f.pollable {
-		return f.wrap("set deadline", f.s.control(func(int) error { return os.ErrNoDeadline }))
+		return f.wrap("set deadline", f.s.Control(func(int) error { return os.ErrNoDeadline }))
 	}
-	return f.wrap("set deadline", f.s.setDeadline(t, modes...))
+	return f.wrap("set deadline", f.s.SetDeadline(t, modes...))
 }
 
 // Name returns the name it was made with.
@@ -168,7 +165,7 @@ func (f *File) Name() string { return f.name }
 
 // Fd returns the fd. It is valid until Close, for which the caller has to see;
 // SyscallConn needs no such care.
-func (f *File) Fd() uintptr { return uintptr(f.s.fd) }
+func (f *File) Fd() uintptr { return uintptr(f.s.Sysfd()) }
 
 // SyscallConn gives access to the fd while it is sure to be open. Its Read and
 // Write call a function again after each event for as long as it returns false,
@@ -181,7 +178,7 @@ var errNotPollable = errors.New("cannot wait for a file of this kind")
 
 // Control implements syscall.RawConn.
 func (r rawFile) Control(use func(fd uintptr)) error {
-	return r.f.wrap("raw-control", r.f.s.control(func(fd int) error {
+	return r.f.wrap("raw-control", r.f.s.Control(func(fd int) error {
 		use(uintptr(fd))
 		return nil
 	}))
@@ -192,13 +189,7 @@ func (r rawFile) Read(done func(fd uintptr) bool) error {
 	if !r.f.pollable {
 		return r.once("raw-read", done)
 	}
-	s := &r.f.s
-	if !s.mu.lock(reading) {
-		return r.f.wrap("raw-read", net.ErrClosed)
-	}
-	defer r.f.unlock(reading)
-	s.queue = maybe // it is to be called at least once
-	return r.f.wrap("raw-read", s.readWithLocked("raw-read", s.again(done)))
+	return r.f.wrap("raw-read", r.f.s.RawRead(done))
 }
 
 // Write implements syscall.RawConn.
@@ -206,31 +197,46 @@ func (r rawFile) Write(done func(fd uintptr) bool) error {
 	if !r.f.pollable {
 		return r.once("raw-write", done)
 	}
-	s := &r.f.s
-	if !s.mu.lock(writing) {
-		return r.f.wrap("raw-write", net.ErrClosed)
-	}
-	defer r.f.unlock(writing) // done may panic
-	return r.f.wrap("raw-write", s.writeWithLocked("raw-write", s.again(done)))
-}
-
-func (s *socket) again(done func(fd uintptr) bool) func(int) (int, syscall.Errno) {
-	return func(fd int) (int, syscall.Errno) {
-		if errno := s.keepNonblocking(); errno != 0 {
-			return 0, errno
-		}
-		if done(uintptr(fd)) {
-			return 0, 0
-		}
-		return 0, unix.EAGAIN
-	}
+	return r.f.wrap("raw-write", r.f.s.RawWrite(done))
 }
 
 func (r rawFile) once(op string, done func(fd uintptr) bool) error {
-	return r.f.wrap(op, r.f.s.control(func(fd int) error {
+	return r.f.wrap(op, r.f.s.Control(func(fd int) error {
 		if done(uintptr(fd)) {
 			return nil
 		}
 		return errNotPollable
 	}))
+}
+
+// Read reads what is there into p, at least one byte, waiting for it if need
+// be. At the end it returns io.EOF. Parks. On a pollable fd it does not
+// allocate. If the scheduler's forced end makes it return from a regular file,
+// p may still be written to.
+func (f *File) Read(p []byte) (n int, err error) {
+	switch {
+	case len(p) == 0:
+		err = f.s.Control(func(int) error { return nil })
+	case f.pollable:
+		n, err = f.s.ReadFile(p)
+	default:
+		n, err = f.s.ReadElsewhere(p)
+	}
+	if n == 0 && err == nil && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, f.wrap("read", err)
+}
+
+// Write writes all of p, waiting for room if need be. With an error, n is how
+// many bytes were written. Parks. On a pollable fd it does not allocate. If the
+// scheduler's forced end makes it return from a regular file, it may still be
+// going on.
+func (f *File) Write(p []byte) (n int, err error) {
+	if f.pollable {
+		n, err = f.s.WriteFile(p)
+	} else {
+		n, err = f.s.WriteElsewhere(p)
+	}
+	return n, f.wrap("write", err)
 }

@@ -6,12 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
 
-func init() { sockinfo.Register(inspect, openCount, acceptPauses) }
+func init() { sockinfo.Register(inspect, fd.OpenCount, fd.AcceptPauses) }
 
 // inspectTurn is how many sockets a coroutine lists, at a microsecond each,
 // before it yields.
@@ -57,38 +58,35 @@ func describe(pd *processor.PollDesc) (info sockinfo.Info, open bool) {
 	return sockinfo.Info{}, false
 }
 
-// describe accesses only what is constant, atomic or the kernel's. false means
-// that the fd is closed.
+// describe asks the kernel for the addresses. false means that the fd is
+// closed.
 func (d *descriptor) describe(file string) (info sockinfo.Info, open bool) {
-	if !d.inspectable() {
-		return sockinfo.Info{}, false
-	}
-	defer d.uninspect()
-	fd := int(d.fd)
-	info = sockinfo.Info{
-		FD:          fd,
-		Processor:   -1,
-		ReadWaiter:  d.pd.Waiter(processor.Read),
-		WriteWaiter: d.pd.Waiter(processor.Write),
-		Idle:        d.pd.Watched(),
-	}
-	if home := d.pd.Home(); home != nil {
-		info.Processor = home.Index()
-	}
-	switch d.role {
-	case roleConn:
-		info.Network = d.network.String()
-		info.Local, info.Remote = addrsOf(fd, d.network)
-	case roleListener:
-		info.Network, info.Listener = d.network.String(), true
-		info.Local, _ = addrsOf(fd, d.network)
-	case roleSocket:
-		info.Network, info.Listener = "socket", listens(fd)
-		info.Local, info.Remote = addrsOf(fd, kernelNetwork(fd))
-	case roleFile:
-		info.Network, info.Local = "file", fileName(file)
-	}
-	return info, true
+	open = d.Inspect(func(s fd.State) {
+		info = sockinfo.Info{
+			FD:          s.FD,
+			Processor:   -1,
+			ReadWaiter:  s.ReadWaiter,
+			WriteWaiter: s.WriteWaiter,
+			Idle:        s.Idle,
+		}
+		if s.Home != nil {
+			info.Processor = s.Home.Index()
+		}
+		switch d.role {
+		case roleConn:
+			info.Network = d.network.String()
+			info.Local, info.Remote = addrsOf(s.FD, d.network)
+		case roleListener:
+			info.Network, info.Listener = d.network.String(), true
+			info.Local, _ = addrsOf(s.FD, d.network)
+		case roleSocket:
+			info.Network, info.Listener = "socket", listens(s.FD)
+			info.Local, info.Remote = addrsOf(s.FD, kernelNetwork(s.FD))
+		case roleFile:
+			info.Network, info.Local = "file", fileName(file)
+		}
+	})
+	return info, open
 }
 
 // addrsOf asks the kernel for both addresses of a socket.

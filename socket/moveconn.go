@@ -1,9 +1,16 @@
 package socket
 
 import (
+	"errors"
 	"io"
+	"os"
+	"reflect"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -15,7 +22,7 @@ func stream(v any) *conn {
 	case *TCPConn:
 		return &c.conn
 	case *UnixConn:
-		if c.s.kind == unixStream {
+		if c.network == unixNet {
 			return &c.conn
 		}
 	case *ServerConn:
@@ -34,7 +41,7 @@ func (c *conn) readFrom(r io.Reader) (int64, error) {
 }
 
 func (c *conn) readAll(r io.Reader) (n int64, err error) {
-	remain, inner := int64(unlimited), r
+	remain, inner := int64(fd.Unlimited), r
 	limited, _ := r.(*io.LimitedReader)
 	if limited != nil {
 		if remain, inner = limited.N, limited.R; remain <= 0 {
@@ -43,9 +50,9 @@ func (c *conn) readAll(r io.Reader) (n int64, err error) {
 	}
 	handled := true
 	if src := stream(inner); src != nil {
-		n, err = move(&c.s, &src.s, remain)
+		n, err = fd.Move(&c.s, &src.s, remain)
 	} else if f := fileOf(inner); f != nil {
-		n, handled, err = c.s.sendFile(f, remain)
+		n, handled, err = c.sendFile(f, remain)
 	} else {
 		handled = false
 	}
@@ -72,8 +79,8 @@ func (c *conn) writeAll(w io.Writer) (int64, error) {
 	if dst == nil {
 		return c.copyTo(w)
 	}
-	n, err := move(&dst.s, &c.s, unlimited)
-	if err != nil && dst.s.kind == tcpStream {
+	n, err := fd.Move(&dst.s, &c.s, fd.Unlimited)
+	if err != nil && dst.network.isTCP() {
 		err = dst.opError("readfrom", err) // net comes by ReadFrom of the sink, if that has one
 	}
 	return n, err
@@ -148,4 +155,49 @@ func (c *conn) copyPieceTo(w io.Writer) (n int, more bool, err error) {
 		err = io.ErrShortWrite
 	}
 	return n, true, err
+}
+
+var errInvalidWrite = errors.New("netco/socket: the writer says that it wrote more than it was " +
+	"given")
+
+// fileOf returns the file behind r if there is one: an *os.File, or what that
+// type's WriteTo passes on in its place, which is another type of package os. A
+// type of another package that embeds a file may have a Read of its own.
+func fileOf(r any) syscall.Conn {
+	if f, ok := r.(*os.File); ok {
+		return f
+	}
+	f, ok := r.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	t := reflect.TypeOf(r)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.PkgPath() != "os" {
+		return nil
+	}
+	return f
+}
+
+// sendFile is fd.FD.SendFile of a file that has an fd.
+func (c *conn) sendFile(f syscall.Conn, remain int64) (n int64, handled bool, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, false, nil
+	}
+	if regular, err := isRegular(raw); err != nil || !regular {
+		return 0, false, nil // a read will return the error
+	}
+	return c.s.SendFile(raw, remain)
+}
+
+func isRegular(raw syscall.RawConn) (regular bool, err error) {
+	cerr := raw.Control(func(fd uintptr) {
+		var st unix.Stat_t
+		err = unix.Fstat(int(fd), &st)
+		regular = st.Mode&unix.S_IFMT == unix.S_IFREG
+	})
+	return regular, errors.Join(cerr, err)
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
@@ -24,7 +24,7 @@ import (
 // call's, net.ErrClosed, os.ErrDeadlineExceeded or netco.ErrShutdown. None
 // of the kernel's is swallowed but EINTR, and EAGAIN where the call then waits.
 type Socket struct {
-	s socket
+	s fd.FD
 }
 
 // NewSocket makes a socket as socket(2) does, non-blocking and closed on exec.
@@ -50,29 +50,30 @@ func AdoptSocket(fd int) (*Socket, error) {
 	}
 	unix.CloseOnExec(fd)
 	x := newSocket(fd, kindOf(typ))
-	x.s.shared.Store(true)
+	x.s.Share()
 	if listens(fd) {
-		x.s.pd.SetListener()
+		x.s.SetListener()
 	}
 	return x, nil
 }
 
-func newSocket(fd int, k kind) *Socket {
+func newSocket(sysfd int, k fd.Kind) *Socket {
 	x := new(Socket)
-	x.s.init(new(descriptor), fd, k, noNetwork, roleSocket)
+	x.s.Init(newDescriptor(noNetwork, roleSocket), sysfd, k)
+	x.s.CloseWhenLost()
 	return x
 }
 
 // kindOf is what reads mean on sockets of a type. Of a stream nothing is
 // assumed but that it has an end.
-func kindOf(typ int) kind {
+func kindOf(typ int) fd.Kind {
 	switch typ {
 	case unix.SOCK_STREAM:
-		return unixStream
+		return fd.UnixStream
 	case unix.SOCK_SEQPACKET:
-		return seqpackets
+		return fd.SeqPackets
 	}
-	return packets
+	return fd.Packets
 }
 
 func rawError(op string, err error) error {
@@ -84,7 +85,7 @@ func rawError(op string, err error) error {
 
 // call makes a system call that does not wait.
 func (x *Socket) call(op, name string, do func(fd int) error) error {
-	return rawError(op, x.s.control(func(fd int) error { return os.NewSyscallError(name, do(fd)) }))
+	return rawError(op, x.s.Control(func(fd int) error { return os.NewSyscallError(name, do(fd)) }))
 }
 
 // Bind gives the socket its address.
@@ -104,7 +105,7 @@ func (x *Socket) Bind(to unix.Sockaddr) error {
 // Accept returns netco.ErrShutdown.
 func (x *Socket) Listen(backlog int) error {
 	return x.call("listen", "listen", func(fd int) error {
-		x.s.pd.SetListener()
+		x.s.SetListener()
 		return unix.Listen(fd, backlog)
 	})
 }
@@ -115,78 +116,37 @@ func (x *Socket) Listen(backlog int) error {
 // when there is no fd or memory left. Parks.
 func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 	var from sysx.RawAddr
-	fd := -1
-	err := x.s.readWith("accept4", func(int) (int, syscall.Errno) {
+	got := -1
+	err := x.s.ReadWith("accept4", func(int) (int, bool, syscall.Errno) {
 		for {
 			var errno syscall.Errno
-			if fd, errno = x.s.tryAccept(&from); errno != unix.ECONNABORTED {
-				return 0, errno
+			if got, errno = x.s.TryAccept(&from); errno != unix.ECONNABORTED {
+				return 0, false, errno
 			}
 		}
 	})
 	if err != nil {
 		return nil, nil, rawError("accept", err)
 	}
-	peer, _ := unix.Getpeername(fd)
-	return newSocket(fd, x.s.kind), peer, nil
+	peer, _ := unix.Getpeername(got)
+	return newSocket(got, x.s.Kind()), peer, nil
 }
 
 // Connect connects the socket to addr, or sets the peer of a datagram socket. A
 // write deadline ends it. Parks.
-func (x *Socket) Connect(to unix.Sockaddr) error {
-	s := &x.s
-	if !s.mu.lock(writing) {
-		return rawError("connect", net.ErrClosed)
-	}
-	err := s.connectLocked(to)
-	if s.mu.unlock(writing) {
-		s.destroy()
-	}
-	return rawError("connect", err)
-}
-
-func (s *socket) connectLocked(to unix.Sockaddr) error {
-	if v := s.check(processor.Write); v != processor.Ready {
-		return verdictError(v)
-	}
-	if to == nil {
-		return os.NewSyscallError("connect", unix.EFAULT)
-	}
-	if errno := s.keepNonblocking(); errno != 0 {
-		return os.NewSyscallError("connect", errno)
-	}
-	err := sysx.StartConnect(s.fd, to)
-	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {
-		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect,
-			0); v != processor.Ready || werr != nil {
-			return waitError(v, werr)
-		}
-		s.pd.Clear(processor.Write)
-		errno, gerr := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		if gerr != nil {
-			return os.NewSyscallError("getsockopt", gerr)
-		}
-		if errno != 0 {
-			return os.NewSyscallError("connect", unix.Errno(errno))
-		}
-		if connected(s.fd) { // else the wake was early
-			return nil
-		}
-	}
-	return os.NewSyscallError("connect", err)
-}
+func (x *Socket) Connect(to unix.Sockaddr) error { return rawError("connect", x.s.Connect(to)) }
 
 // Read takes what is there, or one packet, and io.EOF at the end of what has
 // one. Parks. It does not allocate.
 func (x *Socket) Read(p []byte) (int, error) {
-	n, err := x.s.read(p)
+	n, err := x.s.Read(p)
 	return n, rawError("read", err)
 }
 
 // Write sends all of p to the peer, as one packet if the type has packets.
 // Parks. It does not allocate.
 func (x *Socket) Write(p []byte) (int, error) {
-	n, err := x.s.write(p)
+	n, err := x.s.Write(p)
 	return n, rawError("write", err)
 }
 
@@ -200,15 +160,15 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 	var failed syscall.Errno
 	const special = unix.MSG_DONTWAIT | unix.MSG_ERRQUEUE | unix.MSG_OOB | unix.MSG_PEEK
 	if flags&special == 0 {
-		err = x.s.readWith("recvmsg", func(fd int) (int, syscall.Errno) {
+		err = x.s.ReadWith("recvmsg", func(fd int) (int, bool, syscall.Errno) {
 			n, oobn, got, from, failed = sysx.Recvmsg(fd, p, oob, flags)
 			processor.CountRead(n, failed)
-			return n, failed
+			return n, false, failed
 		})
 	} else {
 		// With these, to find nothing does not mean that there is nothing to
 		// read.
-		err = x.s.rawRead(func(fd uintptr) bool {
+		err = x.s.RawRead(func(fd uintptr) bool {
 			n, oobn, got, from, failed = sysx.Recvmsg(int(fd), p, oob, flags)
 			if flags&(unix.MSG_PEEK|unix.MSG_ERRQUEUE) != 0 {
 				processor.CountRead(0, failed) // nothing was taken of what came in
@@ -233,7 +193,7 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 // It never raises SIGPIPE. Parks.
 func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err error) {
 	var failed syscall.Errno
-	err = x.s.rawWrite(func(fd uintptr) bool {
+	err = x.s.RawWrite(func(fd uintptr) bool {
 		n, failed = sysx.Sendmsg(int(fd), p, oob, to, flags)
 		processor.CountWrite(n, failed)
 		return failed != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0
@@ -249,7 +209,7 @@ func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err
 
 // WaitReadable waits until a Read or Accept will probably not have to. Parks.
 // It does not allocate.
-func (x *Socket) WaitReadable() error { return rawError("read", x.s.waitReadable()) }
+func (x *Socket) WaitReadable() error { return rawError("read", x.s.WaitReadable()) }
 
 // SetsockoptInt sets an option.
 func (x *Socket) SetsockoptInt(level, name, value int) error {
@@ -292,22 +252,22 @@ func (x *Socket) Shutdown(how int) error {
 
 // Close closes the socket. Operations under way end with net.ErrClosed. A
 // second Close returns net.ErrClosed.
-func (x *Socket) Close() error { return rawError("close", x.s.close()) }
+func (x *Socket) Close() error { return rawError("close", x.s.Close()) }
 
 // SetDeadline sets when operations, present and future, end with
 // os.ErrDeadlineExceeded. The zero time is never.
 func (x *Socket) SetDeadline(t time.Time) error {
-	return rawError("set", x.s.setDeadline(t, processor.Read, processor.Write))
+	return rawError("set", x.s.SetDeadline(t, fd.Read, fd.Write))
 }
 
 // SetReadDeadline is SetDeadline for Read, Recvmsg, Accept and WaitReadable.
 func (x *Socket) SetReadDeadline(t time.Time) error {
-	return rawError("set", x.s.setDeadline(t, processor.Read))
+	return rawError("set", x.s.SetDeadline(t, fd.Read))
 }
 
 // SetWriteDeadline is SetDeadline for Write, Sendmsg and Connect.
 func (x *Socket) SetWriteDeadline(t time.Time) error {
-	return rawError("set", x.s.setDeadline(t, processor.Write))
+	return rawError("set", x.s.SetDeadline(t, fd.Write))
 }
 
 // SyscallConn gives access to the fd while it is sure to be open, for calls
@@ -318,15 +278,15 @@ func (x *Socket) SyscallConn() (syscall.RawConn, error) { return rawSocket{x}, n
 type rawSocket struct{ x *Socket }
 
 func (r rawSocket) Control(f func(fd uintptr)) error {
-	return rawError("raw-control", r.x.s.expose(f))
+	return rawError("raw-control", r.x.s.Expose(f))
 }
 
 func (r rawSocket) Read(f func(fd uintptr) bool) error {
-	r.x.s.share()
-	return rawError("raw-read", r.x.s.rawRead(f))
+	r.x.s.Share()
+	return rawError("raw-read", r.x.s.RawRead(f))
 }
 
 func (r rawSocket) Write(f func(fd uintptr) bool) error {
-	r.x.s.share()
-	return rawError("raw-write", r.x.s.rawWrite(f))
+	r.x.s.Share()
+	return rawError("raw-write", r.x.s.RawWrite(f))
 }

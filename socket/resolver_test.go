@@ -20,7 +20,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -409,74 +408,6 @@ func TestResolverUnderUse(t *testing.T) {
 	}
 	testrun.WaitAll(t, tasks...)
 	idle(t)
-}
-
-// TestBell: no ring is lost, none is left over, and a wait ends at its time.
-func TestBell(t *testing.T) {
-	start(t, 2)
-	rounds := testenv.Rounds(5000)
-	everywhere(t, func(p testrun.Place) {
-		var b socket.Bell
-		var rings sync.WaitGroup
-		for i := range rounds {
-			var ready atomic.Bool
-			for range 2 {
-				rings.Go(func() {
-					ready.Store(true)
-					b.Ring()
-				})
-			}
-			if i%2 == 0 {
-				// The time may pass at the moment when the bell rings.
-				b.Wait(clock.Now()+int64(i%50)*1000, ready.Load)
-			}
-			if err := b.Wait(0, ready.Load); err != nil {
-				t.Errorf("%s: %v", p.Name, err)
-			}
-		}
-		over := make(chan struct{})
-		go func() {
-			rings.Wait()
-			close(over)
-		}()
-		testenv.Until(t, "the rings to be heard", func() bool {
-			yield()
-			select {
-			case <-over:
-				return true
-			default:
-				return false
-			}
-		})
-		if err := b.Wait(clock.Now()+1000, func() bool { return false }); err != nil {
-			t.Errorf("%s: %v", p.Name, err)
-		}
-	})
-}
-
-// TestBellAtOnce: a ring just before the waiter can be found is not lost, and
-// one just after is not left over.
-func TestBellAtOnce(t *testing.T) {
-	start(t, 2)
-	everywhere(t, func(p testrun.Place) {
-		for _, at := range []int{1, 2} {
-			for range 100 {
-				var b socket.Bell
-				asked, rung := 0, false
-				if err := b.Wait(0, func() bool {
-					was := rung
-					if asked++; asked == at {
-						rung = true
-						b.Ring() // as another waker would, at this moment
-						return at == 2
-					}
-					return was
-				}); err != nil {
-					t.Errorf("%s: %v", p.Name, err)
-				}
-			}
-		}
-	})
 }
 
 // Types of DNS records.

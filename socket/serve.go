@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/processor"
 )
@@ -61,7 +62,7 @@ type Server struct {
 	closing atomic.Bool // set under mu, for good: no more connections; none goes idle
 
 	mu    waitq.Mutex // never held across a call or a park
-	limit *connLimit  // of MaxConns; under mu until it is made, then constant
+	limit *fd.Limit   // of MaxConns; under mu until it is made, then constant
 	// Under mu; pointers, as a listener's type need not be comparable.
 	listeners map[*net.Listener]struct{}
 	first     *ServerConn // under mu: all connections, through next
@@ -131,7 +132,7 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // acceptKept is l.Accept for a connection that is closed in any case, by what
-// refers to it: see socket.initKept.
+// refers to it: see conn.initKept.
 func acceptKept(l net.Listener) (net.Conn, error) {
 	switch l := l.(type) {
 	case *TCPListener:
@@ -156,10 +157,10 @@ func (s *Server) ServeConn(c Stream) error {
 		c.Close()
 		return err
 	}
-	if b.s.descriptor == nil {
+	if !b.s.Made() {
 		return net.ErrClosed
 	}
-	home := b.s.pd.Home()
+	home := b.s.Home()
 	var err error
 	if home == nil {
 		home, err = processor.Fewest()
@@ -172,7 +173,7 @@ func (s *Server) ServeConn(c Stream) error {
 		c.Close()
 		return err
 	}
-	sc.watch.Init(&b.s.pd, (*served)(sc))
+	b.s.InitWatch(&sc.watch, (*served)(sc))
 	if !sc.watch.Begin(processor.Current(), home) {
 		c.Close()
 		s.drop(sc)
@@ -256,19 +257,19 @@ func (s *Server) addListener(l net.Listener) (key *net.Listener, err error) {
 
 func (s *Server) limitLocked(l net.Listener) net.Listener {
 	if s.limit == nil {
-		s.limit = &connLimit{max: s.MaxConns}
+		s.limit = &fd.Limit{Max: s.MaxConns}
 	}
 	if own, ok := l.(limitable); ok {
 		if !s.servesLocked(own.lis()) {
-			own.lis().addLimit(s.limit)
+			own.lis().AddLimit(s.limit)
 		}
 		return l
 	}
-	return &limitedListener{Listener: l, room: &room{limits: []*connLimit{s.limit}}}
+	return newLimitedListener(l, s.limit)
 }
 
 // servesLocked reports whether another Serve accepts from l.
-func (s *Server) servesLocked(l *listener) bool {
+func (s *Server) servesLocked(l *fd.Listener) bool {
 	for x := range s.listeners {
 		if own, ok := (*x).(limitable); ok && own.lis() == l {
 			return true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -32,25 +33,22 @@ type ServerConn struct {
 func (c *ServerConn) Detach() Stream {
 	if !c.gone {
 		c.gone = true
-		c.sock().closeWhenLost()
+		c.sock().CloseWhenLost()
 		c.server.drop(c)
 	}
 	return c.Stream
 }
 
-func (c *ServerConn) sock() *socket { return &c.base().s }
+func (c *ServerConn) sock() *fd.FD { return &c.base().s }
 
 // kick makes an idle connection check its state again.
-func (c *ServerConn) kick() { c.sock().pd.Unblock(processor.Read) }
+func (c *ServerConn) kick() { c.sock().Unblock() }
 
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
 	s := c.sock()
-	locked := s.mu.tryLock(reading)
-	if locked && s.queue == maybe && !s.pd.Bound() {
-		s.queue = drained // registering it makes an edge of whatever is there
-	}
-	err := os.NewSyscallError("epoll_ctl", c.watch.Bind(s.fd))
+	locked := s.TryLockRead()
+	err := s.BindWatch(&c.watch, locked)
 	if c.server.Opened != nil {
 		if locked {
 			c.unlock()
@@ -84,8 +82,8 @@ func (c *ServerConn) begin() {
 // connection is closed. If the coroutine is cancelled while a Read elsewhere
 // has the lock, the connection is closed: no other coroutine serves it.
 func (c *ServerConn) lock() bool {
-	m := &c.sock().mu
-	if m.tryLock(reading) {
+	s := c.sock()
+	if s.TryLockRead() {
 		return true
 	}
 	returned := false
@@ -94,16 +92,12 @@ func (c *ServerConn) lock() bool {
 			c.end(coroutine.ErrShutdown)
 		}
 	}()
-	open := m.lock(reading)
+	open := s.LockRead()
 	returned = true
 	return open
 }
 
-func (c *ServerConn) unlock() {
-	if s := c.sock(); s.mu.unlock(reading) {
-		s.destroy()
-	}
-}
+func (c *ServerConn) unlock() { c.sock().UnlockRead() }
 
 // served implements processor.Watcher for a ServerConn.
 type served ServerConn
@@ -121,7 +115,7 @@ func (c *served) Readable() {
 }
 
 func (c *ServerConn) woken() {
-	if c.timed && c.sock().pd.Check(processor.Read) == processor.Ready {
+	if c.timed && c.sock().Err(fd.Read) == nil {
 		c.stopTimer()
 	}
 	c.run(true)
@@ -130,7 +124,7 @@ func (c *ServerConn) woken() {
 // stopTimer removes IdleTimeout's deadline.
 func (c *ServerConn) stopTimer() {
 	c.timed = false
-	c.sock().pd.SetDeadline(processor.Read, 0)
+	c.sock().SetReadDeadlineNs(0)
 }
 
 // run handles the connection until it is idle, closed or detached. It is
@@ -145,8 +139,7 @@ func (c *ServerConn) run(woken bool) {
 		}
 		if err == nil && !woken && processor.TurnOver() {
 			processor.YieldTurn() // the next request was there already
-			s := c.sock()
-			s.pd.MoveHere(s.fd)
+			c.sock().MoveHere()
 		}
 		if err == nil && c.timed {
 			c.stopTimer() // an edge came between setting it and arming the Watch
@@ -174,23 +167,20 @@ func (c *ServerConn) run(woken bool) {
 func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 	s := c.sock()
 	for {
-		switch v := s.pd.Check(processor.Read); {
-		case v == processor.Timeout && !c.timed:
+		switch err := s.Err(fd.Read); {
+		case err == os.ErrDeadlineExceeded && !c.timed:
 			return false, nil // a deadline of the handler's: its Read returns it
-		case v == processor.Timeout && s.pollReadable():
+		case err == os.ErrDeadlineExceeded && s.PollReadable():
 			c.stopTimer() // it was not idle: this thread is late
 			return false, nil
-		case v != processor.Ready:
-			return false, verdictError(v)
-		}
-		if woken && !s.pd.ReadOn() && !s.pd.EdgesTwice() && s.pd.Edge(processor.Read) {
-			return false, nil
+		case err != nil:
+			return false, err
 		}
 		// A Handle that reads just what it needs leaves it open whether there
 		// is more, and so does an edge that came while it ran. To call it in
 		// vain would make it wait, with its stack and without IdleTimeout;
 		// asking is cheaper.
-		if s.updateQueue(); s.queue == maybe || s.unread != nil {
+		if s.PendingLocked(woken) {
 			return false, nil
 		}
 		if c.server.closing.Load() {
@@ -201,15 +191,14 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		}
 		if d := c.server.IdleTimeout; d > 0 && !c.timed {
 			c.timed = true
-			s.pd.SetDeadline(processor.Read, clock.Now()+int64(d))
+			s.SetReadDeadlineNs(clock.Now() + int64(d))
 		}
-		s.beforeWait(processor.CurrentIO())
-		armed, err := c.watch.Arm(s.fd)
+		armed, err := s.ArmLocked(&c.watch)
 		if armed && c.server.closing.Load() {
 			c.kick() // Shutdown may have kicked before the Watch was armed
 		}
 		if armed || err != nil {
-			return armed, os.NewSyscallError("epoll_ctl", err)
+			return armed, err
 		}
 	}
 }

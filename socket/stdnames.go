@@ -19,7 +19,7 @@ import (
 // it was made elsewhere, as FileConn's are.
 func (c *TCPConn) MultipathTCP() (bool, error) {
 	used := false
-	err := c.s.control(func(fd int) error {
+	err := c.s.Control(func(fd int) error {
 		proto, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		if err == nil && proto == unix.IPPROTO_MPTCP {
 			// What has fallen back to plain TCP is still a socket of this

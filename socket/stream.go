@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+
+	"github.com/netco-go/netco/internal/fd"
+	"github.com/netco-go/netco/internal/serving"
 )
 
 // Stream is a stream connection of this package: a *TCPConn or a *UnixConn of
@@ -90,4 +93,39 @@ func refuseListener(l net.Listener) error {
 			"socket.Listen or socket.FileListener", l)
 	}
 	return nil
+}
+
+func init() { serving.Register(beginServing, requestAnswered) }
+
+// servable returns the socket of a connection that may have a handler, or nil.
+func servable(c net.Conn) *fd.FD {
+	for {
+		switch x := c.(type) {
+		case interface{ base() *conn }:
+			if s := &x.base().s; s.Made() && !s.HasPackets() {
+				return s
+			}
+			return nil
+		case *limitedConn:
+			c = x.Conn
+		case interface{ NetConn() net.Conn }:
+			c = x.NetConn()
+		default:
+			return nil
+		}
+	}
+}
+
+// beginServing implements serving.Begin.
+func beginServing(c net.Conn) {
+	if s := servable(c); s != nil {
+		s.BeginServing()
+	}
+}
+
+// requestAnswered implements serving.Answered.
+func requestAnswered(c net.Conn) {
+	if s := servable(c); s != nil {
+		s.RequestAnswered()
+	}
 }

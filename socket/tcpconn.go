@@ -23,11 +23,11 @@ var (
 // newTCPConn makes a TCPConn of a connected fd, which it owns from then on.
 func newTCPConn(fd int, n network) *TCPConn {
 	c := newKeptTCPConn(fd, n)
-	c.s.closeWhenLost()
+	c.s.CloseWhenLost()
 	return c
 }
 
-// newKeptTCPConn is newTCPConn for a Server, see socket.initKept.
+// newKeptTCPConn is newTCPConn for a Server, see conn.initKept.
 func newKeptTCPConn(fd int, n network) *TCPConn {
 	c := new(TCPConn)
 	c.initKept(fd, n)
@@ -82,18 +82,18 @@ func (c *TCPConn) RemoteAddrPort() netip.AddrPort {
 
 // SetNoDelay turns Nagle's algorithm off (the default) or on.
 func (c *TCPConn) SetNoDelay(noDelay bool) error {
-	return c.opError("set", c.s.setInt(unix.IPPROTO_TCP, unix.TCP_NODELAY, boolInt(noDelay)))
+	return c.opError("set", c.s.SetInt(unix.IPPROTO_TCP, unix.TCP_NODELAY, boolInt(noDelay)))
 }
 
 // SetKeepAlive turns keep-alive probes on (the default, every 15 s) or off.
 func (c *TCPConn) SetKeepAlive(keepAlive bool) error {
-	return c.opError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(keepAlive)))
+	return c.opError("set", c.s.SetInt(unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(keepAlive)))
 }
 
 // SetKeepAlivePeriod sets how long the connection is idle before the first
 // probe, rounded up to seconds. 0 is 15 s, a negative one leaves it as it is.
 func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
-	return c.opError("set", c.s.control(func(fd int) error {
+	return c.opError("set", c.s.Control(func(fd int) error {
 		return setSeconds(fd, unix.TCP_KEEPIDLE, d)
 	}))
 }
@@ -101,7 +101,7 @@ func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
 // SetKeepAliveConfig sets all of keep-alive, with the defaults of
 // net.KeepAliveConfig.
 func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
-	return c.opError("set", c.s.control(func(fd int) error { return setKeepAlive(fd, config) }))
+	return c.opError("set", c.s.Control(func(fd int) error { return setKeepAlive(fd, config) }))
 }
 
 // SetLinger sets what Close does with data not sent yet: 0 drops it and resets
@@ -109,7 +109,7 @@ func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 // net's Close waits for that, sec seconds at most; this one does not, it turns
 // the option off first, also for others that share the socket.
 func (c *TCPConn) SetLinger(sec int) error {
-	return c.opError("set", c.s.control(func(fd int) error {
+	return c.opError("set", c.s.Control(func(fd int) error {
 		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}
 		return sysError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET,
 			unix.SO_LINGER, &l))

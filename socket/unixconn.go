@@ -5,15 +5,12 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
-	"github.com/netco-go/netco/processor"
 )
 
 // UnixConn is a connection over a Unix socket, a net.Conn, or a socket for Unix
@@ -46,7 +43,7 @@ var (
 // may be nil.
 func newUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 	c := newKeptUnixConn(fd, n, local, remote)
-	c.s.closeWhenLost()
+	c.s.CloseWhenLost()
 	return c
 }
 
@@ -102,27 +99,14 @@ func (c *UnixConn) receiveError(err error) error {
 func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr,
 	err error) {
 	var from sysx.UnixName
-	err = c.s.readWith(call, func(fd int) (int, syscall.Errno) {
-		if len(p) > 0 && c.s.unread != nil {
-			n = c.s.takeUnread(p)
-			return n, 0
-		}
-		var errno syscall.Errno
-		n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
-		processor.CountRead(min(n, len(p)), errno)
-		if n == 0 && oobn == 0 && errno == 0 && c.s.spuriousEOF() {
-			n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
-			processor.CountRead(min(n, len(p)), errno)
-		}
-		return n, errno
-	})
+	n, oobn, flags, err = c.s.RecvMsg(call, p, oob, &from)
 	if err != nil {
 		return 0, 0, 0, nil, err
 	}
 	if name := from.Name(); name != "" {
 		addr = &net.UnixAddr{Name: name, Net: c.network.String()}
 	}
-	if n == 0 && c.s.kind != packets {
+	if n == 0 && c.s.Kind() != fd.Packets {
 		err = io.EOF
 	}
 	return n, oobn, flags, addr, err
@@ -179,75 +163,115 @@ func (c *UnixConn) send(call string, p, oob []byte, to *net.UnixAddr) (int, erro
 	if to != nil && to.Net != c.network.String() {
 		return 0, syscall.EAFNOSUPPORT
 	}
-	s := &c.s
-	if !s.mu.lock(writing) {
-		return 0, net.ErrClosed
+	if to == nil {
+		return c.s.SendMsg(call, p, oob, nil)
 	}
-	n, err := s.sendLocked(call, p, oob, to)
-	if s.mu.unlock(writing) {
-		s.destroy()
-	}
-	return n, err
+	return c.s.SendMsg(call, p, oob, &to.Name)
 }
 
-// While a named address has no room for a packet, sending tries again after
-// minBackoff, doubled each time up to maxBackoff.
-const (
-	minBackoff = time.Millisecond
-	maxBackoff = 100 * time.Millisecond
-)
-
-// sendLocked is writeWithLocked for a message. Room at an address that is not
-// the peer's makes no edge.
-func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int, error) {
-	if v := s.check(processor.Write); v != processor.Ready {
-		return 0, verdictError(v)
+// socktype is the kernel's type of a network's sockets.
+func (n network) socktype() int {
+	switch {
+	case n == unixpacket:
+		return unix.SOCK_SEQPACKET
+	case n == unixgram || n.isUDP():
+		return unix.SOCK_DGRAM
 	}
+	return unix.SOCK_STREAM
+}
+
+// netDialUnix is net.DialUnix: see Dialer.DialUnix.
+func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
+	n, err := parseNetwork(network)
+	if err == nil && !n.isUnix() {
+		err = net.UnknownNetworkError(network)
+	}
+	var c *UnixConn
+	if err == nil {
+		c, err = dialUnix(n, laddr, raddr, nil)
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr),
+			Addr: unixAddr(raddr), Err: err}
+	}
+	return c, nil
+}
+
+// dialUnix makes a socket and connects it. control, if it is not nil, is called
+// with the fd before it is bound.
+func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error) (*UnixConn,
+	error) {
+	if laddr != nil && laddr.Name == "" {
+		laddr = nil
+	}
+	if raddr != nil && raddr.Name == "" {
+		raddr = nil
+	}
+	if raddr == nil && (n != unixgram || laddr == nil) {
+		return nil, errMissingAddress
+	}
+	fd, err := sysx.NewSocket(unix.AF_UNIX, n.socktype(), 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	made := false
+	defer func() {
+		if !made { // also when control unwinds
+			sysx.CloseFD(fd)
+		}
+	}()
+	if control != nil {
+		err = control(fd)
+	}
+	if err == nil && laddr != nil {
+		err = nameCall("bind", sysx.BindUnix, fd, laddr.Name)
+	}
+	if err == nil && raddr != nil {
+		err = nameCall("connect", sysx.ConnectUnix, fd, raddr.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	made = true
+	peer := peerName(fd, n)
+	if peer == nil {
+		peer = raddr
+	}
+	c := newUnixConn(fd, n, localName(fd, n), peer)
+	c.connected = raddr != nil
+	return c, nil
+}
+
+// nameCall is bind or connect. A name that cannot be one is net's error:
+// EINVAL, and of no system call when it is bind's.
+func nameCall(call string, do func(fd int, to *sysx.UnixName) (errno unix.Errno), fd int,
+	name string) error {
 	var to sysx.UnixName
-	if addr != nil {
-		if errno := to.Set(addr.Name); errno != 0 {
-			return 0, os.NewSyscallError(call, errno)
-		}
+	errno := to.Set(name)
+	if errno == 0 {
+		errno = do(fd, &to)
 	}
-	for pause := int64(minBackoff); ; pause = min(2*pause, int64(maxBackoff)) {
-		n, errno := sysx.TrySendMsg(s.fd, p, oob, &to)
-		processor.CountWrite(n, errno)
-		switch {
-		case errno == 0:
-			s.spendWrite(n)
-			return n, nil
-		case errno != unix.EAGAIN:
-			return 0, os.NewSyscallError(call, errno)
-		}
-		var err error
-		if addr == nil {
-			err = s.awaitWritableLocked()
-		} else {
-			err = s.awaitRoomLocked(clock.Real() + pause)
-		}
-		if err != nil {
-			return 0, err
-		}
+	if errno != 0 {
+		return os.NewSyscallError(call, errno)
 	}
+	return nil
 }
 
-// awaitRoomLocked waits after a packet to a named address has found a full
-// queue there: for an edge, which comes when one of the socket's own packets is
-// read, or until a time to try again.
-//
-// An edge at once is worth nothing. The kernel makes it when it frees the
-// packet that it refused, in each epoll that has the socket: taken for room, it
-// would have the next attempt make another, and so on without end.
-func (s *socket) awaitRoomLocked(until int64) error {
-	for early := clock.Real() + int64(minBackoff); ; {
-		s.pd.Clear(processor.Write)
-		s.writeBudget = 0
-		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite,
-			until); v != processor.Ready || err != nil {
-			return waitError(v, err)
-		}
-		if clock.Real() >= early {
-			return nil
-		}
+// localName is the name that a socket is bound to; nil if the kernel has
+// none.
+func localName(fd int, n network) *net.UnixAddr {
+	var a sysx.UnixName
+	if a.LocalName(fd) != 0 {
+		return nil
 	}
+	return &net.UnixAddr{Name: a.Name(), Net: n.String()}
+}
+
+// peerName is the name of a socket's peer; nil if there is none.
+func peerName(fd int, n network) *net.UnixAddr {
+	var a sysx.UnixName
+	if a.PeerName(fd) != 0 {
+		return nil
+	}
+	return &net.UnixAddr{Name: a.Name(), Net: n.String()}
 }

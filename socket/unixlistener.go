@@ -59,17 +59,17 @@ func (l *UnixListener) Accept() (net.Conn, error) {
 func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
 	c, err := l.acceptKept()
 	if err == nil {
-		c.s.closeWhenLost()
+		c.s.CloseWhenLost()
 	}
 	return c, err
 }
 
-// acceptKept is AcceptUnix for a Server, see socket.initKept.
+// acceptKept is AcceptUnix for a Server, see conn.initKept.
 func (l *UnixListener) acceptKept() (*UnixConn, error) {
 	var from sysx.RawAddr
-	fd, in, err := l.accept(&from)
+	fd, in, err := l.s.Accept(&from, l)
 	if err != nil {
-		return nil, err
+		return nil, l.at.setError("accept", err)
 	}
 	n := l.at.network
 	remote := &net.UnixAddr{Name: "@", Net: n.String()} // what net calls one without a name
@@ -77,7 +77,7 @@ func (l *UnixListener) acceptKept() (*UnixConn, error) {
 		remote = peerName(fd, n)
 	}
 	c := newKeptUnixConn(fd, n, l.local(), remote)
-	c.s.room = in
+	c.s.SetRoom(in)
 	return c, nil
 }
 

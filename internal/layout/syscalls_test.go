@@ -61,22 +61,23 @@ var entries = map[string]string{
 	`,
 	"its callers look again before they count the call and go on": `
 		internal/sysx.payload internal/sysx.several
-		socket.File.Read socket.File.writePollable socket.writeAll socket.Socket.Recvmsg socket.Socket.Sendmsg
-		socket.socket.sendFileLocked socket.makeNonblocking socket.socket.awaitConnected socket.socket.connectLocked
+		internal/fd.FD.ReadFile internal/fd.FD.WriteFile internal/fd.FD.ReadElsewhere
+		internal/fd.FD.WriteElsewhere internal/fd.FD.SendFile internal/fd.FD.AwaitConnected
+		internal/fd.MakeNonblocking socket.Socket.Recvmsg socket.Socket.Sendmsg
 	`,
 	"of few fds: then the call is raw": `
-		socket.socket.spuriousEOF socket.socket.pollIn socket.socket.pollReadable
+		internal/fd.FD.spuriousEOF internal/fd.FD.pollIn internal/fd.FD.PollReadable
 	`,
 	"the caller has only an fd in hand, or what no Processor owns": `
 		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
 		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment socket.adopt
-		socket.adoptFile socket.borrow socket.conn.shutdown socket.connectUDP socket.connected
-		socket.descriptor.close socket.dialUnix socket.isRegular socket.joinUDP socket.kernelNetwork
-		socket.listens socket.look socket.pipeFDs.close socket.pollWait.close socket.pollable
+		socket.adoptFile socket.borrow socket.conn.shutdown socket.connectUDP
+		internal/fd.Descriptor.close socket.dialUnix socket.isRegular socket.joinUDP socket.kernelNetwork
+		socket.listens internal/fd.look internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
 		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
-		socket.socket.file socket.socket.setInt socket.zoneIndex
+		socket.endpoints.file internal/fd.FD.SetInt socket.zoneIndex
 	`,
 	"no coroutine comes there: a loop, or a goroutine of the library's": `
 		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.WaitFor epoller.Epoller.closeLocked epoller.Open

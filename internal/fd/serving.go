@@ -1,12 +1,6 @@
-package socket
+package fd
 
-import (
-	"net"
-
-	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/serving"
-	"github.com/netco-go/netco/processor"
-)
+import "github.com/netco-go/netco/coroutine"
 
 // A Scheduler that drains waits for its coroutines, and many of them wait for a
 // peer's next request. netco.Serve says which coroutine serves a connection,
@@ -39,57 +33,37 @@ import (
 // busy is the bit of served.
 const busy = 1
 
-func init() { serving.Register(beginServing, requestAnswered) }
-
-// servable returns the socket of a connection that may have a handler, or nil.
-func servable(c net.Conn) *socket {
-	for {
-		switch x := c.(type) {
-		case interface{ base() *conn }:
-			if s := &x.base().s; s.descriptor != nil && !s.kind.isPackets() {
-				return s
-			}
-			return nil
-		case *limitedConn:
-			c = x.Conn
-		case interface{ NetConn() net.Conn }:
-			c = x.NetConn()
-		default:
-			return nil
-		}
-	}
-}
-
-// beginServing implements serving.Begin.
-func beginServing(c net.Conn) {
-	if s, co := servable(c), coroutine.Current(); s != nil && co != nil {
+// BeginServing makes the calling coroutine the handler.
+func (s *FD) BeginServing() {
+	if co := coroutine.Current(); co != nil {
 		s.pd.SetServed()
 		s.served.Set(co.ID() << 1)
 	}
 }
 
-// requestAnswered implements serving.Answered.
-func requestAnswered(c net.Conn) {
-	if s := servable(c); s != nil && s.byHandler(s.served.Load()) {
-		s.served.Set(s.served.Load() &^ busy)
+// RequestAnswered says that what was read so far belongs to no request that is
+// still to be answered. Without effect if the caller is not the handler.
+func (s *FD) RequestAnswered() {
+	if v := s.served.Load(); s.byHandler(v) {
+		s.served.Set(v &^ busy)
 	}
 }
 
 // byHandler reports whether the caller is the handler in v, a value of served.
-func (s *socket) byHandler(v uint64) bool {
+func (s *FD) byHandler(v uint64) bool {
 	co := coroutine.Current()
 	return v != 0 && co != nil && co.ID() == v>>1
 }
 
-// noteRead accounts for bytes that were read.
-func (s *socket) noteRead() {
+// NoteRead accounts for bytes that were read.
+func (s *FD) NoteRead() {
 	if v := s.served.Load(); v != 0 && v&busy == 0 {
 		s.served.Set(v | busy)
 	}
 }
 
 // noteWrite accounts for a write that begins. Precondition: there is a handler.
-func (s *socket) noteWrite() {
+func (s *FD) noteWrite() {
 	v := s.served.Load()
 	if s.byHandler(v) {
 		v &^= busy
@@ -101,22 +75,7 @@ func (s *socket) noteWrite() {
 
 // awaitsRequest reports whether the caller is the handler and waits for the
 // first byte of a request. In coroutine.Shield nothing ends its waits.
-func (s *socket) awaitsRequest() bool {
+func (s *FD) awaitsRequest() bool {
 	v := s.served.Load()
 	return v&busy == 0 && s.byHandler(v) && !coroutine.Current().Shielded()
-}
-
-// waitLocked waits for an edge. A wait for a request ends when the Scheduler
-// drains, unless there is something to read. Under the read lock.
-func (s *socket) waitLocked(here *processor.Processor) (processor.Verdict, error) {
-	s.beforeWait(here.IO())
-	if s.served.Load() == 0 || !s.awaitsRequest() {
-		return s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
-	}
-	v, err := s.pd.WaitForRequest(here, s.fd)
-	if v == processor.Drained && s.pollReadable() {
-		s.queue = maybe // its edge was not reported yet
-		return processor.Ready, err
-	}
-	return v, err
 }

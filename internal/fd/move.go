@@ -1,4 +1,4 @@
-package socket
+package fd
 
 import (
 	"io"
@@ -35,24 +35,24 @@ import (
 // holds the sink's write lock in give. It never waits for a read lock while it
 // holds a write lock, so copies in a circle do not deadlock.
 type transfer struct {
-	src, dst *socket
+	src, dst *FD
 	remain   int64 // bytes still to be moved
 	moved    int64 // bytes that have reached the sink
 
 	locked bool // has src's read lock
 	last   int  // bytes of the last round, not yet accounted for in the budget
 
-	buf      *Buffer
+	buf      *processor.Buffer
 	from, to int
-	pipe     *pipe
+	pipe     *Pipe
 	held     int
 
 	fulls  int // takes in a row that filled the buffer; spliceAfter of them begin splicing
 	smalls int // splices in a row that got less than a buffer's worth
 }
 
-// unlimited is a transfer's length when only the end of the stream ends it.
-const unlimited = math.MaxInt64
+// Unlimited is the length for Move when only the end of the stream ends it.
+const Unlimited = math.MaxInt64
 
 const (
 	spliceAfter = 2
@@ -61,9 +61,9 @@ const (
 	noSplice    = math.MinInt
 )
 
-// move copies up to n bytes, or to the end of the stream, and returns how many
+// Move copies up to n bytes, or to the end of the stream, and returns how many
 // have reached the sink.
-func move(dst, src *socket, n int64) (int64, error) {
+func Move(dst, src *FD, n int64) (int64, error) {
 	t := transfer{src: src, dst: dst, remain: n}
 	err := t.run()
 	return t.moved, err
@@ -89,7 +89,7 @@ func (t *transfer) run() error {
 func (t *transfer) end() {
 	rest := t.to - t.from + t.held
 	if rest > 0 && !t.locked {
-		t.locked = t.src.mu.tryLock(reading)
+		t.locked = t.src.mu.tryLock(Read)
 	}
 	if rest > 0 && t.locked {
 		t.src.putBack(t.rest())
@@ -121,7 +121,7 @@ func (t *transfer) letGo() {
 	case t.pipe == nil:
 		return
 	case t.held == 0:
-		t.pipe.release()
+		t.pipe.Release()
 	default:
 		t.pipe.discard()
 	}
@@ -131,7 +131,7 @@ func (t *transfer) letGo() {
 func (t *transfer) unlockSource() {
 	if t.locked {
 		t.locked = false
-		if t.src.mu.unlock(reading) {
+		if t.src.mu.unlock(Read) {
 			t.src.destroy()
 		}
 	}
@@ -141,7 +141,7 @@ func (t *transfer) unlockSource() {
 func (t *transfer) take() error {
 	s := t.src
 	if !t.locked {
-		if !s.mu.lock(reading) {
+		if !s.mu.lock(Read) {
 			return net.ErrClosed
 		}
 		t.locked = true
@@ -150,7 +150,7 @@ func (t *transfer) take() error {
 		s.spendRead(t.last) // for both directions, while no buffer is held
 		t.last = 0
 	}
-	if v := s.check(processor.Read); v != processor.Ready {
+	if v := s.check(Read); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {
@@ -158,11 +158,11 @@ func (t *transfer) take() error {
 			t.takeUnread()
 			return nil
 		}
-		if s.queue == maybe || s.pd.Edge(processor.Read) {
+		if s.beginAttemptLocked() {
 			n, call, errno := t.tryTake()
 			switch {
 			case n > 0:
-				s.noteRead()
+				s.NoteRead()
 				t.last = n
 				return nil
 			case errno == 0:
@@ -172,7 +172,7 @@ func (t *transfer) take() error {
 			}
 		}
 		t.letGo()
-		if err := s.awaitReadableLocked(); err != nil {
+		if err := s.awaitReadableLocked(processor.Current()); err != nil {
 			return err
 		}
 	}
@@ -191,10 +191,10 @@ func (t *transfer) room() []byte {
 	return p[:min(int64(len(p)), t.remain)]
 }
 
-// tryTake takes what there is, by one or two system calls.
+// tryTake takes what there is, by one or two system calls, in an attempt that
+// has begun.
 func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s := t.src
-	s.pd.Clear(processor.Read)
 	if t.fulls >= spliceAfter && t.openPipe() {
 		if errno = s.keepNonblocking(); errno == 0 { // SPLICE_F_NONBLOCK is about the pipe
 			n, errno = sysx.TrySpliceIn(t.pipe.fds.w, s.fd, int(min(pipeSize, t.remain)))
@@ -208,7 +208,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 			// end of the stream if the peer has closed it. A read goes on
 			// behind it.
 		default:
-			s.queue = recvQueueAfter(false, errno)
+			s.endAttemptLocked(false, errno)
 			t.spliced(n)
 			return n, "splice", errno
 		}
@@ -216,7 +216,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	}
 	p := t.room()
 	n, short, errno := s.tryRecv(processor.CurrentIO(), p)
-	s.queue = recvQueueAfter(short && n > 0, errno)
+	s.endAttemptLocked(short && n > 0, errno)
 	t.to = n
 	switch {
 	case n == len(t.buf.Bytes()):
@@ -230,7 +230,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 // openPipe gets a pipe.
 func (t *transfer) openPipe() bool {
 	if t.pipe == nil {
-		if t.pipe = acquirePipe(); t.pipe == nil {
+		if t.pipe = AcquirePipe(); t.pipe == nil {
 			t.fulls = noPipe
 			return false
 		}
@@ -257,14 +257,14 @@ const spliceMin = 16 << 10
 // give passes what was taken to the sink.
 func (t *transfer) give() error {
 	d := t.dst
-	if !d.mu.tryLock(writing) {
+	if !d.mu.tryLock(Write) {
 		t.unlockSource()
-		if !d.mu.lock(writing) {
+		if !d.mu.lock(Write) {
 			return net.ErrClosed
 		}
 	}
 	err := t.giveLocked()
-	if d.mu.unlock(writing) {
+	if d.mu.unlock(Write) {
 		d.destroy()
 	}
 	return err
@@ -272,7 +272,7 @@ func (t *transfer) give() error {
 
 func (t *transfer) giveLocked() error {
 	d := t.dst
-	if v := d.check(processor.Write); v != processor.Ready {
+	if v := d.check(Write); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {
@@ -306,7 +306,7 @@ func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 		t.held -= n
 		return n, "splice", errno
 	}
-	n, errno = t.dst.trySend(t.buf.Bytes()[t.from:t.to])
+	n, errno = t.dst.TrySend(t.buf.Bytes()[t.from:t.to])
 	t.from += n
 	return n, "write", errno
 }
@@ -325,7 +325,7 @@ type unreadBuf struct{ p []byte }
 
 // putBack puts p, which it keeps, in front of what is still to be read. Under
 // the read lock.
-func (s *socket) putBack(p []byte) {
+func (s *FD) putBack(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -336,8 +336,8 @@ func (s *socket) putBack(p []byte) {
 }
 
 // takeUnread moves bytes that were put back into p. Under the read lock.
-func (s *socket) takeUnread(p []byte) int {
-	s.noteRead()
+func (s *FD) takeUnread(p []byte) int {
+	s.NoteRead()
 	n := copy(p, s.unread.p)
 	if s.unread.p = s.unread.p[n:]; len(s.unread.p) == 0 {
 		s.unread = nil

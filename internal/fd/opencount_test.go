@@ -1,8 +1,11 @@
-package socket_test
+package fd_test
 
 import (
+	"context"
+	"net"
 	"testing"
 
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
@@ -13,24 +16,25 @@ import (
 // of its own, and an ordinary goroutine in another; together they are right.
 func TestOpenedByProcessor(t *testing.T) {
 	testrun.Start(t, 1)
+	ctx, lc := context.Background(), new(socket.ListenConfig)
 	const n = 100 // many more than other tests leave to be closed
 	for _, c := range []struct {
 		place testrun.Place
 		line  func() int64
 	}{
-		{testrun.First, func() int64 { return socket.OpenedBy(processor.Current().Index()) }},
-		{testrun.Goroutine, socket.OpenedOutside},
+		{testrun.First, func() int64 { return fd.OpenedBy(processor.Current().Index()) }},
+		{testrun.Goroutine, fd.OpenedOutside},
 	} {
 		c.place.Do(t, func() {
-			before, all := c.line(), socket.OpenCount()
-			var open []*socket.UDPConn
+			before, all := c.line(), fd.OpenCount()
+			var open []net.PacketConn
 			for range n {
-				open = append(open, testenv.Must(socket.ListenUDP("udp4", nil)))
+				open = append(open, testenv.Must(lc.ListenPacket(ctx, "udp4", "127.0.0.1:0")))
 			}
 			if opened := c.line() - before; opened < n/2 {
 				t.Errorf("%s: %d opened, want %d", c.place.Name, opened, n)
 			}
-			if opened := socket.OpenCount() - all; opened < n/2 {
+			if opened := fd.OpenCount() - all; opened < n/2 {
 				t.Errorf("%s: %d opened in all, want %d", c.place.Name, opened, n)
 			}
 			for _, s := range open {

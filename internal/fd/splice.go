@@ -1,4 +1,4 @@
-package socket
+package fd
 
 import (
 	"runtime"
@@ -8,23 +8,24 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// pipe is what splice moves data through: bytes go from a socket into a pipe
+// Pipe is what splice moves data through: bytes go from a socket into a pipe
 // and from there into another socket, by reference, without being copied.
 //
 // Pipes are made when bulk data needs one and then kept for the next. At most
-// maxPipes exist; a copy that gets none uses a buffer instead. In the pool they
+// MaxPipes exist; a copy that gets none uses a buffer instead. In the pool they
 // are empty. The garbage collector takes those out that have not been used
 // between two collections, and they are then closed, so a program whose bulk
 // traffic is over gets its fds back.
-type pipe struct {
+type Pipe struct {
 	fds     pipeFDs
 	cleanup runtime.Cleanup
 }
 
 type pipeFDs struct{ r, w int }
 
+// MaxPipes is the most that exist.
 const (
-	maxPipes = 128 // of the 256 of this size that an ordinary user gets (fs.pipe-user-pages-soft)
+	MaxPipes = 128 // of the 256 of this size that an ordinary user gets (fs.pipe-user-pages-soft)
 	pipeSize = sysx.MaxSplice
 )
 
@@ -33,12 +34,15 @@ var (
 	openPipes atomic.Int32
 )
 
-// acquirePipe returns an empty pipe, or nil if there is none to be had.
-func acquirePipe() *pipe {
-	if p, _ := pipes.Get().(*pipe); p != nil {
+// OpenPipes returns how many pipes exist.
+func OpenPipes() int { return int(openPipes.Load()) }
+
+// AcquirePipe returns an empty pipe, or nil if there is none to be had.
+func AcquirePipe() *Pipe {
+	if p, _ := pipes.Get().(*Pipe); p != nil {
 		return p
 	}
-	if openPipes.Add(1) > maxPipes {
+	if openPipes.Add(1) > MaxPipes {
 		openPipes.Add(-1)
 		return nil
 	}
@@ -47,16 +51,16 @@ func acquirePipe() *pipe {
 		openPipes.Add(-1)
 		return nil
 	}
-	p := &pipe{fds: pipeFDs{r, w}}
+	p := &Pipe{fds: pipeFDs{r, w}}
 	p.cleanup = runtime.AddCleanup(p, pipeFDs.close, p.fds)
 	return p
 }
 
-// release gives an empty pipe back.
-func (p *pipe) release() { pipes.Put(p) }
+// Release gives an empty pipe back.
+func (p *Pipe) Release() { pipes.Put(p) }
 
 // discard closes a pipe that is not known to be empty.
-func (p *pipe) discard() {
+func (p *Pipe) discard() {
 	p.cleanup.Stop()
 	p.fds.close()
 }

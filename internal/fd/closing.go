@@ -1,4 +1,4 @@
-package socket
+package fd
 
 import (
 	"sync/atomic"
@@ -26,25 +26,25 @@ import (
 // return.
 const closeLimit = 100 * time.Millisecond
 
-// closers are the calls of Close that wait. There are few, so a socket has no
+// closers are the calls of Close that wait. There are few, so an FD has no
 // field for them.
 var closers struct {
 	n  atomic.Int32 // len(waiting), so that most that close an fd need not lock
 	mu waitq.Mutex  // never held across a park or a system call
 
-	waiting map[*descriptor]*waitq.Queue // under mu; none is empty
+	waiting map[*Descriptor]*waitq.Queue // under mu; none is empty
 }
 
 // awaitDestroyed ends the use that mu.close began and waits until the last user
 // has closed the fd, or for closeLimit.
-func (s *socket) awaitDestroyed() {
+func (s *FD) awaitDestroyed() {
 	w := waitq.Acquire(coroutine.Limit{})
 	defer waitq.Release(w)
-	d, q := s.descriptor, new(waitq.Queue)
+	d, q := s.Descriptor, new(waitq.Queue)
 	closers.mu.Lock()
 	q.Push(w, waitq.AnyKind)
 	if closers.waiting == nil {
-		closers.waiting = map[*descriptor]*waitq.Queue{}
+		closers.waiting = map[*Descriptor]*waitq.Queue{}
 	}
 	closers.waiting[d] = q // a socket is closed once, so it had none
 	closers.n.Add(1)
@@ -60,13 +60,13 @@ func (s *socket) awaitDestroyed() {
 		})
 }
 
-func forgetCloserLocked(d *descriptor) {
+func forgetCloserLocked(d *Descriptor) {
 	delete(closers.waiting, d)
 	closers.n.Add(-1)
 }
 
 // wakeCloser wakes the Close that waits for the fd of d, which is closed.
-func wakeCloser(d *descriptor) {
+func wakeCloser(d *Descriptor) {
 	if closers.n.Load() == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package socket
+package fd
 
 import (
 	"github.com/netco-go/netco/coroutine"
@@ -7,7 +7,7 @@ import (
 )
 
 // coopBudget counts the operations of one direction that did not park, in a
-// row: one each, and one more for each budgetBytes moved. When it is spent, or
+// row: one each, and one more for each BudgetBytes moved. When it is spent, or
 // the Processor's turn is over, the coroutine yields.
 //
 // A coroutine that is cancelled, alone or with its Scheduler, notices when it
@@ -19,7 +19,7 @@ type coopBudget uint8
 
 const (
 	budgetOps   = 32
-	budgetBytes = 16 << 10
+	BudgetBytes = 16 << 10
 )
 
 // spent reports whether the last operation found the coroutine cancelled.
@@ -31,7 +31,7 @@ func (b coopBudget) spent() bool { return b >= budgetOps }
 // too, but not at the first operation after a park. It reports whether the
 // coroutine has yielded, and may run on another Processor now.
 func (b *coopBudget) spend(bytes int) bool {
-	if *b == 0 && bytes < budgetBytes {
+	if *b == 0 && bytes < BudgetBytes {
 		*b = 1
 		return false
 	}
@@ -40,7 +40,7 @@ func (b *coopBudget) spend(bytes int) bool {
 
 func (b *coopBudget) spendSlow(bytes int) bool {
 	first := *b == 0
-	*b += coopBudget(1 + min(bytes, sysx.MaxIO)/budgetBytes)
+	*b += coopBudget(1 + min(bytes, sysx.MaxIO)/BudgetBytes)
 	if *b < budgetOps && (first || !processor.TurnOver()) {
 		return false
 	}
@@ -52,7 +52,7 @@ func (b *coopBudget) spendSlow(bytes int) bool {
 }
 
 // spendRead is spend for a read. A coroutine that has moved takes the fd along.
-func (s *socket) spendRead(bytes int) {
+func (s *FD) spendRead(bytes int) {
 	if s.readBudget.spend(bytes) {
 		s.pd.MoveHere(s.fd)
 	}
@@ -60,7 +60,7 @@ func (s *socket) spendRead(bytes int) {
 
 // spendWrite is spend for a write. A connection whose reads park between its
 // writes, as those of a request and its answer do, waits often enough.
-func (s *socket) spendWrite(n int) {
+func (s *FD) spendWrite(n int) {
 	if parks := s.readParks.Load(); parks != s.parksSeen {
 		s.parksSeen, s.writeBudget = parks, 0
 	}
@@ -70,13 +70,12 @@ func (s *socket) spendWrite(n int) {
 // check reports whether an operation in direction m may be tried, before its
 // first attempt. It is PollDesc.Check, and refuses a cancelled coroutine whose
 // budget is spent. Under m's lock.
-func (s *socket) check(m processor.Mode) processor.Verdict {
-	spent := m == processor.Read && s.readBudget.spent() || m == processor.Write &&
-		s.writeBudget.spent()
+func (s *FD) check(m Mode) processor.Verdict {
+	spent := m == Read && s.readBudget.spent() || m == Write && s.writeBudget.spent()
 	if spent && coroutine.Stopping() {
 		return processor.Shutdown
 	}
-	if m == processor.Write && s.served.Load() != 0 {
+	if m == Write && s.served.Load() != 0 {
 		s.noteWrite()
 	}
 	return s.pd.Check(m)

@@ -1,4 +1,4 @@
-package socket
+package fd
 
 import (
 	"net"
@@ -15,31 +15,23 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Buffer is memory lent by a Processor, see AcquireBuffer.
-type Buffer = processor.Buffer
+// Mode is a direction.
+type Mode = processor.Mode
 
-// AcquireBuffer lends a buffer (16 KiB by default) from the calling coroutine's
-// Processor: the one released last, which is still in the cache. Release it
-// before the next wait. An ordinary goroutine gets one from a common pool.
-//
-// It does not allocate once the pool is filled. It parks only where
-// Options.BufferMemory is set and in use: until a buffer is released, or until
-// a forced shutdown unwinds the coroutine. A coroutine that holds one and waits
-// for another may wait for ever: take the second by TryAcquireBuffer.
-func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
+// The directions.
+const (
+	Read  = processor.Read
+	Write = processor.Write
+)
 
-// TryAcquireBuffer is AcquireBuffer that does not park: it returns nil where
-// Options.BufferMemory is in use.
-func TryAcquireBuffer() *Buffer { return processor.TryAcquireBuffer() }
-
-// socket is a non-blocking fd: the part that all connections and listeners
-// share.
-type socket struct {
-	*descriptor // constant; nil in the zero value, which mu shows as closed
+// FD is a non-blocking fd whose operations park. See the package comment for
+// the fields' owners.
+type FD struct {
+	*Descriptor // constant; nil in the zero value, which mu shows as closed
 
 	mu   fdMutex
 	fd   int  // constant; valid while mu counts a user
-	kind kind // constant
+	kind Kind // constant
 
 	queue                   recvQueue  // under mu's read lock
 	readBudget, writeBudget coopBudget // under mu's read and write lock
@@ -50,22 +42,30 @@ type socket struct {
 	parksSeen uint64          // of readParks, by the last write; under mu's write lock
 }
 
-// kind says what a read's result means.
-type kind uint8
+// Kind says what a read's result means.
+type Kind uint8
 
+// The kinds.
 const (
-	unmade    kind = iota // the zero value: there is no fd
-	tcpStream             // a read that got less than it asked for has drained it
-	// A short read has not drained it: a read stops in front of data that came
-	// with fds or credentials.
-	unixStream
-	packets    // a read takes one packet, which may be empty
-	seqpackets // the same, but an empty one is the end of the stream
+	unmade    Kind = iota // the zero value: there is no fd
+	TCPStream             // a read that got less than it asked for has drained it
+	// UnixStream is a stream that a short read has not drained: a read stops in
+	// front of data that came with fds or credentials.
+	UnixStream
+	Packets    // a read takes one packet, which may be empty
+	SeqPackets // the same, but an empty one is the end of the stream
 )
 
-// isPackets reports whether a read or write moves one packet, which is never
+// hasPackets reports whether a read or write moves one packet, which is never
 // split.
-func (k kind) isPackets() bool { return k >= packets }
+func (k Kind) hasPackets() bool { return k >= Packets }
+
+// HasPackets reports whether a read or write moves one packet, which is never
+// split.
+func (s *FD) HasPackets() bool { return s.kind.hasPackets() }
+
+// Kind returns the kind.
+func (s *FD) Kind() Kind { return s.kind }
 
 // openSockets counts fds that are open. Each Processor adds to a cache line of
 // its own, so that none goes from core to core with each connection; the last
@@ -85,9 +85,9 @@ func countOpen(n int64) {
 	openSockets[line].n.Add(n)
 }
 
-// openCount returns how many sockets and files of this package are open in the
-// process. What opens or closes meanwhile may count or not.
-func openCount() int {
+// OpenCount returns how many fds of this package are open in the process. What
+// opens or closes meanwhile may count or not.
+func OpenCount() int {
 	n := 0
 	for i := range openSockets {
 		n += int(openSockets[i].n.Load())
@@ -95,20 +95,21 @@ func openCount() int {
 	return max(n, 0)
 }
 
-// init makes a socket of an fd, which it owns from then on, and of d, which is
-// new. The garbage collector closes it if it is unreachable.
-func (s *socket) init(d *descriptor, fd int, k kind, n network, r role) {
-	s.initKept(d, fd, k, n, r)
-	s.closeWhenLost()
-}
-
-// initKept is init for a socket that its owner closes in any case: that saves
-// the memory of a cleanup.
-func (s *socket) initKept(d *descriptor, fd int, k kind, n network, r role) {
-	d.init(fd, n, r)
-	s.descriptor, s.fd, s.kind = d, fd, k
+// Init makes s of an fd, which it owns from then on, and of d, which is new.
+// Unless CloseWhenLost is called too, whoever has s closes it in any case: that
+// saves the memory of a cleanup.
+func (s *FD) Init(d *Descriptor, fd int, k Kind) {
+	d.init(fd)
+	s.Descriptor, s.fd, s.kind = d, fd, k
 	s.mu.open()
 }
+
+// Made reports whether Init was called.
+func (s *FD) Made() bool { return s.kind != unmade }
+
+// Sysfd returns the number of the fd. It is valid while something keeps the fd
+// open.
+func (s *FD) Sysfd() int { return s.fd }
 
 // verdictError is the error for a wait that did not end in Ready.
 func verdictError(v processor.Verdict) error {
@@ -131,16 +132,19 @@ func waitError(v processor.Verdict, err error) error {
 	return verdictError(v)
 }
 
+// Err returns why no operation in direction m may be tried, or nil.
+func (s *FD) Err(m Mode) error { return verdictError(s.pd.Check(m)) }
+
 // destroy closes the fd, or leaves that to an Inspect. The last user calls it.
-func (s *socket) destroy() { s.disown() }
+func (s *FD) destroy() { s.disown() }
 
-// close ends the socket: operations under way and later ones return
+// Close ends the fd: operations under way and later ones return
 // net.ErrClosed. It does not park a coroutine, see closing.go.
-func (s *socket) close() error { return s.closeAfter(func() {}) }
+func (s *FD) Close() error { return s.CloseAfter(func() {}) }
 
-// closeAfter is close that calls last in between, when the write lock can not
+// CloseAfter is Close that calls last in between, when the write lock can not
 // be had any more, unless a caller still has it.
-func (s *socket) closeAfter(last func()) error {
+func (s *FD) CloseAfter(last func()) error {
 	if s.kind == unmade {
 		return syscall.EINVAL
 	}
@@ -187,8 +191,8 @@ func realDeadline(t time.Time) int64 {
 	return d
 }
 
-// setDeadline sets one or both directions' deadlines.
-func (s *socket) setDeadline(t time.Time, modes ...processor.Mode) error {
+// SetDeadline sets one or both directions' deadlines.
+func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 	if !s.mu.use() {
 		return net.ErrClosed
 	}
@@ -200,14 +204,14 @@ func (s *socket) setDeadline(t time.Time, modes ...processor.Mode) error {
 	return nil
 }
 
-func (s *socket) unuse() {
+func (s *FD) unuse() {
 	if s.mu.unuse() {
 		s.destroy()
 	}
 }
 
-// control runs f with the fd while it is sure to be open.
-func (s *socket) control(f func(fd int) error) error {
+// Control runs f with the fd while it is sure to be open.
+func (s *FD) Control(f func(fd int) error) error {
 	if !s.mu.use() {
 		return net.ErrClosed
 	}
@@ -215,15 +219,9 @@ func (s *socket) control(f func(fd int) error) error {
 	return f(s.fd)
 }
 
-func (s *socket) setInt(level, name, value int) error {
-	return s.control(func(fd int) error {
+// SetInt sets an option.
+func (s *FD) SetInt(level, name, value int) error {
+	return s.Control(func(fd int) error {
 		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, name, value))
 	})
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -1,4 +1,4 @@
-package socket
+package fd
 
 import (
 	"sync/atomic"
@@ -30,7 +30,7 @@ type fdMutex struct {
 	state atomic.Uint64
 
 	guard waitq.Guard
-	// By side, under guard; nil until a caller has queued, as on few fds.
+	// By Mode, under guard; nil until a caller has queued, as on few fds.
 	queues atomic.Pointer[[2]waitq.Queue]
 }
 
@@ -41,16 +41,9 @@ const (
 	mutexUsers = (1<<20 - 1) << 3
 )
 
-// side is a direction; its methods return its bits of the state.
-type side uint
-
-const (
-	reading side = iota
-	writing
-)
-
-func (s side) lockBit() uint64   { return 1 << (1 + s) }
-func (s side) queuedBit() uint64 { return 1 << (23 + s) }
+// lockBit and queuedBit return a direction's bits of the state.
+func lockBit(s Mode) uint64   { return 1 << (1 + s) }
+func queuedBit(s Mode) uint64 { return 1 << (23 + s) }
 
 // tooMany is the panic for more than a million users of one fd.
 const tooMany = "netco/socket: too many concurrent operations on one socket (at most 1048575)"
@@ -63,24 +56,24 @@ func (m *fdMutex) open() { m.state.Store(mutexOpen) }
 //
 // lock, unlock and unlockIfOpen are inlined, for a caller that is the only
 // user.
-func (m *fdMutex) lock(s side) bool {
+func (m *fdMutex) lock(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen, mutexOpen|mutexUser|2<<s) || m.lockSlow(s)
 }
 
-func (m *fdMutex) lockSlow(s side) bool {
+func (m *fdMutex) lockSlow(s Mode) bool {
 	for {
 		old := m.state.Load()
 		if old&mutexOpen == 0 {
 			return false
 		}
-		if old&s.lockBit() != 0 {
+		if old&lockBit(s) != 0 {
 			m.wait(s)
 			continue
 		}
 		if old&mutexUsers == mutexUsers {
 			panic(tooMany)
 		}
-		if m.state.CompareAndSwap(old, (old|s.lockBit())+mutexUser) {
+		if m.state.CompareAndSwap(old, (old|lockBit(s))+mutexUser) {
 			return true
 		}
 	}
@@ -88,16 +81,16 @@ func (m *fdMutex) lockSlow(s side) bool {
 
 // tryLock is lock that does not park: false means that another has the lock or
 // that the fd is closed.
-func (m *fdMutex) tryLock(s side) bool {
+func (m *fdMutex) tryLock(s Mode) bool {
 	for {
 		old := m.state.Load()
-		if old&(mutexOpen|s.lockBit()) != mutexOpen {
+		if old&(mutexOpen|lockBit(s)) != mutexOpen {
 			return false
 		}
 		if old&mutexUsers == mutexUsers {
 			panic(tooMany)
 		}
-		if m.state.CompareAndSwap(old, (old|s.lockBit())+mutexUser) {
+		if m.state.CompareAndSwap(old, (old|lockBit(s))+mutexUser) {
 			return true
 		}
 	}
@@ -105,7 +98,7 @@ func (m *fdMutex) tryLock(s side) bool {
 
 // wait parks until the lock has been released once, or returns at once if it is
 // free or the fd closed.
-func (m *fdMutex) wait(s side) {
+func (m *fdMutex) wait(s Mode) {
 	w := waitq.Acquire(coroutine.Limit{})
 	defer waitq.Release(w)
 	if !m.enqueue(s, w) {
@@ -115,7 +108,7 @@ func (m *fdMutex) wait(s side) {
 		func(w *coroutine.Waiter) {
 			q := &m.queues.Load()[s]
 			if q.Remove(w); q.Empty() {
-				m.state.And(^s.queuedBit())
+				m.state.And(^queuedBit(s))
 			}
 		})
 	if why != coroutine.WakeReady {
@@ -124,7 +117,7 @@ func (m *fdMutex) wait(s side) {
 }
 
 // enqueue queues w, and reports false if the lock is free or the fd closed.
-func (m *fdMutex) enqueue(s side, w *coroutine.Waiter) bool {
+func (m *fdMutex) enqueue(s Mode, w *coroutine.Waiter) bool {
 	if m.queues.Load() == nil {
 		m.queues.CompareAndSwap(nil, new([2]waitq.Queue))
 	}
@@ -132,10 +125,10 @@ func (m *fdMutex) enqueue(s side, w *coroutine.Waiter) bool {
 	defer m.guard.Unlock()
 	for {
 		old := m.state.Load()
-		if old&mutexOpen == 0 || old&s.lockBit() == 0 {
+		if old&mutexOpen == 0 || old&lockBit(s) == 0 {
 			return false
 		}
-		if m.state.CompareAndSwap(old, old|s.queuedBit()) {
+		if m.state.CompareAndSwap(old, old|queuedBit(s)) {
 			break
 		}
 	}
@@ -145,50 +138,50 @@ func (m *fdMutex) enqueue(s side, w *coroutine.Waiter) bool {
 
 // unlock releases the lock and ends its use; true means that the fd is closed
 // and the caller was its last user.
-func (m *fdMutex) unlock(s side) (last bool) {
+func (m *fdMutex) unlock(s Mode) (last bool) {
 	return !m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) && m.unlockSlow(s)
 }
 
 //go:noinline
-func (m *fdMutex) unlockSlow(s side) (last bool) {
+func (m *fdMutex) unlockSlow(s Mode) (last bool) {
 	_, last = m.release(s, false)
 	return last
 }
 
 // unlockIfOpen is unlock, unless the fd is closed: then the caller still has
 // the lock, and false is returned.
-func (m *fdMutex) unlockIfOpen(s side) bool {
+func (m *fdMutex) unlockIfOpen(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) || m.unlockIfOpenSlow(s)
 }
 
 //go:noinline
-func (m *fdMutex) unlockIfOpenSlow(s side) bool {
+func (m *fdMutex) unlockIfOpenSlow(s Mode) bool {
 	released, _ := m.release(s, true)
 	return released
 }
 
 // release releases the lock, or does nothing if the fd is closed and it is to
 // be open.
-func (m *fdMutex) release(s side, ifOpen bool) (released, last bool) {
+func (m *fdMutex) release(s Mode, ifOpen bool) (released, last bool) {
 	for {
 		old := m.state.Load()
-		if old&s.lockBit() == 0 || old&mutexUsers == 0 {
+		if old&lockBit(s) == 0 || old&mutexUsers == 0 {
 			panic("netco/socket: unlock of an unlocked fd")
 		}
 		if ifOpen && old&mutexOpen == 0 {
 			return false, false
 		}
-		if old&s.queuedBit() != 0 {
+		if old&queuedBit(s) != 0 {
 			return m.releaseAndWake(s, ifOpen)
 		}
-		if next := (old &^ s.lockBit()) - mutexUser; m.state.CompareAndSwap(old, next) {
+		if next := (old &^ lockBit(s)) - mutexUser; m.state.CompareAndSwap(old, next) {
 			return true, isLast(next)
 		}
 	}
 }
 
 // releaseAndWake is release while waiters are queued, or were a moment ago.
-func (m *fdMutex) releaseAndWake(s side, ifOpen bool) (released, last bool) {
+func (m *fdMutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
 	m.guard.Lock()
 	if ifOpen && m.state.Load()&mutexOpen == 0 { // which changes only under guard
 		m.guard.Unlock()
@@ -199,9 +192,9 @@ func (m *fdMutex) releaseAndWake(s side, ifOpen bool) (released, last bool) {
 		m.guard.Take(q, w)
 	}
 	if q.Empty() {
-		m.state.And(^s.queuedBit()) // only under guard is it set
+		m.state.And(^queuedBit(s)) // only under guard is it set
 	}
-	next := m.state.Add(-(mutexUser + s.lockBit()))
+	next := m.state.Add(-(mutexUser + lockBit(s)))
 	m.guard.Unlock()
 	return true, isLast(next)
 }
@@ -249,16 +242,16 @@ func (m *fdMutex) close() (users int, written bool) {
 		if old&mutexOpen == 0 {
 			break
 		}
-		next := (old &^ (mutexOpen | reading.queuedBit() | writing.queuedBit())) + mutexUser
+		next := (old &^ (mutexOpen | queuedBit(Read) | queuedBit(Write))) + mutexUser
 		if m.state.CompareAndSwap(old, next) {
 			users = int(next&mutexUsers) / mutexUser
-			written = next&writing.lockBit() != 0
+			written = next&lockBit(Write) != 0
 			break
 		}
 	}
 	if queues := m.queues.Load(); users > 0 && queues != nil {
-		m.guard.TakeAll(&queues[reading])
-		m.guard.TakeAll(&queues[writing])
+		m.guard.TakeAll(&queues[Read])
+		m.guard.TakeAll(&queues[Write])
 	}
 	m.guard.Unlock()
 	return users, written

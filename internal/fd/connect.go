@@ -1,0 +1,73 @@
+package fd
+
+import (
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Connect connects a socket that may be in use, or sets the peer of a datagram
+// socket. The write deadline ends it. Parks.
+func (s *FD) Connect(to unix.Sockaddr) error {
+	if !s.mu.lock(Write) {
+		return net.ErrClosed
+	}
+	err := s.connectLocked(to)
+	if s.mu.unlock(Write) {
+		s.destroy()
+	}
+	return err
+}
+
+func (s *FD) connectLocked(to unix.Sockaddr) error {
+	if v := s.check(Write); v != processor.Ready {
+		return verdictError(v)
+	}
+	if to == nil {
+		return os.NewSyscallError("connect", unix.EFAULT)
+	}
+	if errno := s.keepNonblocking(); errno != 0 {
+		return os.NewSyscallError("connect", errno)
+	}
+	switch err := sysx.StartConnect(s.fd, to); err {
+	case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
+		var peer sysx.RawAddr
+		return s.AwaitConnected(&peer)
+	default:
+		return os.NewSyscallError("connect", err)
+	}
+}
+
+// AwaitConnected waits until a connect under way has come to something, and
+// fills in the peer. The caller has the write lock, or a socket that is not
+// shared yet.
+func (s *FD) AwaitConnected(peer *sysx.RawAddr) error {
+	for {
+		if err := waitError(s.pd.Wait(s.fd, Write, coroutine.ReasonConnect, 0)); err != nil {
+			return err
+		}
+		s.pd.Clear(Write)
+		errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err != nil {
+			return os.NewSyscallError("getsockopt", err)
+		}
+		switch errno := unix.Errno(errno); errno {
+		case unix.EISCONN:
+			peer.RemoteAddr(s.fd)
+			return nil
+		case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
+		case 0:
+			// No error and no peer: the wake was early.
+			if peer.RemoteAddr(s.fd) == 0 {
+				return nil
+			}
+		default:
+			return os.NewSyscallError("connect", errno)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package fd
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Descriptor is the part of an FD that the slabs of Processors refer to, and
+// through them the list of sockets. It refers to nothing of the connection or
+// listener in turn. So a connection that the program has dropped is collected
+// although its fd is registered, and its cleanup, which refers to the
+// Descriptor too, closes the fd.
+//
+// A waiter for the fd keeps the FD from being collected: every operation ends a
+// lock or a use of FD.mu, so until then the FD is on its stack. An armed Watch
+// is in the PollDesc and refers to its connection.
+//
+// uses is ownedUse plus inspectUse for each Inspect that is asking the kernel
+// about the fd. The one that brings it to 0 closes the fd.
+type Descriptor struct {
+	pd   processor.PollDesc
+	fd   int32 // constant; valid while uses is not 0
+	uses atomic.Uint32
+
+	// shared is set if there are or may be more fds of this open file
+	// description, here or in another process. Set before they are made; never
+	// cleared.
+	shared atomic.Bool
+	stream bool // constant: close(2) may wait for what is unsent, SO_LINGER
+
+	// Permits of the connection, returned when the fd is closed; nil for none.
+	// Constant but for Join.
+	room *Room
+}
+
+const (
+	ownedUse   = 1 // its FD's user has not closed it
+	inspectUse = 2
+)
+
+// init makes d the owner of an fd.
+func (d *Descriptor) init(fd int) {
+	d.fd = int32(fd)
+	d.uses.Store(ownedUse)
+	countOpen(1)
+}
+
+// SetOwner sets what the list of sockets finds d by: what d is part of. Called
+// before Init.
+func (d *Descriptor) SetOwner(owner any) { d.pd.Owner = owner }
+
+// SetLinger notes that close(2) may wait for what is unsent, as that of a
+// stream over a network does. Called before Init.
+func (d *Descriptor) SetLinger() { d.stream = true }
+
+// State is what the list of sockets shows of a Descriptor.
+type State struct {
+	FD                      int
+	Home                    *processor.Processor // watches the fd; nil for none
+	ReadWaiter, WriteWaiter uint64               // ids of coroutines; 0 for none
+	Idle                    bool                 // a Watch waits, and no coroutine
+}
+
+// Inspect calls f with the state of d while the fd is sure to be open, and
+// reports whether it was. It accesses only what is constant, atomic or the
+// kernel's. A Close meanwhile leaves closing the fd to it. Any thread.
+func (d *Descriptor) Inspect(f func(State)) (open bool) {
+	if !d.inspectable() {
+		return false
+	}
+	defer d.uninspect()
+	f(State{int(d.fd), d.pd.Home(), d.pd.Waiter(Read), d.pd.Waiter(Write), d.pd.Watched()})
+	return true
+}
+
+// CloseWhenLost has the fd closed when the garbage collector finds that s is
+// unreachable.
+func (s *FD) CloseWhenLost() { runtime.AddCleanup(s, (*Descriptor).lost, s.Descriptor) }
+
+// lost closes the fd of an FD that was collected, unless it was closed
+// before. There are no users and no waiters, since these refer to it. Called on
+// a goroutine of the runtime.
+func (d *Descriptor) lost() { d.disown() }
+
+// disown ends the owner's use, if it has not ended. Any thread.
+func (d *Descriptor) disown() {
+	if d.uses.And(^uint32(ownedUse)) == ownedUse {
+		d.close()
+	}
+}
+
+// inspectable begins a use for Inspect; false means that the fd is closed.
+func (d *Descriptor) inspectable() bool {
+	for {
+		n := d.uses.Load()
+		if n&ownedUse == 0 {
+			return false
+		}
+		if d.uses.CompareAndSwap(n, n+inspectUse) {
+			return true
+		}
+	}
+}
+
+// uninspect ends the use that inspectable began.
+func (d *Descriptor) uninspect() {
+	if d.uses.Add(^uint32(inspectUse-1)) == 0 {
+		d.close()
+	}
+}
+
+// close closes the fd. There are no uses left.
+func (d *Descriptor) close() {
+	if d.shared.Load() {
+		d.pd.Deregister(int(d.fd)) // closing one of several fds does not take it out of epoll
+	}
+	d.pd.Unbind()
+	if d.stream {
+		sysx.CloseStream(int(d.fd))
+	} else {
+		sysx.CloseFD(int(d.fd))
+	}
+	countOpen(-1)
+	if d.room != nil {
+		d.room.Release()
+	}
+	wakeCloser(d)
+}
+
+// Share records that there may be more fds of the open file description from
+// this moment on.
+func (s *FD) Share() {
+	if s.Descriptor != nil {
+		s.shared.Store(true)
+	}
+}
+
+// Home returns the Processor that watches the fd, or nil.
+func (s *FD) Home() *processor.Processor { return s.pd.Home() }

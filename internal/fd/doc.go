@@ -1,0 +1,71 @@
+// Package fd is an fd whose operations park the coroutine that calls them, and
+// block an ordinary goroutine. It is to package socket what internal/poll is to
+// package net: socket has types, addresses, dialling and errors with names;
+// here are the fd, its locks, what is known of it, and the loops "check, try,
+// wait, try again". Nothing above this package waits for an fd by itself, calls
+// a PollDesc or asks epoll. It is for the engine.
+//
+// # Model
+//
+// An operation takes the lock of its direction, checks deadline and end
+// (check), makes an attempt that never blocks, and waits for an edge if that
+// found nothing (waitLocked to read, awaitWritableLocked to write). ReadWith
+// and WriteWith do this for any attempt; Read, and what has more to decide,
+// have loops of their own around the same three steps. A wake means "look
+// again": Close, deadlines and the end of the Scheduler wake what waits, and
+// the check finds them.
+//
+// # States
+//
+// An FD, as its fdMutex shows it:
+//
+//	unmade   the zero value: operations fail with net.ErrClosed, Close with
+//	         EINVAL
+//	open     has an fd; operations run
+//	closing  Close was called: no operation begins, those that wait end
+//	closed   the last user has gone and the fd is closed
+//
+//	unmade → open      Init
+//	open → closing     Close; the garbage collector, for what is unreachable
+//	                   (CloseWhenLost), which then has no users
+//	closing → closed   the last of: the operations under way, Close itself, an
+//	                   Inspect
+//
+// One direction of an open FD, under its lock:
+//
+//	idle      no operation
+//	trying    an attempt is made
+//	waiting   the caller is in the PollDesc, or a Watch is that holds no
+//	          coroutine
+//
+//	idle → trying      the operation has the lock, and check lets it
+//	idle → waiting     a read of what is known to be empty, see recvQueue
+//	trying → waiting   the attempt returned EAGAIN
+//	waiting → trying   an edge, or a wake for another reason
+//	any → idle         the operation's end
+//
+// What is known of the receive queue has its table beside recvQueue, in
+// readiness.go, the words of fdMutex and of served beside theirs.
+//
+// # Owners
+//
+//	Descriptor                   may outlive the FD: Processors refer to it
+//	  pd                         its own protocol, see processor.PollDesc
+//	  fd, stream, room           constant; room but for Join
+//	  uses, shared               atomic
+//	FD                           part of a connection or listener
+//	  Descriptor, fd, kind       constant
+//	  mu                         its own protocol, see fdMutex
+//	  queue, unread, readBudget  the holder of the read lock
+//	  readParks                  the same, for others to read
+//	  writeBudget, parksSeen     the holder of the write lock
+//	  served                     the holder of either lock, see serving.go
+//	Listener
+//	  pause, pausing             the holder of the read lock
+//	  room                       atomic
+//
+// A lock is held across a wait; its holder is a coroutine, a goroutine, or a
+// connection of a Server that waits for a request. Locks are acquired in one
+// order: a source's read lock, then a sink's write lock, and the first is given
+// up before a wait for the sink.
+package fd

@@ -1,0 +1,104 @@
+package fd
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// ReadFile is Read by read(2), for what is no socket. 0 bytes are no error.
+func (s *FD) ReadFile(p []byte) (n int, err error) {
+	p = p[:min(len(p), sysx.MaxIO)]
+	err = s.ReadWith("read", func(fd int) (int, bool, syscall.Errno) {
+		errno := s.keepNonblocking()
+		if errno == 0 {
+			n, errno = sysx.Read(fd, p)
+			processor.CountRead(n, errno)
+		}
+		return n, false, errno
+	})
+	return n, err
+}
+
+// WriteFile is Write by write(2), for what is no socket.
+func (s *FD) WriteFile(p []byte) (n int, err error) {
+	err = s.WriteWith("write", func(fd int) (done int, more bool, errno syscall.Errno) {
+		if errno = s.keepNonblocking(); errno != 0 {
+			return 0, false, errno
+		}
+		rest := p[n:]
+		done, errno = sysx.Write(fd, rest[:min(len(rest), sysx.MaxIO)])
+		processor.CountWrite(done, errno)
+		n += done
+		return done, done > 0 && n < len(p), errno
+	})
+	if err == nil && n < len(p) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// ReadElsewhere is ReadFile of what epoll refuses, on another thread.
+func (s *FD) ReadElsewhere(p []byte) (int, error) {
+	return s.offload(Read, func() (int, error) {
+		n, errno := sysx.Read(s.fd, p)
+		processor.CountRead(n, errno)
+		if errno != 0 {
+			return n, errno
+		}
+		return n, nil
+	})
+}
+
+// WriteElsewhere is WriteFile of what epoll refuses, on another thread.
+func (s *FD) WriteElsewhere(p []byte) (int, error) {
+	return s.offload(Write, func() (n int, err error) {
+		for {
+			done, errno := sysx.Write(s.fd, p[n:])
+			processor.CountWrite(done, errno)
+			n += done
+			switch {
+			case errno != 0:
+				return n, errno
+			case n == len(p):
+				return n, nil
+			case done == 0:
+				return n, io.ErrUnexpectedEOF
+			}
+		}
+	})
+}
+
+// offload does I/O that blocks the thread on another. When the wait for it is
+// ended by force the I/O goes on, if it has begun, and the fd stays open until
+// it has ended.
+func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
+	if !s.mu.lock(m) {
+		return 0, net.ErrClosed
+	}
+	var c struct {
+		claimed atomic.Bool // by the one that releases the lock
+		n       int
+		err     error
+	}
+	err := blocking.Do(context.Background(), func() {
+		if c.claimed.Swap(true) {
+			return
+		}
+		defer s.unlock(m)
+		c.n, c.err = do()
+	})
+	if err == nil {
+		return c.n, c.err
+	}
+	if !c.claimed.Swap(true) {
+		s.unlock(m)
+	}
+	return 0, err
+}

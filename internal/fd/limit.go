@@ -1,0 +1,213 @@
+package fd
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+	"github.com/netco-go/netco/processor"
+)
+
+// ErrNoConns is the error of an Accept that can never have a permit.
+var ErrNoConns = errors.New("netco/socket: the listener is limited to fewer than one connection")
+
+// Limit bounds how many connections are open that were accepted under it.
+type Limit struct {
+	Max int // constant
+
+	mu   sync.Mutex // never held across a park or a call
+	open int        // under mu: those accepted, and one for each accept(2) under way
+	// Under mu: those that have found it full since a permit was last returned.
+	waiting []permitWaiter
+}
+
+// permitWaiter waits for a permit.
+type permitWaiter interface {
+	// onPermit wakes it, to try again. Any thread; it does not park.
+	onPermit()
+}
+
+// Room is the limits under which a listener accepts. A place in it, one under
+// each limit, is taken before accept(2), and given back if that fails, or when
+// the fd is closed. Constant.
+type Room struct{ limits []*Limit }
+
+// NewRoom returns a room with one limit.
+func NewRoom(l *Limit) *Room { return &Room{[]*Limit{l}} }
+
+// take takes a place. If there is none it registers w, whose onPermit is called
+// when there may be one.
+func (r *Room) take(w permitWaiter) bool {
+	for i, l := range r.limits {
+		if !l.take(w) {
+			giveBack(r.limits[:i])
+			return false
+		}
+	}
+	return true
+}
+
+// Release gives a place back.
+func (r *Room) Release() { giveBack(r.limits) }
+
+func giveBack(limits []*Limit) {
+	for _, l := range limits {
+		l.release()
+	}
+}
+
+// Taken returns how many permits of the first limit are taken, and how many
+// wait for one.
+func (r *Room) Taken() (open, waiting int) {
+	l := r.limits[0]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open, len(l.waiting)
+}
+
+// none reports whether there can never be a place.
+func (r *Room) none() bool {
+	for _, l := range r.limits {
+		if l.Max < 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// forget unregisters w, which waits no more.
+func (r *Room) forget(w permitWaiter) {
+	for _, l := range r.limits {
+		l.forget(w)
+	}
+}
+
+func (l *Limit) take(w permitWaiter) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open < l.Max {
+		l.open++
+		return true
+	}
+	for _, x := range l.waiting {
+		if x == w {
+			return false
+		}
+	}
+	l.waiting = append(l.waiting, w)
+	return false
+}
+
+func (l *Limit) release() {
+	l.mu.Lock()
+	l.open--
+	waiting := l.waiting
+	l.waiting = nil
+	l.mu.Unlock()
+	for _, w := range waiting { // all: one alone might not want it any more
+		w.onPermit()
+	}
+}
+
+func (l *Limit) forget(w permitWaiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, x := range l.waiting {
+		if x == w {
+			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// Gate is where the Accepts of a listener that is no Listener wait for a place.
+type Gate struct {
+	Room *Room // constant
+
+	bell   waitq.Bell
+	closed atomic.Bool
+}
+
+// Enter takes a place in the room, or waits for one. The log shows a pause by
+// the address of at. The error is ErrNoConns, net.ErrClosed or ErrShutdown.
+// Parks.
+func (g *Gate) Enter(at net.Listener) error {
+	if g.Room.none() {
+		return ErrNoConns
+	}
+	if g.Room.take(g) {
+		return nil
+	}
+	if !g.closed.Load() {
+		paused(at.Addr())
+	}
+	taken := false
+	err := g.bell.Wait(coroutine.ReasonAccept, 0, func() bool {
+		taken = taken || g.Room.take(g)
+		return taken || g.closed.Load()
+	})
+	if err == nil && !taken {
+		err = net.ErrClosed
+	}
+	if taken {
+		return nil
+	}
+	return err
+}
+
+// Close ends the calls of Enter that wait.
+func (g *Gate) Close() {
+	g.closed.Store(true)
+	g.bell.Ring()
+	g.Room.forget(g)
+}
+
+// onPermit implements permitWaiter.
+func (g *Gate) onPermit() { g.bell.Ring() }
+
+// joining guards the room field of the FD that Join is called for.
+var joining sync.Mutex // held for a moment
+
+// Join gives a connection that another's listener has returned a place in r,
+// which is taken: beside those that it has where that listener accepts from a
+// limited one. If the connection is closed by now the place is given back.
+func (s *FD) Join(r *Room) {
+	if !s.mu.use() {
+		r.Release()
+		return
+	}
+	joining.Lock()
+	if s.room == nil {
+		s.room = r
+	} else {
+		s.room = &Room{append(s.room.limits[:len(s.room.limits):len(s.room.limits)], r.limits...)}
+	}
+	joining.Unlock()
+	s.unuse()
+}
+
+// AcceptPauses returns how often accepting has paused at a limit.
+func AcceptPauses() uint64 { return pauses.count.Load() }
+
+// pauses counts pauses at a limit.
+var pauses struct {
+	count  atomic.Uint64
+	logged atomic.Int64 // time of the last line, UnixNano
+}
+
+// paused counts a pause. It logs one line a second at most: at the limit each
+// connection that is closed ends one pause and begins another.
+func paused(at net.Addr) {
+	n := pauses.count.Add(1)
+	logged, now := pauses.logged.Load(), time.Now().UnixNano()
+	if now-logged >= int64(time.Second) && pauses.logged.CompareAndSwap(logged, now) {
+		processor.CurrentLogger().Warn("accepting pauses at the limit of connections",
+			zap.Stringer("listener", at), zap.Uint64("pauses", n))
+	}
+}

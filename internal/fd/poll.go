@@ -1,0 +1,229 @@
+package fd
+
+import (
+	"context"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Poll is poll(2) for coroutines, see socket.Poll.
+func Poll(fds []unix.PollFd, timeout time.Duration) (n int, err error) {
+	n, err = look(fds)
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 || timeout == 0 {
+		return paced(n)
+	}
+	w := &pollWait{fds: fds}
+	if timeout > 0 {
+		w.until = after(timeout)
+	}
+	return w.wait()
+}
+
+// PollContext is Poll without a timeout that ends with ctx.
+func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err // though there be fds that are ready: a loop must end
+	}
+	n, err = look(fds)
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 {
+		return paced(n)
+	}
+	w := &pollWait{fds: fds}
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, func() { w.pd.Evict() })()
+	}
+	n, err = w.wait()
+	if err == net.ErrClosed {
+		err = ctx.Err()
+	}
+	return n, err
+}
+
+// after returns the time d from now, in ns of CLOCK_MONOTONIC.
+func after(d time.Duration) int64 {
+	now := clock.Real()
+	if t := now + int64(d); t > now {
+		return t
+	}
+	return 1<<63 - 1
+}
+
+// look asks poll(2), without waiting.
+func look(fds []unix.PollFd) (int, error) {
+	n, errno := sysx.TryPoll(fds)
+	if errno != 0 {
+		return 0, os.NewSyscallError("poll", errno)
+	}
+	return n, nil
+}
+
+// paced returns n after letting others run, if the caller has kept its thread
+// for long. A Poll has no state of its own to count in, as a socket has; when
+// the turn began is known anyway.
+func paced(n int) (int, error) {
+	if processor.TurnOver() && processor.YieldTurn() {
+		return 0, coroutine.ErrShutdown
+	}
+	return n, nil
+}
+
+// pollWait is a Poll that waits. Its fds are in a level-triggered epoll
+// instance of its own, and that one's fd, which is readable when one of them
+// has an event, is with a Processor like any other. After a wake poll(2)
+// decides.
+//
+// Nothing is lost although the Processor watches the instance edge-triggered:
+// an event on any of the fds is an edge of the instance, no matter what the
+// instance holds already, and the mark of an edge is cleared before each check.
+// So what comes after a check ends the next wait.
+//
+// The instance lives for one wait and takes its registrations with it. Were it
+// kept, those of an fd that was closed while a duplicate lives on could never
+// be taken out.
+type pollWait struct {
+	fds   []unix.PollFd
+	until int64 // CLOCK_MONOTONIC ns; 0: for ever
+	pd    processor.PollDesc
+	epfd  int  // valid if open
+	open  bool // owner: the caller
+}
+
+// The time between two checks where there can be no wait, in ns.
+const (
+	firstPause = 1e6
+	lastPause  = 64e6
+)
+
+// wait waits and looks until there is an event or an error. Parks.
+func (w *pollWait) wait() (n int, err error) {
+	defer w.close()
+	w.pd.SetDeadline(Read, w.until)
+	for pause := int64(firstPause); ; {
+		over := w.untilWake()
+		if _, refused := over.(syscall.Errno); refused {
+			w.close() // what it holds may be what there is a want of
+			over = w.rest(pause)
+			pause = min(2*pause, lastPause)
+		}
+		w.pd.Clear(Read)
+		if over == coroutine.ErrShutdown {
+			return 0, over
+		}
+		n, err = look(w.fds)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if over == os.ErrDeadlineExceeded {
+			return 0, nil
+		}
+		if over != nil {
+			return 0, over
+		}
+	}
+}
+
+// untilWake waits for an event. The error says why there is no point in another
+// wait, or is the kernel's refusal.
+func (w *pollWait) untilWake() error {
+	if err := w.setUp(); err != nil {
+		return err
+	}
+	v, err := w.pd.Wait(w.epfd, Read, coroutine.ReasonRead, 0)
+	if err != nil {
+		return err
+	}
+	return verdictError(v)
+}
+
+// rest waits for some ns instead of for an event.
+func (w *pollWait) rest(pause int64) error {
+	if w.until != 0 {
+		pause = min(pause, w.until-clock.Real())
+	}
+	waiter := coroutine.AcquireWaiter()
+	wake := waiter.ParkUntil(coroutine.ReasonSleep, clock.Now()+pause)
+	waiter.Release()
+	if wake == coroutine.WakeShutdown {
+		return coroutine.ErrShutdown
+	}
+	return verdictError(w.pd.Check(Read))
+}
+
+// addTurn is how many fds are added, at a microsecond each, before it yields.
+const addTurn = 256
+
+// setUp makes the epoll instance, unless it has been made.
+func (w *pollWait) setUp() error {
+	if w.open {
+		return nil
+	}
+	fd, err := sysx.NewEpoll()
+	if err != nil {
+		return err
+	}
+	w.epfd, w.open = fd, true
+	var merged map[int32]uint32 // once an fd has been found to occur twice
+	for i := range w.fds {
+		f := &w.fds[i]
+		if f.Fd < 0 {
+			continue
+		}
+		if i%addTurn == addTurn-1 && coroutine.YieldTurn() {
+			return coroutine.ErrShutdown
+		}
+		errno := sysx.ControlEpoll(fd, unix.EPOLL_CTL_ADD, int(f.Fd), pollEvents(f))
+		if errno == unix.EEXIST {
+			if merged == nil {
+				merged = w.merge()
+			}
+			errno = sysx.ControlEpoll(fd, unix.EPOLL_CTL_MOD, int(f.Fd), merged[f.Fd])
+		}
+		// EPERM: a file whose events never change, and there were none.
+		if errno != 0 && errno != unix.EPERM {
+			return errno
+		}
+	}
+	return nil
+}
+
+// merge returns for each fd the events that any of its entries wants.
+func (w *pollWait) merge() map[int32]uint32 {
+	all := make(map[int32]uint32, len(w.fds))
+	for i := range w.fds {
+		all[w.fds[i].Fd] |= pollEvents(&w.fds[i])
+	}
+	return all
+}
+
+// pollEvents returns what to ask epoll for. Its events have poll's numbers; its
+// other flags lie beyond them, or poll ignores them.
+func pollEvents(f *unix.PollFd) uint32 {
+	const known = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.EPOLLRDNORM | unix.EPOLLRDBAND |
+		unix.EPOLLWRNORM | unix.EPOLLWRBAND |
+		unix.EPOLLMSG | unix.EPOLLRDHUP
+	return uint32(f.Events) & known
+}
+
+// close frees what setUp has made, if anything.
+func (w *pollWait) close() {
+	if w.open {
+		w.open = false
+		w.pd.Unbind()
+		sysx.CloseFD(w.epfd)
+	}
+}

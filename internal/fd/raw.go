@@ -1,0 +1,89 @@
+package fd
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/processor"
+)
+
+// Expose calls f with the fd, of which it may make others.
+func (s *FD) Expose(f func(fd uintptr)) error {
+	return s.Control(func(fd int) error {
+		s.shared.Store(true)
+		f(uintptr(fd))
+		return nil
+	})
+}
+
+// MakeNonblocking sets O_NONBLOCK if it is not set: the flag may be shared with
+// others.
+func MakeNonblocking(fd int) error {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil && flags&unix.O_NONBLOCK == 0 {
+		err = unix.SetNonblock(fd, true)
+	}
+	return os.NewSyscallError("fcntl", err)
+}
+
+// keepNonblocking sees to it that a call which has no flag of its own for that
+// does not block: blocked it would hold up the thread and with it the process's
+// garbage collection. The owner of another fd of this open file description, a
+// child perhaps, can make it blocking at any time; so that is checked before
+// each attempt. Sockets that are not shared pay nothing.
+func (s *FD) keepNonblocking() syscall.Errno {
+	if s.shared.Load() && MakeNonblocking(s.fd) != nil {
+		return unix.EINVAL
+	}
+	return 0
+}
+
+// RawRead calls f until it returns true, with a wait for an edge after each
+// time it does not. What f does with the fd, and what its answer says about
+// there being data, is not known. Parks.
+func (s *FD) RawRead(f func(fd uintptr) bool) error {
+	if !s.mu.lock(Read) {
+		return net.ErrClosed
+	}
+	defer s.unlock(Read) // f may panic
+	if v := s.check(Read); v != processor.Ready {
+		return verdictError(v)
+	}
+	for {
+		s.pd.Clear(Read)
+		s.queue = maybe
+		if errno := s.keepNonblocking(); errno != 0 {
+			return errno
+		}
+		if f(uintptr(s.fd)) {
+			s.NoteRead()
+			s.spendRead(0)
+			return nil
+		}
+		if err := s.awaitReadableLocked(processor.Current()); err != nil {
+			return err
+		}
+	}
+}
+
+// RawWrite is RawRead for the other direction.
+func (s *FD) RawWrite(f func(fd uintptr) bool) error {
+	if !s.mu.lock(Write) {
+		return net.ErrClosed
+	}
+	defer s.unlock(Write)
+	var refused syscall.Errno
+	err := s.writeWithLocked("", func(fd int) (int, bool, syscall.Errno) {
+		if refused = s.keepNonblocking(); refused == 0 && !f(uintptr(fd)) {
+			return 0, false, unix.EAGAIN
+		}
+		return 0, false, refused
+	})
+	if refused != 0 {
+		return refused
+	}
+	return err
+}

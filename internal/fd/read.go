@@ -1,0 +1,210 @@
+package fd
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Read is conn.Read of every kind of socket, with bare errors.
+func (s *FD) Read(p []byte) (int, error) {
+	if !s.mu.lock(Read) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.readLocked(p, true)
+	if s.mu.unlock(Read) {
+		s.destroy()
+	}
+	return n, err
+}
+
+// TryRead is Read that returns ErrWouldPark where Read would wait. It asks the
+// kernel no more often than Read does.
+func (s *FD) TryRead(p []byte) (int, error) {
+	if !s.mu.lock(Read) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.readLocked(p, false)
+	if s.mu.unlock(Read) {
+		s.destroy()
+	}
+	return n, err
+}
+
+// ErrWouldPark is TryRead's error, which no user gets.
+var ErrWouldPark = errors.New("netco/socket: it would have to wait")
+
+func (s *FD) readLocked(p []byte, wait bool) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // net takes no packet for that either
+	}
+	if v := s.check(Read); v != processor.Ready {
+		return 0, verdictError(v)
+	}
+	if s.unread != nil {
+		return s.takeUnread(p), nil
+	}
+	for {
+		here := processor.Current() // each time: a wait may have moved the caller
+		if s.beginAttemptLocked() {
+			n, short, errno := s.tryRecv(here.IO(), p)
+			s.endAttemptLocked(short && n > 0, errno)
+			switch {
+			case n > 0 || errno == 0 && s.kind == Packets:
+				s.NoteRead()
+				s.spendRead(n)
+				return n, nil
+			case errno == 0:
+				return 0, io.EOF
+			case errno != unix.EAGAIN:
+				return 0, os.NewSyscallError("read", errno)
+			}
+		}
+		if !wait {
+			return 0, ErrWouldPark
+		}
+		if err := s.awaitReadableLocked(here); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// tryRecv makes one attempt. short means that the queue is empty for the
+// moment, as far as the kind of socket shows it.
+func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
+	errno syscall.Errno) {
+	if s.kind.hasPackets() {
+		n, errno = s.tryRecvPacket(counts, p)
+		if n == 0 && errno == 0 && s.spuriousEOF() {
+			n, errno = s.tryRecvPacket(counts, p)
+		}
+		return n, false, errno
+	}
+	for again := true; again; {
+		n, short, errno = sysx.TryRecv(s.fd, p)
+		counts.CountRead(n, errno)
+		// In front of urgent data a thread with a signal pending, and Go sends
+		// those, gets EAGAIN though there is something (tcp_recvmsg).
+		again = errno == unix.EAGAIN && s.pd.ReadOn() && s.pollIn()
+	}
+	return n, short && s.kind == TCPStream, errno
+}
+
+func (s *FD) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {
+	n, errno = sysx.TryRecvPacket(s.fd, p)
+	counts.CountRead(n, errno)
+	return n, errno
+}
+
+// spuriousEOF reports whether a read of nothing, just made, may be wrong about
+// the end of the stream. Linux checks a unixpacket socket for packets first and
+// then for a peer that has closed, so it reports an end in front of packets if
+// both arrived in between. The peer has closed, so the next read is right. An
+// empty packet in front of others looks the same and is skipped.
+func (s *FD) spuriousEOF() bool {
+	if s.kind != SeqPackets {
+		return false
+	}
+	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
+	n, errno := sysx.TryPoll(fds[:])
+	return n > 0 && errno == 0
+}
+
+// WaitReadable waits until a Read will probably not have to.
+func (s *FD) WaitReadable() error {
+	if !s.mu.lock(Read) {
+		return net.ErrClosed
+	}
+	err := verdictError(s.pd.Check(Read))
+	if err == nil && s.worthAttemptLocked() {
+		s.updateQueueLocked()
+	}
+	for err == nil && !s.worthAttemptLocked() {
+		err = s.waitLocked(processor.Current())
+	}
+	if s.mu.unlock(Read) {
+		s.destroy()
+	}
+	return err
+}
+
+// ReadWith runs any operation that takes from the socket, as Read runs its own.
+// try makes one attempt, without blocking, and is called again after an edge
+// when it has returned EAGAIN; n is the bytes it moved, for the budget, and
+// short that it took all there was. The error is that of call, or of the wait.
+// Parks. It does not allocate unless try does.
+func (s *FD) ReadWith(call string,
+	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
+	if !s.mu.lock(Read) {
+		return net.ErrClosed
+	}
+	err := s.readWithLocked(call, try)
+	if s.mu.unlock(Read) {
+		s.destroy()
+	}
+	return err
+}
+
+func (s *FD) readWithLocked(call string,
+	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
+	if v := s.check(Read); v != processor.Ready {
+		return verdictError(v)
+	}
+	for {
+		if s.beginAttemptLocked() {
+			n, short, errno := try(s.fd)
+			s.endAttemptLocked(short, errno)
+			if errno == 0 {
+				s.NoteRead()
+				s.spendRead(n)
+				return nil
+			}
+			if errno != unix.EAGAIN {
+				return os.NewSyscallError(call, errno)
+			}
+		}
+		if err := s.awaitReadableLocked(processor.Current()); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitReadableLocked is waitLocked after which a read is worth an attempt.
+func (s *FD) awaitReadableLocked(here *processor.Processor) error {
+	if err := s.waitLocked(here); err != nil {
+		return err
+	}
+	s.queue = maybe
+	return nil
+}
+
+// waitLocked waits for an edge, or for a deadline, Close or shutdown, which is
+// the error; or for less: nil means to look again. A wait for a request ends
+// when the Scheduler drains, unless there is something to read. here is what
+// processor.Current returned since the last wait. Under the read lock.
+func (s *FD) waitLocked(here *processor.Processor) error {
+	s.readBudget = 0
+	s.readParks.Inc()
+	if s.beginWaitLocked() {
+		here.IO().CountSavedRead()
+	}
+	var v processor.Verdict
+	var err error
+	if s.served.Load() == 0 || !s.awaitsRequest() {
+		v, err = s.pd.WaitFrom(here, s.fd, Read, coroutine.ReasonRead, 0)
+	} else if v, err = s.pd.WaitForRequest(here, s.fd); v == processor.Drained && s.PollReadable() {
+		s.queue, v = maybe, processor.Ready // its edge was not reported yet
+	}
+	if err != nil {
+		s.queue = maybe // the fd is in no epoll, so no edge will be reported
+	}
+	return waitError(v, err)
+}

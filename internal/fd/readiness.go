@@ -1,0 +1,117 @@
+package fd
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// recvQueue is what is known of a socket's receive queue, as of the last edge.
+// Under the read lock. Beside it there are the mark of an edge, in the
+// PollDesc, and whether the peer has hung up (ReadOn); what they mean together
+// is said here and nowhere else.
+//
+//	maybe       a read is worth an attempt
+//	drained     the kernel has returned EAGAIN, or registering the fd will
+//	            report what there is: only an edge makes a read worth while
+//	shortRead   the last read took all there was, so the kernel need not be
+//	            asked
+//
+//	any → what the attempt shows    a read
+//	shortRead → drained             the wait that replaces an attempt begins,
+//	                                and is counted
+//	any → maybe                     an edge ended the wait, or there is no
+//	                                epoll to report one
+type recvQueue uint8
+
+const (
+	maybe recvQueue = iota
+	drained
+	shortRead
+)
+
+// worthAttemptLocked reports whether there may be something to read.
+func (s *FD) worthAttemptLocked() bool {
+	return s.queue == maybe || s.unread != nil || s.pd.Edge(Read)
+}
+
+// beginAttemptLocked reports whether a read is worth an attempt, and then
+// clears the mark of the last edge: an edge from now on leaves a new one.
+func (s *FD) beginAttemptLocked() bool {
+	if !s.worthAttemptLocked() {
+		return false
+	}
+	s.pd.Clear(Read)
+	return true
+}
+
+// endAttemptLocked notes what an attempt to read shows: errno, or that it took
+// less than it asked for, of a kind for which that means that it took all. Once
+// the peer has hung up only EAGAIN means that, and the hang-up may have come
+// during the attempt.
+func (s *FD) endAttemptLocked(short bool, errno syscall.Errno) {
+	switch {
+	case errno == unix.EAGAIN:
+		s.queue = drained
+	case short && !s.pd.ReadOn():
+		s.queue = shortRead
+	default:
+		s.queue = maybe
+	}
+}
+
+// beginWaitLocked notes that a wait begins, and reports whether it replaces an
+// attempt.
+func (s *FD) beginWaitLocked() (saved bool) {
+	if saved = s.queue == shortRead; saved {
+		s.queue = drained
+	}
+	return saved
+}
+
+// updateQueueLocked resolves maybe, before a wait that is to end only when
+// there is something to read. The mark of an edge found here may be of what has
+// been read since.
+func (s *FD) updateQueueLocked() {
+	switch {
+	case s.unread != nil:
+	case s.queue == maybe && !s.pd.Bound():
+		s.queue = drained // registering it reports an edge for whatever is there
+	case s.pd.Clear(Read) || s.queue == maybe:
+		s.queue = maybe
+		if !s.PollReadable() {
+			s.queue = drained
+		}
+	}
+}
+
+// Readable reports whether a read would return at once.
+func (s *FD) Readable() bool {
+	if !s.mu.tryLock(Read) {
+		return s.Err(Read) != nil
+	}
+	known := s.pd.Bound() && !s.worthAttemptLocked()
+	ready := s.unread != nil || s.Err(Read) != nil || !known && s.PollReadable()
+	if s.mu.unlock(Read) {
+		s.destroy()
+	}
+	return ready
+}
+
+// PollReadable asks the kernel whether a read would return at once. Unlike a
+// recv with MSG_PEEK it leaves an error to the read that returns it.
+func (s *FD) PollReadable() bool {
+	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN | unix.POLLRDHUP}}
+	n, errno := sysx.TryPoll(fds[:])
+	return n > 0 || errno != 0 && errno != unix.EAGAIN // an Injector's EAGAIN: nothing
+}
+
+// pollIn asks the kernel whether there are bytes to read, or the end of the
+// stream.
+func (s *FD) pollIn() bool {
+	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+	n, _ := sysx.TryPoll(fds[:])
+	return n > 0 && fds[0].Revents&unix.POLLIN != 0
+}

@@ -1,0 +1,57 @@
+package fd
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// SendFile sends a regular file from its position on, up to its end or for so
+// many bytes. The position moves with what was sent. It holds the write lock
+// throughout, and the file only for one attempt at a time: the file's own locks
+// block threads. handled false means that it cannot be done so, and nothing has
+// been.
+func (s *FD) SendFile(f syscall.RawConn, remain int64) (done int64, handled bool, err error) {
+	if !s.mu.lock(Write) {
+		return 0, true, net.ErrClosed
+	}
+	defer s.unlock(Write)
+	var n int
+	var errno syscall.Errno
+	once := func(file uintptr) {
+		if n, errno = 0, s.keepNonblocking(); errno == 0 {
+			n, errno = sysx.TrySendfile(s.fd, int(file), int(min(sysx.MaxSendfile, remain)))
+			processor.CountWrite(n, errno)
+		}
+	}
+	handled = true
+	var closed error
+	err = s.writeWithLocked("sendfile", func(int) (int, bool, syscall.Errno) {
+		if closed = f.Control(once); closed != nil {
+			return 0, false, 0
+		}
+		if errno == unix.EINVAL || errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {
+			handled = done > 0 // else not on this file system
+		}
+		done, remain = done+int64(n), remain-int64(n)
+		return n, n > 0 && remain > 0, errno
+	})
+	switch {
+	case !handled:
+		return 0, false, nil
+	case closed != nil:
+		err = closed
+	}
+	return done, true, err
+}
+
+// unlock gives a lock and its use back.
+func (s *FD) unlock(m Mode) {
+	if s.mu.unlock(m) {
+		s.destroy()
+	}
+}

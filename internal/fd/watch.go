@@ -1,0 +1,68 @@
+package fd
+
+import (
+	"os"
+
+	"github.com/netco-go/netco/processor"
+)
+
+// A Watch waits for an FD to become readable and holds no coroutine meanwhile.
+// Whoever arms it has the read lock, which it keeps while it is armed, so that
+// a Read by another waits its turn.
+
+// InitWatch prepares x, whose owner is called at the end of each wait for s.
+func (s *FD) InitWatch(x *processor.Watch, owner processor.Watcher) { x.Init(&s.pd, owner) }
+
+// BindWatch registers the fd with the caller's Processor, before x is armed for
+// the first time. locked reports whether the caller has the read lock.
+func (s *FD) BindWatch(x *processor.Watch, locked bool) error {
+	if locked && s.queue == maybe && !s.pd.Bound() {
+		s.queue = drained // registering it makes an edge of whatever is there
+	}
+	return os.NewSyscallError("epoll_ctl", x.Bind(s.fd))
+}
+
+// ArmLocked arms x, and returns false if there may be something to read. After
+// true the owner may be called at any time.
+func (s *FD) ArmLocked(x *processor.Watch) (armed bool, err error) {
+	s.readBudget = 0
+	s.readParks.Inc()
+	if s.beginWaitLocked() {
+		processor.CurrentIO().CountSavedRead()
+	}
+	armed, err = x.Arm(s.fd)
+	return armed, os.NewSyscallError("epoll_ctl", err)
+}
+
+// PendingLocked reports whether there is something to read, asking the kernel
+// if need be. woken means that a Watch has just ended: an edge is then of
+// something unread, unless edges may come twice.
+func (s *FD) PendingLocked(woken bool) bool {
+	if woken && !s.pd.ReadOn() && !s.pd.EdgesTwice() && s.pd.Edge(Read) {
+		return true
+	}
+	s.updateQueueLocked()
+	return s.queue == maybe || s.unread != nil
+}
+
+// SetReadDeadlineNs is SetDeadline of the read side for a caller that keeps s
+// open, in ns of CLOCK_MONOTONIC.
+func (s *FD) SetReadDeadlineNs(ns int64) { s.pd.SetDeadline(Read, ns) }
+
+// Unblock wakes what waits to read, a Watch too, to look again. Any thread.
+func (s *FD) Unblock() { s.pd.Unblock(Read) }
+
+// MoveHere takes the fd along to the Processor of a caller that has moved.
+func (s *FD) MoveHere() { s.pd.MoveHere(s.fd) }
+
+// LockRead takes the read lock; false means that the fd is closed. Parks while
+// another has it.
+func (s *FD) LockRead() bool { return s.mu.lock(Read) }
+
+// TryLockRead is LockRead that does not park: false means that another has the
+// lock or that the fd is closed.
+func (s *FD) TryLockRead() bool { return s.mu.tryLock(Read) }
+
+// UnlockRead releases the read lock, and closes the fd if it is the last user
+// of one that is closed.
+func (s *FD) UnlockRead() { s.unlock(Read) }

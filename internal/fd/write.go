@@ -1,0 +1,129 @@
+package fd
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Write sends all of p, waiting for room if need be. The error is bare.
+func (s *FD) Write(p []byte) (int, error) {
+	if !s.mu.lock(Write) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.WriteLocked(p)
+	if s.mu.unlock(Write) {
+		s.destroy()
+	}
+	return n, err
+}
+
+// WriteLocked is Write for a caller that has the write lock.
+func (s *FD) WriteLocked(p []byte) (int, error) {
+	if v := s.check(Write); v != processor.Ready {
+		return 0, verdictError(v)
+	}
+	done := 0
+	for {
+		n, errno := s.TrySend(p[done:])
+		done += n
+		switch {
+		case errno == 0:
+			s.spendWrite(n)
+			if done == len(p) {
+				return done, nil
+			}
+		case errno != unix.EAGAIN:
+			return done, os.NewSyscallError("write", errno)
+		default:
+			if err := s.awaitWritableLocked(); err != nil {
+				return done, err
+			}
+		}
+	}
+}
+
+// TrySend makes one attempt to send. Under the write lock.
+func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
+	if s.kind.hasPackets() {
+		n, errno = sysx.TrySendPacket(s.fd, p)
+	} else {
+		n, errno = sysx.TrySend(s.fd, p)
+	}
+	processor.CurrentIO().CountWrite(n, errno)
+	return n, errno
+}
+
+// WriteWith runs any operation that puts into the socket, as Write runs its
+// own. try makes one attempt, without blocking: n is the bytes it moved, for
+// the budget, and more that it is to be called again, for the rest. It is also
+// called again when there may be room, after it has returned EAGAIN. The error
+// is that of call, or of the wait. Parks. It does not allocate unless try does.
+func (s *FD) WriteWith(call string,
+	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
+	if !s.mu.lock(Write) {
+		return net.ErrClosed
+	}
+	err := s.writeWithLocked(call, try)
+	if s.mu.unlock(Write) {
+		s.destroy()
+	}
+	return err
+}
+
+func (s *FD) writeWithLocked(call string,
+	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
+	if v := s.check(Write); v != processor.Ready {
+		return verdictError(v)
+	}
+	for {
+		n, more, errno := try(s.fd)
+		switch {
+		case errno == 0:
+			s.spendWrite(n)
+			if !more {
+				return nil
+			}
+		case errno != unix.EAGAIN:
+			return os.NewSyscallError(call, errno)
+		default:
+			if err := s.awaitWritableLocked(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// awaitWritableLocked waits for space in the send buffer after an attempt that
+// found none. It returns at once after an edge that may be newer than the
+// attempt.
+func (s *FD) awaitWritableLocked() error {
+	if s.pd.Clear(Write) {
+		return nil
+	}
+	s.writeBudget = 0
+	return waitError(s.pd.Wait(s.fd, Write, coroutine.ReasonWrite, 0))
+}
+
+// The write lock is for callers with a buffer of their own, which stands under
+// it. LockWrite parks while another has the lock; false means that the fd is
+// closed.
+func (s *FD) LockWrite() bool { return s.mu.lock(Write) }
+
+// TryLockWrite is LockWrite that does not park: false means that another has
+// the lock or that the fd is closed.
+func (s *FD) TryLockWrite() bool { return s.mu.tryLock(Write) }
+
+// UnlockWrite releases the write lock, and closes the fd if it is the last user
+// of one that is closed.
+func (s *FD) UnlockWrite() { s.unlock(Write) }
+
+// UnlockWriteIfOpen is UnlockWrite, unless the fd is closed: then the caller
+// still has the lock, and false is returned.
+func (s *FD) UnlockWriteIfOpen() bool { return s.mu.unlockIfOpen(Write) }
