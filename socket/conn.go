@@ -29,22 +29,14 @@ const (
 	roleFile   // of a File, in a fileDescriptor
 )
 
-// descriptor is an fd.Descriptor with what the list of sockets says of it.
-// Constant.
-type descriptor struct {
-	fd.Descriptor
-	network network // noNetwork for a Socket and a File
-	role    role
-}
-
-// newDescriptor returns the descriptor of a new fd.
+// newDescriptor returns the descriptor of a new fd. The network is noNetwork
+// for a Socket and a File.
 func newDescriptor(n network, r role) *fd.Descriptor {
-	d := &descriptor{network: n, role: r}
-	d.SetOwner(d)
+	d := &fd.Descriptor{Label: fd.Label{Network: uint8(n), Role: uint8(r)}}
 	if r == roleSocket || n.isTCP() {
 		d.SetLinger()
 	}
-	return &d.Descriptor
+	return d
 }
 
 // init makes a conn of an fd, which it owns from then on.

@@ -44,7 +44,7 @@ var _ io.ReadWriteCloser = (*File)(nil)
 
 // fileDescriptor is the descriptor of a File.
 type fileDescriptor struct {
-	descriptor
+	fd.Descriptor
 	name string // constant
 }
 
@@ -85,7 +85,8 @@ func FileFromFD(fd uintptr, name string) (*File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	f := &File{name: name, pollable: can}
-	d := &fileDescriptor{descriptor: descriptor{role: roleFile}, name: name}
+	d := &fileDescriptor{name: name}
+	d.Label.Role = uint8(roleFile)
 	d.SetOwner(d)
 	f.s.Init(&d.Descriptor, int(fd), noNetwork.kind())
 	f.s.CloseWhenLost()

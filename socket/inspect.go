@@ -50,17 +50,18 @@ func (v *inspection) visit(pd *processor.PollDesc) bool {
 // Poll.
 func describe(pd *processor.PollDesc) (info sockinfo.Info, open bool) {
 	switch owner := pd.Owner.(type) {
-	case *descriptor:
-		return owner.describe("")
+	case *fd.Descriptor:
+		return inspected(owner, "")
 	case *fileDescriptor:
-		return owner.describe(owner.name)
+		return inspected(&owner.Descriptor, owner.name)
 	}
 	return sockinfo.Info{}, false
 }
 
-// describe asks the kernel for the addresses. false means that the fd is
-// closed.
-func (d *descriptor) describe(file string) (info sockinfo.Info, open bool) {
+// inspected is describe of a descriptor, with a File's name. It asks the kernel
+// for the addresses.
+func inspected(d *fd.Descriptor, file string) (info sockinfo.Info, open bool) {
+	n := network(d.Label.Network)
 	open = d.Inspect(func(s fd.State) {
 		info = sockinfo.Info{
 			FD:          s.FD,
@@ -72,13 +73,13 @@ func (d *descriptor) describe(file string) (info sockinfo.Info, open bool) {
 		if s.Home != nil {
 			info.Processor = s.Home.Index()
 		}
-		switch d.role {
+		switch role(d.Label.Role) {
 		case roleConn:
-			info.Network = d.network.String()
-			info.Local, info.Remote = addrsOf(s.FD, d.network)
+			info.Network = n.String()
+			info.Local, info.Remote = addrsOf(s.FD, n)
 		case roleListener:
-			info.Network, info.Listener = d.network.String(), true
-			info.Local, _ = addrsOf(s.FD, d.network)
+			info.Network, info.Listener = n.String(), true
+			info.Local, _ = addrsOf(s.FD, n)
 		case roleSocket:
 			info.Network, info.Listener = "socket", listens(s.FD)
 			info.Local, info.Remote = addrsOf(s.FD, kernelNetwork(s.FD))

@@ -29,12 +29,16 @@ type Descriptor struct {
 	// description, here or in another process. Set before they are made; never
 	// cleared.
 	shared atomic.Bool
-	stream bool // constant: close(2) may wait for what is unsent, SO_LINGER
+	stream bool  // constant: close(2) may wait for what is unsent, SO_LINGER
+	Label  Label // constant: the owner's, for the list of sockets
 
 	// Permits of the connection, returned when the fd is closed; nil for none.
 	// Constant but for Join.
 	room *Room
 }
+
+// Label says what a Descriptor is part of, in its owner's numbers.
+type Label struct{ Network, Role uint8 }
 
 const (
 	ownedUse   = 1 // its FD's user has not closed it
@@ -44,12 +48,15 @@ const (
 // init makes d the owner of an fd.
 func (d *Descriptor) init(fd int) {
 	d.fd = int32(fd)
+	if d.pd.Owner == nil {
+		d.pd.Owner = d
+	}
 	d.uses.Store(ownedUse)
 	countOpen(1)
 }
 
-// SetOwner sets what the list of sockets finds d by: what d is part of. Called
-// before Init.
+// SetOwner sets what the list of sockets finds, if that is not d itself: what d
+// is part of. Called before Init.
 func (d *Descriptor) SetOwner(owner any) { d.pd.Owner = owner }
 
 // SetLinger notes that close(2) may wait for what is unsent, as that of a

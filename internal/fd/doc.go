@@ -51,7 +51,7 @@
 //
 //	Descriptor                   may outlive the FD: Processors refer to it
 //	  pd                         its own protocol, see processor.PollDesc
-//	  fd, stream, room           constant; room but for Join
+//	  fd, stream, Label, room    constant; room but for Join
 //	  uses, shared               atomic
 //	FD                           part of a connection or listener
 //	  Descriptor, fd, kind       constant

@@ -169,26 +169,17 @@ func (s *FD) CloseAfter(last func()) error {
 	return nil
 }
 
-// deadline converts a net.Conn deadline to ns of clock.Now, in a bubble of
-// testing/synctest the bubble's clock; 0 is none.
+// deadline converts a net.Conn deadline to ns of CLOCK_MONOTONIC, which waits
+// for an fd go by, also in a bubble of testing/synctest; 0 is none.
 func deadline(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	if d := clock.Until(t); d > 0 || d < 0 && clock.InBubble() {
-		return d
+	now, left := clock.Real(), int64(time.Until(t))
+	if left > 0 && now+left < now { // centuries ahead
+		return 1<<63 - 1
 	}
-	return 1 // long ago
-}
-
-// realDeadline is deadline for waits on an fd: CLOCK_MONOTONIC, also in a
-// bubble.
-func realDeadline(t time.Time) int64 {
-	d := deadline(t)
-	if d < 0 {
-		return max(1, clock.Real()+int64(time.Until(t)))
-	}
-	return d
+	return max(1, now+left)
 }
 
 // SetDeadline sets one or both directions' deadlines.
@@ -196,7 +187,7 @@ func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 	if !s.mu.use() {
 		return net.ErrClosed
 	}
-	d := realDeadline(t)
+	d := deadline(t)
 	for _, m := range modes {
 		s.pd.SetDeadline(m, d)
 	}

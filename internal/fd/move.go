@@ -158,7 +158,7 @@ func (t *transfer) take() error {
 			t.takeUnread()
 			return nil
 		}
-		if s.beginAttemptLocked() {
+		if s.worthAttemptLocked() {
 			n, call, errno := t.tryTake()
 			switch {
 			case n > 0:
@@ -191,10 +191,10 @@ func (t *transfer) room() []byte {
 	return p[:min(int64(len(p)), t.remain)]
 }
 
-// tryTake takes what there is, by one or two system calls, in an attempt that
-// has begun.
+// tryTake takes what there is, by one or two system calls.
 func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s := t.src
+	s.pd.Clear(Read)
 	if t.fulls >= spliceAfter && t.openPipe() {
 		if errno = s.keepNonblocking(); errno == 0 { // SPLICE_F_NONBLOCK is about the pipe
 			n, errno = sysx.TrySpliceIn(t.pipe.fds.w, s.fd, int(min(pipeSize, t.remain)))

@@ -54,7 +54,8 @@ func (s *FD) readLocked(p []byte, wait bool) (int, error) {
 	}
 	for {
 		here := processor.Current() // each time: a wait may have moved the caller
-		if s.beginAttemptLocked() {
+		if s.worthAttemptLocked() {
+			s.pd.Clear(Read)
 			n, short, errno := s.tryRecv(here.IO(), p)
 			s.endAttemptLocked(short && n > 0, errno)
 			switch {
@@ -159,7 +160,8 @@ func (s *FD) readWithLocked(call string,
 		return verdictError(v)
 	}
 	for {
-		if s.beginAttemptLocked() {
+		if s.worthAttemptLocked() {
+			s.pd.Clear(Read)
 			n, short, errno := try(s.fd)
 			s.endAttemptLocked(short, errno)
 			if errno == 0 {

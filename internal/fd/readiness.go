@@ -32,19 +32,11 @@ const (
 	shortRead
 )
 
-// worthAttemptLocked reports whether there may be something to read.
+// worthAttemptLocked reports whether there may be something to read. An attempt
+// clears the mark of the last edge first: an edge from then on leaves a new
+// one.
 func (s *FD) worthAttemptLocked() bool {
 	return s.queue == maybe || s.unread != nil || s.pd.Edge(Read)
-}
-
-// beginAttemptLocked reports whether a read is worth an attempt, and then
-// clears the mark of the last edge: an edge from now on leaves a new one.
-func (s *FD) beginAttemptLocked() bool {
-	if !s.worthAttemptLocked() {
-		return false
-	}
-	s.pd.Clear(Read)
-	return true
 }
 
 // endAttemptLocked notes what an attempt to read shows: errno, or that it took
