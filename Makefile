@@ -14,8 +14,8 @@ build: ## build every package and program
 test: ## run the tests, the long ones in short
 	go test ./...
 
-long: ## run the long tests at full length, and those of the engine under both context backends
-	.ci/run long portable
+long: ## run the tests at full length, and those of the engine under both context backends
+	.ci/run test portable
 
 releases: ## run the tests that can differ with the other Go releases
 	.ci/run releases

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // LockedInitVar asks a child process of the tests to use coroutines in an init.
@@ -52,9 +54,7 @@ func TestLockedInInit(t *testing.T) {
 // TestInCallback: the same in callbacks from C, where the runtime locks, too.
 // It is a program of its own, as tests cannot have C.
 func TestInCallback(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
+	testenv.Long(t) // it builds a program
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil ||

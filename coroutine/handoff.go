@@ -96,15 +96,19 @@ func (w *worker) attached() *worker {
 }
 
 // isAttached reports whether the loop drives w's coroutine. On its goroutine.
-func (w *worker) isAttached() bool {
+func (w *worker) isAttached() bool { return w.awayWord() == attached }
+
+// awayWord returns the word that counts for w's coroutine, which is a fiber's
+// resumer's. On its goroutine.
+func (w *worker) awayWord() uint32 {
 	if w.fiber != nil {
 		co := w.co.Own()
 		if co == nil {
-			return true
+			return attached
 		}
 		w = co.w.Own()
 	}
-	return w.away.load() == attached
+	return w.away.load()
 }
 
 // Rejoin returns when the caller, if it is a coroutine that was left behind, is

@@ -5,6 +5,7 @@ package coroutine
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 
 	"github.com/netco-go/netco/context"
@@ -103,7 +104,15 @@ func (ex *Executor) Call(f func() bool) bool {
 // must not count a call in one context and the return in another.
 //
 //go:norace
-func Own() func() { return driven().enter() }
+func Own() func() {
+	w := found()
+	// A rescuer that has claimed a caller which has checked will find that it
+	// is not blocked. Until then driven does not count it as driven.
+	for w != nil && w.awayWord() == claimed {
+		runtime.Gosched()
+	}
+	return driven().enter()
+}
 
 // enter is Own on w's goroutine. w may be nil.
 //

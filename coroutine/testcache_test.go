@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // userTest is a test package of a user's: with a TestMain or without, and with
@@ -46,6 +47,7 @@ func Test(t *testing.T) {
 // backend for the other: NETCO_CONTEXT is read after package testing has begun
 // to record what a test reads, not at init only.
 func TestBackendIsRecorded(t *testing.T) {
+	testenv.Long(t) // it builds a test four times or more
 	if os.Getenv(context.EnvVar) == context.BackendPortable {
 		t.Skip("it runs both backends itself")
 	}

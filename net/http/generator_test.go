@@ -133,9 +133,9 @@ var firstSeed = flag.Uint64("seed", 0, "the first seed of the generated requests
 func TestAsStandardServer(t *testing.T) {
 	testrun.Start(t, 2)
 	ours, theirs := both(t, http.HandlerFunc(shows))
-	clients := 1
+	clients, requests := 1, uint64(500)
 	if testenv.Full() {
-		clients = 8
+		clients, requests = 8, uint64(testenv.Rounds(20_000))
 	}
 	var seeds atomic.Uint64
 	var all sync.WaitGroup
@@ -143,7 +143,7 @@ func TestAsStandardServer(t *testing.T) {
 		all.Go(func() {
 			for !t.Failed() {
 				n := seeds.Add(1) - 1
-				if n >= uint64(testenv.Rounds(20_000)) {
+				if n >= requests {
 					return
 				}
 				sameForSeed(t, ours, theirs, *firstSeed+n)
