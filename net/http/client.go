@@ -80,30 +80,24 @@ func (b *timedBody) Close() error {
 }
 
 // Get sends a GET request. Parks.
-func (c *Client) Get(url string) (*stdhttp.Response, error) {
-	req, err := stdhttp.NewRequest("GET", url, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.Do(req)
-}
+func (c *Client) Get(url string) (*stdhttp.Response, error) { return c.send("GET", url, "", nil) }
 
 // Head sends a HEAD request. Parks.
-func (c *Client) Head(url string) (*stdhttp.Response, error) {
-	req, err := stdhttp.NewRequest("HEAD", url, nil)
-	if err != nil {
-		return nil, err
-	}
-	return c.Do(req)
-}
+func (c *Client) Head(url string) (*stdhttp.Response, error) { return c.send("HEAD", url, "", nil) }
 
 // Post sends a POST request with a body of a type. Parks.
 func (c *Client) Post(url, contentType string, body io.Reader) (*stdhttp.Response, error) {
-	req, err := stdhttp.NewRequest("POST", url, body)
+	return c.send("POST", url, contentType, body)
+}
+
+func (c *Client) send(method, url, contentType string, body io.Reader) (*stdhttp.Response, error) {
+	req, err := stdhttp.NewRequest(method, url, body)
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Content-Type", contentType)
+	if method == "POST" {
+		req.Header.Set("Content-Type", contentType)
+	}
 	return c.Do(req)
 }
 

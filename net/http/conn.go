@@ -55,7 +55,6 @@ type work struct {
 	in   *bufio.Reader // reads from it
 	from input
 	body *bufio.Writer // of the response under way, to find out how long it is
-	sent fields        // memory for the response's
 
 	trailers []string // that the response has declared
 

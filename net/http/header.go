@@ -1,9 +1,7 @@
 package http
 
 import (
-	"bufio"
 	"net/textproto"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -12,104 +10,18 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// field is one line or more of a header.
-type field struct {
-	key   string
-	value string   // of one line
-	more  []string // of several, in place of value
-}
-
-// fields is a header as it is sent: a copy that what the handler does to its
-// Header does not reach, without a map.
-type fields []field
-
-// snapshotOf copies h to the end of to.
-func snapshotOf(h Header, to fields) fields {
-	for k, values := range h {
-		switch len(values) {
-		case 0:
-			to = append(to, field{key: k, more: []string{}})
-		case 1:
-			to = append(to, field{key: k, value: values[0]})
-		default:
-			to = append(to, field{key: k, more: slices.Clone(values)})
-		}
-	}
-	return to
-}
-
-func (f fields) find(key string) int {
-	for i := range f {
-		if f[i].key == key {
-			return i
-		}
-	}
-	return -1
-}
-
-func (f fields) has(key string) bool { return f.find(key) >= 0 }
-
-// get returns the first value of key, which is canonical.
-func (f fields) get(key string) string {
-	i := f.find(key)
-	switch {
-	case i < 0 || f[i].more != nil && len(f[i].more) == 0:
-		return ""
-	case f[i].more != nil:
-		return f[i].more[0]
-	}
-	return f[i].value
-}
-
-func (f *fields) del(key string) {
-	if i := f.find(key); i >= 0 {
-		(*f)[i] = (*f)[len(*f)-1]
-		*f = (*f)[:len(*f)-1]
-	}
-}
-
-// values calls f for each value of the field.
-func (x *field) values(f func(string)) {
-	if x.more == nil {
-		f(x.value)
-	}
-	for _, v := range x.more {
-		f(v)
-	}
-}
-
-// write writes the lines in the order of their keys, leaving out what is no
-// key.
-func (f fields) write(w *bufio.Writer) {
-	slices.SortFunc(f, func(a, b field) int { return strings.Compare(a.key, b.key) })
-	for i := range f {
-		if !isToken(f[i].key) {
-			continue
-		}
-		f[i].values(func(v string) {
-			w.WriteString(f[i].key)
-			w.WriteString(": ")
-			w.WriteString(oneLine(v))
-			w.WriteString("\r\n")
-		})
-	}
-}
-
-var newlines = strings.NewReplacer("\n", " ", "\r", " ")
-
-func oneLine(v string) string {
-	if strings.ContainsAny(v, "\r\n") {
-		v = newlines.Replace(v)
-	}
-	return textproto.TrimString(v)
-}
-
 // get returns the first value of key, which is canonical.
 func get(h Header, key string) string {
 	if v := h[key]; len(v) > 0 {
 		return v[0]
 	}
 	return ""
+}
+
+// has reports whether h has key, which is canonical, if only without a value.
+func has(h Header, key string) bool {
+	_, ok := h[key]
+	return ok
 }
 
 // chunkWriter is a response as what its body is written to, once that is longer
@@ -235,39 +147,36 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 		return h, false
 	}
 	w.headerSent = true
-	if !w.asked {
-		w.snapshot()
-	}
 	keepAlives := w.c.s.doKeepAlives()
 	isHead := w.method == MethodHead
 	h.length = -1
 	trailers := w.sentTrailers()
-	te := w.sent.get("Transfer-Encoding")
+	te := get(w.sent, "Transfer-Encoding")
 	if w.done.Load() && !trailers && te == "" && bodyAllowed(w.status) &&
-		!w.sent.has("Content-Length") && (!isHead || len(p) > 0) {
+		!has(w.sent, "Content-Length") && (!isHead || len(p) > 0) {
 		w.contentLength = int64(len(p))
 		h.length = len(p)
 	}
 	h.connection = w.keepAlive(keepAlives)
 	if w.mustDiscard() {
-		w.sent.del("Connection")
+		delete(w.sent, "Connection")
 		h.connection = "close"
 	}
 	if !bodyAllowed(w.status) {
-		w.sent.del("Content-Length")
-		w.sent.del("Transfer-Encoding")
+		delete(w.sent, "Content-Length")
+		delete(w.sent, "Transfer-Encoding")
 		if w.status == StatusNotModified {
-			w.sent.del("Content-Type")
+			delete(w.sent, "Content-Type")
 		}
-	} else if len(p) > 0 && te == "" && w.sent.get("Content-Encoding") == "" &&
-		!w.sent.has("Content-Type") {
+	} else if len(p) > 0 && te == "" && get(w.sent, "Content-Encoding") == "" &&
+		!has(w.sent, "Content-Type") {
 		h.contentType = DetectContentType(p)
 	}
-	h.date = !w.sent.has("Date")
+	h.date = !has(w.sent, "Date")
 	w.frame(te, &h)
-	if w.closeAfter && (!keepAlives || !tokenIn(w.sent.get("Connection"), "close")) &&
+	if w.closeAfter && (!keepAlives || !tokenIn(get(w.sent, "Connection"), "close")) &&
 		!w.switches() {
-		w.sent.del("Connection")
+		delete(w.sent, "Connection")
 		if w.is11 && !w.connected() {
 			h.connection = "close"
 		}
@@ -278,21 +187,18 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 // sentTrailers finds out which trailers are declared, and reports whether any
 // may follow.
 func (w *response) sentTrailers() (any bool) {
-	for i := 0; i < len(w.sent); i++ {
-		switch x := &w.sent[i]; {
-		case strings.HasPrefix(x.key, TrailerPrefix):
-			w.sent.del(x.key)
+	for key := range w.sent {
+		if strings.HasPrefix(key, TrailerPrefix) {
+			delete(w.sent, key)
 			any = true
-			i--
-		case x.key == "Trailer":
-			x.values(func(v string) {
-				any = true
-				for name := range strings.SplitSeq(v, ",") {
-					if name = textproto.TrimString(name); name != "" {
-						w.declareTrailer(name)
-					}
-				}
-			})
+		}
+	}
+	for _, v := range w.sent["Trailer"] {
+		any = true
+		for name := range strings.SplitSeq(v, ",") {
+			if name = textproto.TrimString(name); name != "" {
+				w.declareTrailer(name)
+			}
 		}
 	}
 	return any
@@ -301,19 +207,19 @@ func (w *response) sentTrailers() (any bool) {
 // keepAlive decides whether the connection is kept, as far as the headers say.
 // It returns a Connection that is to be sent.
 func (w *response) keepAlive(keepAlives bool) (connection string) {
-	if w.http10Keep && keepAlives && w.sent.get("Content-Length") != "" &&
-		w.sent.get("Connection") == "keep-alive" {
+	if w.http10Keep && keepAlives && get(w.sent, "Content-Length") != "" &&
+		get(w.sent, "Connection") == "keep-alive" {
 		w.closeAfter = false
 	}
 	if w.http10Keep && (w.method == MethodHead || w.contentLength != -1 ||
 		!bodyAllowed(w.status)) {
-		if !w.sent.has("Connection") {
+		if !has(w.sent, "Connection") {
 			connection = "keep-alive"
 		}
 	} else if !w.is11 || w.wantsClose {
 		w.closeAfter = true
 	}
-	if w.sent.get("Connection") == "close" || !keepAlives ||
+	if get(w.sent, "Connection") == "close" || !keepAlives ||
 		w.expectsContinue && w.body.remains() ||
 		goruntime.ConnectEnds && w.method == MethodConnect {
 		w.closeAfter = true
@@ -349,24 +255,24 @@ func (w *response) frame(te string, h *ownHeader) {
 	if hasLength && te != "" && te != "identity" {
 		w.c.s.logf("http: WriteHeader called with both Transfer-Encoding of %q and a "+
 			"Content-Length of %d", te, w.contentLength)
-		w.sent.del("Content-Length")
+		delete(w.sent, "Content-Length")
 		hasLength = false
 	}
 	switch {
 	case w.connected():
-		w.sent.del("Content-Length")
+		delete(w.sent, "Content-Length")
 		h.length = -1
 	case w.method == MethodHead || !bodyAllowed(w.status) || hasLength:
 	case !w.is11 || te == "identity":
 		w.closeAfter = true
 	default:
 		w.chunking = true
-		w.sent.del("Content-Length")
+		delete(w.sent, "Content-Length")
 		if te != "chunked" {
 			return // the handler's is sent too
 		}
 	}
-	w.sent.del("Transfer-Encoding")
+	delete(w.sent, "Transfer-Encoding")
 }
 
 // connected reports whether the answer ends HTTP on the connection.
@@ -376,17 +282,15 @@ func (w *response) connected() bool {
 
 // switches reports whether the answer is that to Upgrade.
 func (w *response) switches() bool {
-	return w.status == StatusSwitchingProtocols && w.sent.get("Upgrade") != "" &&
-		listsToken(w.sent.get("Connection"), "Upgrade")
+	return w.status == StatusSwitchingProtocols && get(w.sent, "Upgrade") != "" &&
+		listsToken(get(w.sent, "Connection"), "Upgrade")
 }
 
 // writeHeaderLocked writes the header. Precondition: the work's mu is held.
 func (w *response) writeHeaderLocked(h ownHeader) {
 	out := w.c.work.out
 	out.Write(appendStatus(out.AvailableBuffer(), w.is11, w.status))
-	w.sent.write(out)
-	clear(w.sent)
-	w.c.work.sent, w.sent = w.sent[:0], nil
+	w.sent.Write(out)
 	b := out.AvailableBuffer()
 	if h.date {
 		b = appendDate(b)

@@ -37,7 +37,6 @@ type response struct {
 	wroteHeader bool        // WriteHeader was called
 	headerSent  bool        // it has gone to the connection's buffer
 	chunking    bool        // the body is sent in chunks
-	asked       bool        // Header was called
 	closeAfter  bool        // the connection is to be closed
 	fullDuplex  bool        // EnableFullDuplex was called
 	tooLarge    bool        // a MaxBytesReader has found the body too large
@@ -46,7 +45,7 @@ type response struct {
 	aside       atomic.Bool // it runs on a goroutine
 
 	header        Header // the handler's
-	sent          fields // header as WriteHeader found it
+	sent          Header // header as WriteHeader found it, then as it is sent
 	status        int
 	written       int64
 	contentLength int64 // as declared, or -1
@@ -70,16 +69,7 @@ func (w *response) Header() Header {
 	if w.header == nil {
 		w.header = Header{}
 	}
-	if !w.asked && w.wroteHeader && !w.headerSent {
-		w.snapshot()
-	}
-	w.asked = true
 	return w.header
-}
-
-// snapshot notes the header as it is, before the handler may change it.
-func (w *response) snapshot() {
-	w.sent = snapshotOf(w.header, w.c.work.sent[:0])
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -103,9 +93,7 @@ func (w *response) WriteHeader(code int) {
 	}
 	w.wroteHeader = true
 	w.status = code
-	if w.asked {
-		w.snapshot()
-	}
+	w.sent = w.header.Clone()
 	if cl := get(w.header, "Content-Length"); cl != "" {
 		v, err := strconv.ParseInt(cl, 10, 64)
 		if err == nil && v >= 0 {
@@ -117,6 +105,9 @@ func (w *response) WriteHeader(code int) {
 	}
 }
 
+// framing is what no header of 1xx has.
+var framing = map[string]bool{"Content-Length": true, "Transfer-Encoding": true}
+
 // writeInformation sends a header of 1xx.
 func (w *response) writeInformation(code int) {
 	x := w.c.work
@@ -124,10 +115,7 @@ func (w *response) writeInformation(code int) {
 	defer x.mu.Unlock()
 	out := x.out
 	out.Write(appendStatus(out.AvailableBuffer(), w.is11, code))
-	sent := snapshotOf(w.header, nil)
-	sent.del("Content-Length")
-	sent.del("Transfer-Encoding")
-	sent.write(out)
+	w.header.WriteSubset(out, framing)
 	out.WriteString("\r\n")
 	out.Flush()
 }

@@ -233,14 +233,7 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		return *which
 	}
 	inner := &http.Server{}
-	from, to := reflect.ValueOf(s).Elem(), reflect.ValueOf(inner).Elem()
-	for i := range to.NumField() {
-		field := to.Type().Field(i)
-		f := from.FieldByName(field.Name)
-		if field.IsExported() && f.IsValid() && f.Type() == field.Type {
-			to.Field(i).Set(f)
-		}
-	}
+	copyFields(inner, s)
 	inner.TLSConfig = nil // the connections have theirs
 	inner.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -292,6 +285,18 @@ func (s *Server) standard(which **http.Server) *http.Server {
 	}
 	*which = inner
 	return inner
+}
+
+// copyFields sets the exported fields of a struct to those of another that have
+// the same name and type. Both are pointers.
+func copyFields(to, from any) {
+	src, dst := reflect.ValueOf(from).Elem(), reflect.ValueOf(to).Elem()
+	for i := range dst.NumField() {
+		field := dst.Type().Field(i)
+		if f := src.FieldByName(field.Name); field.IsExported() && f.IsValid() && f.Type() == field.Type {
+			dst.Field(i).Set(f)
+		}
+	}
 }
 
 // handed is a connection on its way to the server of HTTP/2. It hides TLS:

@@ -109,33 +109,10 @@ type Transport struct {
 
 // Clone returns a copy of t's exported fields.
 func (t *Transport) Clone() *Transport {
-	c := &Transport{
-		Proxy:                  t.Proxy,
-		OnProxyConnectResponse: t.OnProxyConnectResponse,
-		DialContext:            t.DialContext,
-		Dial:                   t.Dial,
-		DialTLSContext:         t.DialTLSContext,
-		DialTLS:                t.DialTLS,
-		TLSHandshakeTimeout:    t.TLSHandshakeTimeout,
-		DisableKeepAlives:      t.DisableKeepAlives,
-		DisableCompression:     t.DisableCompression,
-		MaxIdleConns:           t.MaxIdleConns,
-		MaxIdleConnsPerHost:    t.MaxIdleConnsPerHost,
-		MaxConnsPerHost:        t.MaxConnsPerHost,
-		IdleConnTimeout:        t.IdleConnTimeout,
-		ResponseHeaderTimeout:  t.ResponseHeaderTimeout,
-		ExpectContinueTimeout:  t.ExpectContinueTimeout,
-		TLSNextProto:           maps.Clone(t.TLSNextProto),
-		ProxyConnectHeader:     t.ProxyConnectHeader.Clone(),
-		GetProxyConnectHeader:  t.GetProxyConnectHeader,
-		MaxResponseHeaderBytes: t.MaxResponseHeaderBytes,
-		WriteBufferSize:        t.WriteBufferSize,
-		ReadBufferSize:         t.ReadBufferSize,
-		ForceAttemptHTTP2:      t.ForceAttemptHTTP2,
-	}
-	if t.TLSClientConfig != nil {
-		c.TLSClientConfig = t.TLSClientConfig.Clone()
-	}
+	c := new(Transport)
+	copyFields(c, t)
+	c.TLSNextProto, c.ProxyConnectHeader = maps.Clone(t.TLSNextProto), t.ProxyConnectHeader.Clone()
+	c.TLSClientConfig = t.TLSClientConfig.Clone()
 	if t.HTTP2 != nil {
 		own := *t.HTTP2
 		c.HTTP2 = &own

@@ -25,22 +25,8 @@ type standardTransport struct {
 // std returns the standard's Transport beside t.
 func (t *Transport) std() *stdhttp.Transport {
 	t.standard.once.Do(func() {
-		s, c := &t.standard.t, t.Clone()
-		s.Proxy, s.OnProxyConnectResponse = c.Proxy, c.OnProxyConnectResponse
-		s.DialContext, s.Dial = c.DialContext, c.Dial
-		s.DialTLSContext, s.DialTLS = c.DialTLSContext, c.DialTLS
-		// This one it changes, to negotiate HTTP/2.
-		s.TLSClientConfig, s.TLSHandshakeTimeout = t.TLSClientConfig, c.TLSHandshakeTimeout
-		s.DisableKeepAlives, s.DisableCompression = c.DisableKeepAlives, c.DisableCompression
-		s.MaxIdleConns, s.MaxIdleConnsPerHost = c.MaxIdleConns, c.MaxIdleConnsPerHost
-		s.MaxConnsPerHost, s.IdleConnTimeout = c.MaxConnsPerHost, c.IdleConnTimeout
-		s.ResponseHeaderTimeout = c.ResponseHeaderTimeout
-		s.ExpectContinueTimeout = c.ExpectContinueTimeout
-		s.TLSNextProto, s.ProxyConnectHeader = c.TLSNextProto, c.ProxyConnectHeader
-		s.GetProxyConnectHeader = c.GetProxyConnectHeader
-		s.MaxResponseHeaderBytes = c.MaxResponseHeaderBytes
-		s.WriteBufferSize, s.ReadBufferSize = c.WriteBufferSize, c.ReadBufferSize
-		s.ForceAttemptHTTP2, s.HTTP2, s.Protocols = c.ForceAttemptHTTP2, c.HTTP2, c.Protocols
+		copyFields(&t.standard.t, t.Clone())
+		t.standard.t.TLSClientConfig = t.TLSClientConfig // which it changes, to negotiate HTTP/2
 		t.standard.made.Store(true)
 	})
 	return &t.standard.t
