@@ -90,7 +90,7 @@ func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Worker) {
 		c.mark.Clear()
 	}
 	s.ok, w.Tag, c.inside = true, waitq.Released, 0
-	me.Ready(w)
+	me.WakeHere(w)
 }
 
 // takeFree returns a waiter for the caller, or nil if the free stack is empty
