@@ -25,13 +25,12 @@
 // Scheduler, by the bubble's clock; the rest returns [ErrBubble].
 //
 // A coroutine that blocks otherwise, in a Go channel, a sync.Mutex, time.Sleep,
-// a file or C, makes the others of its Processor late: up to some 10 ms the
-// first time, some 0.1 ms where the same code blocks again and again; then the
-// Processor goes on without it. netco's own of each costs the others nothing,
-// and package blocking has a limit. With Options.LockThreads, in [EventLoop]
-// and with the portable backend the Processor waits for it. One that computes
-// makes the others wait everywhere. A coroutine must not use netco while it
-// holds runtime.LockOSThread.
+// a file or C, makes the others of its Processor late for some milliseconds;
+// then the Processor goes on without it. README.md, "What blocks a Processor",
+// has the cost, and where a Processor is not handed on but waits. netco's own
+// channels, locks and timers cost the others nothing, and package blocking has
+// a limit. A coroutine that computes makes the others wait everywhere. A
+// coroutine must not use netco while it holds runtime.LockOSThread.
 package netco
 
 import (

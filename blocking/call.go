@@ -173,7 +173,7 @@ func (c *call) cancel() {
 // wake wakes the park whose ticket was in a call's word, if there was one.
 func wake(co *coroutine.Coroutine, word uint64) {
 	if ticket := word >> ticketShift; ticket != 0 {
-		co.Ready(ticket, coroutine.WakeReady)
+		co.MakeReady(ticket, coroutine.WakeReady)
 	}
 }
 

@@ -5,13 +5,13 @@
 // # Model
 //
 // A coroutine that blocks delays everything else on its Processor, for some
-// milliseconds, or as long as it blocks where the Processor cannot be handed on
-// (Options.LockThreads, an EventLoop, the portable backend); and nothing bounds
-// how many block at a time. [Do] hands the function to a worker, an ordinary
-// goroutine out of a [Pool], and parks until it has ended. Workers are started
-// when they are needed, up to the pool's limit, and reused, the one used last
-// first; those that were idle for five to ten seconds end. Calls beyond the
-// limit wait in a queue, first come, first served.
+// milliseconds, or as long as it blocks where Processors are not handed on
+// (README.md, "What blocks a Processor"); and nothing bounds how many block at
+// a time. [Do] hands the function to a worker, an ordinary goroutine out of a
+// [Pool], and parks until it has ended. Workers are started when they are
+// needed, up to the pool's limit, and reused, the one used last first; those
+// that were idle for five to ten seconds end. Calls beyond the limit wait in a
+// queue, first come, first served.
 //
 //	rows, err := blocking.Call(ctx, func() (*sql.Rows, error) {
 //		return db.Query(q)

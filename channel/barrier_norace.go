@@ -25,6 +25,6 @@ func canBias() bool {
 
 func enableBarriers() { hasBarriers.Store(sysx.EnableBarriers() == nil) }
 
-// barrier has every thread of the process execute a memory barrier.
+// barrier makes every thread of the process execute a memory barrier.
 // Precondition: canBias has returned true.
 func barrier() { sysx.Barrier() }

@@ -2,8 +2,7 @@
 
 package channel
 
-// canBias reports false: the race detector does not know barriers, and other
-// kernels do not have them.
+// canBias reports false: the race detector does not know barriers.
 func canBias() bool { return false }
 
 func barrier() {}

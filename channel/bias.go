@@ -9,9 +9,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// bias is a channel's biased lock: the thread that alone uses the channel does
-// without the guard. Two atomic instructions take 10 ns, and a round trip over
-// two channels would have eight.
+// bias is a channel's biased lock: a thread that alone uses the channel needs
+// no guard. Two atomic instructions take 10 ns, and a round trip over two
+// channels would have eight.
 //
 //	owner     meaning                         next
 //	nil       every user locks the guard,     an Executor, after biasAfter
@@ -25,8 +25,8 @@ import (
 //
 // inside and owner are Dekker's protocol with the fences on one side. The
 // owner's thread stores inside and loads owner, both by plain instructions. The
-// revoker stores owner and loads inside, and in between has every thread of the
-// process execute a memory barrier. So if the owner has not seen the
+// revoker stores owner and loads inside, and in between makes every thread of
+// the process execute a memory barrier. So if the owner has not seen the
 // revocation, the revoker sees inside, and waits until the owner has left, a
 // few instructions later. A second barrier makes the owner's writes visible.
 type bias struct {
@@ -130,7 +130,7 @@ func (b *bias) release() waitq.Claims {
 // countUseLocked counts a use of a channel that is not shared, and updates
 // owner.
 func (b *bias) countUseLocked() {
-	ex := coroutine.DrivenBy() // unlike Me it does not wait, under the guard
+	ex := coroutine.DrivenBy() // unlike CurrentWorker it does not wait, under the guard
 	switch {
 	case b.owner.Load() != nil:
 		b.revokeLocked()

@@ -2,8 +2,8 @@ package channel
 
 import "context"
 
-// FromGo returns a channel that receives what is sent on in, and is closed when
-// in is. A goroutine forwards the values, so a coroutine can wait for them
+// FromGo returns a channel that receives the values sent on in, and is closed
+// when in is. A goroutine forwards the values, so a coroutine can wait for them
 // without holding up its thread. The goroutine ends when in is closed and
 // drained, when ctx is done, or, with the next value, when the channel is
 // closed; then it closes the channel, and one value taken from in may be lost.
@@ -26,11 +26,11 @@ func FromGo[T any](ctx context.Context, in <-chan T) *Chan[T] {
 	return c
 }
 
-// ToGo returns a Go channel that receives what is sent on c, and is closed when
-// c is. A goroutine forwards the values. It ends when c is closed and drained,
-// or when ctx is done; then it closes the Go channel, and one value taken from
-// c may be lost. The Go channel has the capacity of c. A coroutine must not
-// wait on it.
+// ToGo returns a Go channel that receives the values sent on c, and is closed
+// when c is. A goroutine forwards the values. It ends when c is closed and
+// drained, or when ctx is done; then it closes the Go channel, and one value
+// taken from c may be lost. The Go channel has the capacity of c. A coroutine
+// must not wait on it.
 func ToGo[T any](ctx context.Context, c *Chan[T]) <-chan T {
 	out := make(chan T, c.Cap())
 	go func() {

@@ -134,9 +134,9 @@ func (wa *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
 	return chosen, ok
 }
 
-// hidden returns cases such that what they point to does not escape: a Select
-// uses it during the call only, so it may stay on the caller's stack. Channels
-// are on no stack, see Make.
+// hidden returns cases in a form whose targets do not escape: a Select uses the
+// variables during the call only, so they may stay on the caller's stack;
+// otherwise each would be an allocation. Channels are on no stack, see Make.
 func hidden(cases []Case) []Case {
 	return unsafe.Slice((*Case)(noescape(unsafe.Pointer(unsafe.SliceData(cases)))), len(cases))
 }
@@ -145,8 +145,9 @@ func hidden(cases []Case) []Case {
 func hiddenLocker(s *selection) *selection { return (*selection)(noescape(unsafe.Pointer(s))) }
 
 // noescape hides p from escape analysis. While the address is a number the
-// stack must not move, so there is no call here, and this is not inlined to
-// where there are some.
+// stack must not move, so noescape makes no call, and is not inlined into
+// functions that do: in SelectTimeout the number was once kept across a call
+// that could grow the stack.
 //
 //go:noinline
 //go:nosplit

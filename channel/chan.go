@@ -30,8 +30,8 @@ type Chan[T any] struct {
 	tick *ticking.Ticks[T] // constant; not nil if time sends, see tick.go
 }
 
-// Make returns an open channel. With capacity 0 it is unbuffered. Make panics
-// if capacity is negative.
+// Make returns a new channel. With capacity 0 it is unbuffered. Make panics if
+// capacity is negative.
 //
 // It is not inlined, so that no channel is on a stack, where its address could
 // change: Select locks channels in the order of their addresses.

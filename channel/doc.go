@@ -27,11 +27,11 @@
 //     among the ready cases at random, with equal chances.
 //   - XxxTimeout and XxxContext end with os.ErrDeadlineExceeded or the
 //     context's error. Then the operation has not happened; with nil it has.
-//     With no time left they still do what takes no wait.
+//     With no time left they still do an operation that takes no wait.
 //   - At a forced shutdown they return netco's ErrShutdown. Send, Recv and
 //     Select unwind the coroutine.
-//   - A receive from a closed channel returns ErrClosed where it returns an
-//     error, and so does a bounded send. Other sends panic.
+//   - On a closed channel a receive that returns an error returns ErrClosed,
+//     and so does a bounded send. Other sends panic.
 //   - A channel keeps no value that has been received. An unreferenced channel
 //     is garbage, together with its values.
 //
@@ -47,16 +47,16 @@
 // # How it works
 //
 // A channel is a ring buffer and two queues of waiters under a guard (chan.go,
-// waiter.go). send.go and recv.go have the operations in full, fast.go those
-// among the coroutines of one Processor, which bias.go lets do without the
-// guard. Package internal/waitq has the wait loop. Select (select.go) locks all
-// its channels in the order of their addresses, looks for a ready case, and
-// queues a waiter in each; case_unsafe.go hides the types of the channels from
-// it.
+// waiter.go). send.go and recv.go have the operations in full, fast.go the
+// operations among coroutines of one Processor, for which bias.go makes the
+// guard unnecessary. Package internal/waitq has the wait loop. Select
+// (select.go) locks all its channels in the order of their addresses, looks for
+// a ready case, and queues a waiter in each; case_unsafe.go hides the types of
+// the channels from it.
 //
 // Unsafe is sound because a Case's pointer is used during the Select only, by
 // its caller, and a value goes from one stack to another by way of a waiter,
-// never directly. docs/RATIONALE.md has the details.
+// never directly. docs/RATIONALE.md says why a channel may be biased.
 //
 // TestEveryOrder runs small programs in every order of their shared accesses;
 // TestAsGo compares with Go's channels.

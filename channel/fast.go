@@ -44,7 +44,7 @@ func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
 	return v, false, false
 }
 
-// sendOwned is for Send what recvOwned is for Recv.
+// sendOwned is the same for Send.
 func (c *Chan[T]) sendOwned(v T) (done bool) {
 	me := coroutine.CurrentWorker()
 	if me == nil || !c.enter(me.Executor()) {
@@ -83,14 +83,15 @@ func (c *Chan[T]) sendOwned(v T) (done bool) {
 }
 
 // pass completes the operation of s, which is out of its queue, exits the
-// channel, and readies the coroutine of s, which is of the caller's Processor.
+// channel, and makes the coroutine of s ready, which belongs to the caller's
+// Processor.
 func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Worker) {
 	w := s.w
 	if invariant.Enabled {
 		c.mark.Clear()
 	}
 	s.ok, w.Tag, c.inside = true, waitq.Released, 0
-	me.Ready(w)
+	me.WakeHere(w)
 }
 
 // takeFree returns a waiter for the caller, or nil if the free stack is empty

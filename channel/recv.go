@@ -22,8 +22,9 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 	return v, mustRecv(err)
 }
 
-// TryRecv is Recv if that takes no wait, which done reports: it has received a
-// value, then ok is true, or the end of a closed channel. It does not park.
+// TryRecv is Recv if that takes no wait. done reports whether it has received a
+// value, for which ok is true, or the end of a closed channel. It does not
+// park.
 func (c *Chan[T]) TryRecv() (v T, ok, done bool) {
 	if c == nil {
 		return v, false, false
@@ -94,7 +95,7 @@ func (c *Chan[T]) tryRecv() (v T, ok, done bool) {
 // tryRecvLocked takes the oldest value, from the buffer or from a waiting
 // sender, which it claims. If the buffer was full, the value of a waiting
 // sender goes into the buffer. done is false if there is nothing to receive,
-// not even the end.
+// and the channel is not closed.
 func (c *Chan[T]) tryRecvLocked() (v T, ok, done bool) {
 	if c.tick != nil {
 		if v, ok := c.tick.Take(); ok {

@@ -10,12 +10,12 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Select does one of the cases and returns its index. It chooses among the
-// ready cases at random, with equal chances; if there is none it chooses
-// Default, and without a Default it waits. err is nil, or ErrClosed if a
-// receive met the end of a closed channel. Select panics if it chooses a send
-// on a closed channel. A coroutine parks, a goroutine blocks; without cases for
-// ever. At a forced shutdown it does not return.
+// Select executes one of the cases and returns the index of that case. It
+// chooses among the ready cases at random, with equal chances; if there is none
+// it chooses Default, and without a Default it waits. err is nil, or ErrClosed
+// if a receive met the end of a closed channel. Select panics if it chooses a
+// send on a closed channel. A coroutine parks, a goroutine blocks; without
+// cases for ever. At a forced shutdown it does not return.
 //
 // Up to eight cases allocate nothing, unless it waits on a channel that has
 // more waiters than ever before.
@@ -54,7 +54,7 @@ func choose(cases []Case, limit coroutine.Limit, bounded bool) (int, error) {
 		if err == nil || over || !mayRetry(cases, index, err) {
 			return index, err
 		}
-		over = limit.Expired() != coroutine.WakeReady // then once more, without a wait
+		over = limit.Expired() != coroutine.WakeReady // then try once more, without a wait
 	}
 }
 
@@ -110,7 +110,7 @@ func lockAll(cases []Case, order []int32) {
 	}
 }
 
-// unlockAll unlocks the channels and then wakes what was claimed.
+// unlockAll unlocks the channels and then wakes the claimed waiters.
 func unlockAll(cases []Case, order []int32) {
 	u := waitq.Begin()
 	for k, i := range order {
@@ -121,7 +121,7 @@ func unlockAll(cases []Case, order []int32) {
 	u.Wake()
 }
 
-// outcome is the case that was done; the index is -1 if none was.
+// outcome is the executed case; the index is -1 if there is none.
 type outcome struct {
 	index int
 	ok    bool // false if the channel was closed
@@ -138,8 +138,8 @@ func (o outcome) conclude(cases []Case) error {
 	return ErrClosed
 }
 
-// tryCasesLocked does one of the ready cases, if there is one. All channels are
-// locked.
+// tryCasesLocked executes one of the ready cases, if there is one. All channels
+// are locked.
 func tryCasesLocked(cases []Case, order []int32) outcome {
 	for {
 		ready := 0
@@ -166,7 +166,7 @@ func tryCasesLocked(cases []Case, order []int32) outcome {
 			if ok, done := cases[i].on.tryLocked(cases[i].kind, cases[i].at); done {
 				return outcome{int(i), ok}
 			}
-			break // its waiters were claimed elsewhere, and have left the queue
+			break // its waiters were claimed elsewhere, and are out of the queue
 		}
 	}
 }

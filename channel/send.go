@@ -21,8 +21,8 @@ func (c *Chan[T]) Send(v T) {
 	mustSend(c.send(v, coroutine.Limit{}, false))
 }
 
-// TrySend is Send if that takes no wait, and reports whether it has sent v. It
-// does not park.
+// TrySend sends v if that takes no wait, and reports whether it has. It does
+// not park.
 func (c *Chan[T]) TrySend(v T) bool {
 	if c == nil {
 		return false
@@ -86,7 +86,7 @@ func (c *Chan[T]) trySend(v T) (sent, closed bool) {
 }
 
 // trySendLocked gives v to a waiting receiver, which it claims, or adds it to
-// the buffer. Precondition: the channel is open.
+// the buffer. Precondition: the channel is not closed.
 func (c *Chan[T]) trySendLocked(v T) (sent bool) {
 	if s := c.recvq.claimFront(); s != nil {
 		s.value, s.ok = v, true

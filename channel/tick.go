@@ -22,7 +22,7 @@ func init() {
 }
 
 // setTick sets the next time and the period at which time sends. Waiters whose
-// bound is now too late wake to look again.
+// bound is too late wake and check again.
 func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 	c.lock()
 	was := c.tick.When
@@ -35,8 +35,8 @@ func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 }
 
 // recvTimed is recvSlow if time sends. It waits again if the wait has ended
-// because a value may be due, or as if by Close but with the channel open,
-// which is how setTick wakes.
+// because a value may be due, or as by Close although the channel is not
+// closed, which is how setTick wakes.
 func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 	over := coroutine.WakeReady // the caller has checked limit
 	for {
@@ -61,7 +61,7 @@ func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 		case why == coroutine.WakeCancelled || why == coroutine.WakeShutdown:
 			return v, limit.Err(why)
 		}
-		over = limit.Expired() // not under the guard: a context may be a user's, and wait
+		over = limit.Expired() // not under the guard: a user's context may wait
 	}
 }
 
@@ -99,8 +99,8 @@ func sooner(limit coroutine.Limit, when int64) coroutine.Limit {
 	return limit.Earlier(when)
 }
 
-// mayRetry reports whether a Select with this result may have ended as a
-// recvTimed that waits again.
+// mayRetry reports whether a Select with this result may have ended for a
+// reason for which recvTimed waits again.
 func mayRetry(cases []Case, index int, err error) bool {
 	if index >= 0 {
 		return cases[index].timed && !cases[index].on.isClosed()

@@ -7,13 +7,14 @@ import (
 )
 
 // A waiter queues one blocked operation on one channel; a Select has one per
-// case. It belongs to the channel, which keeps released ones for the next wait.
-// From newWaiter to recycleLocked it belongs to its operation, but for the
-// fields that the waker writes before it claims w.
+// case. The channel keeps released waiters for the next wait. From newWaiter to
+// recycleLocked a waiter belongs to its operation, except for the fields that
+// the waker writes before it claims w.
 //
-// Each coroutine.Waiter has a Tag with the values of waitq.Queue; a queued one
-// is of AnyKind. As the waiters of a Select share one in several queues, under
-// different guards, a waker claims it by compare-and-swap.
+// Each coroutine.Waiter has a Tag with the values of waitq.Queue; the Tag of a
+// queued Waiter is AnyKind. As the waiters of a Select share one
+// coroutine.Waiter in several queues, under different guards, a waker claims it
+// by compare-and-swap.
 type waiter[T any] struct {
 	w *coroutine.Waiter
 	c *Chan[T] // constant
@@ -27,7 +28,7 @@ type waiter[T any] struct {
 	queued   bool // under the guard
 	send     bool // it is for sendq, not for recvq
 	inSelect bool // other waiters share w
-	chosen   bool // under the guard: w was claimed through this one of a Select
+	chosen   bool // under the guard: w was claimed through this waiter of a Select
 }
 
 // claim claims wa.w for the caller, which has taken wa out of its queue. It
@@ -74,8 +75,8 @@ func (q *queue[T]) pop() *waiter[T] {
 }
 
 // claimFront takes out and claims the waiter that has waited longest; nil if
-// there is none. It drops the waiters of a Select that was claimed elsewhere;
-// their Select finds them out of the queue.
+// there is none. It drops waiters of a Select that was claimed elsewhere; the
+// Select then finds them out of the queue.
 func (q *queue[T]) claimFront() *waiter[T] {
 	for q.front() != nil {
 		if s := q.pop(); s.claim() {
@@ -85,7 +86,8 @@ func (q *queue[T]) claimFront() *waiter[T] {
 	return nil
 }
 
-// claimAllLocked claims all waiters of q, as of a closed channel.
+// claimAllLocked claims all waiters of q; for them the channel counts as
+// closed.
 func (c *Chan[T]) claimAllLocked(q *queue[T]) {
 	for s := q.claimFront(); s != nil; s = q.claimFront() {
 		s.ok = false

@@ -10,13 +10,13 @@ import (
 // Context is one execution context: a goroutine that runs only while it is
 // resumed. Init makes it; it must not be copied.
 //
-// Fields without a note are owned by whichever side has the thread.
+// A field without a note is owned by the side that has the thread.
 type Context struct {
 	frame asm.Frame // with the portable backend Coro is its *pull
-	call  func()    // what the next Resume runs in place of the context, or nil; see RunOn
+	call  func()    // run by the next Resume in place of the context, or nil; see RunOn
 }
 
-// pull is what the portable backend has in place of a coro.
+// pull returns the portable backend's replacement of a coro.
 func (c *Context) pull() *pull { return (*pull)(c.frame.Coro) }
 
 // Init makes c a context that will run entry, with c as its argument, when
@@ -63,9 +63,9 @@ func (c *Context) Resume(next *Context) {
 	}
 }
 
-// Suspend gives control back to whatever has resumed c, and returns when c is
-// resumed again. It is called by c's own goroutine or, if Direct, by any
-// goroutine that c's has called into, which is then the one that continues.
+// Suspend gives control back to the resumer of c, and returns when c is resumed
+// again. It is called by c's own goroutine or, if Direct, by any goroutine that
+// c's has called into, which then continues when c is resumed.
 //
 //go:norace
 func (c *Context) Suspend() {
@@ -100,8 +100,8 @@ func (c *Context) Switch(next *Context) {
 // Precondition: the goroutine parked in c suspended itself by Suspend, or
 // serves calls after its Switch.
 //
-// What RunOn leaves for the goroutine is not shown to the race detector: a
-// coroutine that was left behind suspends itself in a context of its own.
+// The race detector is not shown the field call: a coroutine that was left
+// behind suspends itself in a context of its own.
 //
 //go:norace
 func (c *Context) RunOn(f func()) {

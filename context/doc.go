@@ -10,10 +10,10 @@
 //
 // A [Context] is a goroutine that runs only while it is resumed. It has one
 // coro, the runtime's own kind: a place that holds one parked goroutine. A
-// goroutine that switches through the coro is parked in it, and the one that
-// was parked there continues, on the same thread. So of a context's two sides,
-// itself and its resumer, one is parked in the coro, and the other runs or
-// waits elsewhere.
+// goroutine that switches through the coro is parked in it, and the goroutine
+// that was parked there continues, on the same thread. So of a context's two
+// sides, itself and its resumer, one is parked in the coro, and the other runs
+// or waits elsewhere.
 //
 //	c.Init(entry)   makes c, with a new goroutine for entry parked in its coro
 //	c.Resume(next)  runs c, and returns when c suspends or ends
@@ -59,35 +59,36 @@
 //
 // The choice is made at init: by Go release, and by a self-test. The
 // environment variable NETCO_CONTEXT=asm or portable overrides the release
-// fence, not the self-test. [Backend] and [BackendReason] return
-// the outcome. If "portable" is selected without having been asked for, one
-// line on stderr says so and why.
+// fence, not the self-test. [Backend] and [BackendReason] return the outcome.
+// If "portable" is selected although NETCO_CONTEXT did not request it, one line
+// on stderr says so and why.
 //
 // # Contract
 //
 // Thread locks: at each switch through a coro, and at its context's end, the
-// goroutine that switches must be locked to its thread exactly as the one that
-// called Init was then: on the same thread, as often, in as many callbacks from
-// C. Otherwise the runtime ends the process. Contexts made without locks are
-// resumed without locks, by any goroutine on any thread: they can migrate.
+// goroutine that switches must be locked to its thread exactly as the goroutine
+// that called Init was then: on the same thread, as often, in as many callbacks
+// from C. Otherwise the runtime ends the process. Contexts made without locks
+// are resumed without locks, by any goroutine on any thread: they can migrate.
 //
 // Order: at any time at most one goroutine switches through a coro, and the
-// goroutine that runs next sees what the one before did. Where two sides run at
-// once, as during a replacement, the caller ensures that the rescuer is parked
-// before the blocked goroutine suspends; the coro itself orders the rest.
+// goroutine that runs next sees everything that the one before it did. Where
+// two sides run at once, as during a replacement, the caller ensures that the
+// rescuer is parked before the blocked goroutine suspends; the coro itself
+// orders the rest.
 //
-// For the race detector, what one side of a coro did happens before what the
-// other does next; there is no order between coros. Package coroutine has
-// both sides be one goroutine for it, see there.
+// For the race detector, everything that one side of a coro did happens before
+// everything that the other does next; there is no order between coros. Package
+// coroutine makes both sides one goroutine to it, see coroutine/race_race.go.
 //
 // # Why it is sound
 //
-// Nothing here switches stacks. The assembly backend calls the two functions
-// that iter.Pull is made of, newcoro and coroswitch, with arguments that they
+// Nothing here switches stacks. The assembly backend calls the two functions on
+// which iter.Pull is built, newcoro and coroswitch, with arguments that they
 // take. The runtime exchanges the goroutine in the coro by compare-and-swap and
-// does not record which one was there before, so any running goroutine may come
-// next, and each goroutine is at any time in one place: it runs, or waits in
-// one coro, or elsewhere in the runtime. A coro's own goroutine, which alone
-// ends it, then hands the thread to the goroutine parked there, exactly as when
-// it suspends. docs/RATIONALE.md, "The context switch", has the rest.
+// does not record which goroutine was there before, so any running goroutine
+// may come next, and each goroutine is at any time in one place: it runs, or
+// waits in one coro, or elsewhere in the runtime. A coro's own goroutine, which
+// alone ends it, then hands the thread to the goroutine parked there, exactly
+// as when it suspends. docs/RATIONALE.md, "The context switch", has the rest.
 package context

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// selfTest drives contexts through every kind of switch and compares what ran
-// with what should have: resume, suspend, a suspend by a goroutine that the
-// context has resumed in turn, RunOn, and ends.
+// selfTest drives contexts through every kind of switch and compares the steps
+// that ran with the expected ones: resume, suspend, a suspend by a goroutine
+// that the context has resumed in turn, RunOn, and ends.
 func selfTest() (err error) {
 	done := make(chan struct{})
 	go func() {

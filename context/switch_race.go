@@ -9,13 +9,13 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// switchRace is Switch, reporting to the race detector that what this side of c
-// did happens before what the other side does next. It orders nothing between
-// contexts, so that races between threads are found like those between
-// goroutines.
+// switchRace is Switch, reporting to the race detector that everything this
+// side of c did happens before everything the other side does next. It orders
+// nothing between contexts, so that races between threads are found like those
+// between goroutines.
 //
 // It is not instrumented: between the release and the switch it accesses memory
-// that belongs to the other side already.
+// that already belongs to the other side.
 //
 //go:norace
 func (c *Context) switchRace(next *Context) {

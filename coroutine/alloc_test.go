@@ -22,7 +22,7 @@ func TestAllocs(t *testing.T) {
 		}})
 		nop := func() {}
 		var ticket uint64
-		waker := func() { co.Ready(ticket, WakeReady) }
+		waker := func() { co.MakeReady(ticket, WakeReady) }
 		for name, f := range map[string]func(){
 			"Yield":      Yield,
 			"Current":    func() { Current() },
@@ -33,7 +33,7 @@ func TestAllocs(t *testing.T) {
 				ex.Spawn(Spec{Fn: waker})
 				co.Park(ReasonUser)
 			},
-			"park, early": func() { co.Ready(co.Ticket(), WakeReady); co.Park(ReasonUser) },
+			"park, early": func() { co.MakeReady(co.Ticket(), WakeReady); co.Park(ReasonUser) },
 		} {
 			for range 100 {
 				f()

@@ -112,11 +112,11 @@ func BenchmarkParkReady(b *testing.B) {
 		}})
 		ex.Run(256, math.MaxInt64)
 		for b.Loop() {
-			ex.Ready(co, co.Ticket(), WakeReady)
+			ex.MakeReady(co, co.Ticket(), WakeReady)
 			ex.Run(256, math.MaxInt64)
 		}
 		over = true
-		ex.Ready(co, co.Ticket(), WakeReady)
+		ex.MakeReady(co, co.Ticket(), WakeReady)
 		ex.Run(256, math.MaxInt64)
 		ex.Leave()
 	}()

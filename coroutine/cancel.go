@@ -10,42 +10,44 @@ import (
 //
 // Handle.Stop stores the coroutine's id in its cancelRequest and sends it to
 // its own thread as a wake does; if it is on its way to a thread, the store is
-// enough. The rest is done there (Executor.cancel):
+// enough. That thread does the rest (Executor.cancel):
 //
 //	Handle.Stop finds it  then
 //	dead, or reused       nothing: an id is never used twice
 //	not started           worker.call reads the request and does not call its
 //	                      function; otherwise it ends as others do: joiners
 //	                      wake, inherited locals are dropped
-//	waiting               that wait ends with WakeShutdown, later ones at once
+//	waiting               the wait ends with WakeShutdown, later waits at once
 //	ready, running        the wake that made it ready stands; later waits end
 //	                      at once
 //	in Shield             waits after Shield end at once
 //
-// Coroutines that are not cancelled pay nothing for this: cancel leaves this
-// one as if a wake had come before the park (Coroutine.woken), for good. Park
-// checks that first in any case, and a later wake has no effect. Yield checks
-// Coroutine.cancelled.
+// Coroutines that are not cancelled pay nothing for this: cancel leaves a
+// coroutine as if a wake had come before its next park (Coroutine.woken), for
+// good. Park checks that first in any case, and a later wake has no effect.
+// Yield checks Coroutine.cancelled.
 
 // cancelRequest is the incarnation that Stop was called for: a coroutine's id;
 // 0 for none. Any thread; it is never taken back.
 type cancelRequest = atomic.Uint64
 
-// Stop ends one coroutine by force: its present wait and all later ones end as
+// Stop ends one coroutine by force: its present wait and all later waits end as
 // they do when the Scheduler ends by force. Waits that return an error return
 // ErrShutdown; Sleep, Yield and locks unwind the coroutine by runtime.Goexit,
-// so that deferred calls run, which cannot wait either; a wait on a Cond locks
-// L first. Stop returns at once; Join waits for the end.
+// so that deferred calls run. Deferred calls cannot wait either. A wait on a
+// Cond locks L first. Stop returns at once; Join waits for the end.
 //
-// The request takes effect at the coroutine's next wait: one that computes runs
-// on, and so does one that ignores ErrShutdown. An operation of a socket that
-// need not wait succeeds; of those that never wait, one in 32 fails. No other
-// coroutine is touched: what this one has locked stays locked until its
-// deferred calls unlock it, and its sockets stay as they were.
+// The request takes effect at the coroutine's next wait. A coroutine that
+// computes runs on, and so does one that ignores ErrShutdown. An operation of a
+// socket that need not wait succeeds; if a coroutine's operations never wait,
+// one in 32 fails. No other coroutine is touched: the stopped coroutine's locks
+// stay locked until its deferred calls unlock them, and its sockets stay as
+// they were, since they may be another coroutine's.
 //
-// A coroutine that has not started ends without its function being called. For
-// one that has ended, or was stopped before, Stop does nothing. A coroutine may
-// stop itself. Any thread, coroutine or goroutine. Does not park or allocate.
+// A coroutine that has not started ends without a call of its function. If the
+// coroutine has ended, or was stopped before, Stop does nothing. A coroutine
+// may stop itself. Any thread, coroutine or goroutine. Does not park or
+// allocate.
 func (h Handle) Stop() {
 	for {
 		if h.Done() {
@@ -65,7 +67,7 @@ func (h Handle) Stop() {
 	if goruntime.RaceEnabled {
 		defer Own()()
 	}
-	w := driven() // first, as in Coroutine.Ready
+	w := driven() // first, as in Coroutine.MakeReady
 	ex := co.ex.Load()
 	if ex == nil {
 		return // the executor that adopts it finds the request: see Adopt
@@ -86,14 +88,14 @@ func (ex *Executor) checkCancel(co *Coroutine) {
 	}
 }
 
-// cancel ends co's present wait, unless it is shielded, and all later ones.
+// cancel ends co's present wait, unless it is shielded, and all later waits.
 func (ex *Executor) cancel(co *Coroutine) {
 	co.cancelled = true
 	if co.isShielded() {
 		return
 	}
 	if State(co.status.Own()&0xff) == Waiting {
-		ex.Ready(co, co.ticket, WakeShutdown)
+		ex.MakeReady(co, co.ticket, WakeShutdown)
 	}
 	co.woken = true
 }
@@ -142,10 +144,10 @@ func Stopping() bool {
 }
 
 // Shield calls f, in which no wait of the calling coroutine is ended by force,
-// neither by Stop nor with the Scheduler. It is for what must not be left half
-// done, such as a wait for something that must not outlive the coroutine. It
-// holds up the Scheduler's end, so what f waits for must happen then, too. An
-// ordinary goroutine just calls f.
+// neither by Stop nor with the Scheduler. It is for work that must not stay
+// half done, such as a wait for something that must not outlive the coroutine.
+// It holds up the Scheduler's end, so f must wait only for things that also
+// happen then. An ordinary goroutine just calls f.
 //
 // Precondition: no Waiter is prepared for a Park.
 func Shield(f func()) {

@@ -58,7 +58,7 @@ func TestStopWaits(t *testing.T) {
 							fmt.Sprint("until ", co.Executor().Host().ParkUntil(co, ReasonSleep,
 								clock.Now()+1e15)))
 						w := AcquireWaiter()
-						co.Ready(co.Ticket(), WakeReady) // a wake makes no difference
+						co.MakeReady(co.Ticket(), WakeReady) // a wake makes no difference
 						log = append(log, fmt.Sprint("waiter ", w.Park(ReasonUser)))
 						w.Release()
 						if !YieldTurn() {
@@ -85,7 +85,7 @@ func TestStopWaits(t *testing.T) {
 					if got := fmt.Sprint(log); got != want {
 						t.Errorf("%s, want %s", got, want)
 					}
-					ex.Ready(other, ticket, WakeReady)
+					ex.MakeReady(other, ticket, WakeReady)
 				})
 			})
 		}
@@ -269,7 +269,7 @@ func TestStopKeepsWake(t *testing.T) {
 			got = append(got, Current().Park(ReasonUser), Current().Park(ReasonUser))
 		}})
 		Yield()
-		ex.Ready(co, co.Ticket(), WakeTimeout)
+		ex.MakeReady(co, co.Ticket(), WakeTimeout)
 		co.Handle().Stop()
 		co.Handle().Join()
 		if fmt.Sprint(got) != fmt.Sprint([]Wake{WakeTimeout, WakeShutdown}) {
@@ -323,7 +323,7 @@ func (s *shield) wake(ticket uint64) {
 	for !s.sent.Load() {
 		runtime.Gosched()
 	}
-	s.co.Ready(ticket, WakeTimeout)
+	s.co.MakeReady(ticket, WakeTimeout)
 }
 
 // TestShield: neither Stop nor the executor's end by force ends a wait in it,
@@ -402,11 +402,11 @@ func (h *stopHammer) body(seed uint64, mine bool) {
 		case 1:
 			YieldTurn()
 		case 2:
-			co.Ready(co.Ticket(), WakeReady)
+			co.MakeReady(co.Ticket(), WakeReady)
 			co.Park(ReasonUser)
 		case 3:
 			ticket := co.Ticket()
-			go co.Ready(ticket, WakeReady)
+			go co.MakeReady(ticket, WakeReady)
 			if co.Park(ReasonUser) == WakeShutdown {
 				return
 			}

@@ -7,18 +7,18 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// ErrNotCoroutine is returned on an ordinary goroutine by what only a coroutine
-// can do.
+// ErrNotCoroutine is returned on an ordinary goroutine by functions that only a
+// coroutine may call.
 var ErrNotCoroutine = errors.New("netco: called from an ordinary goroutine, not from a coroutine")
 
 // children tracks the coroutines that must end before their parent does. A
-// child has one of its own from its start, which holds its place in the
-// parent's list; other coroutines have one from their first child on.
+// child has its own children struct from its start, which holds its place in
+// the parent's list; any other coroutine has one from its first child on.
 //
-// A child is listed from before others can see it until after it has ended, so
-// that an empty list means that none is left. Its end takes it out, on whatever
-// thread that is; so a long-running parent's list does not grow with children
-// that have ended.
+// A child is listed from before other threads can see it until after it has
+// ended, so that an empty list means that all have ended. Its end takes it out,
+// on whatever thread it ends; so a long-running parent's list does not grow
+// with children that have ended.
 type children struct {
 	of     Handle    // constant: the coroutine whose children these are
 	parent *children // constant: its parent's, which lists it; nil if it is no child
@@ -29,15 +29,15 @@ type children struct {
 	waiter *Waiter      // the parent's at its end, to be woken when the list is empty; under mu
 }
 
-// StartChild calls start, which is to make one coroutine and return what Go
-// returned, on the caller's thread without parking, and makes that a child of
-// the calling coroutine: when that ends, each of its children is stopped
-// ([Handle.Stop]), and only when all of them have ended the parent has, so that
+// StartChild calls start, which makes one coroutine and returns the results of
+// Go, on the caller's thread without parking. That coroutine becomes a child of
+// the calling one: when the parent ends, each of its children is stopped
+// ([Handle.Stop]), and the parent has ended only when all of them have, so that
 // its joiners wait for them too.
 //
-// The error is ErrNotCoroutine, then start is not called, or start's. Inside a
-// coroutine driven by hand the parent is the coroutine that drives it. It
-// allocates some 100 bytes.
+// The error is ErrNotCoroutine, without a call of start, or start's error.
+// Inside a coroutine driven by hand the parent is the coroutine that drives it.
+// It allocates some 100 bytes.
 func StartChild(start func() (Handle, error)) (Handle, error) {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
@@ -113,10 +113,10 @@ const stopsAtOnce = 128
 // if it is to end by force: a child that computes for ever holds up its parent,
 // as it would hold up the Scheduler's end.
 //
-// The last in the list are stopped first. leave only ever moves a child towards
-// the front, and none is added, since the parent is here; so all from stopping
-// on have been stopped. One that leave has moved may be stopped twice, which
-// has no further effect.
+// The last children in the list are stopped first. leave only ever moves a
+// child towards the front, and none is added, since the parent is here; so all
+// children from stopping on have been stopped. A child that leave has moved may
+// be stopped twice, which has no further effect.
 func (c *children) end() {
 	Shield(func() {
 		w := AcquireWaiter()

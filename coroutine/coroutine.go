@@ -7,7 +7,7 @@ import (
 	"github.com/netco-go/netco/internal/mpsc"
 )
 
-// State is what a coroutine is doing.
+// State says what a coroutine is doing.
 type State uint8
 
 // The states; the package documentation has the transitions.
@@ -18,17 +18,17 @@ const (
 	Waiting
 	Outside
 
-	States // how many there are
+	States // the number of states
 )
 
 func (s State) String() string {
 	return [States]string{"dead", "ready", "running", "waiting", "outside"}[s]
 }
 
-// Reason is what a waiting coroutine waits for.
+// Reason says what a waiting coroutine waits for.
 type Reason uint8
 
-// The reasons to wait; reasons says what each is.
+// The reasons to wait; the table reasons describes each.
 const (
 	ReasonNone Reason = iota
 	ReasonSleep
@@ -48,12 +48,12 @@ const (
 	ReasonContext // the end of a context
 	ReasonBuffer  // memory for a hot buffer
 
-	Reasons // how many there are
+	Reasons // the number of reasons
 )
 
-// reasons has for each Reason its name, what Info.WaitsFor says, and whether a
-// deadlock can hold the wait: whether only a coroutine or a goroutine ends it,
-// and no event, time, context or function elsewhere.
+// reasons has for each Reason its name, the words of Info.WaitsFor, and whether
+// a deadlock can hold the wait: whether only a coroutine or a goroutine ends
+// it, and no event, time, context or function elsewhere.
 var reasons = [Reasons]struct {
 	name, words string
 	deadlocks   bool
@@ -77,7 +77,8 @@ var reasons = [Reasons]struct {
 	ReasonBuffer:    {"buffer", "memory for a buffer", false},
 }
 
-// orContext is added to the reason of a wait that a context's end ends as well.
+// orContext is added to the reason of a wait that the end of a context ends as
+// well.
 const orContext Reason = 1 << 7
 
 func (r Reason) String() string { return reasons[r].name }
@@ -90,18 +91,19 @@ type Wake uint8
 
 // The kinds of wake.
 const (
-	WakeReady     Wake = iota // what it waits for is there; check, a wake may be early
+	WakeReady     Wake = iota // the condition may hold; check, a wake may be early
 	WakeTimeout               // the deadline has passed
-	WakeShutdown              // it is to end by force, with its scheduler or alone
+	WakeShutdown              // the coroutine is to end by force, with its scheduler or alone
 	WakeCancelled             // the context has ended
 )
 
 // Coroutine is one coroutine. Its struct is reused after its end: each use is
 // an incarnation, with an id of its own, which a [Handle] names.
 //
-// What a park and a wake touch comes first, up to the waiter's ticket: 56
-// bytes. They share one cache line as long as the size is a multiple of 64,
-// since the structs of a chunk begin 8 bytes behind the beginning of a line.
+// The fields that a park and a wake touch come first, up to the waiter's
+// ticket: 56 bytes. They share one cache line as long as the size is a multiple
+// of 64, since the structs of a chunk begin 8 bytes behind the beginning of a
+// line.
 type Coroutine struct {
 	ex        counter.Pointer[Executor] // owner: writes; its home, nil until it is adopted
 	w         counter.Pointer[worker]   // owner: writes; constant while it has started, else nil
@@ -112,15 +114,15 @@ type Coroutine struct {
 	cancelled bool                      // owner: by Handle.Stop: waits end at once, unless shielded
 	pinned    bool                      // owner: it stays with its executor, see Pin
 	queued    atomic.Bool               // node is in the host's inbox
-	waiter    Waiter                    // of no coroutine in an inbox function, see Arrive
+	waiter    Waiter                    // in an inbox function it has no coroutine, see Arrive
 
-	fn   func()                  // owner: what to run; dropped at the end
+	fn   func()                  // owner: its function; dropped at the end
 	tags labels                  // owner: its creator's profiler labels, until it starts
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
 	id   counter.Counter         // 0 when dead; set last and cleared first, see Info.of
 
-	locals        localValues   // owner: those of this incarnation
+	locals        localValues   // owner: of this incarnation
 	cancelRequest cancelRequest // any thread
 	children      *children     // owner: nil if it is no child and has none
 
@@ -131,10 +133,10 @@ type Coroutine struct {
 }
 
 // ID returns a number that no other coroutine of this process has or had; 0
-// once it has ended.
+// once the coroutine has ended.
 func (co *Coroutine) ID() uint64 { return co.id.Load() }
 
-// Name returns the name given at its creation, or "".
+// Name returns the name that the coroutine was given, or "".
 func (co *Coroutine) Name() string {
 	if name := co.name.Load(); name != nil {
 		return *name
@@ -142,13 +144,13 @@ func (co *Coroutine) Name() string {
 	return ""
 }
 
-// Site returns where it was created, as "file:line", or "".
+// Site returns the file and line that started the coroutine, or "" and 0.
 func (co *Coroutine) Site() (file string, line int) {
 	frame := frameOf(co.site.Load())
 	return frame.File, frame.Line
 }
 
-// State returns its state at some moment of the call, from any thread.
+// State returns the state at some moment of the call. Any thread.
 func (co *Coroutine) State() State {
 	return co.stateOf(co.status.Load())
 }
@@ -160,12 +162,12 @@ func (co *Coroutine) stateOf(status uint64) State {
 	case co.leftBehind():
 		s = Outside
 	case ex.Current() == co:
-		s = Running // a switch writes this once, not in every coroutine
+		s = Running // a switch writes Executor.current, not every coroutine's word
 	}
 	return s
 }
 
-// Reason returns what it waits for, from any thread.
+// Reason returns the reason of the present wait. Any thread.
 func (co *Coroutine) Reason() Reason { return Reason(co.status.Load()>>8) &^ orContext }
 
 // A coroutine's status word, written by its owner and read by any thread:
@@ -173,12 +175,12 @@ func (co *Coroutine) Reason() Reason { return Reason(co.status.Load()>>8) &^ orC
 //	bits    hold
 //	0-7     State; Ready also while it is Running or Outside
 //	8-15    Reason, while it waits
-//	16-63   since when: CLOCK_MONOTONIC in units of 1,024 ns, as of the turn
-//	        in which the state was stored; 0 if unknown. It wraps nine years
+//	16-63   when the state was stored: CLOCK_MONOTONIC in units of 1,024 ns, as
+//	        of the beginning of that turn; 0 if unknown. It wraps nine years
 //	        after the machine's start
 //
-// The executor keeps the time in place, as stamp, so that storing it costs an
-// OR.
+// The executor keeps the time of the turn in place, as stamp, so that storing
+// it costs an OR; reading the clock would cost 25 ns in a switch of 30.
 const (
 	stampUnit  = 10 // log2 of the unit in ns
 	stampShift = 16
@@ -199,7 +201,7 @@ func (co *Coroutine) setState(s State, r Reason, stamp uint64) {
 	co.status.Set(uint64(s) | uint64(r)<<8 | stamp)
 }
 
-// Executor returns the executor it runs on, or will run on.
+// Executor returns the executor that the coroutine runs on, or will run on.
 func (co *Coroutine) Executor() *Executor { return co.ex.Load() }
 
 // Current returns the calling coroutine, or nil on an ordinary goroutine. A few
@@ -214,13 +216,13 @@ func Current() *Coroutine {
 // Node returns the node by which a host's inbox queues it.
 func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
 
-// prefetch loads into the cache what a resume touches beside the Coroutine
-// itself. Owner only.
+// prefetch loads the coroutine's worker into the cache, for a resume. Owner
+// only.
 func (co *Coroutine) prefetch() {
 	if w := co.w.Own(); w != nil {
 		w.prefetch()
 	}
 }
 
-// Handle returns what identifies this incarnation, see Join.
+// Handle returns the Handle of this incarnation.
 func (co *Coroutine) Handle() Handle { return Handle{co, co.id.Load()} }

@@ -1,10 +1,11 @@
-// Package coroutine is the coroutine itself: its name, its states, what it
-// waits for, and how it parks, is made ready and is reused. The thread that its
-// loop runs on, timers and I/O are its host's (package processor).
+// Package coroutine is the coroutine itself: its name, its states, the reason
+// of its wait, and how it parks, is made ready and is reused. Threads, timers
+// and I/O are the business of its host (package processor).
 //
 // Engine: the API follows netco's needs from one release to the next, and is
 // public only by its folder. A curious reader learns here how a coroutine
-// starts, parks and ends, and how a loop runs on without one that blocks.
+// starts, parks and ends, and how a loop runs on without a coroutine that
+// blocks.
 //
 // # Model
 //
@@ -18,14 +19,14 @@
 // # States
 //
 //	state    means                      entered by                  written by
-//	Ready    in a run queue or inbox    Spawn, Yield; Ready, from   executor
-//	                                    Waiting
+//	Ready    in a run queue or inbox    Spawn, Yield; MakeReady,    executor
+//	                                    from Waiting
 //	Running  has the thread             Run, which stores it as     executor
 //	                                    Executor.current; its own
 //	                                    word stays Ready
 //	Outside  left behind, see below:    the loop that runs on       executor
 //	         its goroutine is blocked   without it, which stores
-//	         outside netco, or runs     that in worker.away; its
+//	         outside netco, or runs     this in worker.away; its
 //	         beside the loop            own word stays Ready
 //	Waiting  parked, with a reason      Park                        coroutine
 //	Dead     ended; the struct may be   its function returned or    its worker
@@ -35,10 +36,10 @@
 //
 // While the current coroutine is blocked outside netco, in a Go channel or a
 // system call, another goroutine may let the loop run on in its place
-// (handoff.go): the coroutine is left behind. It is Outside, and comes back
-// to the run queue at its next operation of netco. The states of that, and why
-// it is sound, stand there. It takes the assembly backend and a
-// loop that is not locked to its thread, see [CanLeave]. For code that has
+// (handoff.go): the coroutine is left behind. It is Outside, and comes back to
+// the run queue at its next operation of netco. The states of a handoff, and
+// why it is sound, are in handoff.go. A handoff needs the assembly backend and
+// a loop that is not locked to its thread, see [CanLeave]. For code that has
 // blocked before, that goroutine is started in advance (standby.go).
 //
 // # Park and ready
@@ -55,17 +56,17 @@
 // # End by force
 //
 // [Executor.Stop] ends all coroutines of an executor, [Handle.Stop] ends one:
-// every wait of theirs ends with WakeShutdown, at once. What cannot return an
-// error then calls [Unwind]. A wait that must be waited out is done in
+// their waits end with WakeShutdown, at once. An operation that cannot return
+// an error then calls [Unwind]. A wait that must not be ended is done in
 // [Shield]. A coroutine may have children, which end with it: [StartChild].
 //
 // # Contract
 //
-// Fields say who owns them. "owner" is what runs for the coroutine's executor:
-// the loop or the current coroutine, one at a time.
+// Fields say who owns them. The "owner" is the code that runs for the
+// coroutine's executor: the loop or the current coroutine, one at a time.
 //
 // A coroutine must not park, yield, end or rejoin while it holds
 // runtime.LockOSThread, nor in a callback from C: the runtime refuses to switch
-// (it throws). A line on stderr says first which coroutine it was, but for one
-// that rejoins.
+// (it throws). A line on stderr names the coroutine first, unless it was about
+// to rejoin.
 package coroutine

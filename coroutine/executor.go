@@ -12,8 +12,8 @@ import (
 	"github.com/netco-go/netco/objpool"
 )
 
-// Host is what an executor needs from the Processor around it. None of it is
-// called per event.
+// Host is an executor's view of the Processor around it. None of its methods is
+// called per event: the run queue is the executor's for that reason.
 type Host interface {
 	// Post queues a coroutine that another thread has woken, so that Arrive is
 	// called for it on the owning thread.
@@ -26,7 +26,7 @@ type Host interface {
 	Panicked(co *Coroutine, value any, stack []byte) bool
 }
 
-// Config is what an executor is made with.
+// Config is the configuration of an executor.
 type Config struct {
 	Host Host
 	Idle int // how many idle goroutines, with their stacks, are kept for reuse
@@ -37,41 +37,41 @@ type Config struct {
 }
 
 // Executor runs the coroutines of one Processor: its loop, a goroutine, resumes
-// them one after the other, and each gives control back to the loop. What runs
-// for it at a time, the loop or the current coroutine, is its owner: one thread
-// at a time. All fields: owner, unless they say otherwise.
+// them one after the other, and each gives control back to the loop. Its owner
+// is the loop or the current coroutine, whichever runs: one thread at a time.
+// All fields: owner, unless their comment says otherwise.
 type Executor struct {
 	budget      int // resumes left in this turn
 	runq        runQueue
 	loop        context.Context            // identity only: it is not resumed
 	current     counter.Pointer[Coroutine] // read by any thread
-	left        *worker                    // the one that the loop runs on without, see wentOn
-	moving      *Coroutine                 // it is suspended, to go to movingTo, see MoveTo
+	leftBehind  *worker                    // the one that the loop runs on without, see wentOn
+	moving      *Coroutine                 // suspended, to go to movingTo, see MoveTo; or nil
 	movingTo    *Executor
-	stamp       uint64 // the time that a changed status gets, see stampUnit and SetClock
+	stamp       uint64 // the time of the turn, for status words, see stampUnit and SetClock
 	deadline    int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
 	remoteBoost int    // remote wakes that may still go in front, see Arrive
 	stopping    bool   // by force: parks return at once
 	regions     bool   // runs are regions of the execution trace, see runs.go
 	careful     bool   // this turn: regions are made, or credit is checked, see standby.go
-	wary        uint8  // starts that have a standby in any case
+	wary        uint8  // coming starts that have a standby in any case
 
 	lend atomic.Pointer[func() *Executor] // owner: writes; see Lend
 
-	shared  *Executor // constant: the home of those that wait shared; nil for none
-	sharing *byte     // constant: the same for all that share; nil for none
+	shared  *Executor // constant: the home of coroutines that wait shared; nil for none
+	sharing *byte     // constant: the same for all executors that share; nil for none
 
 	host    Host
 	ended   func() // Config.Ended
 	keep    int
 	idle    []*worker // LIFO: the stack used last is the warmest
-	workers []*worker // all, so that the contexts stay reachable
+	workers []*worker // all workers, so that their contexts stay reachable
 	pool    *objpool.Pool[Coroutine]
 	loopIs  *worker // the loop's entry in the table
 	locks   uintptr // the loop's thread locks, see asm.Where
 	ids     struct{ next, end uint64 }
 
-	fibers     []*fiber       // all that have a goroutine, so that the contexts stay reachable
+	fibers     []*fiber       // all fibers with a goroutine, so that their contexts stay reachable
 	idleFibers []*fiberHandle // LIFO
 
 	standby atomic.Pointer[Standby] // nil for none; any thread
@@ -79,7 +79,7 @@ type Executor struct {
 	Stats Stats
 	race  raceOwner
 
-	_       [64]byte    // what follows is written by other threads, what precedes at every switch
+	_       [64]byte    // other threads write preempt, and every switch the fields before it
 	preempt atomic.Bool // the turn is to end, see RequestPreempt
 	_       [63]byte
 }
@@ -93,15 +93,15 @@ type Stats struct {
 	Made    counter.Counter // goroutines ever made
 	Resumes counter.Counter // times a coroutine was given the thread
 	Panics  counter.Counter
-	Reused  counter.Counter // coroutines started on a goroutine that was there
+	Reused  counter.Counter // coroutines started on a goroutine from the pool
 
 	Handoffs counter.Counter // times the loop ran on without a blocked coroutine
 	Outside  counter.Counter // coroutines left behind and not back
 	Standbys counter.Counter // runs that began with a standby, see standby.go
 }
 
-// Init prepares the executor. To be followed by Enter on the thread that will
-// run it.
+// Init prepares the executor. The goroutine that will be its loop then calls
+// Enter.
 func (ex *Executor) Init(c Config) {
 	ex.host, ex.keep, ex.ended, ex.wary = c.Host, c.Idle, c.Ended, waryAtFirst
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
@@ -114,11 +114,11 @@ func (ex *Executor) Enter() {
 	ex.loopIs.ctx.Identify()
 	enroll(ex.loopIs)
 	_, ex.locks = asm.Where()
-	ex.raceEnter() // last: all this comes before what coroutines do
+	ex.raceEnter() // last: this function comes before all that coroutines do
 }
 
-// Leave ends the idle goroutines and what Enter began. Precondition: no
-// coroutine lives.
+// Leave undoes Enter and ends the idle goroutines. Precondition: no coroutine
+// lives.
 func (ex *Executor) Leave() {
 	ex.trim()
 	expel(ex.loopIs)
@@ -151,7 +151,7 @@ func (ex *Executor) Adopt(co *Coroutine) {
 // Queued returns how many coroutines are ready to run. Owner only.
 func (ex *Executor) Queued() int { return ex.runq.len() }
 
-// Taken returns how often a coroutine was taken from the run queue, ever. Owner
+// Taken returns how many coroutines were ever taken from the run queue. Owner
 // only.
 func (ex *Executor) Taken() uint64 { return ex.runq.taken() }
 
@@ -159,8 +159,8 @@ func (ex *Executor) Taken() uint64 { return ex.runq.taken() }
 // references to coroutines that have run. Owner only.
 func (ex *Executor) Rest() { ex.runq.rest() }
 
-// Current returns the coroutine that has the thread, or nil; from any thread,
-// it may be over by then.
+// Current returns the coroutine that has the thread, or nil. Any thread; the
+// answer may be out of date by then.
 func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 
 // clockEvery is how many resumes may pass before the turn's deadline is
@@ -200,7 +200,8 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.regions = wantsRegions()
 	ex.careful = ex.regions || ex.hasHabits()
 	before := ex.runq.taken()
-	// One runs whatever is requested, or requests could starve them all.
+	// The first coroutine runs even if the turn is to end, or requests could
+	// starve all of them.
 	for first := true; ex.budget > 0 && ex.runq.len() > 0 &&
 		(first || !ex.preempt.Load()); first = false {
 		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
@@ -228,7 +229,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 			if goruntime.RaceEnabled {
 				w.raceGone()
 			}
-			if ex.left != nil || ex.moving != nil {
+			if ex.leftBehind != nil || ex.moving != nil {
 				ex.settleSwitch()
 			}
 		default:
@@ -251,23 +252,23 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 func (ex *Executor) resume(w *worker) {
 	w.ctx.Resume(&w.ctx)
 	w.raceGone()
-	if ex.left != nil || ex.moving != nil {
+	if ex.leftBehind != nil || ex.moving != nil {
 		ex.settleSwitch()
 	}
 }
 
-// settleSwitch is the loop's part where control has come back to it without the
-// coroutine's waiting or ending.
+// settleSwitch is called when control has come back to the loop although the
+// coroutine neither waits nor has ended: it is left behind, or moves.
 func (ex *Executor) settleSwitch() {
-	if ex.left != nil {
+	if ex.leftBehind != nil {
 		ex.wentOn()
 	} else {
 		ex.depart()
 	}
 }
 
-// upcoming returns the worker that will run after w, or w if that is not known:
-// the switch prefetches it.
+// upcoming returns the worker that will run after w, for the switch to
+// prefetch; w itself if that is not known.
 func (ex *Executor) upcoming(w *worker) *worker {
 	if co := ex.runq.front(); co != nil {
 		if next := co.w.Own(); next != nil {
@@ -277,8 +278,8 @@ func (ex *Executor) upcoming(w *worker) *worker {
 	return w
 }
 
-// Stop makes every park of this executor end at once with WakeShutdown, those
-// under way included. Owner only.
+// Stop makes every park of this executor end at once with WakeShutdown,
+// including parks under way. Owner only.
 func (ex *Executor) Stop() {
 	if goruntime.RaceEnabled {
 		defer Own()()
@@ -287,7 +288,7 @@ func (ex *Executor) Stop() {
 	for _, w := range ex.workers {
 		co := w.co.Own()
 		if co != nil && State(co.status.Own()&0xff) == Waiting && !co.isShielded() {
-			ex.Ready(co, co.ticket, WakeShutdown)
+			ex.MakeReady(co, co.ticket, WakeShutdown)
 		}
 	}
 }
@@ -305,19 +306,19 @@ func (ex *Executor) Wake(w *Waiter) {
 	}
 	w.co.raceWake()
 	switch home := w.co.ex.Load(); {
-	case home == nil: // of an earlier incarnation
+	case home == nil: // the wake is for an earlier incarnation
 	case home == ex:
 		w.co.prefetch()
-		ex.Ready(w.co, w.ticket.Load(), WakeReady)
+		ex.MakeReady(w.co, w.ticket.Load(), WakeReady)
 	case ex.takes(home) && ex.take(w.co, home):
-		ex.Ready(w.co, w.co.Ticket(), WakeReady)
+		ex.MakeReady(w.co, w.co.Ticket(), WakeReady)
 	default:
 		w.Wake()
 	}
 }
 
-// OnThread reports whether the caller runs on the executor's thread: its loop
-// or one of its coroutines, unless that was left behind.
+// OnThread reports whether the caller runs on the executor's thread: the loop,
+// or a coroutine that was not left behind.
 func (ex *Executor) OnThread() bool {
 	w := driven()
 	return w != nil && w.ex == ex

@@ -15,10 +15,10 @@ var (
 	// and of the zero Fiber.
 	ErrDead = errors.New("netco: the coroutine has ended")
 	// ErrRunning is returned by Resume, Transfer and Cancel of a coroutine that
-	// runs, or that waits for one it has resumed.
+	// runs, or that waits for a coroutine it has resumed.
 	ErrRunning = errors.New("netco: the coroutine is running")
-	// ErrWrongThread is returned on another Processor, or ordinary goroutine,
-	// than the one on which the coroutine was made.
+	// ErrWrongThread is returned on any Processor or ordinary goroutine but the
+	// one on which the coroutine was made.
 	ErrWrongThread = errors.New("netco: the coroutine belongs to another thread or goroutine")
 	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or
 	// undone, since the coroutine was made: Go cannot switch to it then. A
@@ -26,8 +26,8 @@ var (
 	ErrThreadLocked = errors.New(
 		"netco: runtime.LockOSThread was called or undone since the coroutine was made")
 	// ErrOutside is returned by Yield and Transfer unless the caller is the
-	// coroutine whose Yielder it is. To call them from another thread while the
-	// coroutine runs is a data race besides.
+	// Yielder's coroutine. To call them from another thread while the coroutine
+	// runs is a data race besides.
 	ErrOutside = errors.New("netco: called from outside the coroutine")
 	// ErrTransferSelf is returned by Transfer to the calling coroutine.
 	ErrTransferSelf = errors.New("netco: a coroutine cannot transfer to itself")
@@ -39,7 +39,7 @@ var (
 	ErrGoexit = errors.New("netco: the coroutine ended by runtime.Goexit")
 )
 
-// Status is what a coroutine driven by hand is doing.
+// Status says what a coroutine driven by hand is doing.
 type Status uint8
 
 // The statuses.
@@ -48,7 +48,7 @@ const (
 	StatusReady            // made, not resumed yet
 	StatusSuspended        // in Yield or Transfer
 	StatusRunning          // it calls Status
-	StatusNormal           // it waits: for one that it has resumed, for I/O, a timer or a lock
+	StatusNormal           // waits for a coroutine that it has resumed, for I/O, a timer or a lock
 )
 
 func (s Status) String() string {
@@ -59,14 +59,16 @@ func (s Status) String() string {
 // yields. It needs no Scheduler, but may be used in a Scheduler's coroutines: a
 // Fiber that waits for I/O parks the coroutine that has resumed it.
 //
-// It belongs to the place where it was made: in a coroutine to its Processor,
-// so that any coroutine there may resume it; on an ordinary goroutine to that
-// one. Fibers resume one another to any depth. A Fiber is a value, which may be
-// copied and compared; the zero Fiber has ended.
+// It belongs to the place where it was made. Made in a coroutine, it belongs to
+// the Processor, and any coroutine there may resume it; made on an ordinary
+// goroutine, it belongs to that goroutine. Where one thing runs at a time, no
+// operation needs an atomic instruction. Fibers resume one another to any
+// depth. A Fiber is a value, which may be copied and compared; the zero Fiber
+// has ended.
 //
 // A suspended coroutine is cancelled some time after a garbage collection that
 // finds no copy of its Fiber. A body that refers to its own Fiber keeps it
-// alive; Cancel ends such a one.
+// alive; use Cancel to end it.
 //
 // In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
 // these are full asymmetric coroutines; Transfer makes them symmetric ones.
@@ -95,13 +97,13 @@ func (y *Yielder[In, Out]) clear() {
 	y.in, y.out, y.fn = in, out, nil
 }
 
-// New makes a coroutine that will run body. The first Resume's value is body's
-// argument, the later ones' are Yield's results; Yield's arguments and
-// body's result are Resume's results. It does not run yet. It panics if body is
-// nil.
+// New makes a coroutine that will run body; the first Resume starts it. The
+// value of the first Resume is body's argument, and later values are Yield's
+// results; Yield's arguments and body's result are Resume's results. New panics
+// if body is nil.
 //
 // It does not allocate if an idle goroutine ran a coroutine of the same types
-// last. Goroutines are reused; those of ordinary goroutines until two garbage
+// last. Goroutines are reused; on an ordinary goroutine until two garbage
 // collections find them idle.
 func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] {
 	if body == nil {
@@ -151,7 +153,7 @@ func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 }
 
 // after is the rest of Resume for a coroutine that has not yielded: it
-// transferred control to another, or has ended.
+// transferred control to another coroutine, or has ended.
 func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
 	y := f.y
 	if t.event == eventTransfer {
@@ -191,10 +193,11 @@ func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 	return y.in, nil
 }
 
-// Transfer suspends the coroutine, as Yield does, and runs another in its
-// place: the resumer gets what the other yields or returns. It returns the
-// argument of the next Resume of this one, or Transfer to it. Besides Yield's
-// errors there are ErrTransferSelf, and for the other one Resume's.
+// Transfer suspends the coroutine, as Yield does, and runs the coroutine to in
+// its place: the resumer gets the value that to yields or returns. It returns
+// the argument of the next Resume of, or Transfer to, the suspended coroutine.
+// The errors are Yield's, ErrTransferSelf, and Resume's for to. Control goes
+// through the resumer, which resumes to: two switches.
 func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err error) {
 	switch {
 	case !y.inside():
@@ -241,11 +244,10 @@ func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 }
 
 // Cancel ends the coroutine: it runs its deferred calls, as by runtime.Goexit
-// in its Yield, and is dead when Cancel returns. For one that has ended there
-// is nothing to run, and for one that was never resumed only the Drops of
-// Locals that it has inherited. The errors are ErrRunning, ErrWrongThread and
-// ErrThreadLocked. If a deferred call panics, so does Cancel, with a
-// *PanicError.
+// in its Yield, and is dead when Cancel returns. If the coroutine has ended
+// nothing runs; if it was never resumed only the Drops of Locals that it has
+// inherited. The errors are ErrRunning, ErrWrongThread and ErrThreadLocked. If
+// a deferred call panics, so does Cancel, with a *PanicError.
 func (f Fiber[In, Out]) Cancel() error {
 	if f.y == nil || f.y.id.Load() != f.id {
 		return nil
@@ -277,8 +279,8 @@ func (f Fiber[In, Out]) ID() uint64 { return f.id }
 // ID returns the coroutine's id, as Fiber.ID; 0 once it has ended.
 func (y *Yielder[In, Out]) ID() uint64 { return y.id.Load() }
 
-// RunningID returns the ID of the coroutine driven by hand that calls it, the
-// innermost; 0 outside.
+// RunningID returns the ID of the innermost coroutine driven by hand that calls
+// it; 0 if there is none.
 func RunningID() uint64 {
 	if w := CurrentWorker(); w != nil && w.fiber != nil && w.fiber.of != nil {
 		return w.fiber.of.id.Own()

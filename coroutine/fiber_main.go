@@ -28,7 +28,7 @@ func (ex *Executor) listFiber(t *fiber) {
 	ex.fibers = append(ex.fibers, t)
 }
 
-// unlistFiber takes t out of them. Owner only.
+// unlistFiber takes t out of the executor's fibers. Owner only.
 func (ex *Executor) unlistFiber(t *fiber) {
 	if goruntime.RaceEnabled {
 		defer t.w.enter()()
@@ -72,8 +72,8 @@ func (f *fiber) finish() {
 	f.w.gone = true
 }
 
-// fit reports whether the goroutine may run further incarnations: those made
-// under the same thread locks, and outside bubbles.
+// fit reports whether the goroutine may run further incarnations: made under
+// the same thread locks, and in no bubble.
 func (f *fiber) fit() bool {
 	if ex := f.w.ex; ex != nil {
 		return !f.started || f.made == ex.locks && (f.made == 0 || asm.LocksKnown())
@@ -87,7 +87,7 @@ func (f *fiber) call() {
 	f.tags = nil
 	f.w.open.Open()
 	if f.cancelled {
-		return // before its first Resume: it only drops what it has inherited
+		return // before its first Resume: it only drops the locals that it has inherited
 	}
 	returned := false
 	defer func() {
@@ -115,7 +115,7 @@ func (f *fiber) end(why event) {
 		f.w.attached()
 	}
 	f.exit()
-	goruntime.SetLabels(nil) // or what they hold is kept
+	goruntime.SetLabels(nil) // or the memory that they refer to is kept
 	f.event = why
 	f.of = nil
 	c.id.Set(0)

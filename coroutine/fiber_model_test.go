@@ -432,7 +432,7 @@ func (s *stage) parkFor(ex *Executor) {
 		}
 	} else {
 		ticket := co.Ticket()
-		ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
+		ex.Spawn(Spec{Fn: func() { co.MakeReady(ticket, WakeReady) }})
 		if why := co.Park(ReasonUser); why != WakeReady {
 			s.errorf("a park ended by %v", why)
 		}

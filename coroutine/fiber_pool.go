@@ -23,8 +23,9 @@ func newFiberHandle(t *fiber) *fiberHandle {
 	return s
 }
 
-// idleFibers are those of ordinary goroutines that are not locked to a thread.
-// What a sync.Pool drops is collected, which ends the goroutine.
+// idleFibers has the idle fibers of ordinary goroutines that are not locked to
+// a thread. A handle that the sync.Pool drops is collected, which ends the
+// goroutine.
 var idleFibers sync.Pool
 
 // creator is the goroutine that makes a Fiber.
@@ -43,7 +44,7 @@ func acquireFiber() (*fiberHandle, creator) {
 	if by.w != nil && by.w.ex != nil {
 		ex = by.w.ex
 		if co := by.w.co.Own(); co != nil {
-			co.Pin() // what it makes belongs to its executor
+			co.Pin() // the fiber belongs to its executor
 		}
 		s = ex.idleFiber(by.locks)
 	} else if bubble = clock.InBubble(); bubble {
@@ -62,7 +63,7 @@ func acquireFiber() (*fiberHandle, creator) {
 	return s, by
 }
 
-// newFiber makes one that has no goroutine yet.
+// newFiber makes a fiber that has no goroutine yet.
 //
 //go:norace
 func newFiber(ex *Executor, bubble bool) *fiber {
@@ -133,8 +134,8 @@ func (ex *Executor) idleFiber(locks uintptr) *fiberHandle {
 func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.idleFibers) < t.w.ex.keep }
 
 // conclude is the resumer's part of an incarnation's end: it gives the fiber
-// back, and returns or raises what the incarnation ended with. s is nil for one
-// that was abandoned.
+// back, and returns the incarnation's error or raises its panic. s is nil if
+// the fiber was abandoned.
 func (f *fiber) conclude(s *fiberHandle) error {
 	failure, why := f.failure, f.event
 	f.failure, f.event = nil, eventYield

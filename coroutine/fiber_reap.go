@@ -32,7 +32,7 @@ func abandoned(t *fiber) {
 		go t.reap()
 	case asm.LocksKnown():
 		t.retire()
-	} // else it stays: one goroutine's locks cannot be distinguished from another's
+	} // else it stays: two goroutines' locks look alike
 }
 
 // Reaper is a Host that can start coroutines from any thread.
@@ -68,7 +68,7 @@ const maxLocks = 64
 
 // reapLocked is reap for a fiber that may have been made under more thread
 // locks than the loop's: it takes them meanwhile, which it may since after Stop
-// nothing parks. One made under fewer, or on another thread, is given up.
+// nothing parks. A fiber made under fewer, or on another thread, is given up.
 func (f *fiber) reapLocked() {
 	f.raceAcquire()
 	for range maxLocks {
@@ -98,7 +98,7 @@ func (f *fiber) reap() {
 	}
 }
 
-// trimFibers ends the idle ones. Owner only, on the loop.
+// trimFibers ends the idle fibers. Owner only, on the loop.
 func (ex *Executor) trimFibers() {
 	for len(ex.idleFibers) > 0 {
 		t := ex.idleFibers[0].t
@@ -124,7 +124,8 @@ func (f *fiber) retire() {
 	retiredMu.Unlock()
 }
 
-// endRetired ends those made under the caller's thread locks.
+// endRetired ends retired fibers that were made under the caller's thread
+// locks.
 func endRetired(locks uintptr) {
 	retiredMu.Lock()
 	list := retired[locks]

@@ -13,9 +13,9 @@ import (
 //
 // A fiber made on a Processor's thread has that thread's Executor as its home:
 // any coroutine there may resume it. Made elsewhere, its home is one ordinary
-// goroutine, its root, with the fibers that this one drives. At home one thing
-// runs at a time, so the home owns all fields; only those of core that identify
-// the home are read by others.
+// goroutine, its root, together with the fibers that the root drives. At home
+// one thing runs at a time, so the home owns all fields; other threads read
+// only the fields of core that identify the home.
 //
 // Its goroutine:
 //
@@ -50,12 +50,12 @@ type fiber struct {
 }
 
 // core is the part of a Yielder that does not depend on its types. It stays
-// with its fiber, for incarnations of those types. Any thread may read id and
-// root.
+// with its fiber, for further incarnations of the same types. Any thread may
+// read id and root.
 type core struct {
 	t     *fiber          // constant
 	id    counter.Counter // of the incarnation; 0 between two
-	root  counter.Counter // the goroutine that is its home, if no executor is; constant as locks is
+	root  counter.Counter // the goroutine that is its home, or 0; constant in an incarnation
 	locks uintptr         // how its creator was locked to its thread; constant in an incarnation
 	begun bool            // it has been resumed
 }
@@ -74,11 +74,11 @@ const (
 	eventTransfer
 	eventReturn
 	eventGoexit
-	eventPark // portable backend: it waits for something, so its resumer must wait too
+	eventPark // portable backend: the fiber parks, so its resumer must park too
 )
 
-// check reports whether the caller may resume the incarnation, and stores the
-// caller as its resumer if so.
+// check returns nil if the caller may resume the incarnation, and stores the
+// caller as its resumer.
 func (c *core) check() error {
 	g, locks := asm.Where()
 	if goruntime.RaceEnabled { // it would report the harmless race on by and byG below
@@ -121,8 +121,8 @@ func (c *core) status() Status {
 	return StatusNormal
 }
 
-// caller returns the worker of the calling goroutine, nil for an ordinary one,
-// if that is at c's home.
+// caller returns the worker of the calling goroutine, nil for an ordinary one.
+// It returns an error if the caller is not at c's home.
 func (c *core) caller(g, locks uintptr) (*worker, error) {
 	w := CurrentWorker()
 	switch {
@@ -180,12 +180,12 @@ func (f *fiber) exit() {
 	}
 }
 
-// refusals are Yield's errors, by leave's result. An entry for each value of
-// that, so that no index is checked.
+// refusals are Yield's errors, by leave's result: an entry for each value of a
+// byte, so that no index is checked.
 var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 
-// leave is exit for Yield, unless it returns an index of refusals. c may be of
-// an incarnation that has ended, and the caller anything.
+// leave is exit for Yield, unless it returns an index of refusals. c's
+// incarnation may have ended, and the caller may be any goroutine.
 func (c *core) leave() (refused uint8) {
 	t := c.t
 	g, locks := asm.Where()
@@ -205,11 +205,11 @@ func (c *core) leave() (refused uint8) {
 	return 0
 }
 
-// inside reports whether the caller is the coroutine itself.
+// inside reports whether the caller is the coroutine of c.
 func (c *core) inside() bool { return c.t != nil && c.t.w.ctx.G() == asm.Getg() && c.t.of == c }
 
 // resume runs the fiber until it yields or ends. With the portable backend,
-// when the fiber waits for something, so must its resumer.
+// when the fiber parks its resumer must park too.
 func (f *fiber) resume() {
 	if context.Direct() {
 		f.w.ctx.Switch(&f.w.ctx)
@@ -222,20 +222,21 @@ func (f *fiber) resume() {
 	f.resumed()
 }
 
-// resumed is the resumer's part when it runs on.
+// resumed is called by the resumer when control is back.
 func (f *fiber) resumed() {
 	if f.w.ctx.HasCall() {
 		f.w.ctx.ServeCalls()
 	}
 	if f.by != nil {
-		// Here, so that what is parked in the switch is never the innermost.
+		// Here, so that a fiber that is parked in the switch is never the
+		// innermost.
 		f.by.inner.Set(nil)
 	}
 }
 
 // suspend gives control back to the loop; it returns when the coroutine is
-// resumed. w is the coroutine's own; the caller may be a fiber that it has
-// resumed.
+// resumed. w is the coroutine's worker; the caller may be a fiber that the
+// coroutine has resumed.
 //
 //go:norace
 func (w *worker) suspend() {
@@ -256,7 +257,7 @@ func (w *worker) suspend() {
 }
 
 // pause is one step of suspend with the portable backend: back to the resumer
-// of w, which goes on with it.
+// of w, which goes on with suspend.
 //
 //go:norace
 func (w *worker) pause() {

@@ -26,7 +26,7 @@ func (b *board) park(t *testing.T, n int) bool {
 	b.ticket.Store(mine)
 	if n%3 == 0 { // the other thread's wake may come late, in the next park
 		raise(&b.issued, mine)
-		b.co.Ready(mine, WakeReady)
+		b.co.MakeReady(mine, WakeReady)
 	}
 	if why := b.co.Park(ReasonUser); why != WakeReady {
 		t.Errorf("park ended with %v", why)
@@ -54,17 +54,17 @@ func wakeAll(boards []board, relax func()) {
 				continue
 			}
 			if old := last[i]; old != 0 && n&1 == 0 {
-				b.co.Ready(old, WakeShutdown) // ended by now, or woken with WakeReady before
+				b.co.MakeReady(old, WakeShutdown) // ended by now, or woken with WakeReady before
 			}
 			if last[i] == now {
 				continue
 			}
 			last[i] = now
 			raise(&b.issued, now)
-			b.co.Ready(now, WakeReady)
+			b.co.MakeReady(now, WakeReady)
 			if n&3 == 0 {
-				b.co.Ready(now-1, WakeTimeout)
-				b.co.Ready(now, WakeTimeout)
+				b.co.MakeReady(now-1, WakeTimeout)
+				b.co.MakeReady(now, WakeTimeout)
 			}
 		}
 		relax()
@@ -196,7 +196,7 @@ func TestTimeoutAgainstReadyHammer(t *testing.T) {
 				if now := b.ticket.Load(); now != last {
 					last = now
 					raise(&b.issued, now)
-					b.co.Ready(now, WakeReady)
+					b.co.MakeReady(now, WakeReady)
 				}
 			}
 		})
@@ -230,7 +230,7 @@ type staleWaker struct {
 func (h *staleHammer) wakeStale() {
 	for i := range h.stale {
 		if r := h.stale[i].Load(); r != nil {
-			r.co.Ready(r.ticket, WakeTimeout)
+			r.co.MakeReady(r.ticket, WakeTimeout)
 		}
 	}
 }
@@ -241,7 +241,7 @@ func (h *staleHammer) life() {
 	for range 2 {
 		ticket := co.Ticket()
 		waker := &staleWaker{co, ticket}
-		co.Ready(ticket, WakeReady)
+		co.MakeReady(ticket, WakeReady)
 		if why := co.Park(ReasonUser); why != WakeReady {
 			h.t.Errorf("ended by %v, a wake for an earlier incarnation", why)
 		}

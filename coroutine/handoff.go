@@ -20,8 +20,8 @@ import (
 // the rescuer's place, and the rescuer is parked there. The coroutine is left
 // behind: when it wakes it is an ordinary goroutine, until its next operation
 // of netco, where it switches through the context in turn. So it is parked
-// there as any other coroutine that is ready, and the rescuer, which runs on,
-// posts it to the loop.
+// there like any other ready coroutine, and the rescuer, which runs on, posts
+// it to the loop.
 //
 //	worker.away  means                        becomes
 //	attached     the loop drives it           claimed, by a rescuer
@@ -35,23 +35,23 @@ import (
 //	nested       of a fiber, for good: its    nothing
 //	             resumer's word counts
 //
-// Soundness. What belongs to the executor's owner is touched only by code that
+// Soundness. The owner's fields of the executor are touched only by code that
 // has checked away (CurrentWorker, Park), and the goroutine is not found
-// blocked between that check and the end of what it guards. The goroutine
+// blocked between that check and the last access that it guards. The goroutine
 // stores open and loads away, with plain instructions; the rescuer stores away,
 // has every thread execute a memory barrier (membarrier(2)), and then checks
-// whether the goroutine is blocked while open is odd. If so, then whatever the
-// goroutine does after it has woken comes after the barrier, and its next check
-// finds the word claimed. If not, the rescuer has changed nothing.
-// TestHandoffEveryOrder runs through all orders of this.
+// whether the goroutine is blocked while open is odd. If the goroutine is
+// blocked, then whatever it does after it has woken comes after the barrier,
+// and its next check finds the word claimed. Otherwise the rescuer has changed
+// nothing. TestHandoffEveryOrder runs through all orders of this.
 //
 // The rule for code inside netco that runs on coroutines. Between a check and
-// the last touch of what belongs to the owner there is nothing that waits in
-// Go, or in a system call that enters the Go scheduler: no function of the
-// user's, no logging, no context's method, no sync.Mutex, no sync.Pool (which
-// has one inside), no unix.Close or the like. What has one in the middle either
-// checks again behind it, with Rejoin, CurrentWorker and so on; or is pinned,
-// so that open is even meanwhile (package inside):
+// the last access to the owner's fields there is no wait in Go, and no system
+// call that enters the Go scheduler: no function of the user's, no logging, no
+// context's method, no sync.Mutex, no sync.Pool (which has a Mutex inside), no
+// unix.Close or the like. Code with such a call in the middle either checks
+// again behind it, with Rejoin, CurrentWorker and so on; or it is pinned, so
+// that open is even meanwhile (package inside):
 //
 //	a wait for netco's locks    executor's table, joiners, children; PollDesc,
 //	                            submissions, group, running; epoller's slab and
@@ -62,13 +62,14 @@ import (
 //	a coroutine's turn of I/O   processor.YieldTurn: its events must not be
 //	                            overwritten by the loop's
 //	a coroutine's end           from its last check in worker.end on
-//	a switch                    suspend, a fiber's exit to its next resume: what
-//	                            is parked in a switch looks blocked
+//	a switch                    suspend, a fiber's exit to its next resume: a
+//	                            goroutine parked in a switch looks blocked
 //
 // Waking does not check: from a coroutine that was left behind it takes the
-// path of other threads (driven). So it may be done under a lock. Nothing else
-// may check under a lock of package inside: to rejoin takes the loop, which may
-// be waiting for that lock. See holding.go for how this is checked.
+// path of other threads (driven). So a wake may be made under a lock. No other
+// operation may check under a lock of package inside: to rejoin takes the loop,
+// which may be waiting for that lock. Invariants hold the code to that, see
+// holding.go.
 const (
 	attached = iota
 	claimed
@@ -77,10 +78,10 @@ const (
 	nested
 )
 
-// away is such a word.
+// away is the word of the table above.
 type away struct{ atomic.Uint32 }
 
-// attached has w's coroutine rejoin its executor if it was left behind, and
+// attached makes w's coroutine rejoin its executor if it was left behind, and
 // returns w. w may be nil, or a fiber's.
 func (w *worker) attached() *worker {
 	switch {
@@ -111,29 +112,28 @@ func (w *worker) awayWord() uint32 {
 	return w.away.load()
 }
 
-// Rejoin returns when the caller, if it is a coroutine that was left behind, is
-// driven by its executor's loop again. To be called in the middle of an
-// operation, behind what may have blocked, such as a user's function, and
-// before the operation touches what belongs to the owner. It may park.
+// Rejoin makes the caller, if it is a coroutine that was left behind, rejoin
+// its executor. An operation calls it after a call that may have blocked, such
+// as a user's function, and before it touches the owner's fields. It may park.
 func Rejoin() { CurrentWorker() }
 
-// LeftMark is a moment in a coroutine's life; the zero value is none.
+// LeftMark is a moment in a coroutine's life, or none: the zero value.
 type LeftMark struct {
 	w     *worker
 	times uint64
 }
 
-// MarkLeft returns this moment of the calling coroutine.
+// MarkLeft returns the present moment of the calling coroutine.
 func MarkLeft() LeftMark {
 	w := CurrentWorker()
 	if w == nil {
 		return LeftMark{}
 	}
-	return LeftMark{w, w.left.Load()}
+	return LeftMark{w, w.timesLeft.Load()}
 }
 
-// Left reports whether the caller, which rejoins first, was left behind since;
-// false if it runs on another Processor by now.
+// Left rejoins, and reports whether the calling coroutine was left behind
+// since; false if it runs on another Processor by now.
 func (m LeftMark) Left() bool {
 	now := MarkLeft()
 	return now.w == m.w && now.times != m.times
@@ -155,10 +155,11 @@ func (w *worker) rejoin() {
 	}
 }
 
-// blockedRun is a run of a coroutine that was found blocked: two are equal if
-// it was not suspended in between. It may have woken and blocked again: a run
-// with many short waits holds up its Processor as one long wait does. One that
-// gives up the thread between its waits does not, since others run then.
+// blockedRun is a run of a coroutine that was found blocked. Two values are
+// equal if the coroutine was not suspended in between. It may have woken and
+// blocked again: a run with many short waits holds up its Processor as one long
+// wait does. A coroutine that gives up the thread between its waits does not,
+// since others run then.
 type blockedRun struct {
 	w   *worker
 	ex  *Executor
@@ -166,8 +167,8 @@ type blockedRun struct {
 }
 
 // blockedRun returns the running coroutine if its goroutine is blocked outside
-// netco and it may be left behind; nil otherwise. Any thread; it may have woken
-// by then. Precondition: goruntime.FindStandings has succeeded.
+// netco and it may be left behind; nil otherwise. Any thread; the coroutine may
+// have woken by then. Precondition: goruntime.FindStandings has succeeded.
 func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
 	co := ex.current.Load()
 	if co == nil {
@@ -186,7 +187,7 @@ func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
 
 // blocked reports whether the goroutine that runs for w was blocked outside
 // netco at some moment during the call. The two counts, read again at the end,
-// show that it was the same goroutine, and outside.
+// show that it was the same goroutine, and in no operation of netco.
 func (w *worker) blocked() bool {
 	was, open := w.open.Load()
 	if !open || w.away.load() > claimed {
@@ -197,8 +198,8 @@ func (w *worker) blocked() bool {
 	if !open {
 		return false // a fiber that begins has no goroutine yet
 	}
-	// What is parked in a switch while open is odd has resumed something that
-	// is not netco's, such as iter.Pull's.
+	// A goroutine that is parked in a switch while open is odd has resumed a
+	// coro that is not netco's, such as iter.Pull's.
 	g := innermost.ctx.G()
 	if goruntime.StandingOf(g) == goruntime.Unblocked || asm.Locked(g) {
 		return false // a goroutine that is locked to its thread could not rejoin
@@ -208,8 +209,8 @@ func (w *worker) blocked() bool {
 	return is == was && innerIs == innerWas
 }
 
-// innermost returns the worker whose goroutine runs for w: its own, or that of
-// the innermost fiber that its coroutine has resumed. From any thread.
+// innermost returns the worker whose goroutine runs for w: w, or the worker of
+// the innermost fiber that its coroutine has resumed. Any thread.
 func (w *worker) innermost() *worker {
 	for t := w.inner.Load(); t != nil; t = w.inner.Load() {
 		w = &t.w
@@ -217,9 +218,9 @@ func (w *worker) innermost() *worker {
 	return w
 }
 
-// holds reports whether w's coroutine, or a fiber that it has resumed, holds
-// what it must not block with. It is always false where invariants are not
-// checked. From any thread.
+// holds reports whether w's coroutine, or a fiber that it has resumed, holds a
+// lock with which it must not block. It is always false where invariants are
+// not checked. Any thread.
 func (w *worker) holds() bool { return w.open.Holds() || w.innermost().open.Holds() }
 
 // leftBehind reports whether co runs beside its executor's loop. From any
@@ -230,7 +231,7 @@ func (co *Coroutine) leftBehind() bool {
 }
 
 // Run returns a number that changes with each resume of co, and each resume of
-// a fiber by it; 0 for nil, or if co has no goroutine. Any thread.
+// a fiber by co; 0 for nil, or if co has no goroutine. Any thread.
 func (co *Coroutine) Run() uint64 {
 	if co == nil {
 		return 0
@@ -243,9 +244,9 @@ func (co *Coroutine) Run() uint64 {
 }
 
 // leave leaves the coroutine behind if it is still blocked: the executor's loop
-// runs on in place of the calling goroutine, and leave returns, with true, when
-// the coroutine has rejoined; with false at once otherwise. To be called by an
-// ordinary goroutine that is not locked to its thread. barrier is to make every
+// runs on in place of the calling goroutine, and leave returns true when the
+// coroutine has rejoined. Otherwise it returns false at once. The caller is an
+// ordinary goroutine that is not locked to its thread. barrier makes every
 // thread of the process execute a memory barrier. before is called just before
 // the loop runs on, and holds it up.
 func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
@@ -255,8 +256,8 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	}
 	barrier()
 	ex := l.ex
-	// That it is still ex's is checked last: it may have moved, and be blocked
-	// elsewhere.
+	// Whether the coroutine is still ex's is checked last: it may have moved,
+	// and be blocked elsewhere.
 	co := w.co.Load()
 	if co == nil || ex.current.Load() != co || !w.blocked() ||
 		w.open.Run() != l.run || co.ex.Load() != ex {
@@ -264,7 +265,7 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 		return false
 	}
 	if w.holds() {
-		// It may have gone on since, and have taken a lock.
+		// The coroutine may have gone on since, and have taken a lock.
 		if w.blocked() && w.holds() {
 			panic(holding(w, "blocks in Go"))
 		}
@@ -273,7 +274,7 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	}
 	w.away.Store(leaving)
 	before(w.noteLeft(co))
-	ex.setLeft(w) // the loop is parked, and what it drives is blocked: no owner but this
+	ex.setLeftBehind(w) // the loop is parked, and its coroutine blocked: the caller is the owner
 	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)
 	w.post(clock.Now()-begin >= worthNs)
@@ -290,27 +291,28 @@ func (w *worker) post(worth bool) {
 		w.cameBack(worth)
 		w.ex.runq.push(w.co.Own())
 	}
-	e.node.Value = e // its waiter is no coroutine's, by which Arrive knows it
+	e.node.Value = e // its waiter has no coroutine, by which Arrive knows it
 	w.ex.host.Post(e)
 }
 
 // wentOn is the loop's part: it runs on, though the coroutine that it has
 // resumed has not suspended itself.
 func (ex *Executor) wentOn() {
-	w := ex.left
-	ex.left = nil
+	w := ex.leftBehind
+	ex.leftBehind = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
-	w.left.Inc()
-	w.leftWith()
+	w.timesLeft.Inc()
+	w.creditLeft()
 	w.away.Store(outside)
 }
 
 var errNoHandoff = errors.New(
 	"the portable context backend cannot leave a blocked coroutine behind")
 
-// Thread returns the number of the thread that runs the current coroutine; 0 if
-// none does, or if it is not known. Any thread; another may run by then.
+// Thread returns the id of the thread that runs the current coroutine; 0 if no
+// coroutine runs, or if the thread is not known. Any thread; another coroutine
+// may run by then.
 func (ex *Executor) Thread() int {
 	co := ex.current.Load()
 	if co == nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// HoldersVariable is the environment variable that, as "on", has locks note
-// their holders.
+// HoldersVariable is the environment variable that, set to "on", makes locks
+// note their holders.
 const HoldersVariable = "NETCO_HOLDERS"
 
-// NotesHolders says whether locks note all their holders, not only those that
-// package sync and rwmutex note anyway. It takes some nanoseconds for each
-// Lock, so it is for those that look for a deadlock; and for builds with the
-// race detector, which are slow anyway. Constant once the program's packages
-// are initialised.
+// NotesHolders says whether locks note all their holders, and not only the
+// holders that packages sync and rwmutex note anyway. It takes some nanoseconds
+// for each Lock, so it is for the search for a deadlock; and for builds with
+// the race detector, which are slow anyway. Constant once the program's
+// packages are initialised.
 var NotesHolders = goruntime.RaceEnabled || os.Getenv(HoldersVariable) == "on"
 
-// Holder is the part of a lock that says which coroutine has it, for those that
-// ask what another waits for (Info.Held). The zero value is not known.
+// Holder is the part of a lock that says which coroutine holds it, for
+// Info.Held. The zero value says that the holder is not known.
 //
 // Owner: the lock's holder, or a waker that has the lock on behalf of a waiter.
 // Any thread reads it.
@@ -28,7 +28,7 @@ type Holder struct{ id counter.Counter }
 // heldByGoroutine is the id of all ordinary goroutines.
 const heldByGoroutine = ^uint64(0)
 
-// Note is called by whatever has just taken the lock. It does not park.
+// Note records the caller, which has just taken the lock. It does not park.
 func (h *Holder) Note() {
 	id := heldByGoroutine
 	if w := found(); w != nil {
@@ -39,12 +39,12 @@ func (h *Holder) Note() {
 	h.id.Set(id)
 }
 
-// Clear makes it unknown: before the lock is given up, or passed on.
+// Clear makes the holder unknown: before the lock is given up, or passed on.
 func (h *Holder) Clear() { h.id.Set(0) }
 
-// BlockedBy says that w's coroutine, if it is one, is about to wait for the
-// lock that h belongs to, and that nothing but the lock ends the wait; nil,
-// that the wait is over. Owner only.
+// BlockedBy records that w's coroutine is about to wait for the lock that h
+// belongs to, and that nothing but the lock ends the wait; nil records that the
+// wait is over. For a goroutine's w it does nothing. Owner only.
 func (w *Waiter) BlockedBy(h *Holder) {
 	if w.co == nil {
 		return
@@ -54,15 +54,15 @@ func (w *Waiter) BlockedBy(h *Holder) {
 	}
 }
 
-// Held is what is known of the holder of a lock that a coroutine waits for. The
-// zero value is that it is not known, or that readers have the lock.
+// Held describes the holder of a lock that a coroutine waits for. The zero
+// value says that the holder is not known, or that readers have the lock.
 type Held struct {
 	By        uint64 // the holder's id; it may have ended
 	Goroutine bool   // an ordinary goroutine has it
 }
 
-// Held returns which coroutine has the lock that this one was waiting for when
-// i was read. Any thread; the lock may have changed hands since.
+// Held returns the holder of the lock that the coroutine was waiting for when i
+// was read. Any thread; the lock may have changed hands since.
 func (i *Info) Held() Held {
 	if i.blockedBy == nil {
 		return Held{}

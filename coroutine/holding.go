@@ -4,9 +4,10 @@ import "strconv"
 
 // While a coroutine holds one of netco's locks, or has claimed a waiter that it
 // has not woken, others of its Processor may spin for that. So it must not give
-// up its thread, nor call what may: a function of the user's, or one that has a
-// coroutine rejoin. Where invariants are checked, package inside counts what
-// each goroutine of an executor holds, and the following panic:
+// up its thread, nor call a function that may do so: a user's function, or one
+// in which a coroutine may rejoin. Where invariants are checked, package inside
+// counts the locks that each goroutine of an executor holds, and the following
+// panic:
 //
 //	a switch               Park, suspend, a fiber's enter and exit, the loop's
 //	                       resume, the return of a coroutine's function
@@ -15,9 +16,9 @@ import "strconv"
 //	a context              Limit.Expired, Err and AcquireFor
 //	a handoff              of a coroutine that is found blocked
 
-// holdsNothing panics if the caller's goroutine holds anything, or that of a
-// resumer if it is a fiber's. doing is what it is about to do. To be called
-// where invariants are checked.
+// holdsNothing panics if the caller's goroutine holds a lock, or if the caller
+// is a fiber and a resumer's goroutine does. doing names the operation that
+// follows. It is called where invariants are checked.
 //
 //go:norace
 func holdsNothing(doing string) {
@@ -31,7 +32,7 @@ func holdsNothing(doing string) {
 	}
 }
 
-// holding is what such a panic says of w.
+// holding returns the text of such a panic.
 func holding(w *worker, doing string) string {
 	who := "a loop"
 	if co := w.co.Load(); co != nil {

@@ -7,15 +7,15 @@ import (
 )
 
 // Hooks are called by every coroutine, a Scheduler's or a Fiber, at its start
-// and at its end: for packages that keep something for each. They run as part
-// of the coroutine: Current and Locals are its own, they may park, and a panic
-// is its panic.
+// and at its end: for packages that keep data for each coroutine. They run as
+// part of the coroutine: Current and Locals are its own, they may park, and a
+// panic is its panic.
 type Hooks struct {
 	Start func() // before its function
 	End   func() // after its function returned, panicked or was unwound; not without Start
 
 	// Renamed, if it is not nil, is called after SetName, in a coroutine that
-	// started with hooks, these or others.
+	// started while any hooks were in force.
 	Renamed func()
 }
 
@@ -25,9 +25,9 @@ var hooks atomic.Pointer[[]*Hooks]
 var hooksMu sync.Mutex // changes of hooks
 
 // AddHooks adds hooks for coroutines that start from now on, and returns a
-// function that removes them for those that start after it. Start functions are
-// called in the order in which they were added, End functions in the opposite
-// one.
+// function that removes them for coroutines that start after its call. Start
+// functions are called in the order in which they were added, End functions in
+// the opposite order.
 func AddHooks(h Hooks) (remove func()) {
 	change := func(f func(list []*Hooks) []*Hooks) {
 		hooksMu.Lock()

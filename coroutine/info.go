@@ -8,7 +8,7 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Info is what one coroutine was doing when Range or Find read it.
+// Info describes a coroutine at the moment when Range or Find read it.
 type Info struct {
 	Coroutine *Coroutine
 	ID        uint64
@@ -21,13 +21,13 @@ type Info struct {
 	Func   string
 	State  State
 	Reason Reason
-	// Since is when it began to wait; for one that is ready or runs, when it
-	// was last made ready, not counting Yield. It is CLOCK_MONOTONIC in
-	// nanoseconds, as of the beginning of that turn of its thread, and 0 if its
-	// host does not call SetClock.
+	// Since is the time when the coroutine began to wait; if it is ready or
+	// runs, when it was last made ready, not counting Yield. It is
+	// CLOCK_MONOTONIC in nanoseconds, as of the beginning of that turn of its
+	// thread, and 0 if its host does not call SetClock.
 	Since int64
 	Host  Host
-	// WaitsFor says in words what Reason does; "" unless it waits.
+	// WaitsFor is Reason in words; "" unless the coroutine waits.
 	WaitsFor string
 	// OrContext says that the end of a context ends the wait as well.
 	OrContext bool
@@ -41,11 +41,10 @@ type Info struct {
 //
 // Any thread, coroutines too. It takes no lock, holds nothing up and does not
 // allocate; a million take about 0.3 s of the calling thread. A coroutine that
-// starts or ends meanwhile may be left out; all others are given to f once.
-// Each field of an Info was true of that coroutine, though not all at one
-// instant.
+// starts or ends meanwhile may be missed; f gets all others once. Each field of
+// an Info was true of that coroutine, though not all at one instant.
 func Range(f func(Info) bool) {
-	t := table.Load() // one that grows or shrinks meanwhile does so by another table
+	t := table.Load() // growing or shrinking meanwhile makes another table
 	for i := range t.slots {
 		t.prefetch(i)
 		var info Info
@@ -67,15 +66,15 @@ func Find(id uint64) (found Info, ok bool) {
 	return found, ok
 }
 
-// of fills in what w's coroutine is doing, and reports whether w has one.
+// of fills in i for w's coroutine, and reports whether w has one.
 //
 // The worker of a fiber that a coroutine has resumed refers to that coroutine,
-// too; its own refers to it from its start to its end. So each is found once,
-// by its own.
+// too; the coroutine's own worker refers to it from its start to its end. So
+// each coroutine is found once, by its own worker.
 //
 // The coroutine may end and its struct be reused at any moment. Make sets the
-// id last and end clears it first, in that order for all threads; so what was
-// read between two reads of the same id belongs to that incarnation.
+// id last and end clears it first, in that order for all threads; so the fields
+// read between two reads of the same id belong to that incarnation.
 func (i *Info) of(w *worker) bool {
 	co := w.co.Load()
 	if co == nil {
@@ -117,8 +116,8 @@ func (h Handle) Info() (info Info, ok bool) {
 	return info, true
 }
 
-// For returns for how long the coroutine had been in its state at the beginning
-// of that turn of its thread; 0 if that is not known.
+// For returns how long the coroutine had been in its state at the beginning of
+// that turn of its thread; 0 if that is not known.
 func (i Info) For() time.Duration {
 	if i.Since == 0 {
 		return 0
@@ -133,13 +132,13 @@ func (i Info) Place() (file string, line int) {
 	return i.File, i.Line
 }
 
-// Resolve fills in where the coroutine was made. It costs about a microsecond.
+// Resolve fills in File, Line and Func. It costs about a microsecond.
 func (i *Info) Resolve() {
 	frame := frameOf(uint64(i.Site))
 	i.File, i.Line, i.Func = frame.File, frame.Line, frame.Function
 }
 
-// frameOf returns what is known of a site; nothing if that is 0. Code that the
+// frameOf returns the frame of a site; an empty one for 0. Code that the
 // compiler has made, as it does for a method value, has no place: then File is
 // "", and Function is the method.
 func frameOf(site uint64) (frame runtime.Frame) {
@@ -153,11 +152,11 @@ func frameOf(site uint64) (frame runtime.Frame) {
 	return frame
 }
 
-// Goroutines returns the goroutines, as asm.Getg returns them, of which one has
-// the executor's thread: those that co runs on, or the loop's if co is nil.
-// There is more than one if co has resumed Fibers; all but one then wait in the
-// switch. Any thread; by then they may belong to other coroutines. It reads the
-// whole table of goroutines: some milliseconds for a million.
+// Goroutines returns the goroutines, as asm.Getg returns them, that co runs on,
+// or the loop's if co is nil. There is more than one if co has resumed Fibers:
+// one of them has the executor's thread, and the others wait in the switch. Any
+// thread; by then they may belong to other coroutines. It reads the whole table
+// of goroutines: some milliseconds for a million.
 func (ex *Executor) Goroutines(co *Coroutine) []uintptr {
 	if co == nil {
 		return []uintptr{ex.loopIs.ctx.G()}

@@ -99,7 +99,7 @@ func TestRange(t *testing.T) {
 			t.Errorf("Range went on to %d after false", seen)
 		}
 		ex.SetClock(turn + 5_000_000_000)
-		ex.Ready(i.Coroutine, i.Coroutine.Ticket(), WakeReady)
+		ex.MakeReady(i.Coroutine, i.Coroutine.Ticket(), WakeReady)
 		if i, _ := rangedOver(sleeper); i.State != Ready || i.Since-turn < 4_999_000_000 {
 			t.Errorf("made ready, it is %+v", i)
 		}
@@ -137,7 +137,7 @@ func TestRangeInFiber(t *testing.T) {
 			if i, n := rangedOver(h); n != 1 || i.State != Waiting {
 				t.Errorf("from outside, it is seen %d times: %+v", n, i)
 			}
-			ex.Ready(co, co.Ticket(), WakeReady)
+			ex.MakeReady(co, co.Ticket(), WakeReady)
 		}
 	})
 }
@@ -218,7 +218,7 @@ func (h *rangeHammer) live(k int, name string) {
 	New(func(y *Yielder[int, int], in int) int {
 		for range k % 3 {
 			ticket := co.Ticket()
-			ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
+			ex.Spawn(Spec{Fn: func() { co.MakeReady(ticket, WakeReady) }})
 			co.Park(ReasonUser)
 		}
 		return 0

@@ -10,7 +10,7 @@ import (
 
 // ErrShutdown is returned by waits that were ended by force, because the
 // scheduler is shutting down or by the coroutine's Handle.Stop, and by later
-// ones. To errors.Is it is net.ErrClosed too, as libraries understand that a
+// waits. To errors.Is it is net.ErrClosed too, as libraries understand that a
 // server has been ended.
 var ErrShutdown error = shutdownError{}
 
@@ -19,16 +19,16 @@ type shutdownError struct{}
 
 func (shutdownError) Error() string { return "netco: scheduler is shutting down" }
 
-// Is implements what errors.Is asks for.
+// Is implements the method that errors.Is calls.
 func (shutdownError) Is(target error) bool { return netClosed != nil && target == netClosed }
 
 // netClosed is net.ErrClosed; nil in a program without Processors. Constant
 // once package processor is initialised.
 var netClosed error
 
-// SetNetClosed sets what ErrShutdown also is. For the init of package
-// processor, which links package net; this one would add it to programs that
-// have no sockets.
+// SetNetClosed sets the error that ErrShutdown also is. For the init of package
+// processor, which links package net; package coroutine would add it to
+// programs that have no sockets.
 func SetNetClosed(err error) { netClosed = err }
 
 // ErrJoinSelf is returned by a coroutine's Join of itself, which would never
@@ -42,11 +42,12 @@ type Handle struct {
 	id uint64
 }
 
-// joins are the waiters for a coroutine's end, in this incarnation or another.
+// joins are the waiters for a coroutine's end, in the present incarnation or
+// another.
 type joins struct {
 	mu      inside.Mutex           // also held while a waker walks the joiners
-	here    *Waiter                // owner: those of its thread, a stack through Waiter.Link
-	joiners atomic.Pointer[Waiter] // the others, a stack through Waiter.Link; stores under mu
+	here    *Waiter                // owner: waiters of its thread, a stack through Waiter.Link
+	joiners atomic.Pointer[Waiter] // other waiters, a stack through Waiter.Link; stores under mu
 }
 
 // joined returns co's joins, making them if it was never joined before. Any
@@ -72,9 +73,9 @@ func (h Handle) Done() bool {
 	return true
 }
 
-// Join waits for the coroutine to end; for one that has ended it returns at
-// once. Parks a coroutine, blocks a goroutine. It returns ErrJoinSelf,
-// ErrShutdown when the wait was ended by force, or ErrBubble.
+// Join waits for the coroutine to end; if it has ended, Join returns at once.
+// Parks a coroutine, blocks a goroutine. It returns ErrJoinSelf, ErrShutdown
+// when the wait was ended by force, or ErrBubble.
 func (h Handle) Join() error {
 	if h.Done() {
 		return nil
@@ -96,7 +97,7 @@ func (h Handle) Join() error {
 	return h.joinFar()
 }
 
-// joinFar is Join where the two need not be on one thread.
+// joinFar is Join where the two coroutines need not be on one thread.
 func (h Handle) joinFar() error {
 	w := AcquireWaiter()
 	defer w.Release()
@@ -137,7 +138,7 @@ func (w *worker) join(h Handle) error {
 		if h.Done() {
 			break
 		}
-		p := &j.here // the park ended early or by force: remove me
+		p := &j.here // the park ended early or by force: remove w
 		for *p != nil && *p != me {
 			p = &(*p).Link
 		}
@@ -161,7 +162,7 @@ func (ex *Executor) wakeHere(j *joins) {
 	j.here = nil
 	for w != nil {
 		next := w.Link
-		ex.Ready(w.co, w.ticket.Own(), WakeReady)
+		ex.MakeReady(w.co, w.ticket.Own(), WakeReady)
 		w = next
 	}
 }
@@ -180,7 +181,7 @@ func (j *joins) add(w *Waiter) {
 	j.mu.Unlock()
 }
 
-// wake wakes all that are queued. Joiners of a later incarnation, and those
+// wake wakes all queued joiners. Joiners of a later incarnation, and joiners
 // woken early, queue again.
 func (j *joins) wake() {
 	j.mu.Lock()
@@ -194,8 +195,8 @@ func (j *joins) wake() {
 }
 
 // drop makes sure, after w's park, that it is in no list and used by no waker.
-// If it is still queued, the park ended early or by force: then all are woken,
-// and the others queue again.
+// If it is still queued, the park ended early or by force: then all joiners are
+// woken, and the others queue again.
 func (j *joins) drop(w *Waiter) {
 	if atomic.LoadUintptr(&w.Tag) != joinReleased {
 		j.wake()

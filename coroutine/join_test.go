@@ -199,7 +199,7 @@ func TestJoinAfterAWakeLeftOver(t *testing.T) {
 				Yield()
 			}
 		}}).Handle()
-		co.Ready(co.Ticket(), WakeReady)
+		co.MakeReady(co.Ticket(), WakeReady)
 		if err := h.Join(); err != nil || !h.Done() {
 			t.Errorf("Join: %v, done %v", err, h.Done())
 		}

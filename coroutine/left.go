@@ -9,7 +9,7 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// LeftBehind describes a coroutine that a loop runs on without.
+// LeftBehind describes a coroutine that was left behind.
 type LeftBehind struct {
 	ID   uint64
 	Name string // may be ""
@@ -20,23 +20,23 @@ type LeftBehind struct {
 	run uint64 // of w.open
 }
 
-// Stack is what was found of the calls that a coroutine was blocked in; the
-// zero value if it had woken before. Stacks of the same calls are equal.
+// Stack has the calls that a coroutine was found blocked in; the zero value if
+// it had woken before. Stacks of the same calls are equal.
 type Stack struct {
 	pcs [goruntime.MaxStack]uintptr // as goruntime.StackOf stores them
 	n   int
 }
 
 // noteLeft describes w's coroutine, which is about to be left behind: it is
-// claimed and was found blocked. It may have woken since.
+// claimed and was found blocked, but may have woken since.
 func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
 	l := &LeftBehind{ID: co.ID(), Name: co.Name(), w: w, run: w.open.Run()}
 	l.Stack.fill(w)
 	return l
 }
 
-// Again returns where the coroutine is blocked now, the zero value if it is
-// not; and false if it has come back to its loop since. Any thread.
+// Again returns where the coroutine is blocked now, the zero value if it is not
+// blocked; and false if it has come back to its loop since. Any thread.
 func (l *LeftBehind) Again() (now Stack, away bool) {
 	is := func() bool {
 		co, at := l.w.co.Load(), l.w.away.load()
@@ -59,7 +59,7 @@ func (s *Stack) fill(w *worker) {
 	clear(s.pcs[s.n:])
 }
 
-// Frames returns the calls, innermost first, without those of netco that run
+// Frames returns the calls, innermost first, without netco's calls that run
 // coroutines. Some 30 µs.
 func (s *Stack) Frames() []runtime.Frame {
 	frames := goruntime.Frames(s.pcs[:s.n])
@@ -69,7 +69,7 @@ func (s *Stack) Frames() []runtime.Frame {
 	return frames
 }
 
-// BlockedAt returns the frame with the user's call: the innermost that is
+// BlockedAt returns the frame with the user's call: the innermost frame that is
 // neither the standard library's nor netco's; else the innermost of netco's;
 // else the outermost.
 func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
@@ -90,9 +90,9 @@ func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 }
 
 // Standard reports whether a function belongs to the standard library or to
-// golang.org/x/sys, which counts as a part of it. The paths of the library's
-// packages have no dot in their first element; a module's path may have none
-// either.
+// golang.org/x/sys, which counts as a part of it. The paths of the standard
+// library's packages have no dot in their first element; a module's path may
+// have none either.
 func Standard(function string) bool {
 	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
 	dir := strings.LastIndexByte(function, '/') + 1

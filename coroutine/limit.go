@@ -17,7 +17,7 @@ type Limit struct {
 }
 
 // Timeout limits a wait to d from now. With d <= 0 it has expired before the
-// wait begins: an operation that need not wait succeeds, others end with
+// wait begins: an operation that need not wait succeeds, any other ends with
 // WakeTimeout. A d of centuries is for ever.
 func Timeout(d time.Duration) Limit {
 	now := clock.Now()
@@ -41,8 +41,8 @@ func (l Limit) Earlier(deadline int64) Limit {
 	return l
 }
 
-// Expired returns how a wait that began now would end, WakeTimeout or
-// WakeCancelled; WakeReady if it may begin.
+// Expired returns the Wake with which a wait that began now would end,
+// WakeTimeout or WakeCancelled; WakeReady if it may begin.
 func (l Limit) Expired() Wake {
 	if invariant.Enabled {
 		l.mayCall()
@@ -74,7 +74,7 @@ func (l Limit) Err(why Wake) error {
 }
 
 // mayCall precedes calls of the context's methods, which may be a user's and
-// wait.
+// may wait.
 func (l Limit) mayCall() {
 	if l.ctx != nil {
 		holdsNothing("calls a context")
@@ -93,8 +93,8 @@ func (w *Waiter) ParkLimit(reason Reason, limit Limit) Wake {
 }
 
 // AcquireFor is AcquireWaiter for waits within limit. It calls the methods of
-// the limit's context, which may be a user's and use the caller's Waiter, while
-// no queue holds that. So does Release.
+// the limit's context, which may be a user's and may use the caller's Waiter,
+// while no queue holds the Waiter. So does Release.
 func AcquireFor(limit Limit) *Waiter {
 	if limit.ctx == nil {
 		return AcquireWaiter()
@@ -103,7 +103,7 @@ func AcquireFor(limit Limit) *Waiter {
 	if co == nil {
 		return AcquireWaiter()
 	}
-	if on := co.w.Own(); on.watch != nil { // the caller is called by a context, in an Err
+	if on := co.w.Own(); on.watch != nil { // a context's Err has called the caller
 		on.endWatch()
 	}
 	watch := watchContext(co, limit)
@@ -130,17 +130,17 @@ func watchContext(co *Coroutine, limit Limit) *contextWatch {
 	return c
 }
 
-// end is called when the context ends, on a goroutine. Either it finds the
-// ticket of a park, or that park finds over.
+// end is called when the context ends, on a goroutine. Either end finds the
+// ticket of a park, or the park finds over.
 func (c *contextWatch) end() {
 	c.over.Store(true)
 	if ticket := c.ticket.Load(); ticket != 0 {
-		c.co.Ready(ticket-1, WakeCancelled) // a late call finds another ticket
+		c.co.MakeReady(ticket-1, WakeCancelled) // a late call finds another ticket
 	}
 }
 
-// begin has the watch end its coroutine's next park; true if the context has
-// ended and there is to be none. Owner only.
+// begin makes the watch end its coroutine's next park; it returns true if the
+// context has ended and the coroutine must not park. Owner only.
 //
 //go:norace
 func (c *contextWatch) begin() (over bool) {
@@ -153,7 +153,7 @@ func (c *contextWatch) begin() (over bool) {
 	return true
 }
 
-// endWatch ends what AcquireFor began.
+// endWatch stops the watch that AcquireFor began.
 func (w *worker) endWatch() {
 	watch := w.watch
 	w.watch = nil

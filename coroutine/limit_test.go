@@ -130,7 +130,7 @@ func TestCancelAgainstReady(t *testing.T) {
 	})
 	wg.Go(func() {
 		for w := range wakes {
-			w.co.Ready(w.ticket, WakeReady)
+			w.co.MakeReady(w.ticket, WakeReady)
 		}
 	})
 	errPlanned := errors.New("planned")
@@ -153,7 +153,7 @@ func TestCancelAgainstReady(t *testing.T) {
 			// The loser must not end the next park.
 			w.Prepare()
 			mine := co.Ticket()
-			th.ex.Spawn(Spec{Fn: func() { Yield(); co.Ready(mine, WakeTimeout) }})
+			th.ex.Spawn(Spec{Fn: func() { Yield(); co.MakeReady(mine, WakeTimeout) }})
 			if why := w.Park(ReasonUser); why != WakeTimeout {
 				wrong.Add(1)
 			}

@@ -9,24 +9,25 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// LocalOptions are what a Local does beside holding a value. All fields may be
-// left out.
+// LocalOptions say what a Local does beside holding a value. All fields are
+// optional.
 type LocalOptions[T any] struct {
-	// Make returns a coroutine's value at the first Get; without it that is the
-	// zero value. It panics to get or set the same Local in there.
+	// Make returns a coroutine's value at the first Get; without Make the value
+	// is zero. Get or Set of the same Local in Make panics.
 	Make func() T
-	// Inherit returns the value of a new coroutine, made from its creator's if
-	// that has one, when it is created and on its creator's thread. Without it
-	// nothing is inherited. If it panics, so does the call that starts the
-	// coroutine, which then starts none.
+	// Inherit returns the value of a new coroutine, made from its creator's
+	// value. It is called if the creator has one, on the creator's thread, when
+	// the coroutine is created. Without Inherit nothing is inherited. If
+	// Inherit panics, so does the call that starts the coroutine, which then
+	// starts none.
 	Inherit func(parent *T) T
 	// Drop is called with the value at the coroutine's end. It may park.
 	Drop func(*T)
 }
 
-// Local is a variable of which every coroutine has its own: those of a
-// Scheduler, and Fibers, which do not share their resumer's. A coroutine that
-// never uses it has no value, and pays nothing.
+// Local is a variable of which every coroutine has its own, a Scheduler's
+// coroutine as well as a Fiber, which does not share its resumer's. A coroutine
+// that never uses it has no value, and pays nothing.
 //
 // Ordinary goroutines share one value, made when one of them first asks for it:
 // Go has no hook at a goroutine's end that could drop its own. It must be safe
@@ -41,7 +42,7 @@ type Local[T any] struct {
 
 const makeAsks = "netco/coroutine: the Make of a Local gets or sets that Local"
 
-// localKey is a Local without its type. Constant.
+// localKey is the part of a Local that does not depend on its type. Constant.
 type localKey struct {
 	inherit func(parent any) any
 	drop    func(value any)
@@ -155,7 +156,7 @@ type localValues struct{ set *localSet }
 type localSet struct {
 	list   []localValue      // in the order in which they were made
 	index  map[*localKey]int // into list; nil while that is short
-	making []*localKey       // whose Make is being called, one by the other
+	making []*localKey       // Locals whose Make is being called, each by the one before
 }
 
 type localValue struct {
@@ -163,7 +164,7 @@ type localValue struct {
 	value any
 }
 
-// fewLocals is how many are found faster without an index.
+// fewLocals is the number of values that are found faster without an index.
 const fewLocals = 8
 
 // currentLocals returns the caller's place for values; nil for ordinary
@@ -242,7 +243,8 @@ func (v *localValues) makes(key *localKey) bool {
 	return v.set != nil && slices.Contains(v.set.making, key)
 }
 
-// drop drops all, the latest first. Values that a Drop makes are dropped too.
+// drop drops all values, the latest first. Values that a Drop makes are dropped
+// too.
 func (v *localValues) drop() {
 	for v.set != nil {
 		set := v.set
@@ -263,9 +265,9 @@ func (v *localValues) drop() {
 	}
 }
 
-// inheritLocals gives a new coroutine what it inherits from the caller. If an
-// Inherit panics, what others have made is dropped: there will be no such
-// coroutine.
+// inheritLocals gives a new coroutine the values that it inherits from the
+// caller. If an Inherit panics, values that others have made are dropped: there
+// will be no such coroutine.
 func inheritLocals(to *localValues) {
 	from := currentLocals()
 	if from == nil || from.set == nil {
@@ -277,8 +279,8 @@ func inheritLocals(to *localValues) {
 			to.drop()
 		}
 	}()
-	// Pinned, or a user's function could have the caller move, in the middle of
-	// an operation of the executor's.
+	// Pinned, or a user's function could make the caller move, in the middle of
+	// an operation of the executor.
 	defer inside.Pin().Unpin()
 	for i := 0; i < len(from.set.list); i++ {
 		if l := from.set.list[i]; l.key.inherit != nil {
@@ -288,13 +290,14 @@ func inheritLocals(to *localValues) {
 	inherited = true
 }
 
-// Discard drops what a coroutine has inherited, which was made and will not be
-// adopted, and takes it out of its parent's children.
+// Discard drops the values that a coroutine has inherited, and takes it out of
+// its parent's children. It is for a coroutine that was made and will not be
+// adopted.
 func (co *Coroutine) Discard() {
 	co.children.leave()
 	co.locals.drop()
 }
 
 // MakingMayPanic reports whether making a coroutine may panic, or not return:
-// it may call a Local's Inherit, which is a user's.
+// it may call a Local's Inherit, a function of the user's.
 func MakingMayPanic() bool { return inheriting.Load() != 0 }

@@ -8,13 +8,13 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// locksKnown is whether a coroutine's thread locks can be compared with its
-// loop's, in a nanosecond.
+// locksKnown says whether a coroutine's thread locks can be compared with its
+// loop's, which takes a nanosecond.
 var locksKnown = asm.LocksKnown()
 
-// checkLocks writes to stderr which coroutine the runtime is about to end the
-// program for: it gives up the thread, by a wait or its end, under other thread
-// locks than its loop's. doing names what it is about to do.
+// checkLocks names on stderr the coroutine for which the runtime is about to
+// end the program: it gives up the thread, by a wait or its end, under other
+// thread locks than its loop's. doing names that operation.
 func (co *Coroutine) checkLocks(ex *Executor, doing string) {
 	if !locksKnown {
 		return

@@ -106,7 +106,8 @@ func (th *thread) Post(co *Coroutine) {
 // than not.
 func (th *thread) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
 	ticket := co.Ticket()
-	time.AfterFunc(time.Duration(deadline-clock.Now()), func() { co.Ready(ticket, WakeTimeout) })
+	time.AfterFunc(time.Duration(deadline-clock.Now()),
+		func() { co.MakeReady(ticket, WakeTimeout) })
 	return co.Park(reason)
 }
 

@@ -6,26 +6,26 @@ import (
 	"github.com/netco-go/netco/internal/invariant"
 )
 
-// Migration: a coroutine runs on, on another executor. It moves itself, at a
+// Migration: a coroutine continues on another executor. It moves itself, at a
 // point where it is in no queue and has no timer, and where nothing on its
 // stack depends on the executor it is leaving:
 //
 //	its goroutine    MoveTo suspends it
 //	the old loop     depart takes it off the old executor's lists, makes the
 //	                 new one its home, and sends it there
-//	a waker          meanwhile posts it to either; the old one forwards it
+//	a waker          meanwhile posts it to either loop; the old one forwards it
 //	                 (Arrive), and the wake is for a park that has ended
 //	a stack request  meanwhile is forwarded as well, see stackRequest
 //	the new loop     Settle puts it on the new executor's lists and queues it
 //
-// Other coroutines of the old executor must hold nothing of it that only that
-// executor may touch: one that is joined there, has made or resumed fibers
-// there, or was given a Processor for good (Pin) stays.
+// Other coroutines of the old executor must not refer to parts of the coroutine
+// that only that executor may touch. So a coroutine stays that is joined there,
+// has made or resumed fibers there, or was given a Processor for good (Pin).
 //
 // So the executor of another coroutine may change at once after it was read.
-// The caller's own does not, until the caller waits for an fd, calls MoveOn or
-// what calls it, or is left behind: code that compares the two must have called
-// CurrentWorker before it read the other.
+// The caller's own executor does not, until the caller waits for an fd, calls a
+// function that calls MoveOn, or is left behind: code that compares the two
+// must have called CurrentWorker before it read the other's.
 //
 // MoveTo is called at the end of a wait for an fd, see package processor, and
 // by MoveOn, at the end of other waits that hold nothing of the executor's:
@@ -34,13 +34,13 @@ import (
 //	waits of channel, sync, rwmutex  when they have released their Waiter
 //	Join
 
-// Traveller is a Host that can take over a coroutine from another.
+// Traveller is a Host that can take over a coroutine from another Host.
 type Traveller interface {
 	// Reserve keeps the Host from ending until Send is called; false means that
 	// it has ended. It panics if from must not send anything here: a coroutine
 	// stays with its Scheduler. Any thread. It may block for a moment.
 	Reserve(from Host) bool
-	// Send has Settle called for co on the owner's thread. Any thread.
+	// Send makes the owner's thread call Settle for co. Any thread.
 	Send(co *Coroutine)
 }
 
@@ -79,9 +79,9 @@ func (co *Coroutine) MoveTo(to *Executor) bool {
 	}
 	open := w.open.Own()
 	if open&1 == 0 {
-		return false // it is pinned, in the middle of an operation of the executor's
+		return false // it is in the middle of an operation of the executor
 	}
-	w.open.Close() // Reserve may block, and what follows it is the executor's
+	w.open.Close() // Reserve may block, and the rest touches the executor
 	t, ok := to.host.(Traveller)
 	if ok = ok && t.Reserve(ex.host); ok {
 		co.checkLocks(ex, "waits")
@@ -92,9 +92,9 @@ func (co *Coroutine) MoveTo(to *Executor) bool {
 	return ok
 }
 
-// Lend has the coroutines that call MoveOn move: to returns where each moves,
-// or nil if it is to stay. It is called on the owner's thread. Lend(nil) ends
-// it. Owner only.
+// Lend makes coroutines that call MoveOn move: for each, to returns the
+// executor that it moves to, or nil if it is to stay. The owner's thread calls
+// to. Lend(nil) ends the lending. Owner only.
 func (ex *Executor) Lend(to func() *Executor) {
 	if to == nil {
 		ex.lend.Store(nil)
@@ -104,7 +104,7 @@ func (ex *Executor) Lend(to func() *Executor) {
 }
 
 // MoveOn moves the calling coroutine, if its executor gives coroutines away and
-// it is one that can move. To be called at the end of an operation that waits.
+// the coroutine can move. It is called at the end of an operation that waits.
 //
 // Preconditions: co is the calling coroutine, and no Waiter of it is queued.
 func (co *Coroutine) MoveOn() {
@@ -123,7 +123,7 @@ func (co *Coroutine) moveOn() {
 	}
 }
 
-// lent returns where co, the caller, is to move, or nil.
+// lent returns the executor that co, the caller, is to move to, or nil.
 func (w *worker) lent(co *Coroutine) *Executor {
 	if goruntime.RaceEnabled {
 		defer w.enter()()
@@ -148,7 +148,7 @@ func (ex *Executor) depart() {
 		ex.leaveShared(co)
 		return
 	}
-	co.ex.SetOrdered(to) // from here on wakes are posted there, and it is the new owner's
+	co.ex.SetOrdered(to) // from here on wakes are posted there, and co belongs to the new owner
 	to.host.(Traveller).Send(co)
 }
 

@@ -307,8 +307,8 @@ func TestInTransit(t *testing.T) {
 		stop bool
 	}{
 		{"Stop", func(h Handle, _ uint64) { h.Stop() }, true},
-		{"an old wake", func(h Handle, ticket uint64) { h.co.Ready(ticket-1, WakeTimeout) }, false},
-		{"an early wake", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
+		{"an old wake", func(h Handle, at uint64) { h.co.MakeReady(at-1, WakeTimeout) }, false},
+		{"an early wake", func(h Handle, at uint64) { h.co.MakeReady(at, WakeReady) }, false},
 		{"Stack", stackOnce, false},
 		{"Join", joinBeside, false},
 	} {
@@ -362,7 +362,7 @@ func inTransit(t *testing.T, by string, do func(h Handle, ticket uint64), stop b
 	for !stop && !h.Done() && h.co.State() != Waiting {
 		runtime.Gosched()
 	}
-	h.co.Ready(ticket, WakeReady)
+	h.co.MakeReady(ticket, WakeReady)
 	h.Join()
 	stopAll(threads)
 }
@@ -467,7 +467,7 @@ func (h *moveHammer) life() {
 			}
 		case 3:
 			ticket := co.Ticket()
-			go co.Ready(ticket, WakeReady)
+			go co.MakeReady(ticket, WakeReady)
 			if co.Park(ReasonUser) == WakeShutdown {
 				return
 			}
@@ -506,7 +506,7 @@ func (h *moveHammer) meddle() {
 			}
 		default:
 			if x.co != nil {
-				x.co.Ready(rand.Uint64N(40), WakeReady)
+				x.co.MakeReady(rand.Uint64N(40), WakeReady)
 			}
 		}
 		runtime.Gosched()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Recovered returns what a deferred function, which calls Recovered(recover()),
-// has recovered: nil if there is no panic, or a Goexit; a
+// Recovered returns the panic that a deferred function, which calls
+// Recovered(recover()), has recovered: nil if there is no panic, or a Goexit; a
 // *runtime.PanicNilError for panic(nil) under GODEBUG=panicnil=1, for which
 // recover returns nil as well. With nil it takes some 300 ns.
 //
@@ -26,8 +26,8 @@ func Recovered(value any) any {
 }
 
 // panicked offers a panic to the host, and crashes the program if the host
-// declines. To be called in the deferred call that recovered it, so that the
-// stack still shows where it arose.
+// declines. It is called in the deferred call that recovered the panic, so that
+// the stack still shows where it arose.
 func (ex *Executor) panicked(co *Coroutine, value any) {
 	stack := debug.Stack()
 	ex.Stats.Panics.Inc()
@@ -60,12 +60,12 @@ func crash(co *Coroutine, value any, stack []byte) {
 	select {}
 }
 
-// PanicError is a panic that is delivered elsewhere than to the callers of the
-// function that panicked: Resume, Transfer's resumer and Cancel of a coroutine
-// driven by hand panic with it; in packages sync and blocking it is an error,
-// or a panic, of the caller that waits for the result.
+// PanicError is a panic that is not delivered to the callers of the function
+// that panicked. Resume, Transfer's resumer and Cancel of a coroutine driven by
+// hand panic with it; in packages sync and blocking the caller that waits for
+// the result gets it as an error, or panics with it.
 type PanicError struct {
-	Value any    // what was panicked with
+	Value any    // the argument of panic
 	Stack []byte // as debug.Stack gives it, from where the panic arose
 }
 

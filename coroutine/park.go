@@ -8,14 +8,14 @@ import (
 	"github.com/netco-go/netco/internal/invariant"
 )
 
-// Ticket returns the number of the next park, for Ready. For the owner.
+// Ticket returns the number of the next park, for MakeReady. Owner only.
 //
 //go:norace
 func (co *Coroutine) Ticket() uint64 { return co.ticket }
 
-// Park gives up the thread until Ready is called for the present ticket, and
-// returns why it was woken. If Ready was called before, it returns at once.
-// When the scheduler ends by force, and after Handle.Stop, it returns
+// Park gives up the thread until MakeReady is called for the present ticket,
+// and returns why it was woken. If MakeReady was called before, it returns at
+// once. When the scheduler ends by force, and after Handle.Stop, it returns
 // WakeShutdown without waiting. A wake can be early: check the condition again.
 //
 // Precondition: co is the calling coroutine.
@@ -56,10 +56,10 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	return co.wake
 }
 
-// Ready wakes co from the park with the given ticket, from any thread. An old
-// ticket has no effect.
-func (co *Coroutine) Ready(ticket uint64, why Wake) {
-	w := driven() // first: co may move before the other is read
+// MakeReady wakes co from the park with the given ticket. An old ticket has no
+// effect. Any thread.
+func (co *Coroutine) MakeReady(ticket uint64, why Wake) {
+	w := driven() // first: co may move before its executor is read
 	if goruntime.RaceEnabled {
 		co.raceWake()
 		defer w.enter()()
@@ -69,12 +69,12 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 		return // the ticket is of an earlier incarnation, the present one has not started
 	}
 	if w != nil && w.ex == ex {
-		ex.Ready(co, ticket, why)
+		ex.MakeReady(co, ticket, why)
 		return
 	}
 	if w != nil && w.ex.takes(ex) {
 		if w.ex.take(co, ex) {
-			w.ex.Ready(co, co.Ticket(), WakeReady)
+			w.ex.MakeReady(co, co.Ticket(), WakeReady)
 		}
 		return // else the park that the ticket names has ended
 	}
@@ -94,20 +94,22 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 }
 
 // Arrive delivers a wake that another thread has posted. Owner only; the host
-// calls it for what its inbox holds.
+// calls it for each coroutine in its inbox.
 //
 // Remote wakes go to the front of the run queue: the waker is probably blocked
-// on the result. remoteBoost bounds the preference: no more of them than of
-// others.
+// on the result. remoteBoost bounds the preference: remote wakes go first no
+// more often than others have run. With 100 coroutines that compute for 5 µs at
+// a time, a round trip between a goroutine and a coroutine takes 114 µs, 631 µs
+// without.
 //
-// A Coroutine whose waiter has no coroutine is an inbox function: another
-// thread has it called here, on the loop, see stackRequest.
+// A Coroutine whose waiter has no coroutine is an inbox function, which another
+// thread has sent to be called on this loop, see stackRequest.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	home := co.ex.Load()
 	if home != nil && ex.takes(home) {
 		if ex.take(co, home) {
-			ex.Ready(co, co.ticket, WakeReady)
+			ex.MakeReady(co, co.ticket, WakeReady)
 			ex.checkCancel(co)
 			return
 		}
@@ -129,7 +131,7 @@ func (ex *Executor) Arrive(co *Coroutine) {
 	}
 	word := co.remote.Load()
 	queued := ex.runq.tail
-	ex.Ready(co, word>>8, Wake(word&0xff))
+	ex.MakeReady(co, word>>8, Wake(word&0xff))
 	ex.checkCancel(co)
 	if ex.runq.tail != queued && ex.remoteBoost > 0 {
 		ex.remoteBoost--
@@ -137,8 +139,8 @@ func (ex *Executor) Arrive(co *Coroutine) {
 	}
 }
 
-// Ready is Coroutine.Ready on the owning thread.
-func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
+// MakeReady is Coroutine.MakeReady on the owning thread.
+func (ex *Executor) MakeReady(co *Coroutine, ticket uint64, why Wake) {
 	if goruntime.RaceEnabled {
 		defer Own()()
 	}
@@ -155,7 +157,7 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 	ex.runq.push(co)
 }
 
-// Yield lets the other ready coroutines of this Processor run first. With none
+// Yield lets the other ready coroutines of this Processor run first. If none is
 // ready it returns at once, or lets the loop poll for I/O if it has not done so
 // for a while. On an ordinary goroutine it is runtime.Gosched. The caller may
 // move, see MoveOn.
@@ -206,7 +208,7 @@ func (w *worker) yieldRace(co *Coroutine) {
 	}
 }
 
-// mayYield is the check of yieldRace whether there is a reason to.
+// mayYield reports whether yieldRace has a reason to yield.
 func (w *worker) mayYield() bool {
 	defer w.enter()()
 	ex := w.ex
@@ -218,9 +220,11 @@ func (w *worker) mayYield() bool {
 }
 
 // YieldTurn is Yield that also ends the turn: the loop polls for I/O, timers
-// and other threads' wakes before anything else runs. For operations that can
-// succeed for ever without waiting, and may hold locks: it does not unwind the
-// coroutine but reports whether its waits end by force.
+// and other threads' wakes before anything else runs. It is for operations that
+// can succeed for ever without waiting, and may hold locks: it does not unwind
+// the coroutine but reports whether its waits end by force. An ordinary Yield
+// among coroutines that are always ready may run hundreds of bursts before
+// epoll is asked.
 func YieldTurn() (stopping bool) {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
@@ -236,8 +240,8 @@ func YieldTurn() (stopping bool) {
 }
 
 // Pass is Yield, but does not unwind a coroutine that is to end by force, with
-// the scheduler or alone. It is for one that, while it unwinds, needs what
-// another is about to release.
+// the scheduler or alone. It is for a coroutine that, while it unwinds, needs a
+// lock that another one is about to release.
 func Pass() {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil || !w.cancelling(w.co.Own()) {

@@ -78,7 +78,7 @@ func TestOrderIsFIFO(t *testing.T) {
 			}
 			Yield()
 			for _, i := range []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7} {
-				tickets[i].co.Ready(tickets[i].ticket, WakeReady)
+				tickets[i].co.MakeReady(tickets[i].ticket, WakeReady)
 			}
 			Yield()
 			if want := []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7}; !slices.Equal(order, want) {

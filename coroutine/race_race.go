@@ -12,34 +12,34 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// The race detector, which must not take a switch for synchronisation: what
-// two coroutines of one Processor do is ordered by what would order two
+// The race detector must not take a switch for synchronisation: two coroutines
+// of one Processor are ordered by the operations that would order two
 // goroutines, and by nothing else. docs/internals/switch.md has the model.
 //
-// The detector knows a goroutine by its context (goruntime.RaceContext). What
-// runs for an executor has one of these:
+// The detector knows a goroutine by its context (goruntime.RaceContext). A
+// goroutine that runs for an executor has one of these:
 //
 //	the owner's    of the loop's goroutine. A coroutine's goroutine has it, too,
-//	               while it touches what belongs to the owner, from enter to
-//	               leave, and at each switch. So all that is the owner's is
-//	               touched by one goroutine, as far as the detector knows.
+//	               while it touches the owner's fields, from enter to leave,
+//	               and at each switch. So one goroutine touches all of the
+//	               owner's fields, as far as the detector knows.
 //	a coroutine's  made where it begins to run, ended at its end. It descends
 //	               from the executor's root, which never runs: nothing that a
 //	               coroutine or the loop has done comes before it.
 //
 // enter is called where the loop drives the caller, and leave before the caller
-// may be left behind: then no two threads use the owner's at once.
+// may be left behind: then no two threads use the owner's context at once.
 //
 // The detector counts calls, by context. A coroutine that moves calls Switch in
-// one owner's and returns in another's: so neither it nor what calls it from
-// there on, from enter, is instrumented.
+// one owner's context and returns in another's. So neither Switch nor its
+// callers, down to the function that calls enter, are instrumented.
 //
-// What orders is said where it happens, by the words below: a coroutine
+// Each operation that orders says so, by the functions below: a coroutine
 // acquires started when it begins to run and at the end of each park, and
 // releases ended at its end.
 
-// contexts is whether coroutines have contexts of their own. Where the runtime
-// is not understood they have not, and each switch orders.
+// contexts says whether coroutines have contexts of their own. With a runtime
+// whose structs are not understood they have not, and each switch orders.
 var contexts = hasContexts()
 
 func hasContexts() bool {
@@ -51,7 +51,7 @@ func hasContexts() bool {
 	return err == nil
 }
 
-// raceOwner is what an executor needs for this.
+// raceOwner has an executor's fields for the race detector.
 type raceOwner struct {
 	context, root goruntime.RaceContext
 	ended         byte // the address that all its coroutines release at their ends
@@ -64,7 +64,7 @@ type raceOwner struct {
 func (co *Coroutine) started() unsafe.Pointer { return unsafe.Pointer(&co.fn) }
 func (co *Coroutine) over() unsafe.Pointer    { return unsafe.Pointer(&co.tags) }
 
-// raceEnter begins what is the loop's, on its goroutine.
+// raceEnter begins the owner's context, on the loop's goroutine.
 func (ex *Executor) raceEnter() {
 	if contexts {
 		ex.race.context = goruntime.OwnRaceContext()
@@ -72,15 +72,16 @@ func (ex *Executor) raceEnter() {
 	}
 }
 
-// SeeEnds orders what the coroutines that have ended did before what the caller
-// does, and what that has others do. Owner only.
+// SeeEnds orders everything that ended coroutines did before everything that
+// the caller does, or makes others do, from now on. Owner only.
 func (ex *Executor) SeeEnds() {
 	if contexts {
 		goruntime.RaceAcquire(unsafe.Pointer(&ex.race.ended))
 	}
 }
 
-// raceLeave ends it: all that its coroutines did comes before what follows.
+// raceLeave ends the owner's context: everything that its coroutines did comes
+// before what the goroutine does next.
 func (ex *Executor) raceLeave() {
 	if contexts {
 		ex.SeeEnds()
@@ -88,17 +89,17 @@ func (ex *Executor) raceLeave() {
 	}
 }
 
-// Call calls a function of the user's on the loop: what it starts and wakes
-// comes after what it did. Owner only.
+// Call calls a function of the user's on the loop. Coroutines that f starts and
+// wakes come after what f did before. Owner only.
 func (ex *Executor) Call(f func() bool) bool {
 	ex.race.calls = true
 	defer func() { ex.race.calls = false }()
 	return f()
 }
 
-// Own makes the caller's accesses those of the owner's, if a loop drives it,
-// until it calls the function that Own returns. Nothing in between may block,
-// park or be left behind.
+// Own makes the caller's accesses count as the owner's, if a loop drives the
+// caller, until it calls the function that Own returns. Nothing in between may
+// block, park or be left behind.
 //
 // It returns a function that is not instrumented, for a defer: the detector
 // must not count a call in one context and the return in another.
@@ -125,13 +126,13 @@ func (w *worker) enter() func() {
 	if was == w.ex.race.context {
 		return stay
 	}
-	f := found() // w may be the coroutine's, and the caller a fiber
+	f := found() // w may be the coroutine's worker, and the caller a fiber
 	f.race.user = was
 	f.turn(w.ex.race.context)
 	return leave
 }
 
-// leave ends what enter has begun.
+// leave undoes enter.
 //
 //go:norace
 func leave() {
@@ -139,11 +140,11 @@ func leave() {
 	w.turn(w.race.user)
 }
 
-// turn gives the caller, which runs on w, the context c: the owner's after a
-// coroutine's, or the other way round.
+// turn gives the caller, which runs on w, the context c: the owner's in place
+// of a coroutine's, or the other way round.
 //
-// With the portable backend a fiber that waits is suspended by iter.Pull, in
-// the owner's context, and resumed by its coroutine, in that one's: so its
+// With the portable backend a fiber that waits is suspended by iter.Pull in the
+// owner's context, and resumed by its coroutine in the coroutine's: so its
 // turns order.
 //
 //go:norace
@@ -165,25 +166,26 @@ func (w *worker) turn(c goruntime.RaceContext) (was goruntime.RaceContext) {
 //go:norace
 func stay() {}
 
-// raceNew has the detector forget what was done to co's struct: it is taken
-// from a pool, or to be put back.
+// raceNew makes the detector forget earlier accesses to co's struct, which is
+// taken from a pool, or put back.
 func (co *Coroutine) raceNew() {
 	if contexts {
 		goruntime.RaceFresh(unsafe.Pointer(co), unsafe.Sizeof(*co))
 	}
 }
 
-// raceMade orders what the caller did before all that co does. What a loop
-// makes is ordered by what has the loop make it.
+// raceMade orders everything that the caller did before everything that co
+// does. If the caller is a loop, the operation that made the loop start co
+// orders it.
 func (co *Coroutine) raceMade() {
 	if contexts && !ownsRace() {
 		goruntime.RaceRelease(co.started())
 	}
 }
 
-// raceWake orders what the caller, which is about to wake co, did before the
-// end of co's park. What a loop wakes for is ordered elsewhere, or by nothing:
-// a time, an event.
+// raceWake orders everything that the caller, which is about to wake co, did
+// before the end of co's park. A loop's wakes are ordered elsewhere, or not at
+// all: for a time, for an event.
 func (co *Coroutine) raceWake() {
 	if contexts && !ownsRace() {
 		goruntime.RaceReleaseMerge(co.started())
@@ -197,19 +199,19 @@ func (co *Coroutine) raceWoken() {
 	}
 }
 
-// raceOver orders what a coroutine that has ended did before what the caller
-// does.
+// raceOver orders everything that an ended coroutine did before everything that
+// the caller does.
 func (co *Coroutine) raceOver() {
 	if contexts && !ownsRace() {
 		goruntime.RaceAcquire(co.over())
 	}
 }
 
-// raceEnded is raceOver for all that were children in c.
+// raceEnded is raceOver for all former children in c.
 func (c *children) raceEnded() { goruntime.RaceAcquire(unsafe.Pointer(c)) }
 
-// ownsRace reports whether the caller's accesses are those of an owner, outside
-// of Call.
+// ownsRace reports whether the caller's accesses count as an owner's, and it is
+// not in Call.
 //
 //go:norace
 func ownsRace() bool {
@@ -218,15 +220,15 @@ func ownsRace() bool {
 		goruntime.OwnRaceContext() == w.ex.race.context
 }
 
-// raceWorker has the context that the runtime gave a worker's goroutine, which
-// is used at its beginning and its end only.
+// raceWorker has the context that the runtime gave a worker's goroutine. The
+// goroutine uses it only at its beginning and its end.
 type raceWorker struct {
 	own  goruntime.RaceContext
-	user goruntime.RaceContext // of what it runs, from enter to leave
+	user goruntime.RaceContext // of its coroutine, from enter to leave
 }
 
-// raceStart is called by a new worker's goroutine, which runs for the owner but
-// for coroutines.
+// raceStart is called by a new worker's goroutine, which runs for the owner
+// except while it runs a coroutine.
 //
 //go:norace
 func (w *worker) raceStart() {
@@ -248,15 +250,15 @@ func (w *worker) raceRetire() {
 	}
 }
 
-// raceGone ends what the runtime does not: the context of a goroutine that has
-// ended in a coro, w's. On the loop.
+// raceGone ends the context of w's goroutine, which has ended in a coro: the
+// runtime does not. On the loop.
 func (w *worker) raceGone() {
 	if contexts && w.gone {
 		goruntime.EndRaceContext(w.race.own)
 	}
 }
 
-// raceBegin gives the goroutine the context of co, which begins.
+// raceBegin gives the goroutine a context for co, which begins.
 //
 //go:norace
 func (w *worker) raceBegin(co *Coroutine) {
@@ -303,14 +305,14 @@ func (w *worker) raceMoved(ex *Executor) {
 func (f *fiber) raceAcquire() { goruntime.RaceAcquire(f.w.addr()) }
 func (f *fiber) raceRelease() { goruntime.RaceReleaseMerge(f.w.addr()) }
 
-// setLeft is for the rescuer: the loop is parked, and it reads left after its
-// switch.
+// setLeftBehind is for the rescuer: the loop is parked, and reads leftBehind
+// after its switch.
 //
 //go:norace
-func (ex *Executor) setLeft(w *worker) { ex.left = w }
+func (ex *Executor) setLeftBehind(w *worker) { ex.leftBehind = w }
 
-// setExecutor sets a worker's executor, which its goroutine reads in its
-// coroutine's context, too.
+// setExecutor sets a worker's executor, which the goroutine also reads in its
+// coroutine's context.
 //
 //go:norace
 func (w *worker) setExecutor(ex *Executor) { w.ex = ex }
@@ -321,7 +323,7 @@ func (w *worker) setExecutor(ex *Executor) { w.ex = ex }
 //go:norace
 func (a *away) load() uint32 { return *(*uint32)(unsafe.Pointer(&a.Uint32)) }
 
-// slot returns what is in a slot of the table, likewise.
+// slot returns the content of a slot of the table, likewise.
 //
 //go:norace
 func (t *gTable) slot(i uint64) *worker { return *(**worker)(unsafe.Pointer(&t.slots[i])) }

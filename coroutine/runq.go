@@ -2,7 +2,9 @@ package coroutine
 
 // runQueue is the FIFO of ready coroutines: a ring that grows by doubling. A
 // ring, not a list through the coroutines, so that looking ahead (to prefetch)
-// touches no coroutine. Owner: the executor's thread.
+// touches no coroutine. It is the executor's and not the host's, since each
+// resume uses it: calls through Host could not be inlined. Owner: the
+// executor's thread.
 type runQueue struct {
 	buf   []*Coroutine // length a power of two
 	mask  uint64       // len(buf)-1, or 0 when nothing was pushed yet
@@ -16,7 +18,7 @@ type runQueue struct {
 const (
 	minRunQueue  = 64
 	keptRunQueue = 1 << 10 // a ring up to that size is kept
-	mostRunQueue = 1 << 16 // a larger one never: growing again costs less than the runs from it
+	mostRunQueue = 1 << 16 // a larger ring is never kept: growing again costs less than its runs
 )
 
 func (q *runQueue) len() int { return int(q.tail - q.head) }
@@ -44,7 +46,7 @@ func (q *runQueue) moveTailToFront() {
 	q.buf[q.head&q.mask] = q.buf[q.tail&q.mask]
 }
 
-// taken returns how many were ever taken.
+// taken returns how many coroutines were ever taken.
 func (q *runQueue) taken() uint64 { return q.head + q.moved }
 
 // front returns the oldest, or nil.
@@ -64,9 +66,10 @@ func (q *runQueue) grow() {
 	q.buf, q.mask = buf, mask
 }
 
-// rest drops what popped entries still refer to, and a ring that recent bursts
-// would not have needed. To be called before the thread sleeps. What it costs
-// is in proportion to what was taken since the last time, or to keptRunQueue.
+// rest drops references of popped entries, and a ring that recent bursts would
+// not have needed. It is called before the thread sleeps. Its cost is in
+// proportion to the number of entries taken since the last time, or to
+// keptRunQueue.
 func (q *runQueue) rest() {
 	if q.len() != 0 {
 		return
@@ -81,8 +84,8 @@ func (q *runQueue) rest() {
 	}
 }
 
-// release drops what popped entries still refer to, and a ring that has grown
-// beyond 16*minRunQueue. Precondition: len() == 0.
+// release drops references of popped entries, and a ring that has grown beyond
+// 16*minRunQueue. Precondition: len() == 0.
 func (q *runQueue) release() {
 	if len(q.buf) > 16*minRunQueue {
 		q.buf, q.mask = nil, 0

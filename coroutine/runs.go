@@ -10,10 +10,10 @@ import (
 // Runs of coroutines as regions of an execution trace.
 //
 // A region belongs to the goroutine that begins it, and must end there before
-// any that was begun earlier: other traces cannot be read at all. A coroutine's
-// own goroutine will not do: the user may begin a region there, and end it
-// after the next park. So the loop begins and ends these regions on its own
-// goroutine, which waits meanwhile.
+// any region that was begun earlier: go tool trace cannot read other traces at
+// all. A coroutine's own goroutine will not do: the user may begin a region
+// there, and end it after the next park. So the loop begins and ends these
+// regions on its own goroutine, which waits meanwhile.
 
 // tracing is how many calls of TraceRuns are in force.
 var tracing atomic.Int32
@@ -33,7 +33,7 @@ func TraceRuns() (stop func()) {
 // wantsRegions reports whether runs are to be regions now.
 func wantsRegions() bool { return tracing.Load() != 0 && trace.IsEnabled() }
 
-// region begins one for the coroutine that is about to run.
+// region begins a region for the coroutine that is about to run.
 func (ex *Executor) region() *trace.Region {
 	name := ex.current.Own().Name()
 	if name == "" {

@@ -103,7 +103,7 @@ func (ex *Executor) leaveShared(co *Coroutine) {
 	host.BeginShared()
 	co.ex.Publish(ex.shared) // others may take it; before MayShare checks
 	if !host.MayShare() && ex.take(co, ex.shared) {
-		ex.Ready(co, co.ticket, WakeReady)
+		ex.MakeReady(co, co.ticket, WakeReady)
 	}
 }
 

@@ -223,7 +223,7 @@ func (w *world) wake(a announced, why Wake) {
 		w.stats.duplicate++
 	}
 	w.begun[a][why] = struct{}{}
-	a.co.Ready(a.ticket, why)
+	a.co.MakeReady(a.ticket, why)
 }
 
 // stir is what any thread may do at any time: wake a random park, old or new.

@@ -27,9 +27,9 @@ var (
 // that has resumed a Fiber, the Fiber's stack comes first, then its resumer's.
 //
 // The coroutine's own thread captures the stack, in some microseconds. The
-// coroutine is not woken for that and stays parked. Of one that is blocked
-// outside netco it is the stack of the innermost Fiber, up to 64 calls; for one
-// that computes there the request is repeated until it blocks or is back.
+// coroutine is not woken for that and stays parked. If it is blocked outside
+// netco, the text has the stack of the innermost Fiber, up to 64 calls; if it
+// computes there, the request is repeated until it blocks or is back.
 //
 // It returns ErrNotFound for a coroutine that has ended or has not started, and
 // an error that wraps ErrBusy and ctx's if ctx ends before the thread has
@@ -79,7 +79,7 @@ type stackRequest struct {
 	// Owner: the thread until the answer, then the caller.
 	pcs     []uintptr
 	ends    []int // of each stack in pcs, the innermost first
-	outside Stack // in their place, if the coroutine was blocked outside netco
+	blocked Stack // in their place, if the coroutine was blocked outside netco
 	was     State
 	reason  Reason
 	gone    bool
@@ -91,7 +91,7 @@ const (
 	stackAbandoned
 )
 
-// maxFrames is how many frames are captured, of all stacks of one coroutine.
+// maxFrames is how many frames are captured from all stacks of one coroutine.
 const maxFrames = 512
 
 func newStackRequest(co *Coroutine, id uint64) *stackRequest {
@@ -119,7 +119,7 @@ func (r *stackRequest) send(ctx gocontext.Context) error {
 	for {
 		why := r.waiter.ParkLimit(ReasonUser, limit.Earlier(clock.Now()+recheckNs))
 		if why == WakeTimeout && r.missed.Swap(false) {
-			ex.host.Post(&r.inbox) // which forwards it if need be
+			ex.host.Post(&r.inbox) // arrive forwards it if need be
 		}
 		over := why != WakeReady && (why != WakeTimeout || r.of.Done())
 		if over && r.state.CompareAndSwap(stackPending, stackAbandoned) {
@@ -173,12 +173,12 @@ func (r *stackRequest) arrive() {
 			return
 		}
 		r.captureAll(co)
-		ex.Ready(co, co.ticket, WakeReady)
+		ex.MakeReady(co, co.ticket, WakeReady)
 	case home != CurrentExecutor(): // it has moved
 		home.host.Post(&r.inbox)
 		return
 	case co.leftBehind():
-		if !r.captureOutside(co) {
+		if !r.captureBlocked(co) {
 			r.missed.Store(true)
 			return
 		}
@@ -188,12 +188,12 @@ func (r *stackRequest) arrive() {
 	r.answer()
 }
 
-// captureAll captures all stacks that co's consists of: that of the innermost
-// fiber that it runs, that of this one's resumer, and so on. Which context the
-// goroutine with a stack is parked in depends on the backend: with the
-// assembly's the innermost has suspended co's own, and each resumer is parked
-// in the context of the fiber that it has resumed. What co has written to its
-// fibers is read for the owner: co is parked.
+// captureAll captures all stacks of co: the stack of the innermost fiber that
+// it runs, of that fiber's resumer, and so on. The context that a goroutine is
+// parked in depends on the backend: with the assembly's the innermost fiber is
+// parked in co's context, and each resumer in the context of the fiber that it
+// has resumed. What co has written to its fibers is read for the owner: co is
+// parked.
 //
 //go:norace
 func (r *stackRequest) captureAll(co *Coroutine) {
@@ -211,17 +211,17 @@ func (r *stackRequest) captureAll(co *Coroutine) {
 	}
 }
 
-// captureOutside reads the stack of co, which has been left behind, and reports
+// captureBlocked reads the stack of co, which has been left behind, and reports
 // whether co is blocked. Its worker stays co's until this loop lets it rejoin.
-func (r *stackRequest) captureOutside(co *Coroutine) bool {
+func (r *stackRequest) captureBlocked(co *Coroutine) bool {
 	r.was = Outside
-	r.outside.fill(co.w.Own())
-	return r.outside.n > 0
+	r.blocked.fill(co.w.Own())
+	return r.blocked.n > 0
 }
 
 // capture appends the stack that it is called on. It calls little: the stack is
 // that of a parked coroutine, and may have little space left. It runs for the
-// loop, whoever's the stack is.
+// loop, on a coroutine's stack.
 //
 //go:norace
 func (r *stackRequest) capture() {
@@ -250,7 +250,7 @@ func (r *stackRequest) text(i *Info) string {
 		what = r.reason.String()
 	}
 	fmt.Fprintf(&b, " [%s]:\n", what)
-	writeFrames(&b, exposed(r.outside.Frames()))
+	writeFrames(&b, exposed(r.blocked.Frames()))
 	from := 0
 	for n, end := range r.ends {
 		if n > 0 {
@@ -277,7 +277,7 @@ func writeFrames(b *strings.Builder, frames []runtime.Frame) {
 	}
 }
 
-// exposed leaves out the runtime's own frames at the top.
+// exposed drops the runtime's own frames at the top.
 func exposed(stack []runtime.Frame) []runtime.Frame {
 	for len(stack) > 1 && strings.HasPrefix(stack[0].Function, "runtime.") {
 		stack = stack[1:]
@@ -298,10 +298,10 @@ func framesOf(pcs []uintptr) (list []runtime.Frame) {
 // module is netco's import path.
 var module = strings.TrimSuffix(reflect.TypeFor[Executor]().PkgPath(), "/coroutine")
 
-// ofInterest leaves out netco's own frames at either end of a stack: at the
-// bottom, those that run a coroutine; at the top, those that the called
-// function of netco calls. Of a coroutine with no other frames, those that the
-// function that parked calls.
+// ofInterest drops netco's own frames at either end of a stack: at the bottom,
+// the frames that run a coroutine; at the top, the frames below the function of
+// netco that the user has called. If netco's frames are all, it keeps the
+// function that parked.
 func ofInterest(stack []runtime.Frame) []runtime.Frame {
 	for n := len(stack); n > 1 && runs(stack[n-1]); n-- {
 		stack = stack[:n-1]

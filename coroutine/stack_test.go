@@ -76,7 +76,7 @@ func TestStackOf(t *testing.T) {
 		t.Errorf("asked, it woke with %v", why)
 	default:
 	}
-	before.Coroutine.Ready(ticket, WakeTimeout)
+	before.Coroutine.MakeReady(ticket, WakeTimeout)
 	if why := <-woken; why != WakeTimeout {
 		t.Errorf("it woke with %v", why)
 	}
@@ -118,7 +118,7 @@ func TestStackOfFiber(t *testing.T) {
 				t.Errorf("round %d:\n%s", round, s)
 			}
 		}
-		h.co.Ready(h.co.ticketOnItsThread(th), WakeReady)
+		h.co.MakeReady(h.co.ticketOnItsThread(th), WakeReady)
 	}
 	th.stop()
 }
@@ -414,10 +414,10 @@ func live(t *testing.T, ex *Executor, k int) {
 			mark[i] = k ^ i
 		}
 		ticket, woken := co.Ticket(), false
-		wake := func() { woken = true; co.Ready(ticket, WakeReady) }
+		wake := func() { woken = true; co.MakeReady(ticket, WakeReady) }
 		if k%5 == 0 {
 			time.AfterFunc(time.Duration(k%300)*time.Microsecond, func() {
-				co.Ready(ticket, WakeReady)
+				co.MakeReady(ticket, WakeReady)
 			})
 			woken = true
 		} else {

@@ -7,7 +7,7 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Standby: a rescuer that is ready before a coroutine blocks.
+// Standby: a rescuer that stands by before a coroutine blocks.
 //
 // The monitor of the host checks now and then, so a coroutine that blocks
 // outside netco holds up its loop until the next check. Code that has blocked
@@ -16,20 +16,20 @@ import (
 // loop's thread as soon as the coroutine blocks, or on another thread that is
 // idle. It leaves the coroutine behind when that has been blocked for
 // standbyAfterNs, and gives up when the coroutine has run for standbyForNs. The
-// monitor, too, starts one where it finds a coroutine blocked
+// monitor, too, starts a standby where it finds a coroutine blocked
 // (Executor.Rescue).
 //
-// A standby is a rescuer (handoff.go), and the coroutine runs as any
-// other until it blocks. So this needs no rule of its own: whether there is a
-// standby, and whether it is in time, only affects speed.
+// A standby is a rescuer (handoff.go), and the coroutine runs as any other
+// until it blocks. So standbys need no rule of their own: whether there is one,
+// and whether it is in time, only affects speed.
 //
-// Credit decides which runs begin with one. A coroutine has some
+// Credit decides which runs begin with a standby. A coroutine has credit
 // (worker.credit), and so has each function that coroutines are started with
 // (habit):
 //
 //	a start of a function with credit   takes 1 from the function; the
 //	                                    coroutine has maxCredit
-//	a start of another                  the coroutine has 1 if the executor is
+//	a start of another function         the coroutine has 1 if the executor is
 //	                                    wary, else none
 //	a run with a standby                takes 1 from the coroutine
 //	it is left behind                   gives 1 to both
@@ -37,26 +37,27 @@ import (
 //	it rejoins after longer             fills both
 //
 // So code that has blocked once has standbys for some runs, and code that keeps
-// blocking has them for good; for waits that are shorter than the work of a
-// handoff there are soon none. An executor is wary at its first starts, and at
-// the first after each handoff: what is started together often blocks together.
+// blocking has them for good; code whose waits are shorter than the work of a
+// handoff soon has none. An executor is wary at its first starts, and at the
+// first after each handoff: coroutines that are started together often block
+// together.
 //
-// Where nothing was left behind for habitNs, a resume checks Executor.careful
-// and none of this.
+// When no coroutine was left behind for habitNs, a resume checks
+// Executor.careful and no credit.
 const (
 	maxCredit      = 8
 	standbyAfterNs = 50_000
 	standbyForNs   = 100_000 // unless Standby says otherwise
-	worthNs        = 100_000 // about what a handoff and the way back take, on both sides
+	worthNs        = 100_000 // about the time that a handoff and the way back take, on both sides
 	habitNs        = 10_000_000_000
 
 	waryAtFirst = 16 // starts
 	waryAfter   = 8  // starts
 )
 
-// habits are the credit of functions, as code pointer<<8 | credit. Of two that
-// share an entry the one that blocked last has it. Updates may be lost, which
-// does no harm.
+// habits are the credit of functions, as code pointer<<8 | credit. If two
+// functions share an entry, the function that blocked last has it. Updates may
+// be lost, which does no harm.
 var habits [256]atomic.Uint64
 
 // habitsUntil is the time, as a stamp of the status word, until which executors
@@ -69,7 +70,8 @@ type habit struct {
 	code  uint64
 }
 
-// habitOf returns fn's, which all closures of the same function have in common.
+// habitOf returns the habit of fn, which all closures of the same function have
+// in common.
 func habitOf(fn func()) habit {
 	code := uint64(codeOf(fn)) << 8
 	return habit{&habits[code*0x9e3779b97f4a7c15>>56], code}
@@ -84,15 +86,15 @@ func (h habit) credit() uint8 {
 
 func (h habit) set(credit uint8) { h.entry.Store(h.code | uint64(credit)) }
 
-// Standby is what SetStandby is called with.
+// Standby is the configuration of standbys.
 type Standby struct {
 	Barrier func()            // makes every thread execute a memory barrier
-	OnLeft  func(*LeftBehind) // called for each coroutine left behind, on its own goroutine; or nil
+	OnLeft  func(*LeftBehind) // called on a new goroutine for each coroutine left behind; or nil
 	forNs   int64             // how long a coroutine may run before its standby gives up
 }
 
-// SetStandby has standbys started from then on. Any thread. Precondition:
-// CanLeave.
+// SetStandby makes the executor start standbys from then on. Any thread.
+// Precondition: CanLeave.
 func (ex *Executor) SetStandby(s Standby) {
 	if s.forNs == 0 {
 		s.forNs = standbyForNs
@@ -101,7 +103,7 @@ func (ex *Executor) SetStandby(s Standby) {
 	expectHabits()
 }
 
-// expectHabits has executors check credit for habitNs.
+// expectHabits makes executors check credit for habitNs.
 func expectHabits() { habitsUntil.Store(stampOf(clock.Now() + habitNs)) }
 
 // hasHabits reports whether credit is checked in this turn. Owner only.
@@ -130,7 +132,7 @@ func (ex *Executor) takeCredit(co *Coroutine) uint8 {
 }
 
 // takeCare starts a standby for the current coroutine, which the loop is about
-// to resume, if that has credit. Owner only, on the loop.
+// to resume, if it has credit. Owner only, on the loop.
 func (ex *Executor) takeCare(w *worker) {
 	if w.credit == 0 {
 		return
@@ -142,23 +144,23 @@ func (ex *Executor) takeCare(w *worker) {
 	}
 }
 
-// Rescue starts a standby for the running coroutine if that is blocked outside
-// netco. Any thread. left is called if that makes the loop run on, just before
-// it does. Precondition: SetStandby was called.
-func (ex *Executor) Rescue(left func()) {
+// Rescue starts a standby for the running coroutine if it is blocked outside
+// netco. Any thread. onLeft is called just before the loop runs on, if it does.
+// Precondition: SetStandby was called.
+func (ex *Executor) Rescue(onLeft func()) {
 	if l, co := ex.blockedRun(); co != nil {
-		go ex.standby.Load().run(l, co, left)
+		go ex.standby.Load().run(l, co, onLeft)
 	}
 }
 
-// run leaves co behind if it soon blocks in one run for standbyAfterNs. Waits
-// between which it gives up the thread are in different runs.
-func (s *Standby) run(l blockedRun, co *Coroutine, left func()) {
+// run leaves co behind if it soon blocks for standbyAfterNs within one run. If
+// co gives up the thread between two waits, they are in different runs.
+func (s *Standby) run(l blockedRun, co *Coroutine, onLeft func()) {
 	before := func(b *LeftBehind) {
 		if s.OnLeft != nil {
 			go s.OnLeft(b) // called here, it would hold up the loop
 		}
-		left()
+		onLeft()
 	}
 	begin, since := clock.Now(), int64(0)
 	for l.ex.current.Load() == co {
@@ -180,8 +182,8 @@ func (s *Standby) run(l blockedRun, co *Coroutine, left func()) {
 	}
 }
 
-// leftWith gives credit to a coroutine that was left behind. Owner only.
-func (w *worker) leftWith() {
+// creditLeft gives credit to a coroutine that was left behind. Owner only.
+func (w *worker) creditLeft() {
 	expectHabits()
 	w.ex.wary = max(w.ex.wary, waryAfter)
 	w.giveCredit(1)
@@ -194,7 +196,7 @@ func (w *worker) giveCredit(more uint8) {
 	h.set(min(h.credit()+more, maxCredit))
 }
 
-// cameBack adjusts the credit of a coroutine that has rejoined: worth is
+// cameBack adjusts the credit of a coroutine that has rejoined; worth says
 // whether it was away for worthNs. Owner only.
 func (w *worker) cameBack(worth bool) {
 	if worth {

@@ -145,7 +145,7 @@ func TestCredit(t *testing.T) {
 	type step func(w *worker)
 	start := func(w *worker) { w.credit = w.ex.takeCredit(w.co.Own()) }
 	runs := func(w *worker) { w.ex.takeCare(w) }
-	left := func(w *worker) { w.leftWith() }
+	left := func(w *worker) { w.creditLeft() }
 	short := func(w *worker) { w.cameBack(false) }
 	long := func(w *worker) { w.cameBack(true) }
 	for _, c := range []struct {

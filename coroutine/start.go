@@ -9,11 +9,11 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// ErrBubble is returned in a bubble of testing/synctest by everything that
-// starts a Scheduler or its coroutines, or waits for them. Started there, they
-// would belong to the bubble, which ends only when they have; those of threads
-// outside do not see the bubble's clock. What ordinary goroutines do among
-// themselves works there.
+// ErrBubble is returned in a bubble of testing/synctest by every function that
+// starts a Scheduler or its coroutines, or waits for them. Coroutines started
+// there would belong to the bubble, which ends only when they have; coroutines
+// of other threads do not see the bubble's clock. Operations among ordinary
+// goroutines work there.
 var ErrBubble = errors.New(
 	"netco: Schedulers and their coroutines cannot be used in a testing/synctest bubble")
 
@@ -21,11 +21,11 @@ var ErrBubble = errors.New(
 var ErrNoScheduler = errors.New(
 	"netco: no scheduler: import package netco, or call this from a coroutine")
 
-// Spec is what a coroutine is made of. Only Fn must be set.
+// Spec describes a coroutine to be made. Only Fn must be set.
 type Spec struct {
 	Fn   func()
 	Name string
-	Site uintptr // the return address of what starts it; 0 if unknown
+	Site uintptr // the return address of the call that starts it; 0 if unknown
 
 	Pinned bool // it stays where it is adopted, see Pin
 }
@@ -35,13 +35,13 @@ type Spec struct {
 var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 
 // Make makes a coroutine that some executor is to Adopt. here is the executor
-// on whose thread the caller runs, which allocates less, or nil. Does not park.
+// on whose thread the caller runs, or nil, which allocates more. Does not park.
 //
 //go:norace
 func Make(here *Executor, s Spec) *Coroutine {
 	context.Recorded()
 	co, id := here.newCoroutine()
-	parent := takeParent() // before what is inherited is made, which may make others
+	parent := takeParent() // before locals are inherited: an Inherit may make coroutines
 	co.fn = s.Fn
 	co.tags = goruntime.Labels()
 	co.pinned = s.Pinned
@@ -82,7 +82,7 @@ func (ex *Executor) newCoroutine() (co *Coroutine, id uint64) {
 	return co, id
 }
 
-// init prepares what all incarnations share.
+// init prepares the fields that all incarnations share.
 func (co *Coroutine) init() {
 	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
 	co.waiter.co = co
@@ -104,23 +104,23 @@ func (ex *Executor) newID() uint64 {
 	return ex.ids.next - 1
 }
 
-// starter is what package netco starts coroutines with; nil where that is not
-// part of the program.
+// starter starts coroutines for Start; nil if package netco is not part of the
+// program.
 var starter func(Spec) (Handle, error)
 
-// SetStarter sets what Start does. For package netco's init.
+// SetStarter sets the function that Start calls. For package netco's init.
 func SetStarter(start func(Spec) (Handle, error)) { starter = start }
 
-// Starter is a Host that may refuse what is started on its thread.
+// Starter is a Host that may refuse starts on its thread.
 type Starter interface {
-	// StartHere is Executor.Spawn, or returns why not. Owner only.
+	// StartHere is Executor.Spawn, but may refuse, with an error. Owner only.
 	StartHere(Spec) (Handle, error)
 }
 
 // Start starts a coroutine where netco.Go would: on the least loaded Processor
 // of the caller's scheduler, or of the default one. It is for packages that
-// netco itself imports. Without package netco it starts one on the caller's own
-// thread, and returns ErrNoScheduler on an ordinary goroutine.
+// netco itself imports. Without package netco it starts the coroutine on the
+// caller's own thread, and returns ErrNoScheduler on an ordinary goroutine.
 func Start(s Spec) (Handle, error) {
 	if starter != nil {
 		return starter(s)

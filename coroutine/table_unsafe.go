@@ -12,7 +12,7 @@ import (
 // The table maps a goroutine's identity to the worker that the goroutine is. It
 // uses open addressing with linear probing over atomic pointers. The assembly
 // reads one of them; on amd64 and arm64 an aligned pointer is read whole, and
-// what it points to was written before it was published.
+// its target was written before it was published.
 //
 // A reader searches only for its own goroutine, whose entry exists from before
 // the first search until after the last; so a reader needs no lock as long as
@@ -32,7 +32,7 @@ type gTable struct {
 	live  int                      // entries; under tableMu
 }
 
-// No goroutine has identity 0, so none is one of these.
+// No goroutine has identity 0, so no goroutine's worker is one of these.
 var (
 	emptySlot = new(worker)
 	tombstone = new(worker) // where an entry was removed
@@ -63,7 +63,7 @@ func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 
 // CurrentWorker returns the worker that the calling goroutine is, or nil for an
 // ordinary goroutine. A coroutine that was left behind rejoins first, so the
-// caller may touch what belongs to its executor's owner. A few nanoseconds.
+// caller may touch fields of its executor's owner. A few nanoseconds.
 //
 //go:norace
 func CurrentWorker() *Worker {
@@ -96,8 +96,8 @@ func driven() *worker {
 	return w
 }
 
-// found returns the worker that the calling goroutine is, or nil, whether it is
-// left behind or not.
+// found returns the worker that the calling goroutine is, or nil, whether its
+// coroutine is left behind or not.
 //
 //go:norace
 func found() *worker {
@@ -189,8 +189,8 @@ func (t *gTable) rebuilt() *gTable {
 	return n
 }
 
-// prefetch loads into the cache what Range reads some slots after i: with a
-// million coroutines none of it is there.
+// prefetch loads the workers and coroutines that Range will read some slots
+// after i: with a million coroutines they are not in the cache.
 func (t *gTable) prefetch(i int) {
 	if i+16 < len(t.slots) {
 		w := uintptr(unsafe.Pointer(t.slots[i+16].Load()))

@@ -63,7 +63,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 	co := Current()
 	ready := func(list []ticketWake, ticket uint64) {
 		for _, w := range list {
-			co.Ready(ticket+uint64(w.offset), w.why)
+			co.MakeReady(ticket+uint64(w.offset), w.why)
 		}
 	}
 	is := func(state State, reason Reason, when string) {
@@ -72,7 +72,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 		}
 	}
 	// Tickets are used up before, so that the one before the awaited was one.
-	co.Ready(co.Ticket(), WakeReady)
+	co.MakeReady(co.Ticket(), WakeReady)
 	co.Park(ReasonUser)
 
 	ticket, parked, order := co.Ticket(), true, []string(nil)
@@ -85,7 +85,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 		if c.want == stillParked {
 			Yield()
 			is(Waiting, ReasonRead, "after wakes that are not for it")
-			co.Ready(ticket, stillParked)
+			co.MakeReady(ticket, stillParked)
 		}
 	}})
 	ready(c.before, ticket)
@@ -102,7 +102,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 		return w.offset == 1
 	})
 	ended, next := false, co.Ticket()
-	ex.Spawn(Spec{Fn: func() { ended = true; co.Ready(next, WakeReady) }})
+	ex.Spawn(Spec{Fn: func() { ended = true; co.MakeReady(next, WakeReady) }})
 	co.Park(ReasonUser)
 	if !ended && !forNext {
 		t.Error("the next park ended by an old wake")
@@ -122,7 +122,7 @@ func TestParkDeadlines(t *testing.T) {
 			t.Errorf("timeout after %v", time.Duration(d))
 		}
 		ticket := co.Ticket()
-		ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
+		ex.Spawn(Spec{Fn: func() { co.MakeReady(ticket, WakeReady) }})
 		if why := ex.Host().ParkUntil(co, ReasonSleep, start+int64(time.Hour)); why != WakeReady {
 			t.Errorf("woken, yet %v", why)
 		}
@@ -141,7 +141,7 @@ func TestStopEndsParks(t *testing.T) {
 		co := Current()
 		close(parked)
 		got = append(got, co.Park(ReasonUser), co.Park(ReasonUser))
-		co.Ready(co.Ticket(), WakeReady)
+		co.MakeReady(co.Ticket(), WakeReady)
 		got = append(got, co.Park(ReasonUser))
 	})
 	for range 10 {

@@ -175,7 +175,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 				if !held.intact(3) {
 					t.Error("what a closure holds is damaged")
 				}
-				co.Ready(ticket, WakeReady)
+				co.MakeReady(ticket, WakeReady)
 			}})
 			co.Park(ReasonUser)
 			if !held.intact(3) {
@@ -197,7 +197,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 			}})
 		case r%64 == 22:
 			ticket := co.Ticket()
-			go co.Ready(ticket, WakeReady) // from another thread
+			go co.MakeReady(ticket, WakeReady) // from another thread
 			co.Park(ReasonUser)
 		}
 		if !mine.intact(8) {

@@ -9,7 +9,7 @@ import (
 
 // The conversions that the package's types need. They are sound because a
 // worker is the first field of its fiber, and a context that of its worker. The
-// table of goroutines has its own, in table_unsafe.go.
+// conversions of the table of goroutines are in table_unsafe.go.
 
 // labels are a goroutine's profiler labels, see goruntime.Labels.
 type labels = unsafe.Pointer
@@ -24,8 +24,9 @@ func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) 
 // fiberOf returns the fiber that a context is the first field of.
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
-// codeOf returns the code pointer that all closures of fn's function have. What
-// made fn may be unknown to the race detector here.
+// codeOf returns the code pointer that all closures of fn's function have. It
+// is not instrumented: the race detector may not know here what ordered the
+// making of fn.
 //
 //go:norace
 func codeOf(fn func()) uintptr { return **(**uintptr)(unsafe.Pointer(&fn)) }

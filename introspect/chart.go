@@ -19,8 +19,8 @@ const (
 )
 
 // chart draws the last minutes of a Processor: how long its turns were, on a
-// logarithmic scale, and below what share of the time it was busy. Slices in
-// which nothing ran are left open.
+// logarithmic scale, and below that the share of the time in which it was busy.
+// A slice in which nothing ran is a gap.
 func chart(p processorJSON) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-labelledby="t%d d%d">`,
@@ -50,7 +50,7 @@ func topDecade(longest int64) int {
 	return top
 }
 
-// timeX returns where a moment is that was so long ago.
+// timeX returns the place of a moment that was so long ago.
 func timeX(ago int64) float64 {
 	return plotRight - (plotRight-plotLeft)*float64(min(max(ago, 0), chartSpan))/float64(chartSpan)
 }
@@ -85,8 +85,8 @@ func grid(b *strings.Builder, top int) {
 	}
 }
 
-// ends returns between which moments a slice lies, in units of the chart; false
-// if it is too old.
+// ends returns the beginning and the end of a slice in units of the chart;
+// false if it is too old.
 func (s sliceJSON) ends() (from, to float64, ok bool) {
 	return timeX(s.AgoNs), timeX(s.AgoNs - sliceSpan), s.AgoNs-sliceSpan < chartSpan
 }
@@ -113,9 +113,8 @@ func line(b *strings.Builder, class string, history []sliceJSON, y func(sliceJSO
 	b.WriteString(`"/>`)
 }
 
-// load draws a bar for each slice. What a turn took that began in a slice
-// before counts where it ended, so a share may be above one: it is drawn as
-// one.
+// load draws a bar for each slice. A turn counts in the slice in which it
+// ended, so a share may be above one: it is drawn as one.
 func load(b *strings.Builder, history []sliceJSON) {
 	for _, s := range history {
 		from, to, ok := s.ends()
@@ -127,7 +126,7 @@ func load(b *strings.Builder, history []sliceJSON) {
 	}
 }
 
-// bar draws a share of 0 to 1, for beside its figure.
+// bar draws a share of 0 to 1, to stand beside its figure.
 func bar(share float64) template.HTML {
 	share = min(max(share, 0), 1)
 	if math.IsNaN(share) {

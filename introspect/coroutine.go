@@ -12,14 +12,15 @@ import (
 )
 
 // stackTimeout is how long a coroutine's Processor gets to answer, and stackers
-// how many are asked at a time: the answer takes that Processor some 10 µs.
+// how many stacks are asked for at a time: an answer takes the Processor some
+// 10 µs.
 const (
 	stackTimeout = time.Second
 	stackers     = 4
 )
 
-// errNoCoroutine is an error of the client's: an id that has ended, or never
-// was.
+// errNoCoroutine is the client's error: the id of a coroutine that has ended,
+// or never was.
 var errNoCoroutine = errors.New("no such coroutine: it has ended, or belongs to another Scheduler")
 
 // oneCoroutine is the page "coroutine".
@@ -51,8 +52,8 @@ func (h *handler) oneCoroutine(ctx context.Context, q *query) (*coroutineJSON, e
 	return &d, nil
 }
 
-// endedCoroutine is what the page "coroutine" has for an id that does not live:
-// pages link to coroutines, which go on meanwhile.
+// endedCoroutine is the answer of the page "coroutine" for an id that does not
+// live: pages link to coroutines, which may end meanwhile.
 type endedCoroutine struct {
 	ID     uint64
 	Stalls []stallJSON // that it caused, the latest first

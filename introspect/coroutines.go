@@ -9,8 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// coroutineFilter says which coroutines a page is about. The zero value of each
-// field lets all through.
+// coroutineFilter selects the coroutines of a page. The zero value of each
+// field selects all.
 type coroutineFilter struct {
 	name, site string // contained
 	state      coroutine.State
@@ -25,7 +25,7 @@ var (
 	reasonNames = reasons()
 )
 
-// reasons lists what a coroutine can wait for, by Reason.
+// reasons lists the reasons of waits, by Reason.
 func reasons() (names []string) {
 	for r := coroutine.ReasonNone; r < coroutine.Reasons; r++ {
 		names = append(names, r.String())
@@ -43,7 +43,7 @@ func (h *handler) coroutineFilter(q *query, now int64) coroutineFilter {
 	return f
 }
 
-// lets reports whether c is among them. The cheap questions come first.
+// lets reports whether the filter selects c. The cheap comparisons come first.
 func (f *coroutineFilter) lets(h *handler, c *seen) bool {
 	return (f.state == 0 || c.State == f.state) &&
 		(f.reason == 0 || c.State == coroutine.Waiting && c.Reason == f.reason) &&
@@ -58,11 +58,11 @@ func (h *handler) siteHas(c *seen, part string) bool {
 	return strings.Contains(at.short, part) || strings.Contains(at.fn, part)
 }
 
-// coroutineColumns are what coroutines can be sorted by.
+// coroutineColumns are the columns by which coroutines can be sorted.
 var coroutineColumns = []string{"id", "name", "state", "reason", "age", "site", "processor"}
 
-// coroutineKey returns what c is sorted by. Ages are turned round, so that a
-// key stays the same while time passes.
+// coroutineKey returns the key by which c is sorted. An age is turned round, so
+// that the key stays the same while time passes.
 func (h *handler) coroutineKey(column string, c *seen) key {
 	k := key{id: c.ID}
 	switch column {
@@ -86,7 +86,7 @@ func (h *handler) coroutineKey(column string, c *seen) key {
 	return k
 }
 
-// describe returns what is shown of a coroutine.
+// describe returns a coroutine as pages show it.
 func (h *handler) describe(c *seen, now int64) coroutineJSON {
 	at := h.sites.of(c)
 	d := coroutineJSON{

@@ -11,17 +11,16 @@ import (
 
 // A deadlock is reported only of a picture that stood still: every Processor
 // slept before the walk and after it, with nothing ready, posted or submitted
-// and no timer set, and in between none has run anything; none waits for an fd
-// without a coroutine; and all coroutines that live wait for one another. Then
-// a short while is waited, and if still nothing has run, it is reported.
-// Ordinary goroutines are not looked at: one of them may hold what is waited
-// for.
+// and no timer set, and ran nothing in between; no Watch waits for an fd; and
+// all coroutines that live wait for one another. If still nothing has run a
+// short while later, the deadlock is reported. Ordinary goroutines are not
+// looked at: one of them may hold a lock that coroutines wait for.
 
-// secondLook is how long after the first a deadlock is looked at again.
+// secondLook is the time between the two looks at a deadlock.
 const secondLook = 100 * time.Millisecond
 
-// deadlock returns what a walk has found that began after before was read, or
-// nil.
+// deadlock returns the deadlock that a walk has found, or nil. The walk began
+// after before was read.
 func (h *handler) deadlock(ctx context.Context, before diagnose.Progress, c *census) *deadlockJSON {
 	if !before.Still() || c.cut || c.stuck != c.all || c.stuck != before.Live ||
 		h.src.progress() != before {
@@ -43,13 +42,13 @@ func (h *handler) deadlock(ctx context.Context, before diagnose.Progress, c *cen
 	return d
 }
 
-// Bounds of what is shown of deadlocks of some.
+// Bounds of the list of deadlocks of some coroutines.
 const (
 	mostCircles  = 10
 	mostInCircle = 20
 )
 
-// lockCircles returns the deadlocks of some that a walk has found.
+// lockCircles returns the deadlocks of some coroutines that a walk has found.
 func (h *handler) lockCircles(waits *diagnose.LockWaits) []lockCircleJSON {
 	list := []lockCircleJSON{} // not null
 	at := now()

@@ -12,13 +12,12 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// groupKeys are what coroutines can be grouped by.
+// groupKeys are the keys by which coroutines can be grouped.
 var groupKeys = []string{"", "name", "site", "state", "reason", "processor"}
 
-// Bounds of a grouping. Where there are more groups than maxGroups, as with a
-// name for each coroutine, those that are large are kept and counted too low by
-// no more than groupsJSON.Missing: Misra and Gries, Finding repeated elements,
-// 1982.
+// Bounds of a grouping. If there are more groups than maxGroups, as with a name
+// for each coroutine, the large ones are kept and counted too low by no more
+// than groupsJSON.Missing: Misra and Gries, Finding repeated elements, 1982.
 const (
 	maxGroups   = 8192
 	shownGroups = 1000
@@ -31,7 +30,7 @@ type tally struct {
 }
 
 type group struct {
-	count   uint64 // less what missing says
+	count   uint64 // too low by missing at most
 	states  [coroutine.States]uint64
 	reasons [coroutine.Reasons]uint64
 	oldest  int64 // the least Since
@@ -56,10 +55,11 @@ func (t *tally) add(k string, c *seen) {
 	g.oldest = min(g.oldest, c.Since)
 }
 
-// decay takes one from every group and drops those that are then empty. What
-// came is one of as many as there are groups and one more, all different, that
-// are left out together; so nothing is left out more often than the count of
-// all divided by the number of groups.
+// decay takes one from every group and drops groups that are then empty. The
+// coroutine that just came is of yet another group, and is not counted. So a
+// decay leaves out one coroutine more than there are groups, all of different
+// groups; and no group loses more than the count of all divided by the number
+// of groups.
 func (t *tally) decay() {
 	t.missing++
 	maps.DeleteFunc(t.groups, func(_ string, g *group) bool {
@@ -68,7 +68,7 @@ func (t *tally) decay() {
 	})
 }
 
-// groupKey returns what group c belongs to.
+// groupKey returns the group that c belongs to.
 func (h *handler) groupKey(by string, c *seen) string {
 	switch by {
 	case "name":
@@ -110,7 +110,8 @@ func (h *handler) groupCoroutines(ctx context.Context, q *query) (*groupsJSON, e
 	return r, nil
 }
 
-// largest returns the groups, the largest first, and those of one size by key.
+// largest returns the groups, the largest first; groups of one size are sorted
+// by key.
 func (t *tally) largest(now int64) []groupJSON {
 	names := slices.Collect(maps.Keys(t.groups))
 	slices.SortFunc(names, func(a, b string) int {
@@ -135,8 +136,7 @@ func (t *tally) largest(now int64) []groupJSON {
 	return list
 }
 
-// waitsFor describes what the members of a group wait for, the most frequent
-// first.
+// waitsFor lists the reasons of the group's waits, the most frequent first.
 func waitsFor(g groupJSON) string {
 	var words []string
 	for i, p := range pairs(g.Reasons) {

@@ -21,7 +21,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// Options say what the pages may do beside showing. The zero value: nothing.
+// Options allow the pages more than to show. The zero value allows nothing.
 type Options struct {
 	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does;
 	// each coroutine's page then has a button for it.
@@ -30,8 +30,8 @@ type Options struct {
 	// logger: GET, and PUT of {"level":"debug"}.
 	AllowLogLevel *zap.AtomicLevel
 	// Hosts are names under which the pages are reached, beside localhost and
-	// numeric addresses. Under others they are refused, as CheckHost does: a
-	// foreign site may have given a name of its own this server's address.
+	// numeric addresses. Under other names they refuse, as CheckHost does: a
+	// foreign site may have pointed a name of its own at this server's address.
 	Hosts []string
 }
 
@@ -53,7 +53,7 @@ type handler struct {
 	sites      sites
 	coroutines walker[seen]
 	sockets    walker[sockinfo.Info]
-	stacks     chan struct{} // holds one for each stack that is being asked for
+	stacks     chan struct{} // holds an element for each stack that is being asked for
 	guard      *http.CrossOriginProtection
 }
 
@@ -65,8 +65,8 @@ func handlerOf(src *source, o Options) *handler {
 	return h
 }
 
-// requestLimit is how long one request may take in all: it waits for others'
-// walk, the rest after it, and its own.
+// requestLimit is how long one request may take in all: it waits for a walk of
+// other requests, the rest after that, and its own walk.
 const requestLimit = 4 * walkLimit
 
 // Errors with a status of their own.
@@ -86,7 +86,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, q, errCoroutine)
 		return
 	}
-	// Relative links need one.
+	// Relative links need a path that ends in a slash.
 	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" &&
 		!strings.HasSuffix(path, "/") {
 		w.Header().Set("Location", path[strings.LastIndexByte(path, '/')+1:]+"/")
@@ -125,7 +125,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error 
 	return h.render(w, http.StatusOK, q, data)
 }
 
-// gather returns what the page shows.
+// gather returns the data of the page.
 func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
 	switch q.page {
 	case "overview":
@@ -151,8 +151,8 @@ func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
 	return nil, errNoPage
 }
 
-// change lets do change something, if the request comes from one of these pages
-// or from no web page at all.
+// change calls do, if the request comes from one of these pages or from no web
+// page at all.
 func (h *handler) change(w http.ResponseWriter, r *http.Request,
 	do func(http.ResponseWriter, *http.Request) error, methods ...string) error {
 	if !slices.Contains(methods, r.Method) {
@@ -171,12 +171,12 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request,
 	return do(w, r)
 }
 
-// CheckHost returns h for requests that name this server as their Host by
-// localhost, by a numeric address, or by one of hosts, and for those that name
-// none. Others get 403: a foreign site that has given a name of its own this
-// server's address can make browsers ask under that name, and read the answers.
-// The pages have this check; it is for what stands beside them and has none, as
-// net/http/pprof and zap's level.
+// CheckHost returns a handler that calls h for requests whose Host is
+// localhost, a numeric address, one of hosts, or missing. Other requests get
+// 403: a foreign site that has pointed a name of its own at this server's
+// address can make browsers ask under that name, and read the answers. The
+// pages have this check; CheckHost is for handlers beside them that have none,
+// such as net/http/pprof and zap's level.
 //
 //	checked := introspect.CheckHost(http.DefaultServeMux)
 //	http.ListenAndServe("127.0.0.1:6060", checked)
@@ -193,8 +193,8 @@ func CheckHost(h http.Handler, hosts ...string) http.Handler {
 	})
 }
 
-// known reports whether a request's Host is one that this server is meant by,
-// and not a name that a foreign site has pointed at it.
+// known reports whether a request's Host is a name of this server, and not a
+// name that a foreign site has pointed at it.
 func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -208,7 +208,7 @@ func known(host string, hosts []string) bool {
 	})
 }
 
-// secure sets what browsers are asked not to do with the pages. Requests of a
+// secure sets headers by which browsers restrict the pages. Requests of a
 // page's own forms must name their origin, hence same-origin.
 func secure(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
@@ -254,7 +254,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err err
 
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil { // no type here has what cannot be encoded, but for a number that is none
+	if err != nil { // only a NaN cannot be encoded
 		code, text = http.StatusInternalServerError,
 			[]byte(`{"error":"a figure cannot be written as JSON"}`)
 	}

@@ -21,7 +21,7 @@ func (h *handler) level() (*logLevelJSON, error) {
 
 var errLevel = errors.New("want {\"level\":\"debug\"}, or info, warn, error, dpanic, panic, fatal")
 
-// levels are what the overview's form offers.
+// levels are the levels that the overview's form offers.
 var levels = []string{"debug", "info", "warn", "error"}
 
 // setLevel takes a PUT of JSON, or a POST of the overview's form.
@@ -39,7 +39,7 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || want.Level == "" {
 		return badQuery{errLevel}
 	}
-	// First: afterwards it may not be let through.
+	// First: the new level may suppress the line.
 	h.log("log level changed by hand", r, zap.Stringer("level", level))
 	h.opt.AllowLogLevel.SetLevel(level)
 	if r.Method == http.MethodPost {
@@ -51,12 +51,12 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// log writes down who has changed something.
+// log records a change and its author.
 func (h *handler) log(what string, r *http.Request, fields ...zap.Field) {
 	h.src.logger().Warn(what, append(fields, zap.String("by", r.RemoteAddr))...)
 }
 
-// loggerOf returns what a Scheduler logs to.
+// loggerOf returns the logger of a Scheduler.
 func loggerOf(list []*processor.Processor) *zap.Logger {
 	if len(list) == 0 {
 		return zap.NewNop()

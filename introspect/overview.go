@@ -13,8 +13,8 @@ import (
 	"github.com/netco-go/netco/internal/diagnose"
 )
 
-// lastStalls is how many stalls the overview shows, and how many places of
-// handoffs.
+// lastStalls is how many stalls, and how many places of handoffs, the overview
+// shows.
 const lastStalls = 5
 
 // overview is the page "overview".
@@ -51,7 +51,7 @@ func (h *handler) overview(ctx context.Context, q *query) (*overviewJSON, error)
 	return o, nil
 }
 
-// processors returns the Processors' figures, with those of the watchdog.
+// processors returns the Processors' figures, including the watchdog's.
 func (h *handler) processors(stalls []stallJSON) []processorJSON {
 	list := h.src.processors()
 	for i := range list {
@@ -67,12 +67,12 @@ func (h *handler) processors(stalls []stallJSON) []processorJSON {
 	return list
 }
 
-// census is what one walk over the coroutines has counted.
+// census has the counts of one walk over the coroutines.
 type census struct {
 	all     uint64
 	states  [coroutine.States]uint64
 	reasons [coroutine.Reasons]uint64
-	stuck   uint64           // of them, those that only another coroutine or goroutine can wake
+	stuck   uint64           // coroutines that only another coroutine or goroutine can wake
 	lowest  *selection[seen] // some of those
 	locks   diagnose.LockWaits
 	cut     bool
@@ -115,7 +115,7 @@ func (c *census) into(n *countsJSON) {
 	n.Partial = c.cut
 }
 
-// versions are of what the program was built from.
+// versions are the versions of the program and of netco.
 var versions = func() (v struct{ program, netco string }) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -137,5 +137,5 @@ var versions = func() (v struct{ program, netco string }) {
 	return v
 }()
 
-// now is the time as ages are counted from.
+// now returns the present time, for ages.
 func now() int64 { return clock.Now() }

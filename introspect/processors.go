@@ -11,7 +11,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// phaseOf names where a Scheduler is between start and end.
+// phaseOf returns the name of a Scheduler's phase.
 func phaseOf(s *scheduler.Scheduler) string {
 	group := engine.Of(s).Group()
 	if group == nil {
@@ -28,7 +28,7 @@ func phaseOf(s *scheduler.Scheduler) string {
 	return "stopped"
 }
 
-// figuresOf reads a Processor's counters. Each is of its own moment.
+// figuresOf reads a Processor's counters, each at its own moment.
 func figuresOf(p *processor.Processor) processorJSON {
 	io := p.IO().Snapshot()
 	f := processorJSON{
@@ -68,7 +68,7 @@ func figuresOf(p *processor.Processor) processorJSON {
 // recently is how far back Load looks.
 const recently = int64(30 * time.Second)
 
-// remember fills in what a Processor's history shows.
+// remember fills in the figures of a Processor's history.
 func remember(f *processorJSON, history []processor.Slice, now int64) {
 	var lengths [len(processor.Slice{}.Lengths)]uint64
 	var busy, runs, waited uint64
@@ -94,7 +94,7 @@ func remember(f *processorJSON, history []processor.Slice, now int64) {
 		f.WaitNs = int64(waited / runs)
 	}
 	if span := min(recently, f.SinceNs); span > 0 {
-		busy += uint64(f.TurnNs) // which is in no slice yet
+		busy += uint64(f.TurnNs) // the present turn is in no slice yet
 		f.Load = min(float64(busy)/float64(span), 1)
 	}
 }
@@ -121,7 +121,7 @@ func quantile(lengths []uint64, longest uint64, q float64) int64 {
 	return int64(longest)
 }
 
-// latencies are what is shown of a histogram.
+// latencies are the figures of a histogram that pages show.
 type latencies struct {
 	count                          uint64
 	mean, p50, p90, p99, p999, max int64

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Bounds of what one page shows.
+// Bounds of one page.
 const (
 	defaultRows = 100
 	maxRows     = 1000
 	maxRefresh  = 3600 // seconds
 )
 
-// query is what a request asks of a page. Its methods that read a parameter
-// keep the first error.
+// query has the parameters of a request. Its methods that read a parameter keep
+// the first error.
 type query struct {
 	page   string
 	values url.Values
@@ -25,7 +25,7 @@ type query struct {
 	err    error
 }
 
-// badQuery is an error of the client's.
+// badQuery is the client's error.
 type badQuery struct{ error }
 
 // parse reads a request's path and query. The prefix that the handler is
@@ -47,7 +47,7 @@ func parse(r *http.Request) *query {
 	if q.page == "" {
 		q.page = "overview"
 	}
-	for key, list := range q.values { // forms send what was left empty
+	for key, list := range q.values { // forms also send empty fields
 		if len(list) == 0 || list[0] == "" {
 			q.values.Del(key)
 		}
@@ -118,8 +118,8 @@ func (q *query) oneOf(name string, words ...string) string {
 	return words[0]
 }
 
-// order returns the column to sort by and whether its largest comes first,
-// which a minus in front says.
+// order returns the column to sort by and whether its largest comes first: a
+// minus in front says so.
 func (q *query) order(columns ...string) (column string, down bool) {
 	words := columns
 	for _, c := range columns {
@@ -128,7 +128,7 @@ func (q *query) order(columns ...string) (column string, down bool) {
 	return strings.CutPrefix(q.oneOf("sort", words...), "-")
 }
 
-// selected returns the selection of the page that is asked for.
+// selected returns the selection for the requested page.
 func selected[T any](q *query, down bool) *selection[T] {
 	s := &selection[T]{size: int(q.number("rows", 1, maxRows, defaultRows)), down: down}
 	from := q.text("after")
@@ -149,8 +149,8 @@ func selected[T any](q *query, down bool) *selection[T] {
 func (q *query) refresh() uint64 { return q.number("refresh", 1, maxRefresh, 0) }
 
 // link returns a relative link to a page with the present parameters, some of
-// them changed: name, value, name, value; "" takes one away. Another place in
-// the list is not kept, since it is one of another list.
+// them changed: name, value, name, value; "" removes a parameter. The place in
+// the list is dropped: the link's list is a different one.
 func (q *query) link(page string, changes ...string) string {
 	v := url.Values{}
 	for name, list := range q.values {

@@ -16,8 +16,8 @@ import (
 //go:embed pages
 var files embed.FS
 
-// style is the one style sheet, in the head of every page: there is nothing to
-// fetch, and nothing else is let in.
+// style is the one style sheet, in the head of every page: nothing needs to be
+// fetched, and nothing else is allowed.
 var style = func() string {
 	text, err := files.ReadFile("pages/style.css")
 	if err != nil {
@@ -81,16 +81,16 @@ var functions = template.FuncMap{
 	"uncharted": func(list []processorJSON) int { return max(len(list)-maxCharts, 0) },
 }
 
-// maxCharts is for how many Processors a chart is drawn.
+// maxCharts is the number of Processors for which a chart is drawn.
 const maxCharts = 64
 
-// pair is one of a map's, for a table.
+// pair is a key of a map with its value, for a table.
 type pair struct {
 	Name string
 	N    uint64
 }
 
-// pairs returns a map's, the largest first.
+// pairs returns the pairs of a map, the largest value first.
 func pairs(m map[string]uint64) (list []pair) {
 	for name, n := range m {
 		list = append(list, pair{name, n})
@@ -144,7 +144,7 @@ func (h *handler) render(w http.ResponseWriter, code int, q *query, data any) er
 				v.Title = t.Title
 			}
 		}
-		v.refresh() // so that a wrong one is reported
+		v.refresh() // so that a wrong value is reported
 		if q.err != nil {
 			return q.err
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// key is what rows are sorted by: a number, a text, and last the id, which no
-// two rows share.
+// key is the key by which rows are sorted: a number, a text, and last the id,
+// which no two rows share.
 type key struct {
 	n    uint64
 	text string
@@ -27,11 +27,11 @@ func (k key) compare(o key) int {
 	return cmp.Compare(k.id, o.id)
 }
 
-// textKey makes a key's text, cut: rows that are alike in so much are in the
-// order of their ids.
+// textKey makes a key's text, cut: rows whose texts agree up to there are in
+// the order of their ids.
 func textKey(s string) string { return s[:min(len(s), 64)] }
 
-// String is the key as links carry it.
+// String returns the key in the form that links carry.
 func (k key) String() string {
 	return fmt.Sprintf("%d.%d.%s", k.n, k.id, base64.RawURLEncoding.EncodeToString([]byte(k.text)))
 }
@@ -59,18 +59,19 @@ func parseKey(s string) (key, error) {
 }
 
 // selection picks one page out of any number of rows that it is offered in any
-// order, and holds no more than that page: those that come first, in its order,
-// behind a given key or before it. A page is found by a row and not by a
-// number, so one goes on where the last ended although rows have come and gone.
+// order, and holds no more than that page: the rows that come first, in its
+// order, behind a given key or before it. A page is found by a row and not by a
+// number, so a page begins where the last one ended although rows have come and
+// gone.
 type selection[T any] struct {
 	size int
 	down bool // the largest key first
-	back bool // the rows before from, not those behind it
+	back bool // the page before from, not the one behind it
 	from *key // nil: from the start
 
 	heap    []row[T] // the worst is at the top; at most size+1: one more shows that there is more
 	matched uint64   // rows offered
-	skipped uint64   // of them, those on the other side of from
+	skipped uint64   // rows offered on the other side of from
 }
 
 type row[T any] struct {
@@ -78,7 +79,7 @@ type row[T any] struct {
 	v   T
 }
 
-// order compares as this selection wants rows: those it keeps are the least.
+// order compares keys so that the rows to be kept are the least.
 func (s *selection[T]) order(a, b key) int {
 	c := a.compare(b)
 	if s.down != s.back {
@@ -87,8 +88,8 @@ func (s *selection[T]) order(a, b key) int {
 	return c
 }
 
-// wants reports whether a row would be kept, and counts it. Whoever makes rows
-// need not make those that are not.
+// wants counts a row, and reports whether it would be kept. Rows that are not
+// kept need not be made.
 func (s *selection[T]) wants(k key) bool {
 	s.matched++
 	if s.from != nil && s.order(k, *s.from) <= 0 {
@@ -98,7 +99,7 @@ func (s *selection[T]) wants(k key) bool {
 	return len(s.heap) <= s.size || s.order(k, s.heap[0].key) < 0
 }
 
-// add keeps a row that was wanted.
+// add keeps a row for which wants has returned true.
 func (s *selection[T]) add(k key, v T) {
 	if len(s.heap) <= s.size {
 		s.heap = append(s.heap, row[T]{k, v})
@@ -139,12 +140,12 @@ func (s *selection[T]) sift(i int) {
 // part is a page of a list.
 type part[T any] struct {
 	rows  []T
-	first uint64 // the first row's number among those that matched, from 1
+	first uint64 // the first row's number among the matching rows, from 1
 	prev  string // the keys from which the pages before and behind go on, "" if there is none
 	next  string
 }
 
-// page returns what was selected, in order.
+// page returns the selected rows, in order.
 func (s *selection[T]) page() part[T] {
 	rows := slices.Clone(s.heap)
 	slices.SortFunc(rows, func(a, b row[T]) int { return s.order(a.key, b.key) })

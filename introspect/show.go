@@ -9,7 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// What may be long is cut: to so many bytes in JSON, and to so many on a page.
+// Texts that may be long are cut: to maxText bytes in JSON, and to maxShown on
+// a page.
 const (
 	maxText  = 1 << 10
 	maxShown = 120
@@ -28,8 +29,8 @@ func cut(s string, n int) string {
 }
 
 // visible returns s so that all of it can be seen and none of it changes how
-// the rest is shown: characters that have no shape, such as those that turn the
-// direction of writing, as their numbers.
+// the rest is shown: characters without a shape, such as those that turn the
+// direction of writing, are replaced by their numbers.
 func visible(s string) string {
 	clean := func(r rune) bool { return unicode.IsPrint(r) && r != utf8.RuneError }
 	if strings.IndexFunc(s, func(r rune) bool { return !clean(r) }) < 0 {
@@ -49,7 +50,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// short is what a page shows of a text.
+// short returns the part of a text that a page shows.
 func short(s string) string { return visible(cut(s, maxShown)) }
 
 // span writes a duration with three digits.

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// sites keeps what the places are called at which coroutines were made: they
-// are few, and to look one up is costly.
+// sites keeps the names of the places that start coroutines: they are few, and
+// to look one up is costly.
 type sites struct {
 	mu    sync.Mutex
 	known map[uintptr]site
@@ -16,15 +16,15 @@ type sites struct {
 type site struct {
 	fn, file string
 	line     int
-	// As it is shown, sorted by and filtered by: dir/file.go:12, or else the
-	// function.
+	// The name on pages, for sorting and for filters: dir/file.go:12, or else
+	// the function.
 	short string
 }
 
-// maxSites bounds it. A program does not have so many go statements.
+// maxSites bounds the number of names. No program has so many go statements.
 const maxSites = 1 << 16
 
-// of returns where a coroutine was made.
+// of returns the place that started a coroutine.
 func (s *sites) of(i *seen) site {
 	if i.File != "" { // known already
 		return siteOf(i)
@@ -49,9 +49,9 @@ func siteOf(i *seen) site {
 	return at
 }
 
-// made is what is shown of where a coroutine was made: a file's name, shortened
-// to its folder's and its own, and the line; the function if that has none; ""
-// if nothing is known.
+// made returns a place that starts coroutines as pages show it: the file's name
+// with its folder, and the line; the function if it has no file; "" if nothing
+// is known.
 func made(fn, file string, line int) string {
 	switch {
 	case file == "" && fn == "":

@@ -8,8 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/sockinfo"
 )
 
-// socketColumns are what sockets can be sorted by, and socketKinds what there
-// is.
+// socketColumns are the columns by which sockets can be sorted, and socketKinds
+// the kinds of sockets.
 var (
 	socketColumns = []string{"fd", "kind", "network", "local", "remote", "processor", "read",
 		"write"}
@@ -42,7 +42,8 @@ func (f *socketFilter) lets(i *sockinfo.Info) bool {
 			strings.Contains(address(i.Remote), f.address))
 }
 
-// waiting reports whether coroutines wait on a socket as is asked.
+// waiting reports whether coroutines wait on a socket in the way that how
+// names.
 func waiting(i *sockinfo.Info, how string) bool {
 	switch how {
 	case "any":
@@ -64,9 +65,9 @@ func address(a net.Addr) string {
 	return a.String()
 }
 
-// socketKey returns what a socket is sorted by. While a fd is passed on, two
-// sockets may be seen with one number; then one of them may be missing at the
-// border of two pages.
+// socketKey returns the key by which a socket is sorted. While an fd is passed
+// on, two sockets may be seen with one number; then one of them may be missing
+// at the border of two pages.
 func socketKey(column string, i *sockinfo.Info) key {
 	k := key{id: uint64(i.FD)}
 	switch column {

@@ -14,11 +14,11 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// source is what the pages are drawn from: a Scheduler, or what a test makes
-// up. All of it may be called from any ordinary goroutine, at any time, and
-// takes no lock that a Processor takes.
+// source has the data of the pages: a Scheduler's, or a test's. All its
+// functions may be called from any ordinary goroutine, at any time, and take no
+// lock that a Processor takes.
 type source struct {
-	processors func() []processorJSON // without what handler adds: stalls
+	processors func() []processorJSON // without stalls, which handler adds
 	phase      func() string
 	coroutines func(f func(*seen) bool)
 	stack      func(ctx context.Context, c *seen) (string, error)
@@ -33,13 +33,13 @@ type source struct {
 	logger     func() *zap.Logger
 }
 
-// seen is a coroutine as a walk meets it.
+// seen is a coroutine that a walk has met.
 type seen struct {
 	coroutine.Info
 	processor int
 }
 
-// of returns the source that is s.
+// of returns s as a source.
 func of(s *scheduler.Scheduler) *source {
 	src := &source{
 		requests:   httpinfo.Each,
@@ -65,7 +65,7 @@ func of(s *scheduler.Scheduler) *source {
 	}
 	src.phase = func() string { return phaseOf(s) }
 	src.coroutines = func(f func(*seen) bool) {
-		var item seen // one for all: what f wants to keep it copies
+		var item seen // one for all calls: f copies what it keeps
 		coroutine.Range(func(i coroutine.Info) bool {
 			item.Info = i
 			if item.processor = mine(&i); item.processor < 0 {

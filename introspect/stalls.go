@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// stalls returns those that are remembered, the latest first.
+// stalls returns the remembered stalls, the latest first.
 func (h *handler) stalls() []stallJSON {
 	list := []stallJSON{}
 	for _, s := range h.src.stalls() {

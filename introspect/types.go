@@ -3,9 +3,9 @@ package introspect
 import "time"
 
 // The answers as JSON. docs/PAGES.md documents their fields for users, and
-// testdata/answers.json has one of each.
+// testdata/answers.json has an example of each.
 
-// overviewJSON is what the page "" or "overview" shows, as JSON.
+// overviewJSON is the page "" or "overview" as JSON.
 type overviewJSON struct {
 	Time     time.Time `json:"time"`      // of the answer
 	Phase    string    `json:"phase"`     // "new", "running", "draining", "stopping", "stopped"
@@ -29,15 +29,15 @@ type overviewJSON struct {
 
 	Deadlock *deadlockJSON `json:"deadlock"` // null: there is none
 
-	// LockCircles are deadlocks of some: each coroutine waits for a lock that
-	// the next one holds, and the last for one of the first's.
+	// LockCircles are deadlocks of some coroutines: each waits for a lock that
+	// the next one holds, and the last for a lock of the first.
 	LockCircles []lockCircleJSON `json:"lock_circles"`
 }
 
 // countsJSON are coroutines by state.
 type countsJSON struct {
 	Live uint64 `json:"live"` // that have started and not ended
-	// Of them or on their way: not in a run queue yet.
+	// Coroutines that are in no run queue yet.
 	Submitted int               `json:"submitted"`
 	Ready     uint64            `json:"ready"`
 	Running   uint64            `json:"running"`
@@ -95,7 +95,7 @@ type sliceJSON struct {
 	MaxNs  int64  `json:"max_ns"`
 }
 
-// deadlockJSON describes coroutines of which none can go on.
+// deadlockJSON describes a deadlock of all coroutines.
 type deadlockJSON struct {
 	Count      uint64          `json:"count"`      // of all such coroutines
 	Coroutines []coroutineJSON `json:"coroutines"` // some of them, by id
@@ -113,13 +113,12 @@ type coroutineJSON struct {
 	ID    uint64 `json:"id"`    // see Handle.ID of package scheduler
 	Name  string `json:"name"`  // cut to 1 KiB
 	State string `json:"state"` // "ready", "running", "waiting", "outside"
-	// What kind of thing it waits for: "read", "lock", "channel"; "" if it does
-	// not wait.
+	// The kind of its wait: "read", "lock", "channel"; "" if it does not wait.
 	Reason   string `json:"reason"`
 	WaitsFor string `json:"waits_for"`
-	// HeldBy is the id of the coroutine that holds the lock it waits for, which
-	// may have ended. 0: there is no such lock, its holder is an ordinary
-	// goroutine, or it is not known: see LIMITS.md, Deadlocks.
+	// HeldBy is the id of the coroutine that holds the lock it waits for; the
+	// holder may have ended. 0: there is no such lock, its holder is an
+	// ordinary goroutine, or the holder is not known: see LIMITS.md, Deadlocks.
 	HeldBy    uint64 `json:"held_by,omitempty"`
 	SinceNs   int64  `json:"since_ns"` // for how long it has been in this state; -1: not known
 	Processor int    `json:"processor"`
@@ -141,22 +140,21 @@ type listJSON struct {
 	Partial bool   `json:"partial"` // there was no time to look at all of them
 }
 
-// coroutinesJSON is what the page "coroutines" shows, as JSON.
+// coroutinesJSON is the page "coroutines" as JSON.
 type coroutinesJSON struct {
 	listJSON
 	Coroutines []coroutineJSON `json:"coroutines"` // the rows of this page
 }
 
-// groupsJSON is what the page "coroutines" with the parameter group shows, as
-// JSON.
+// groupsJSON is the page "coroutines" with the parameter group as JSON.
 type groupsJSON struct {
 	By      string      `json:"by"`   // what they have in common: the parameter group
 	Seen    uint64      `json:"seen"` // this and what follows is as in listJSON
 	Matched uint64      `json:"matched"`
 	Partial bool        `json:"partial"`
 	Groups  []groupJSON `json:"groups"` // the largest first
-	// At most so many of a group were not counted, as there were more groups
-	// than are kept.
+	// The largest number of a group's coroutines that were not counted, as
+	// there were more groups than are kept.
 	Missing uint64 `json:"missing"`
 }
 
@@ -169,11 +167,11 @@ type groupJSON struct {
 	Waiting uint64            `json:"waiting"`
 	Outside uint64            `json:"outside"`
 	Reasons map[string]uint64 `json:"reasons"`
-	// The longest that one of them has been in its state.
+	// The longest time that a coroutine of the group has been in its state.
 	OldestNs int64 `json:"oldest_ns"`
 }
 
-// socketsJSON is what the page "sockets" shows, as JSON.
+// socketsJSON is the page "sockets" as JSON.
 type socketsJSON struct {
 	listJSON
 	Sockets []socketJSON `json:"sockets"` // the rows of this page
@@ -193,8 +191,8 @@ type socketJSON struct {
 	WriteWaiter uint64 `json:"write_waiter"`
 }
 
-// requestsJSON is what the page "requests" shows, as JSON: those of HTTP/1
-// whose handlers run, of net/http's Servers of the whole process.
+// requestsJSON is the page "requests" as JSON: requests of HTTP/1 whose
+// handlers run, of net/http's Servers of the whole process.
 type requestsJSON struct {
 	Requests []requestJSON `json:"requests"` // the oldest first, 1000 at most
 	Total    int           `json:"total"`
@@ -207,18 +205,18 @@ type requestJSON struct {
 	Remote string `json:"remote"`
 	Proto  string `json:"proto"`
 	AgeNs  int64  `json:"age_ns"` // since its handler was called; 0: before the pages were
-	// Its handler runs on an ordinary goroutine, as it often blocks outside of
+	// Its handler runs on an ordinary goroutine, as it often blocks outside
 	// netco.
 	Goroutine bool `json:"goroutine"`
 }
 
-// timersJSON is what the page "timers" shows, as JSON.
+// timersJSON is the page "timers" as JSON.
 type timersJSON struct {
 	Processors []processorTimersJSON `json:"processors"` // by index
 }
 
-// processorTimersJSON are one Processor's, and how late they fired since its
-// start.
+// processorTimersJSON describes the timers of one Processor, and how late they
+// fired since its start.
 type processorTimersJSON struct {
 	Processor int    `json:"processor"` // its index
 	Pending   uint64 `json:"pending"`   // timers that have not fired
@@ -231,7 +229,7 @@ type processorTimersJSON struct {
 	MaxNs     int64  `json:"max_ns"`
 }
 
-// stallsJSON is what the page "stalls" shows, as JSON.
+// stallsJSON is the page "stalls" as JSON.
 type stallsJSON struct {
 	Stalls   []stallJSON   `json:"stalls"`   // the latest first
 	Handoffs []handoffJSON `json:"handoffs"` // the most frequent first; of all Processors
@@ -262,7 +260,7 @@ type stallJSON struct {
 	Stack     string    `json:"stack"`
 }
 
-// logLevelJSON is what the page "loglevel" shows, as JSON, and takes in a PUT.
+// logLevelJSON is the page "loglevel" as JSON, and the body of a PUT.
 type logLevelJSON struct {
 	Level string `json:"level"` // as zap names it: "debug", "info", "warn", "error"
 }

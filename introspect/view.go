@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// view is what a template is given.
+// view is the data of a template.
 type view struct {
 	*query
 	Title string
@@ -54,13 +54,13 @@ func (v *view) To(page string, changes ...any) template.URL {
 	return template.URL(plain(page, values))
 }
 
-// JSON is a link to the same as JSON, the place in the list included.
+// JSON is a link to the same page as JSON, including the place in the list.
 func (v *view) JSON() template.URL {
 	return template.URL(v.link(v.page, "after", v.text("after"), "before", v.text("before"),
 		"refresh", "", "format", "json"))
 }
 
-// column is a table's head by which it can be sorted.
+// column is the head of a column by which a table can be sorted.
 type column struct {
 	Label, Sort string // aria-sort
 	Mark        string
@@ -68,8 +68,8 @@ type column struct {
 	Link        template.URL
 }
 
-// Column returns the head of a column. The first click sorts as is most useful:
-// the oldest, or the alphabet's first.
+// Column returns the head of a column. The first click sorts by the more useful
+// order: the oldest, or the first of the alphabet.
 func (v *view) Column(name, label, class string) column {
 	c := column{Label: label, Class: class}
 	now := v.text("sort")
@@ -87,7 +87,7 @@ func (v *view) Column(name, label, class string) column {
 	return c
 }
 
-// option is one of a select's.
+// option is an option of a select element.
 type option struct {
 	Value, Label string
 	Selected     bool
@@ -116,7 +116,7 @@ func (v *view) Kinds() []option  { return v.Options("kind", socketKinds) }
 func (v *view) Waits() []option  { return v.Options("waits", socketWaits) }
 func (v *view) Levels() []string { return levels }
 
-// ByLabel is the head of the column of what is grouped by.
+// ByLabel is the head of the column with the key of the groups.
 func (v *view) ByLabel() string {
 	switch by := v.Data.(*groupsJSON).By; by {
 	case "site":

@@ -10,22 +10,21 @@ import (
 	"time"
 )
 
-// Bounds of what looking may cost. A walk of a million coroutines takes a good
-// part of a second of one ordinary goroutine.
+// Bounds of the cost of walks. A walk of a million coroutines takes a good part
+// of a second of one ordinary goroutine.
 const (
-	walkLimit = 5 * time.Second // then it is cut short
-	// Times its length is the pause after a walk, so that walks take at most a
-	// fifth of one CPU.
+	walkLimit = 5 * time.Second // then a walk is cut short
+	// The pause after a walk is walkRest times its length, so that walks take
+	// at most a fifth of one CPU.
 	walkRest    = 4
 	maxWatchers = 64   // requests that wait for a walk
 	walkPause   = 4096 // items after which a walk lets others run
 )
 
-// errCrowded is returned when so many wait already that the caller had better
-// come back later.
+// errCrowded is returned when too many requests wait already.
 var errCrowded = errors.New("too many requests wait for a look at the coroutines or sockets")
 
-// walker walks over all items of a kind for whoever wants to see them. Requests
+// walker walks over all items of a kind for any number of requests. Requests
 // that come while a walk is under way share the next one.
 type walker[T any] struct {
 	each func(f func(*T) bool) // constant
@@ -34,20 +33,20 @@ type walker[T any] struct {
 
 	mu      sync.Mutex
 	waiting []*watcher[T]
-	walking bool // a goroutine is at it
+	walking bool // a goroutine runs run
 }
 
 // watcher is one request's part in a walk.
 type watcher[T any] struct {
 	see  func(*T)    // called for every item, by one goroutine
-	left atomic.Bool // its request has gone
+	gone atomic.Bool // its request has ended
 	done chan error  // capacity 1
 	cut  bool        // the walk did not reach the end; set before done
 }
 
-// walk calls see for every item and reports whether it has seen all. It blocks;
-// see is not called any more once it has returned without an error. With an
-// error, what see has gathered must be left alone.
+// walk calls see for every item and reports whether it has seen all. It blocks.
+// After an error see may still be called, so the caller must not touch the data
+// that see gathers.
 func (w *walker[T]) walk(ctx context.Context, see func(*T)) (cut bool, err error) {
 	me := &watcher[T]{see: see, done: make(chan error, 1)}
 	w.mu.Lock()
@@ -65,14 +64,14 @@ func (w *walker[T]) walk(ctx context.Context, see func(*T)) (cut bool, err error
 	case err := <-me.done:
 		return me.cut, err
 	case <-ctx.Done():
-		me.left.Store(true)
+		me.gone.Store(true)
 		return false, ctx.Err()
 	}
 }
 
 // run makes one walk after the other for as long as any caller waits, with a
-// rest after each. It stays for the rest too, so that whoever comes then waits
-// it out.
+// rest after each. It stays for the last rest too, so that a caller that comes
+// then waits it out.
 func (w *walker[T]) run() {
 	for {
 		w.mu.Lock()
@@ -93,8 +92,8 @@ func (w *walker[T]) run() {
 	}
 }
 
-// once is one walk for all of them. What panics in it fails the requests and
-// not the program that is looked at.
+// once makes one walk for all watchers. A panic in it fails the requests and
+// not the program.
 func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -109,7 +108,7 @@ func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err
 	w.each(func(item *T) bool {
 		wanted := false
 		for _, x := range watchers {
-			if !x.left.Load() {
+			if !x.gone.Load() {
 				wanted = true
 				x.see(item)
 			}

@@ -12,26 +12,26 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// collector is that of a Scheduler.
+// collector collects the metrics of a Scheduler.
 type collector struct {
-	s       *scheduler.Scheduler
-	own     []series[*scheduler.Scheduler]
-	outside []series[*view]
-	members atomic.Pointer[[]member] // made when the Processors are there
+	s          *scheduler.Scheduler
+	own        []series[*scheduler.Scheduler]
+	goroutines []series[*view]
+	members    atomic.Pointer[[]member] // made when the Scheduler has Processors
 }
 
-// member is what a collector has for each Processor.
+// member has a collector's series of one Processor.
 type member struct {
 	series []series[*view] // constant
 }
 
-// handoffsBySite is beside the tables, as its label values come by and by.
+// handoffsBySite is in no table, as its label values come by and by.
 // Scheduler.Handoffs bounds their number.
 var handoffsBySite = prometheus.NewDesc("netco_handoffs_by_site_total",
 	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or "+
 		"\"elsewhere\".", bySite, nil)
 
-// circles is beside the tables as well: its label is what was found.
+// circles is in no table either: its label has the coroutines that were found.
 var circles = prometheus.NewDesc("netco_deadlocked_coroutines",
 	"Coroutines that wait for each other's locks in a circle, while others may go on; the label "+
 		"says which waits for which.", []string{"circle"}, nil)
@@ -41,12 +41,13 @@ const mostCircles = 8
 
 var bySite = []string{"cause", "site"}
 
-// NewCollector returns a collector of what s does, which may be started later.
-// A registry takes one of them; see the package's documentation for more.
-// Collect may be called by several threads; it allocates some 6 KiB for each
-// Processor.
+// NewCollector returns a collector of the metrics of s, which may be started
+// later. A registry takes one of them; for several Schedulers see the package's
+// documentation. Collect may be called by several threads; it allocates some 6
+// KiB for each Processor.
 func NewCollector(s *scheduler.Scheduler) prometheus.Collector {
-	return &collector{s: s, own: seriesOf(ofScheduler), outside: seriesOf(ofOutside, "outside")}
+	return &collector{s: s, own: seriesOf(ofScheduler),
+		goroutines: seriesOf(ofGoroutines, "outside")}
 }
 
 // Describe implements prometheus.Collector.
@@ -60,7 +61,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	collect(ch, c.own, c.s)
-	collect(ch, c.outside, outside())
+	collect(ch, c.goroutines, ordinary())
 	for _, h := range c.s.Handoffs() {
 		labels := prometheus.MakeLabelPairs(handoffsBySite,
 			[]string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
@@ -101,8 +102,8 @@ func collectCircles(ch chan<- prometheus.Metric, found []diagnose.Circle) {
 	}
 }
 
-// membersOf returns those of the Scheduler's n Processors: once there are any,
-// they stay the same.
+// membersOf returns the members for the Scheduler's n Processors: once there
+// are any, they stay the same.
 func (c *collector) membersOf(n int) []member {
 	if members := c.members.Load(); members != nil {
 		return *members

@@ -1,6 +1,6 @@
-// Package metrics shows Prometheus what a Scheduler and the process do.
-// docs/METRICS.md lists every metric, with what it means and what to do about
-// it; docs/grafana/netco.json is a dashboard of them.
+// Package metrics has Prometheus collectors for a Scheduler and for the
+// process. docs/METRICS.md lists every metric, with its meaning and with what
+// to do about it; docs/grafana/netco.json is a dashboard of them.
 //
 //	registry := prometheus.NewRegistry()
 //	err := metrics.Register(registry, s) // s as netco.Default returns it
@@ -9,15 +9,15 @@
 //
 // # Labels
 //
-// "processor" is a Processor's number, or "outside" for what ordinary
-// goroutines did on netco's sockets. Beside it a metric has at most one label
-// more ("state", "op", "kind", "phase") with a few fixed values. No label comes
-// from a coroutine, a connection or an address, so the number of series is
-// fixed once the Scheduler has started: some eighty for each Processor, as
-// text. Only netco_handoffs_by_site_total has labels ("cause", "site") that
-// come from the program's code, and at most some 75 series; and
-// netco_deadlocked_coroutines one with the coroutines of a deadlock, at most
-// nine.
+// "processor" is a Processor's number, or "outside" for the system calls of
+// ordinary goroutines on netco's sockets. Beside it a metric has at most one
+// more label ("state", "op", "kind", "phase") with a few fixed values. No label
+// comes from a coroutine, a connection or an address, so the number of series
+// is fixed once the Scheduler has started: some eighty for each Processor, as
+// text. There are two exceptions. The labels of netco_handoffs_by_site_total
+// ("cause", "site") come from the program's code, in at most some 75 series;
+// and a label of netco_deadlocked_coroutines has the coroutines of a deadlock,
+// in at most nine.
 //
 // # Model
 //
@@ -28,20 +28,20 @@
 // as with none. Values are of slightly different moments, but a counter never
 // goes down from one scrape to the next.
 //
-// A Scheduler that is not started has its phase and no Processors. One that has
-// ended keeps its counters, and its gauges are 0.
+// A Scheduler that is not started has its phase and no Processors. A Scheduler
+// that has ended keeps its counters, and its gauges are 0.
 //
 // # Histograms
 //
-// They are native and classic at once. A scraper that asks for Prometheus'
-// protobuf format and keeps native histograms (Prometheus does with
-// --enable-feature=native-histograms) gets four buckets for each power of two.
-// Text has classic buckets at powers of four.
+// They are native and classic at once, since only the protobuf format carries
+// native ones. A scraper that asks for that format and keeps native histograms
+// (Prometheus does with --enable-feature=native-histograms) gets four buckets
+// for each power of two. Text has classic buckets at powers of four.
 //
 // # Several Schedulers
 //
-// What is of the process is then registered once, and each Scheduler with a
-// label of its own:
+// Register the collector of the process once, and each Scheduler with a label
+// of its own:
 //
 //	registry.MustRegister(metrics.NewProcessCollector())
 //	prometheus.WrapRegistererWith(prometheus.Labels{"scheduler": "front"}, registry).MustRegister(metrics.NewCollector(front))

@@ -63,7 +63,7 @@ func labelsCell(f documentedFamily) string {
 	var parts []string
 	for _, l := range f.labels {
 		l = "`" + l + "`"
-		if f.outside {
+		if f.goroutines {
 			l += " and outside"
 		}
 		parts = append(parts, l)
@@ -100,7 +100,7 @@ type documentedFamily struct {
 	name, label    string
 	kind           kind
 	labels, values []string
-	outside        bool
+	goroutines     bool
 }
 
 // documented returns all families of both collectors.
@@ -118,7 +118,7 @@ func documented() (all []documentedFamily) {
 func documentedOf[S any](families []family[S]) (all []documentedFamily) {
 	for _, f := range families {
 		all = append(all, documentedFamily{f.name, f.label, f.kind, f.labels, f.values,
-			f.outside > 0})
+			f.goroutines > 0})
 	}
 	return all
 }

@@ -18,17 +18,17 @@ const (
 
 func (k kind) String() string { return [...]string{"gauge", "counter", "histogram"}[k] }
 
-// family is a metric: its name and meaning, and how its values are had of an S,
-// of which there may be many. Constant.
+// family is a metric: its name and meaning, and functions that read its values
+// from an S, of which there may be many. Constant.
 type family[S any] struct {
 	name, help string
 	kind       kind
-	labels     []string // those that distinguish one S from another: "processor", or none
-	label      string   // one more, or ""
-	values     []string // that label's
-	// How many of the values, the first ones, ordinary goroutines have; no
-	// label: 1 or 0.
-	outside int
+	labels     []string // the labels that distinguish one S from another: "processor", or none
+	label      string   // one more label, or ""
+	values     []string // the values of label
+	// How many of the values, from the first on, ordinary goroutines have;
+	// without a label 1 or 0.
+	goroutines int
 
 	read func(from S, i int) float64            // of values[i]; for gauges and counters
 	hist func(from S) *counter.Histogram        // for histograms
@@ -83,8 +83,8 @@ func seriesOf[S any](families []family[S], of ...string) []series[S] {
 	return all
 }
 
-// collect reads all of one S first, so that its values are of about one moment,
-// and then sends them: whoever receives may be slow.
+// collect reads all values of one S first, so that they are of about one
+// moment, and then sends them: the receiver may be slow.
 func collect[S any](ch chan<- prometheus.Metric, all []series[S], from S) {
 	samples := make([]sample, len(all))
 	for i := range all {

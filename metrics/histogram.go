@@ -10,7 +10,7 @@ import (
 
 // Classic buckets end at powers of four, 4^classicFirst to 4^classicLast
 // seconds: 0.95 µs to 16 s. Each is a bound of the native buckets too, so that
-// what is in it is an exact sum of theirs.
+// a classic bucket is an exact sum of native ones.
 const (
 	classicFirst  = -10
 	classicLast   = 2
@@ -18,12 +18,12 @@ const (
 	classicBounds = classicLast - classicFirst + 1
 )
 
-// maxGap is how many empty buckets a span spells out rather than end there. As
-// client_golang does it.
+// maxGap is the number of empty buckets up to which a span goes on, as in
+// client_golang.
 const maxGap = 2
 
-// encode makes a histogram of both kinds. The number of observations is what is
-// in the buckets, as Prometheus demands, even if one was counted while they
+// encode makes a histogram of both kinds. The number of observations is the sum
+// of the buckets, as Prometheus demands, even if one was counted while they
 // were read.
 func encode(s *counter.HistogramSnapshot) *dto.Histogram {
 	h := &dto.Histogram{
@@ -42,10 +42,10 @@ func encode(s *counter.HistogramSnapshot) *dto.Histogram {
 	return h
 }
 
-// spans is the sparse form of native buckets: runs of them, each given by how
-// far it is from the last, and differences of the counts.
+// spans returns the sparse form of native buckets: runs of them, each given by
+// its distance from the last run, and the differences of the counts.
 func spans(buckets []uint64) (runs []*dto.BucketSpan, deltas []int64) {
-	// End: what Prometheus calls bucket 0; then that after the last run.
+	// The bucket that Prometheus numbers 0, then the one after the last run.
 	end, last := -counter.FirstBucket, int64(0)
 	add := func(n uint64) {
 		*runs[len(runs)-1].Length++

@@ -13,7 +13,7 @@ import (
 	"github.com/netco-go/netco/internal/sockinfo"
 )
 
-// process is what a scrape sees of the process.
+// process has figures of the process, read in a scrape.
 type process struct {
 	blocking blocking.Stats // of the default pool
 }
@@ -68,23 +68,23 @@ var ofProcess = described([]family[*process]{
 		snap: func(*process) counter.HistogramSnapshot { return httpinfo.Durations() }},
 })
 
-// processCollector is that of the process.
+// processCollector collects the metrics of the process.
 type processCollector struct {
 	series []series[*process]
 	info   prometheus.Metric
 }
 
-// info says which netco runs, and how.
+// info describes netco's build.
 var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's version, the Go "+
 	"release and how coroutines are switched to.",
 	infoLabels, nil)
 
 var infoLabels = []string{"version", "goversion", "backend"}
 
-// NewProcessCollector returns a collector of what all Schedulers of the process
-// share: sockets, the default pool of package blocking, requests of net/http's
-// Servers, which are counted from then on, and how netco was built. A registry
-// takes one.
+// NewProcessCollector returns a collector for the parts that all Schedulers of
+// the process share: sockets, the default pool of package blocking, requests of
+// net/http's Servers, which are counted from then on, and netco's version. A
+// registry takes one.
 func NewProcessCollector() prometheus.Collector {
 	httpinfo.Count()
 	return &processCollector{

@@ -8,11 +8,11 @@ import (
 // Operations, in the order in which ofProcessor's functions switch over them.
 var (
 	operations = []string{"read", "write", "accept", "epoll_wait"}
-	onSockets  = operations[:3] // what ordinary goroutines do, too
+	onSockets  = operations[:3] // also of ordinary goroutines
 )
 
-// ofProcessor are the metrics of each Processor, and of ordinary goroutines
-// where outside says so.
+// ofProcessor are the metrics of each Processor. Some are also of ordinary
+// goroutines, see family.goroutines.
 var ofProcessor = described([]family[*view]{
 	// Coroutines.
 	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
@@ -132,7 +132,7 @@ var ofProcessor = described([]family[*view]{
 		help: "Events that came after their fd was closed and were dropped.",
 		read: func(v *view, _ int) float64 { return float64(v.ep.Stale.Load()) }},
 	{name: "netco_syscalls_total", kind: count, label: "op", values: operations,
-		outside: len(onSockets),
+		goroutines: len(onSockets),
 		help: "System calls: those that read, write and accept, in whichever of their forms, " +
 			"and epoll_wait.",
 		read: func(v *view, i int) float64 {
@@ -142,26 +142,26 @@ var ofProcessor = described([]family[*view]{
 			return float64([...]uint64{v.io.Reads, v.io.Writes, v.io.Accepts}[i])
 		}},
 	{name: "netco_syscalls_again_total", kind: count, label: "op", values: onSockets,
-		outside: len(onSockets),
-		help:    "Of the system calls, those that ended with EAGAIN: nothing to do yet.",
+		goroutines: len(onSockets),
+		help:       "Of the system calls, those that ended with EAGAIN: nothing to do yet.",
 		read: func(v *view, i int) float64 {
 			return float64([...]uint64{v.io.ReadAgain, v.io.WriteAgain, v.io.AcceptAgain}[i])
 		}},
 	{name: "netco_syscalls_saved_total", kind: count, label: "op", values: []string{"read"},
-		outside: 1,
-		help:    "System calls not made because the socket was known to be empty.",
-		read:    func(v *view, _ int) float64 { return float64(v.io.SavedReads) }},
-	{name: "netco_received_bytes_total", kind: count, outside: 1,
+		goroutines: 1,
+		help:       "System calls not made because the socket was known to be empty.",
+		read:       func(v *view, _ int) float64 { return float64(v.io.SavedReads) }},
+	{name: "netco_received_bytes_total", kind: count, goroutines: 1,
 		help: "Bytes that reads from sockets have returned.",
 		read: func(v *view, _ int) float64 { return float64(v.io.BytesIn) }},
-	{name: "netco_sent_bytes_total", kind: count, outside: 1,
+	{name: "netco_sent_bytes_total", kind: count, goroutines: 1,
 		help: "Bytes that writes to sockets have taken.",
 		read: func(v *view, _ int) float64 { return float64(v.io.BytesOut) }},
-	{name: "netco_connections_accepted_total", kind: count, outside: 1,
+	{name: "netco_connections_accepted_total", kind: count, goroutines: 1,
 		help: "Connections accepted.",
 		read: func(v *view, _ int) float64 { return float64(v.io.Accepted) }},
 	{name: "netco_accept_errors_total", kind: count, label: "kind", values: acceptErrors(),
-		outside: int(processor.AcceptErrorKinds),
+		goroutines: int(processor.AcceptErrorKinds),
 		help: "Failed accepts, by what failed: the connection itself, for want of files or of " +
 			"memory, or something else.",
 		read: func(v *view, i int) float64 { return float64(v.io.AcceptErrors[i]) }},
@@ -184,13 +184,13 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.p.BufferWaits()) }},
 }, "processor")
 
-// ofOutside are those of ofProcessor that ordinary goroutines have, with the
-// values they have.
-var ofOutside = func() (have []family[*view]) {
+// ofGoroutines are the metrics of ofProcessor that ordinary goroutines have
+// too, with only the values that they have.
+var ofGoroutines = func() (have []family[*view]) {
 	for _, f := range ofProcessor {
-		if f.outside > 0 {
+		if f.goroutines > 0 {
 			if f.label != "" {
-				f.values = f.values[:f.outside]
+				f.values = f.values[:f.goroutines]
 			}
 			have = append(have, f)
 		}

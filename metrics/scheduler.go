@@ -10,7 +10,7 @@ import (
 // package processor.
 var phases = []string{"not_started", "running", "draining", "stopping", "stopped"}
 
-// phase is the index in phases of what s is in.
+// phase returns the index in phases of the phase that s is in.
 func phase(s *scheduler.Scheduler) int {
 	if g := engine.Of(s).Group(); g != nil {
 		return 1 + int(g.Phase()-processor.Running)
@@ -27,7 +27,7 @@ func active(s *scheduler.Scheduler) (n int) {
 	return n
 }
 
-// ofScheduler are the metrics of a Scheduler that are not of one Processor.
+// ofScheduler are the metrics of a Scheduler as a whole.
 var ofScheduler = described([]family[*scheduler.Scheduler]{
 	{name: "netco_processors", kind: gauge,
 		help: "Processors, each of which runs coroutines one at a time; 0 before the Scheduler's " +

@@ -8,8 +8,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// view is one Processor as a scrape sees it: what belongs together has been
-// read together.
+// view has the figures of one Processor, read in a scrape: figures that belong
+// together are read together.
 type view struct {
 	s  *scheduler.Scheduler
 	p  *processor.Processor // nil for ordinary goroutines; then only io is set
@@ -18,7 +18,7 @@ type view struct {
 	io processor.IOSnapshot
 
 	states [4]uint64 // coroutines: see states
-	over   bool      // the Processor has ended: nothing lives, waits or is queued there
+	over   bool      // the Processor has ended: no coroutine lives, waits or is queued there
 
 	buffers [2]uint64 // bytes in use and kept
 
@@ -28,7 +28,7 @@ type view struct {
 	turnAgeNs              int64 // 0: no coroutine runs
 }
 
-// What the states of coroutines are called, in the order of view.states.
+// The names of the states of coroutines, in the order of view.states.
 var states = []string{"ready", "running", "waiting", "outside"}
 
 func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
@@ -48,9 +48,9 @@ func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
 	return v
 }
 
-// count derives the coroutines' states from four figures. The run queue's
-// length is that of the beginning of the turn, so that all of it may have come
-// to wait, or have ended: the states add up to those that live.
+// count derives the coroutines' states from four figures. The length of the run
+// queue is as of the beginning of the turn, and its coroutines may wait or have
+// ended since: the states add up to the coroutines that live.
 func (v *view) count() {
 	live := v.p.Live()
 	if v.p.Executor().Current() != nil && live > 0 {
@@ -64,8 +64,8 @@ func (v *view) count() {
 	v.states[2] = live - v.states[0]
 }
 
-// unlessOver is 0 for a Processor that has ended, whose last turn may have left
-// something behind in n.
+// unlessOver returns n, or 0 for a Processor that has ended: n may be from its
+// last turn.
 func (v *view) unlessOver(n uint64) float64 {
 	if v.over {
 		return 0
@@ -73,5 +73,5 @@ func (v *view) unlessOver(n uint64) float64 {
 	return float64(n)
 }
 
-// outside is the view of what ordinary goroutines did.
-func outside() *view { return &view{io: processor.GoroutineIO()} }
+// ordinary returns a view with the system calls of ordinary goroutines.
+func ordinary() *view { return &view{io: processor.GoroutineIO()} }

@@ -30,9 +30,10 @@
 // # What differs
 //
 //   - IPConn, ListenIP, DialIP and Pipe: the standard's; a coroutine that waits
-//     on one holds up its Processor, until that goes on without it. Where it
-//     does not (Options.LockThreads, the portable backend), two coroutines of
-//     one Processor cannot use the two ends of a Pipe.
+//     on one holds up its Processor, until the Processor goes on without it.
+//     Where Processors are not handed on (README.md, "What blocks a
+//     Processor"), two coroutines of one Processor cannot use the two ends of a
+//     Pipe.
 //   - Dialer, ListenConfig: networks ip, ip4 and ip6 are unknown to their Dial
 //     and ListenPacket; DialIP and the functions Dial, DialTimeout and
 //     ListenPacket know them.

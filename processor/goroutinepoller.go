@@ -89,7 +89,7 @@ func (l *goroutinePoller) loop() {
 func (l *goroutinePoller) wait() (n int) {
 	if !l.brief {
 		l.ep.Asleep()
-		if l.ep.Registered() > 0 { // else who released the last may have seen it awake
+		if l.ep.Registered() > 0 { // else the last release may have seen it awake
 			n = l.ep.Wait()
 		} else {
 			l.brief = true

@@ -65,8 +65,7 @@ func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.ioFigures) }
 // are many of them.
 var goroutineIO ioFigures[atomic.Uint64]
 
-// GoroutineIO is what the ordinary goroutines of the process have done on
-// sockets.
+// GoroutineIO returns the counts for the ordinary goroutines of the process.
 func GoroutineIO() IOSnapshot { return snapshot(&goroutineIO) }
 
 func snapshot[T any, P interface {

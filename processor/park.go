@@ -14,7 +14,7 @@ import (
 func expired(arg any, _ int64) {
 	co := arg.(*coroutine.Coroutine)
 	if co.State() == coroutine.Waiting {
-		co.Executor().Ready(co, co.Ticket(), coroutine.WakeTimeout)
+		co.Executor().MakeReady(co, co.Ticket(), coroutine.WakeTimeout)
 	}
 }
 

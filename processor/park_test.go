@@ -261,9 +261,9 @@ func TestParkUntilAgainstReady(t *testing.T) {
 					last = now
 					if n%3 == 0 {
 						woken.Store(now)
-						co.Ready(now, coroutine.WakeReady)
+						co.MakeReady(now, coroutine.WakeReady)
 					}
-					co.Ready(now-1, coroutine.WakeShutdown)
+					co.MakeReady(now-1, coroutine.WakeShutdown)
 				}
 				runtime.Gosched()
 			}

@@ -156,7 +156,7 @@ func TestWaitEndsEarly(t *testing.T) {
 	on(t, g.members[0], func() {
 		for range 3 {
 			co := coroutine.Current()
-			co.Ready(co.Ticket(), coroutine.WakeReady)
+			co.MakeReady(co.Ticket(), coroutine.WakeReady)
 			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Ready || err != nil {
 				t.Errorf("verdict %d, %v", v, err)
 			}

@@ -438,7 +438,7 @@ func TestEarlyWake(t *testing.T) {
 	})
 	one[0].spawn(func() {
 		for range 3 {
-			co.Ready(co.Ticket(), coroutine.WakeReady)
+			co.MakeReady(co.Ticket(), coroutine.WakeReady)
 			coroutine.Yield()
 			if in || m.waiting() != 1 {
 				t.Errorf("after an early wake: in %t, %d waiting", in, m.waiting())

@@ -47,7 +47,7 @@ func TestWait(t *testing.T) {
 			netco.Yield()
 		}
 		for range 3 { // wakes that mean something else
-			waiter.Ready(waiter.Ticket(), coroutine.WakeReady)
+			waiter.MakeReady(waiter.Ticket(), coroutine.WakeReady)
 			netco.Yield()
 		}
 		if result.Done() {
