@@ -78,12 +78,9 @@ var def struct {
 }
 
 func init() {
-	processor.SetStarter(func() error {
+	coroutine.SetDefault(start, func() error {
 		_, err := Default()
 		return err
-	})
-	coroutine.SetStarter(func(s coroutine.Spec) (Handle, error) {
-		return start(processor.Spawn{Fn: s.Fn, Name: s.Name, Site: s.Site, Pinned: s.Pinned})
 	})
 }
 
@@ -180,15 +177,12 @@ func callers(again bool) (*scheduler.Scheduler, error) {
 
 // start starts a coroutine of the caller's Scheduler, its own if it is a
 // coroutine, else the default one.
-func start(sp processor.Spawn) (Handle, error) {
-	if here := processor.Current(); here != nil {
-		return here.Group().Go(here, sp)
-	}
-	s, err := running(false)
+func start(sp scheduler.Spawn) (Handle, error) {
+	s, err := callers(false)
 	if err != nil {
 		return Handle{}, err
 	}
-	return engine.Of(s).Go(sp)
+	return s.Go(sp)
 }
 
 // Run starts fn as a coroutine and returns when no coroutine lives any more. It
@@ -216,14 +210,14 @@ func Run(fn func()) error {
 //
 //go:noinline
 func Go(fn func()) (Handle, error) {
-	return start(processor.Spawn{Fn: fn, Site: asm.CallerPC()})
+	return start(scheduler.Spawn{Fn: fn, Site: asm.CallerPC()})
 }
 
 // GoNamed is Go with a name for the coroutine, which logs and panics show.
 //
 //go:noinline
 func GoNamed(name string, fn func()) (Handle, error) {
-	return start(processor.Spawn{Fn: fn, Name: name, Site: asm.CallerPC()})
+	return start(scheduler.Spawn{Fn: fn, Name: name, Site: asm.CallerPC()})
 }
 
 // GoLocal starts fn as a coroutine on the caller's own Processor, where both
@@ -232,7 +226,7 @@ func GoNamed(name string, fn func()) (Handle, error) {
 //
 //go:noinline
 func GoLocal(fn func()) (Handle, error) {
-	return start(processor.Spawn{Fn: fn, Site: asm.CallerPC(), Local: true})
+	return start(scheduler.Spawn{Fn: fn, Site: asm.CallerPC(), Local: true})
 }
 
 // GoOn starts fn as a coroutine on Processor i, where it stays. Numbers run

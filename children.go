@@ -3,7 +3,7 @@ package netco
 import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
 )
 
 // ErrNotCoroutine is returned on an ordinary goroutine by what only a coroutine
@@ -36,6 +36,6 @@ func GoChildNamed(name string, fn func()) (Handle, error) { return child(name, f
 
 func child(name string, fn func(), site uintptr) (Handle, error) {
 	return coroutine.StartChild(func() (Handle, error) {
-		return start(processor.Spawn{Fn: fn, Name: name, Site: site})
+		return start(scheduler.Spawn{Fn: fn, Name: name, Site: site})
 	})
 }

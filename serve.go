@@ -9,6 +9,7 @@ import (
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/serving"
 	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
 )
 
 // Serve accepts connections from ln and calls handler for each, in a coroutine
@@ -68,7 +69,7 @@ func Serve(ln net.Listener, handler func(net.Conn)) error {
 		default:
 			return err
 		}
-		_, err = start(processor.Spawn{Site: site, Fn: func() {
+		_, err = start(scheduler.Spawn{Site: site, Fn: func() {
 			serving.Begin(c)
 			handler(c)
 		}})

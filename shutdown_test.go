@@ -72,7 +72,7 @@ func TestAfterShutdown(t *testing.T) {
 		"GoOn":    func() error { _, err := netco.GoOn(0, mustNot); return err },
 		"Default": func() error { _, err := netco.Default(); return err },
 		"coroutine.Start": func() error {
-			_, err := coroutine.Start(coroutine.Spec{Fn: mustNot})
+			_, err := coroutine.Start(coroutine.Spawn{Fn: mustNot})
 			return err
 		},
 	}

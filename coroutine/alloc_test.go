@@ -15,7 +15,7 @@ func TestAllocs(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		co := Current()
 		stop := false
-		ex.Spawn(Spec{Fn: func() {
+		ex.Spawn(Spawn{Fn: func() {
 			for !stop {
 				Yield()
 			}
@@ -26,11 +26,11 @@ func TestAllocs(t *testing.T) {
 		for name, f := range map[string]func(){
 			"Yield":      Yield,
 			"Current":    func() { Current() },
-			"spawn+end":  func() { ex.Spawn(Spec{Fn: nop}); Yield() },
-			"spawn+join": func() { ex.Spawn(Spec{Fn: nop}).Handle().Join() },
+			"spawn+end":  func() { ex.Spawn(Spawn{Fn: nop}); Yield() },
+			"spawn+join": func() { ex.Spawn(Spawn{Fn: nop}).Handle().Join() },
 			"park+ready": func() {
 				ticket = co.Ticket()
-				ex.Spawn(Spec{Fn: waker})
+				ex.Spawn(Spawn{Fn: waker})
 				co.Park(ReasonUser)
 			},
 			"park, early": func() { co.MakeReady(co.Ticket(), WakeReady); co.Park(ReasonUser) },

@@ -24,7 +24,7 @@ func runAll(ex *Executor, first func()) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		ex.Enter()
-		ex.Spawn(Spec{Fn: first})
+		ex.Spawn(Spawn{Fn: first})
 		for ex.Stats.Live.Own() > 0 {
 			ex.Run(256, math.MaxInt64)
 		}
@@ -43,7 +43,7 @@ func benchYield(b *testing.B, n int) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range n - 1 {
-			ex.Spawn(Spec{Fn: func() {
+			ex.Spawn(Spawn{Fn: func() {
 				for range b.N / n {
 					Yield()
 				}
@@ -64,7 +64,7 @@ func BenchmarkSpawn(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for i := range b.N {
-			ex.Spawn(Spec{Fn: func() {}})
+			ex.Spawn(Spawn{Fn: func() {}})
 			if i&63 == 63 {
 				Yield()
 			}
@@ -76,7 +76,7 @@ func BenchmarkSpawnOne(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range b.N {
-			ex.Spawn(Spec{Fn: func() {}})
+			ex.Spawn(Spawn{Fn: func() {}})
 			Yield()
 		}
 	})
@@ -105,7 +105,7 @@ func BenchmarkParkReady(b *testing.B) {
 		ex := newExecutor()
 		ex.Enter()
 		over := false
-		co := ex.Spawn(Spec{Fn: func() {
+		co := ex.Spawn(Spawn{Fn: func() {
 			for co := Current(); !over; {
 				co.Park(ReasonUser)
 			}

@@ -38,13 +38,13 @@ func TestStopWaits(t *testing.T) {
 				within(t, time.Minute)
 				on(c.Config, func(ex *Executor) {
 					var log []string
-					other := ex.Spawn(Spec{Fn: func() {
+					other := ex.Spawn(Spawn{Fn: func() {
 						if why := Current().Park(ReasonUser); why != WakeReady {
 							t.Errorf("the other's park ended with %d", why)
 						}
 					}})
 					ticket := other.Ticket()
-					h := ex.Spawn(Spec{Fn: func() {
+					h := ex.Spawn(Spawn{Fn: func() {
 						defer func() { log = append(log, "deferred"); sleep(time.Hour) }()
 						co := Current()
 						if Stopping() {
@@ -104,14 +104,14 @@ func TestStopYields(t *testing.T) {
 					over := false
 					var hs []Handle
 					for range others {
-						hs = append(hs, ex.Spawn(Spec{Fn: func() {
+						hs = append(hs, ex.Spawn(Spawn{Fn: func() {
 							for !over {
 								Yield()
 							}
 						}}).Handle())
 					}
 					unwound := false
-					h := ex.Spawn(Spec{Fn: func() {
+					h := ex.Spawn(Spawn{Fn: func() {
 						defer func() { unwound = true }()
 						for {
 							Yield()
@@ -155,11 +155,11 @@ func TestStopBeforeStart(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		l.Set(1)
 		hooked = false
-		queued := ex.Spawn(Spec{Fn: never}).Handle()
+		queued := ex.Spawn(Spawn{Fn: never}).Handle()
 		queued.Stop()
-		made := Make(ex, Spec{Fn: never})
+		made := Make(ex, Spawn{Fn: never})
 		made.Handle().Stop()
-		unadopted := Make(nil, Spec{Fn: never})
+		unadopted := Make(nil, Spawn{Fn: never})
 		unadopted.Handle().Stop()
 		handles := []Handle{queued, made.Handle(), unadopted.Handle()}
 		ex.Adopt(made)
@@ -173,7 +173,7 @@ func TestStopBeforeStart(t *testing.T) {
 			t.Errorf("dropped %d, hooks called %t", dropped, hooked)
 		}
 		ran := false
-		ex.Spawn(Spec{Fn: func() { ran = true; sleep(1) }}).Handle().Join() // its next incarnation
+		ex.Spawn(Spawn{Fn: func() { ran = true; sleep(1) }}).Handle().Join() // its next incarnation
 		if !ran {
 			t.Error("a later incarnation was ended")
 		}
@@ -186,14 +186,14 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		for i := range 100 {
-			first := ex.Spawn(Spec{Fn: func() {}})
+			first := ex.Spawn(Spawn{Fn: func() {}})
 			old := first.Handle()
 			if i%2 == 0 {
 				old.Stop()
 			}
 			old.Join()
 			ran := false
-			second := ex.Spawn(Spec{Fn: func() {
+			second := ex.Spawn(Spawn{Fn: func() {
 				sleep(time.Microsecond)
 				sleep(time.Microsecond)
 				ran = true
@@ -231,7 +231,7 @@ func TestStopSelf(t *testing.T) {
 				on(c.Config, func(ex *Executor) {
 					over := false
 					for range 2 {
-						ex.Spawn(Spec{Fn: func() {
+						ex.Spawn(Spawn{Fn: func() {
 							for !over {
 								Yield()
 							}
@@ -239,7 +239,7 @@ func TestStopSelf(t *testing.T) {
 					}
 					for range 10 {
 						steps := 0
-						ex.Spawn(Spec{Fn: func() {
+						ex.Spawn(Spawn{Fn: func() {
 							for range 10 {
 								Yield()
 							}
@@ -265,7 +265,7 @@ func TestStopKeepsWake(t *testing.T) {
 	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		var got []Wake
-		co := ex.Spawn(Spec{Fn: func() {
+		co := ex.Spawn(Spawn{Fn: func() {
 			got = append(got, Current().Park(ReasonUser), Current().Park(ReasonUser))
 		}})
 		Yield()
@@ -480,7 +480,7 @@ func TestStopHammer(t *testing.T) {
 // return at the Scheduler's end.
 func TestStopErrors(t *testing.T) {
 	on(plain, func(ex *Executor) {
-		ex.Spawn(Spec{Fn: func() {
+		ex.Spawn(Spawn{Fn: func() {
 			Current().Handle().Stop()
 			w := AcquireWaiter()
 			defer w.Release()

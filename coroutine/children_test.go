@@ -19,7 +19,7 @@ func TestStartChild(t *testing.T) {
 		refused := errors.New("refused")
 		forever := func() { sleep(time.Hour) }
 		var child, loose Handle
-		parent := ex.Spawn(Spec{Fn: func() {
+		parent := ex.Spawn(Spawn{Fn: func() {
 			if _, err := StartChild(func() (Handle, error) {
 				return Handle{}, refused
 			}); err != refused {
@@ -32,8 +32,8 @@ func TestStartChild(t *testing.T) {
 				t.Error("a child that is not there")
 			}
 			child, _ = StartChild(func() (Handle, error) {
-				h := ex.Spawn(Spec{Fn: forever}).Handle()
-				loose = ex.Spawn(Spec{Fn: forever}).Handle()
+				h := ex.Spawn(Spawn{Fn: forever}).Handle()
+				loose = ex.Spawn(Spawn{Fn: forever}).Handle()
 				return h, nil
 			})
 			if !Current().children.any() {

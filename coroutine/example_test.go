@@ -23,9 +23,9 @@ func Example() {
 	var ex coroutine.Executor
 	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
-	ex.Spawn(coroutine.Spec{Fn: func() {
+	ex.Spawn(coroutine.Spawn{Fn: func() {
 		w := coroutine.AcquireWaiter() // published to its waker
-		ex.Spawn(coroutine.Spec{Fn: func() {
+		ex.Spawn(coroutine.Spawn{Fn: func() {
 			fmt.Println("waking")
 			w.Wake()
 		}, Name: "waker"})
@@ -46,8 +46,8 @@ func ExampleHandle_Join() {
 	var ex coroutine.Executor
 	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
-	ex.Spawn(coroutine.Spec{Fn: func() {
-		h := ex.Spawn(coroutine.Spec{Fn: func() { fmt.Println("first") }}).Handle()
+	ex.Spawn(coroutine.Spawn{Fn: func() {
+		h := ex.Spawn(coroutine.Spawn{Fn: func() { fmt.Println("first") }}).Handle()
 		fmt.Println(h.Join(), h.Done())
 	}})
 	for ex.Stats.Live.Load() > 0 {

@@ -400,7 +400,7 @@ func TestModel(t *testing.T) {
 						case 0:
 							w.parkFor(ex)
 						case 1:
-							ex.Spawn(Spec{Fn: func() { Yield() }})
+							ex.Spawn(Spawn{Fn: func() { Yield() }})
 							Yield()
 						case 2, 3, 4:
 							Yield()
@@ -408,7 +408,7 @@ func TestModel(t *testing.T) {
 					}
 					var drivers []Handle
 					for range 1 + i%4 {
-						drivers = append(drivers, ex.Spawn(Spec{Fn: w.drive}).Handle())
+						drivers = append(drivers, ex.Spawn(Spawn{Fn: w.drive}).Handle())
 					}
 					for _, h := range drivers {
 						h.Join()
@@ -432,7 +432,7 @@ func (s *stage) parkFor(ex *Executor) {
 		}
 	} else {
 		ticket := co.Ticket()
-		ex.Spawn(Spec{Fn: func() { co.MakeReady(ticket, WakeReady) }})
+		ex.Spawn(Spawn{Fn: func() { co.MakeReady(ticket, WakeReady) }})
 		if why := co.Park(ReasonUser); why != WakeReady {
 			s.errorf("a park ended by %v", why)
 		}

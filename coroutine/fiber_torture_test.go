@@ -60,7 +60,7 @@ func (s *stage) driveIn(ex *Executor) {
 	}
 	var drivers []Handle
 	for range 3 {
-		drivers = append(drivers, ex.Spawn(Spec{Fn: s.drive}).Handle())
+		drivers = append(drivers, ex.Spawn(Spawn{Fn: s.drive}).Handle())
 	}
 	for _, h := range drivers {
 		h.Join()

@@ -56,7 +56,7 @@ func endInRandomOrder(t *testing.T, c Config) {
 			for live < 40 && started < n {
 				started++
 				live++
-				th.ex.Spawn(Spec{Fn: func() {
+				th.ex.Spawn(Spawn{Fn: func() {
 					co := Current()
 					defer func() { live--; ended++ }()
 					defer func() {
@@ -168,14 +168,14 @@ func TestPanicWhileUnwinding(t *testing.T) {
 func TestWorkersAreReused(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		for range 1000 {
-			ex.Spawn(Spec{Fn: func() {}})
+			ex.Spawn(Spawn{Fn: func() {}})
 			Yield()
 		}
 		if made := ex.Stats.Made.Load(); made > 3 {
 			t.Errorf("%d goroutines for coroutines that ran one at a time", made)
 		}
 		for range 200 { // more at once than the pool keeps
-			ex.Spawn(Spec{Fn: Yield})
+			ex.Spawn(Spawn{Fn: Yield})
 		}
 		for range 5 {
 			Yield()

@@ -253,7 +253,7 @@ func (h *staleHammer) life() {
 // make makes coroutines on the maker, for both threads.
 func (h *staleHammer) make(lives int) {
 	for i := range lives {
-		co := Make(&h.maker.ex, Spec{Fn: h.life})
+		co := Make(&h.maker.ex, Spawn{Fn: h.life})
 		if h.made[co] {
 			h.reused++
 		}
@@ -284,7 +284,7 @@ func (h *staleHammer) make(lives int) {
 // travel both ways.
 func (h *staleHammer) makeBack(lives int) {
 	for i := range lives {
-		co := Make(&h.stealer.ex, Spec{Fn: h.life})
+		co := Make(&h.stealer.ex, Spawn{Fn: h.life})
 		if made := h.maker.submit(co); i%64 == 63 {
 			made.Join()
 		}

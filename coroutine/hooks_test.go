@@ -167,7 +167,7 @@ func TestHooksChange(t *testing.T) {
 			<-started
 			on(plain, func(ex *Executor) {
 				for range scaled(2000) {
-					ex.Spawn(Spec{Fn: Yield})
+					ex.Spawn(Spawn{Fn: Yield})
 					New(sum).Resume(-1)
 					Yield()
 				}

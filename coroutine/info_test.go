@@ -52,14 +52,14 @@ func TestRange(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		ex.SetClock(turn)
 		site := asm.CallerPC()
-		sleeper := ex.Spawn(Spec{Name: "sleeper", Site: site,
+		sleeper := ex.Spawn(Spawn{Name: "sleeper", Site: site,
 			Fn: func() { Current().Park(ReasonRead) }}).Handle()
-		yielder := ex.Spawn(Spec{Fn: func() {
+		yielder := ex.Spawn(Spawn{Fn: func() {
 			for { // the end by force unwinds it
 				Yield()
 			}
 		}}).Handle()
-		ended := ex.Spawn(Spec{Fn: func() {}, Name: "ended"}).Handle()
+		ended := ex.Spawn(Spawn{Fn: func() {}, Name: "ended"}).Handle()
 		if _, n := rangedOver(sleeper); n != 0 {
 			t.Error("one that has not started is seen")
 		}
@@ -118,7 +118,7 @@ func TestRangeInFiber(t *testing.T) {
 			}
 			Current().Park(ReasonUser)
 		}
-		co := ex.Spawn(Spec{Fn: func() {
+		co := ex.Spawn(Spawn{Fn: func() {
 			New(func(y *Yielder[int, int], in int) int {
 				f := New(func(y *Yielder[int, int], in int) int {
 					inner()
@@ -149,7 +149,7 @@ func TestRangeAllocs(t *testing.T) {
 	}
 	on(plain, func(ex *Executor) {
 		for range 100 {
-			ex.Spawn(Spec{Fn: func() {
+			ex.Spawn(Spawn{Fn: func() {
 				Current().Park(ReasonUser)
 			}, Name: "one of many", Site: asm.CallerPC()})
 		}
@@ -218,7 +218,7 @@ func (h *rangeHammer) live(k int, name string) {
 	New(func(y *Yielder[int, int], in int) int {
 		for range k % 3 {
 			ticket := co.Ticket()
-			ex.Spawn(Spec{Fn: func() { co.MakeReady(ticket, WakeReady) }})
+			ex.Spawn(Spawn{Fn: func() { co.MakeReady(ticket, WakeReady) }})
 			co.Park(ReasonUser)
 		}
 		return 0
@@ -271,7 +271,7 @@ func TestRangeHammer(t *testing.T) {
 		}
 		churn.Add(1)
 		live := func() { defer churn.Done(); h.live(k, name) }
-		threads[k%2].submit(Make(nil, Spec{Fn: live, Name: name, Site: uintptr(k)}))
+		threads[k%2].submit(Make(nil, Spawn{Fn: live, Name: name, Site: uintptr(k)}))
 		if k%64 == 63 {
 			churn.Wait()
 		}
@@ -300,7 +300,7 @@ func TestRangeReuse(t *testing.T) {
 		defer over.Store(true)
 		names := [...]string{"", "a", "b"}
 		for k := range scaled(200_000) {
-			co := th.ex.Spawn(Spec{Fn: func() {
+			co := th.ex.Spawn(Spawn{Fn: func() {
 				for range k % 20 {
 					Current()
 				}
@@ -335,7 +335,7 @@ func BenchmarkRange(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range n {
-			ex.Spawn(Spec{Fn: func() { Current().Park(ReasonUser) }, Name: "sleeper", Site: 1})
+			ex.Spawn(Spawn{Fn: func() { Current().Park(ReasonUser) }, Name: "sleeper", Site: 1})
 			if ex.Queued() == 200 {
 				Yield()
 			}

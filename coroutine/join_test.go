@@ -22,7 +22,7 @@ func TestJoinSimple(t *testing.T) {
 		}
 		kept = self
 		order := ""
-		h := ex.Spawn(Spec{Fn: func() { Yield(); order += "a" }}).Handle()
+		h := ex.Spawn(Spawn{Fn: func() { Yield(); order += "a" }}).Handle()
 		if h.Done() {
 			t.Error("done before it ran")
 		}
@@ -39,7 +39,7 @@ func TestJoinSimple(t *testing.T) {
 		}
 		// The struct is reused for another coroutine, which the old Handle does
 		// not name.
-		again := ex.Spawn(Spec{Fn: Yield}).Handle()
+		again := ex.Spawn(Spawn{Fn: Yield}).Handle()
 		if again.co != h.co {
 			t.Error("the struct was not reused: the test shows nothing")
 		}
@@ -169,7 +169,7 @@ func TestIDsAreUnique(t *testing.T) {
 		th.spawn(func() {
 			for i := range each {
 				if i%2 == 0 {
-					note(th.ex.Spawn(Spec{Fn: func() {}}).ID())
+					note(th.ex.Spawn(Spawn{Fn: func() {}}).ID())
 				} else {
 					note(th.spawn(func() {}).ID())
 				}
@@ -194,7 +194,7 @@ func TestJoinAfterAWakeLeftOver(t *testing.T) {
 	within(t, 20*time.Second)
 	on(plain, func(ex *Executor) {
 		co := Current()
-		h := ex.Spawn(Spec{Fn: func() {
+		h := ex.Spawn(Spawn{Fn: func() {
 			for range 3 {
 				Yield()
 			}

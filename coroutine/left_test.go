@@ -121,7 +121,7 @@ func TestBlockedDrop(t *testing.T) {
 			var h Handle
 			th.spawn(func() {
 				l.Set(parent)
-				if h = th.ex.Spawn(Spec{Fn: func() {}}).Handle(); stop {
+				if h = th.ex.Spawn(Spawn{Fn: func() {}}).Handle(); stop {
 					h.Stop()
 				}
 			}).Join()

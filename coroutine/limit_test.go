@@ -153,7 +153,7 @@ func TestCancelAgainstReady(t *testing.T) {
 			// The loser must not end the next park.
 			w.Prepare()
 			mine := co.Ticket()
-			th.ex.Spawn(Spec{Fn: func() { Yield(); co.MakeReady(mine, WakeTimeout) }})
+			th.ex.Spawn(Spawn{Fn: func() { Yield(); co.MakeReady(mine, WakeTimeout) }})
 			if why := w.Park(ReasonUser); why != WakeTimeout {
 				wrong.Add(1)
 			}

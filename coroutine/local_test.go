@@ -24,7 +24,7 @@ func TestLocalPerCoroutine(t *testing.T) {
 			values := map[*int]bool{}
 			var handles []Handle
 			for range 20 {
-				handles = append(handles, ex.Spawn(Spec{Fn: func() {
+				handles = append(handles, ex.Spawn(Spawn{Fn: func() {
 					if l.Peek() != nil || *plainLocal.Get() != "" {
 						t.Error("it has a value before it asks")
 					}
@@ -332,7 +332,7 @@ func TestLocalInherit(t *testing.T) {
 			h := other.spawn(func() { want(t, "another thread's", 6); depth.Set(0) })
 			if Current() != nil {
 				h.Join()
-				CurrentExecutor().Spawn(Spec{Fn: func() { want(t, "spawned", 6) }}).Handle().Join()
+				CurrentExecutor().Spawn(Spawn{Fn: func() { want(t, "spawned", 6) }}).Handle().Join()
 			} else {
 				elsewhere(func() { h.Join() })
 			}

@@ -53,7 +53,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 						expect("root", "child")
 						*path.Get() = append(*path.Get(), "by hand")
 						join(netco.Go(func() { expect("root", "child", "by hand") }))
-						join(coroutine.Start(coroutine.Spec{Fn: func() {
+						join(coroutine.Start(coroutine.Spawn{Fn: func() {
 							expect("root", "child", "by hand")
 						}}))
 						y.Yield(0)

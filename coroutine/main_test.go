@@ -146,7 +146,7 @@ func (th *thread) ring() {
 	}
 }
 
-func (th *thread) spawn(fn func()) Handle { return th.submit(Make(nil, Spec{Fn: fn})) }
+func (th *thread) spawn(fn func()) Handle { return th.submit(Make(nil, Spawn{Fn: fn})) }
 
 // submit gives th a coroutine from Make.
 func (th *thread) submit(co *Coroutine) Handle {

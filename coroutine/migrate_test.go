@@ -120,7 +120,7 @@ var stays = []struct {
 	{"pinned", func(_ *testing.T, _, _ *thread, co *Coroutine) { co.Pin() }},
 	{"joined from here", func(_ *testing.T, from, _ *thread, co *Coroutine) {
 		h := co.Handle()
-		from.ex.Spawn(Spec{Fn: func() { h.Join() }})
+		from.ex.Spawn(Spawn{Fn: func() { h.Join() }})
 		Yield()
 	}},
 	{"has made a fiber", func(*testing.T, *thread, *thread, *Coroutine) {
@@ -128,7 +128,7 @@ var stays = []struct {
 	}},
 	{"has resumed a fiber", func(t *testing.T, from, _ *thread, co *Coroutine) {
 		var f Fiber[int, int]
-		h := from.ex.Spawn(Spec{Fn: func() {
+		h := from.ex.Spawn(Spawn{Fn: func() {
 			f = New(func(*Yielder[int, int], int) int { return 0 })
 		}}).Handle()
 		for !h.Done() {
@@ -164,7 +164,7 @@ var stays = []struct {
 			}
 			return 0
 		}}).Set(1)
-		CurrentExecutor().Spawn(Spec{Fn: func() {}})
+		CurrentExecutor().Spawn(Spawn{Fn: func() {}})
 		co.Pin() // for good
 	}},
 }
@@ -218,7 +218,7 @@ func TestLend(t *testing.T) {
 	}{
 		{"Yield", func(*Executor) { Yield() }, 1, true},
 		{"MoveOn", func(*Executor) { Current().MoveOn() }, 1, true},
-		{"Join", func(ex *Executor) { ex.Spawn(Spec{Fn: func() {}}).Handle().Join() }, 1, true},
+		{"Join", func(ex *Executor) { ex.Spawn(Spawn{Fn: func() {}}).Handle().Join() }, 1, true},
 		{"YieldTurn", func(*Executor) { YieldTurn() }, 1, false},
 		{"pinned", func(*Executor) { Current().Pin(); Yield() }, 1, false},
 		{"to nowhere", func(*Executor) { Yield() }, 0, false},
@@ -237,7 +237,7 @@ func TestLend(t *testing.T) {
 					left--
 					return to
 				})
-				from.Spawn(Spec{Fn: func() {}})
+				from.Spawn(Spawn{Fn: func() {}})
 				c.op(from)
 				if moved := CurrentExecutor() == to; moved != c.moves {
 					t.Errorf("moved: %v", moved)
@@ -383,7 +383,7 @@ func joinBeside(h Handle, _ uint64) {
 		}
 	}
 	if ex := CurrentExecutor(); ex != nil {
-		ex.Spawn(Spec{Fn: join})
+		ex.Spawn(Spawn{Fn: join})
 		Yield()
 	} else {
 		go join()

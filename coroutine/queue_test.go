@@ -49,7 +49,7 @@ func TestOrderIsFIFO(t *testing.T) {
 			const n, rounds = 10, 100
 			var order []int
 			for i := range n {
-				ex.Spawn(Spec{Fn: func() {
+				ex.Spawn(Spawn{Fn: func() {
 					for range rounds {
 						order = append(order, i)
 						Yield()
@@ -70,7 +70,7 @@ func TestOrderIsFIFO(t *testing.T) {
 			order = order[:0]
 			tickets := make([]announced, n)
 			for i := range n {
-				ex.Spawn(Spec{Fn: func() {
+				ex.Spawn(Spawn{Fn: func() {
 					tickets[i] = announce(Current())
 					Current().Park(ReasonUser)
 					order = append(order, i)

@@ -344,12 +344,12 @@ func (w *world) birth(h *simHost) {
 	fn := func() { w.body(func() *simHost { return to }) }
 	switch {
 	case h == to:
-		h.ex.Spawn(Spec{Fn: fn})
+		h.ex.Spawn(Spawn{Fn: fn})
 	case h != nil && w.rnd.IntN(2) == 0:
 		w.stats.stolen++
-		to.ex.Adopt(Make(&h.ex, Spec{Fn: fn}))
+		to.ex.Adopt(Make(&h.ex, Spawn{Fn: fn}))
 	default:
-		to.ex.Adopt(Make(nil, Spec{Fn: fn}))
+		to.ex.Adopt(Make(nil, Spawn{Fn: fn}))
 	}
 }
 
@@ -489,7 +489,7 @@ func TestPreemptDoesNotStarve(t *testing.T) {
 		ex.Init(Config{Host: new(thread), Idle: 1})
 		ex.Enter()
 		for range 3 {
-			ex.Spawn(Spec{Fn: func() { ran++ }})
+			ex.Spawn(Spawn{Fn: func() { ran++ }})
 		}
 		for i := 1; i <= 3; i++ {
 			ex.RequestPreempt()

@@ -43,7 +43,7 @@ func TestStackOf(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
 	woken := make(chan Wake, 1)
-	h := th.submit(Make(nil, Spec{Fn: func() {
+	h := th.submit(Make(nil, Spawn{Fn: func() {
 		woken <- parksWithin()
 	}, Name: "sleeper", Site: asm.CallerPC()}))
 	until(t, "it parks", func() bool { return waits(h) })
@@ -138,7 +138,7 @@ func TestStackOfNone(t *testing.T) {
 	until(t, "it parks", func() bool { return waits(h) })
 	info, _ := Find(h.ID())
 	th.stopByForce()
-	unstarted := Make(nil, Spec{Fn: func() {}})
+	unstarted := Make(nil, Spawn{Fn: func() {}})
 	for what, id := range map[string]uint64{
 		"0": 0, "one that has ended": h.ID(),
 		"one that has not started": unstarted.ID(), "one to come": 1 << 60,
@@ -421,7 +421,7 @@ func live(t *testing.T, ex *Executor, k int) {
 			})
 			woken = true
 		} else {
-			ex.Spawn(Spec{Fn: func() {
+			ex.Spawn(Spawn{Fn: func() {
 				for range k % 4 {
 					Yield()
 				}

@@ -21,13 +21,16 @@ var ErrBubble = errors.New(
 var ErrNoScheduler = errors.New(
 	"netco: no scheduler: import package netco, or call this from a coroutine")
 
-// Spec describes a coroutine to be made. Only Fn must be set.
-type Spec struct {
+// Spawn says what to start as a coroutine, and how. Only Fn must be set.
+type Spawn struct {
 	Fn   func()
 	Name string
 	Site uintptr // the return address of the call that starts it; 0 if unknown
 
-	Pinned bool // it stays where it is adopted, see Pin
+	// How; Make reads Pinned only.
+	Pinned    bool // it stays where it is adopted, see Pin
+	Local     bool // it starts on the caller's thread, and both stay there
+	Unlimited bool // also beyond a limit: what the library starts by itself
 }
 
 // bare holds coroutines that Make takes without an executor. The executor that
@@ -38,7 +41,7 @@ var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 // on whose thread the caller runs, or nil, which allocates more. Does not park.
 //
 //go:norace
-func Make(here *Executor, s Spec) *Coroutine {
+func Make(here *Executor, s Spawn) *Coroutine {
 	context.Recorded()
 	co, id := here.newCoroutine()
 	parent := takeParent() // before locals are inherited: an Inherit may make coroutines
@@ -104,26 +107,40 @@ func (ex *Executor) newID() uint64 {
 	return ex.ids.next - 1
 }
 
-// starter starts coroutines for Start; nil if package netco is not part of the
+// byDefault is package netco; its fields are nil where that is not part of the
 // program.
-var starter func(Spec) (Handle, error)
+var byDefault struct {
+	start func(Spawn) (Handle, error)
+	ready func() error
+}
 
-// SetStarter sets the function that Start calls. For package netco's init.
-func SetStarter(start func(Spec) (Handle, error)) { starter = start }
+// SetDefault sets what Start and StartDefault do. For package netco's init.
+func SetDefault(start func(Spawn) (Handle, error), ready func() error) {
+	byDefault.start, byDefault.ready = start, ready
+}
+
+// StartDefault starts the default scheduler if that has not been started.
+// Without package netco it returns ErrNoScheduler.
+func StartDefault() error {
+	if byDefault.ready == nil {
+		return ErrNoScheduler
+	}
+	return byDefault.ready()
+}
 
 // Starter is a Host that may refuse starts on its thread.
 type Starter interface {
-	// StartHere is Executor.Spawn, but may refuse, with an error. Owner only.
-	StartHere(Spec) (Handle, error)
+	// StartHere is Executor.Spawn, or returns why not. Owner only.
+	StartHere(Spawn) (Handle, error)
 }
 
 // Start starts a coroutine where netco.Go would: on the least loaded Processor
 // of the caller's scheduler, or of the default one. It is for packages that
-// netco itself imports. Without package netco it starts the coroutine on the
-// caller's own thread, and returns ErrNoScheduler on an ordinary goroutine.
-func Start(s Spec) (Handle, error) {
-	if starter != nil {
-		return starter(s)
+// netco itself imports. Without package netco it starts one on the caller's own
+// thread, and returns ErrNoScheduler on an ordinary goroutine.
+func Start(s Spawn) (Handle, error) {
+	if byDefault.start != nil {
+		return byDefault.start(s)
 	}
 	if w := CurrentWorker(); w != nil && w.ex != nil {
 		if host, ok := w.ex.host.(Starter); ok {

@@ -178,7 +178,7 @@ func TestReusedGoroutineIdentities(t *testing.T) {
 	for range 50 {
 		on(Config{Idle: 0}, func(ex *Executor) {
 			for range 20 {
-				ex.Spawn(Spec{Fn: func() {
+				ex.Spawn(Spawn{Fn: func() {
 					used[asm.Getg()] = true
 					Yield() // so that none runs on another's goroutine
 				}})

@@ -76,7 +76,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 	co.Park(ReasonUser)
 
 	ticket, parked, order := co.Ticket(), true, []string(nil)
-	ex.Spawn(Spec{Fn: func() {
+	ex.Spawn(Spawn{Fn: func() {
 		order = append(order, "waker")
 		if parked {
 			is(Waiting, ReasonRead, "while it is parked")
@@ -102,7 +102,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 		return w.offset == 1
 	})
 	ended, next := false, co.Ticket()
-	ex.Spawn(Spec{Fn: func() { ended = true; co.MakeReady(next, WakeReady) }})
+	ex.Spawn(Spawn{Fn: func() { ended = true; co.MakeReady(next, WakeReady) }})
 	co.Park(ReasonUser)
 	if !ended && !forNext {
 		t.Error("the next park ended by an old wake")
@@ -122,7 +122,7 @@ func TestParkDeadlines(t *testing.T) {
 			t.Errorf("timeout after %v", time.Duration(d))
 		}
 		ticket := co.Ticket()
-		ex.Spawn(Spec{Fn: func() { co.MakeReady(ticket, WakeReady) }})
+		ex.Spawn(Spawn{Fn: func() { co.MakeReady(ticket, WakeReady) }})
 		if why := ex.Host().ParkUntil(co, ReasonSleep, start+int64(time.Hour)); why != WakeReady {
 			t.Errorf("woken, yet %v", why)
 		}

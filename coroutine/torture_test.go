@@ -171,7 +171,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 			Yield()
 		case r%8 < 6:
 			ticket, held := co.Ticket(), chain(3, uint64(r))
-			th.ex.Spawn(Spec{Fn: func() {
+			th.ex.Spawn(Spawn{Fn: func() {
 				if !held.intact(3) {
 					t.Error("what a closure holds is damaged")
 				}
@@ -185,7 +185,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 			deep(t, 70+r%30, Yield)
 		case r%64 == 14:
 			// On a fresh stack, which grows while it runs.
-			th.ex.Spawn(Spec{Fn: func() {
+			th.ex.Spawn(Spawn{Fn: func() {
 				held := chain(3, uint64(r))
 				deep(t, 80, Yield)
 				if !held.intact(3) {
@@ -256,7 +256,7 @@ func TestStacksGrow(t *testing.T) {
 		var handles []Handle
 		for i := range 4 {
 			n := scaled(6000) + 600*i
-			handles = append(handles, ex.Spawn(Spec{Fn: func() {
+			handles = append(handles, ex.Spawn(Spawn{Fn: func() {
 				if got := depth(n, i%2 == 0); got != n {
 					t.Errorf("depth %d, want %d", got, n)
 				}
@@ -279,7 +279,7 @@ func TestNestedSpawns(t *testing.T) {
 			if reached = max(reached, n); n == levels {
 				return
 			}
-			if err := ex.Spawn(Spec{Fn: func() { level(n + 1) }}).Handle().Join(); err != nil {
+			if err := ex.Spawn(Spawn{Fn: func() { level(n + 1) }}).Handle().Join(); err != nil {
 				t.Error(err)
 			}
 		}

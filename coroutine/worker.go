@@ -99,18 +99,17 @@ func (ex *Executor) unlist(w *worker) {
 	ex.Stats.Workers.Set(uint64(last))
 }
 
-// workerMain is the function of a worker's context. A method value would be one
-// more allocation for each worker.
-func workerMain(c *context.Context) { workerOf(c).main() }
-
-// main runs one coroutine after the other until the worker is not needed.
+// workerMain is what a worker's context runs: one coroutine after the other
+// until the worker is not needed. Not a method value, which would be one more
+// allocation for each.
 //
 // The race detector must not count calls in one context and returns in another,
-// so the functions that change it are not instrumented: main, finish, call,
-// end, retire.
+// so what changes it is not instrumented: workerMain, finish, call, end and
+// retire.
 //
 //go:norace
-func (w *worker) main() {
+func workerMain(c *context.Context) {
+	w := workerOf(c)
 	w.raceStart()
 	enroll(w)
 	defer w.finish() // also when a Goexit unwinds the goroutine, see call

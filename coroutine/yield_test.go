@@ -23,7 +23,7 @@ func TestYieldKeepsCallersFrame(t *testing.T) {
 	ex := newExecutor()
 	var count [2]int
 	runAll(ex, func() {
-		ex.Spawn(Spec{Fn: func() {
+		ex.Spawn(Spawn{Fn: func() {
 			for range n {
 				count[1]++
 				Yield()

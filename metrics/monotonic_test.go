@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -126,7 +127,7 @@ func serve(ln net.Listener) {
 // spawnHere starts a coroutine on the caller's Processor.
 func spawnHere(fn func()) {
 	p := processor.Current()
-	p.Spawn(p, processor.Spawn{Fn: fn, Pinned: true})
+	p.Group().Go(p, p, coroutine.Spawn{Fn: fn, Pinned: true})
 }
 
 // busy opens connections, one after the other, and talks through each;

@@ -9,8 +9,8 @@ import (
 )
 
 // join starts a coroutine from another and waits for its end.
-func join(t *testing.T, g *Group, s Spawn) {
-	h, err := g.Go(Current(), s)
+func join(t *testing.T, g *Group, s coroutine.Spawn) {
+	h, err := g.Go(Current(), nil, s)
 	if err != nil {
 		t.Error(err)
 	}
@@ -32,8 +32,8 @@ func TestAllocs(t *testing.T) {
 			"Yield":     coroutine.Yield,
 			"Current":   func() { Current() },
 			"pinned":    func() { p.PinnedHere(nop); coroutine.Yield() },
-			"submitted": func() { join(t, g, Spawn{Fn: nop}) },
-			"local":     func() { join(t, g, Spawn{Fn: nop, Local: true}) },
+			"submitted": func() { join(t, g, coroutine.Spawn{Fn: nop}) },
+			"local":     func() { join(t, g, coroutine.Spawn{Fn: nop, Local: true}) },
 		} {
 			for range 200 {
 				f()

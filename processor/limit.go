@@ -91,8 +91,9 @@ func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 }
 
 // StartHere implements coroutine.Starter.
-func (p *Processor) StartHere(s coroutine.Spec) (coroutine.Handle, error) {
-	return p.Spawn(p, Spawn{Fn: s.Fn, Name: s.Name, Site: s.Site, Pinned: true})
+func (p *Processor) StartHere(s coroutine.Spawn) (coroutine.Handle, error) {
+	s.Pinned = true
+	return p.group.Go(p, p, s)
 }
 
 // acquirePermit takes a permit for a coroutine of the woken Watches, or leaves

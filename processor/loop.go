@@ -162,7 +162,8 @@ func (p *Processor) advance() (over bool) {
 		p.phase = Stopping
 		if p.ex.Suspended() && p.nothingLives() {
 			// Run the deferred calls of coroutines driven by hand.
-			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
+			p.group.Go(p, p,
+				coroutine.Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
 		}
 		return !p.shared.any() && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}

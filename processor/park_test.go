@@ -65,7 +65,7 @@ func TestLongSleepsEndByForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []time.Duration{time.Hour, math.MaxInt64, math.MaxInt64 - 1, 1 << 62} {
-			p.Spawn(nil, Spawn{Fn: func() {
+			p.group.Go(nil, p, coroutine.Spawn{Fn: func() {
 				defer unwound.Add(1)
 				asleep.Add(1)
 				Sleep(d)

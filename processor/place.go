@@ -113,10 +113,9 @@ func anywhere() (*Processor, error) {
 		if best := leastEnding(); best != nil {
 			return best, nil
 		}
-		if starter == nil {
+		if err := coroutine.StartDefault(); err == coroutine.ErrNoScheduler {
 			break
-		}
-		if err := starter(); err != nil {
+		} else if err != nil {
 			return nil, err
 		}
 	}

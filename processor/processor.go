@@ -189,7 +189,9 @@ func (p *Processor) Wake() {
 }
 
 // Reap implements coroutine.Reaper.
-func (p *Processor) Reap(fn func()) { p.Spawn(nil, Spawn{Fn: fn, Pinned: true, Unlimited: true}) }
+func (p *Processor) Reap(fn func()) {
+	p.group.Go(nil, p, coroutine.Spawn{Fn: fn, Pinned: true, Unlimited: true})
+}
 
 // Ended is closed when the Processor's loop has ended and its fds are closed.
 func (p *Processor) Ended() <-chan struct{} { return p.ended }
@@ -281,13 +283,6 @@ func AllRunning() []*Processor {
 	defer running.mu.Unlock()
 	return slices.Clone(running.list)
 }
-
-// starter starts the default Scheduler; nil where package netco is not part of
-// the program.
-var starter func() error
-
-// SetStarter sets what starts the default Scheduler, for package netco's init.
-func SetStarter(start func() error) { starter = start }
 
 // runningGroup returns the default Scheduler's group, or any that runs, or nil.
 func runningGroup() *Group {

@@ -48,8 +48,10 @@ func TestNoSharedWords(t *testing.T) {
 		out  bool // f is called by an ordinary goroutine
 	}{
 		{"request", ask, true},
-		{"start", func() { join(t, g, Spawn{Fn: func() {}}) }, false},
-		{"start here", func() { join(t, g, Spawn{Fn: coroutine.Yield, Local: true}) }, false},
+		{"start", func() { join(t, g, coroutine.Spawn{Fn: func() {}}) }, false},
+		{"start here", func() {
+			join(t, g, coroutine.Spawn{Fn: coroutine.Yield, Local: true})
+		}, false},
 		{"sleep", func() { Sleep(time.Microsecond) }, false},
 		{"accept", accept, false},
 	} {

@@ -12,18 +12,19 @@ import (
 // Processors.
 var starts = []struct {
 	name   string
-	spawn  func(g *Group) Spawn
+	how    coroutine.Spawn
+	on     int                                 // the Processor that it names; -1 for none
 	at     func(g *Group, ran *Processor) bool // whether it ran where it should
 	stays  bool                                // the new one may not move
 	pinned bool                                // nor may the caller from then on
 }{
-	{"anywhere", func(*Group) Spawn { return Spawn{} },
+	{"anywhere", coroutine.Spawn{}, -1,
 		func(g *Group, ran *Processor) bool { return ran != nil }, false, false},
-	{"on another", func(g *Group) Spawn { return Spawn{On: g.members[2], Pinned: true} },
+	{"on another", coroutine.Spawn{Pinned: true}, 2,
 		func(g *Group, ran *Processor) bool { return ran == g.members[2] }, true, false},
-	{"on the caller's", func(g *Group) Spawn { return Spawn{On: g.members[0], Pinned: true} },
+	{"on the caller's", coroutine.Spawn{Pinned: true}, 0,
 		func(g *Group, ran *Processor) bool { return ran == g.members[0] }, true, false},
-	{"local", func(*Group) Spawn { return Spawn{Local: true} },
+	{"local", coroutine.Spawn{Local: true}, -1,
 		func(g *Group, ran *Processor) bool { return ran == g.members[0] }, true, true},
 }
 
@@ -34,7 +35,11 @@ func TestGo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			within(t, 30*time.Second)
 			g := roaming(t, 3)
-			sp := c.spawn(g)
+			sp := c.how
+			var on *Processor
+			if c.on >= 0 {
+				on = g.members[c.on]
+			}
 			var ran *Processor
 			var name string
 			var stays bool
@@ -43,10 +48,10 @@ func TestGo(t *testing.T) {
 				ran, name, stays = Current(), co.Name(), !co.Movable()
 			}
 			var caller, before bool
-			h, err := g.members[0].Spawn(nil, Spawn{On: g.members[0], Fn: func() {
+			h, err := g.Go(nil, g.members[0], coroutine.Spawn{Fn: func() {
 				before = coroutine.Current().Movable()
 				here := Current()
-				ends, err := g.Go(here, sp)
+				ends, err := g.Go(here, on, sp)
 				if err != nil {
 					t.Error(err)
 				}
@@ -82,14 +87,15 @@ func TestGoRefused(t *testing.T) {
 	var hold latch
 	var full []coroutine.Handle
 	for range 2 {
-		h, err := g.Go(nil, Spawn{Fn: hold.wait})
+		h, err := g.Go(nil, nil, coroutine.Spawn{Fn: hold.wait})
 		if err != nil {
 			t.Fatal(err)
 		}
 		full = append(full, h)
 	}
-	for _, sp := range []Spawn{{Fn: nop}, {Fn: nop, On: p, Pinned: true}} {
-		if _, err := g.Go(nil, sp); !errors.Is(err, ErrTooManyCoroutines) {
+	for _, on := range []*Processor{nil, p} {
+		sp := coroutine.Spawn{Fn: nop, Pinned: on != nil}
+		if _, err := g.Go(nil, on, sp); !errors.Is(err, ErrTooManyCoroutines) {
 			t.Errorf("at the limit: %v", err)
 		}
 	}
@@ -97,7 +103,7 @@ func TestGoRefused(t *testing.T) {
 		t.Errorf("the hook was called %d times, and %d refusals counted, want 2", refused,
 			g.Refused())
 	}
-	h, err := g.Go(nil, Spawn{Fn: nop, Unlimited: true})
+	h, err := g.Go(nil, nil, coroutine.Spawn{Fn: nop, Unlimited: true})
 	if err != nil {
 		t.Errorf("the library's own: %v", err)
 	}
@@ -111,16 +117,16 @@ func TestGoRefused(t *testing.T) {
 				t.Error("a nil func is accepted")
 			}
 		}()
-		g.Go(nil, Spawn{})
+		g.Go(nil, nil, coroutine.Spawn{})
 	}()
 	g.Advance(Draining)
 	on(t, p, func() { // from inside it still starts
-		if _, err := g.Go(p, Spawn{Fn: nop}); err != nil {
+		if _, err := g.Go(p, nil, coroutine.Spawn{Fn: nop}); err != nil {
 			t.Error(err)
 		}
 	})
 	g.Advance(Stopping)
-	if _, err := g.Go(nil, Spawn{Fn: nop}); !errors.Is(err, coroutine.ErrShutdown) {
+	if _, err := g.Go(nil, nil, coroutine.Spawn{Fn: nop}); !errors.Is(err, coroutine.ErrShutdown) {
 		t.Errorf("at the end: %v", err)
 	}
 	eventually(t, "nothing lives", func() bool { return !g.Active() && g.limit.live.Load() == 0 })

@@ -81,7 +81,10 @@ func (p *Processor) adopt(n int) {
 	k := dequeue(&p.sub.pinned, taken[:n])
 	pinned := k
 	k += dequeue(&p.sub.stealable, taken[k:n])
-	p.adoptLocked(taken[:k])
+	for _, s := range taken[:k] {
+		p.claim(s)
+		p.ex.Adopt(s.co)
+	}
 	p.sub.offered.Add(int32(pinned - k))
 	arrived, moved := p.sub.watches, p.sub.moved
 	p.sub.watches, p.sub.moved = nil, nil
@@ -121,20 +124,17 @@ func dequeue(q *[]submission, to []submission) int {
 	return n
 }
 
-// adoptLocked adopts coroutines from a queue whose mu is held. The caller
-// lowers the queue's waiting afterwards, so that its Processor cannot conclude
+// claim settles the token for what is about to be adopted here. The caller
+// lowers waiting of the queue afterwards, so that its Processor cannot conclude
 // meanwhile that nothing lives.
-func (p *Processor) adoptLocked(taken []submission) {
-	for _, s := range taken {
-		switch {
-		case s.token && p.holding:
-			p.group.giveToken()
-		case s.token:
-			p.holding = true
-		default:
-			p.hold()
-		}
-		p.ex.Adopt(s.co)
+func (p *Processor) claim(s submission) {
+	switch {
+	case s.token && p.holding:
+		p.group.giveToken()
+	case s.token:
+		p.holding = true
+	default:
+		p.hold()
 	}
 }
 
@@ -173,7 +173,10 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 	v.mu.Lock()
 	var taken [turnStarts]submission
 	k := dequeue(&v.stealable, taken[:min(n, turnStarts)])
-	p.adoptLocked(taken[:k])
+	for _, s := range taken[:k] {
+		p.claim(s)
+		p.ex.Adopt(s.co)
+	}
 	v.offered.Add(int32(-k))
 	v.waiting.Add(int32(-k))
 	v.mu.Unlock()

@@ -224,7 +224,7 @@ func (ww *wokenWatches) add(p *Processor, x *Watch) {
 func (ww *wokenWatches) want(p *Processor) {
 	if ww.starters < min(ww.n, maxStarters) && (p.group.limit.max == 0 || ww.acquirePermit(p)) {
 		ww.starters++
-		p.ex.Spawn(coroutine.Spec{Fn: ww.start}) // a name would be an allocation for each request
+		p.ex.Spawn(coroutine.Spawn{Fn: ww.start}) // a name would be an allocation for each request
 	}
 }
 

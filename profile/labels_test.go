@@ -186,7 +186,7 @@ func BenchmarkStart(b *testing.B) {
 			h, _ := netco.Go(func() {
 				ex := coroutine.CurrentExecutor()
 				for b.Loop() {
-					ex.Spawn(coroutine.Spec{Fn: nop, Name: c.coroutine}).Handle().Join()
+					ex.Spawn(coroutine.Spawn{Fn: nop, Name: c.coroutine}).Handle().Join()
 				}
 			})
 			h.Join()

@@ -50,7 +50,7 @@ func (h *host) loop() {
 	h.ex.Enter()
 	defer h.ex.Leave()
 	for _, f := range h.first {
-		h.ex.Spawn(coroutine.Spec{Fn: f})
+		h.ex.Spawn(coroutine.Spawn{Fn: f})
 	}
 	for h.ex.Stats.Live.Own() > 0 {
 		for n := h.inbox.Take(); n != nil; {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -27,10 +26,10 @@ func startersOf(s *scheduler.Scheduler) map[string]starter {
 			return s.GoOn(1-processor.Current().Index(), sp)
 		},
 		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return engine.Of(s).Go(processor.Spawn{Fn: sp.Fn, Unlimited: true})
+			return s.Go(scheduler.Spawn{Fn: sp.Fn, Unlimited: true})
 		},
 		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return coroutine.Start(coroutine.Spec{Fn: sp.Fn})
+			return coroutine.Start(coroutine.Spawn{Fn: sp.Fn})
 		},
 		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })

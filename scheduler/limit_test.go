@@ -182,7 +182,7 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ran // a Func has fired at the limit
-	beside, err := engine.Of(s).Go(processor.Spawn{Fn: func() {}, Unlimited: true})
+	beside, err := s.Go(scheduler.Spawn{Fn: func() {}, Unlimited: true})
 	if err != nil {
 		t.Fatalf("the library's own: %v", err)
 	}

@@ -153,47 +153,48 @@ func (s *Scheduler) members() []*processor.Processor {
 	return nil
 }
 
+// Engine is for netco's own packages.
+func (s *Scheduler) Engine() engine.Engine { return engine.New(s.group.Load(), s.observer) }
+
 // Logger returns what the Scheduler logs to. It is not nil.
 func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
 
-// enter returns here if it is one of the Processors of s, else nil, as
-// processor.Group.Go is to have it; or why its caller may not start coroutines
-// now. For a caller inside only the phase counts, which Group.Go checks.
-func (s *Scheduler) enter(here *processor.Processor) (*processor.Processor, error) {
-	if s.local(here) != nil {
-		return here, nil
+// here returns the caller's Processor if that is one of s, else nil.
+func (s *Scheduler) here() *processor.Processor {
+	if p := processor.Current(); p != nil && p.Group() == s.group.Load() {
+		return p
 	}
-	return nil, s.open(here)
+	return nil
 }
 
-// open returns nil if a caller outside may start coroutines now.
-func (s *Scheduler) open(here *processor.Processor) error {
-	if here == nil && clock.InBubble() {
-		return coroutine.ErrBubble
+// enter returns here; or why its caller may not start coroutines now. For a
+// caller inside only the phase counts, which processor.Group.Go checks.
+func (s *Scheduler) enter() (here *processor.Processor, err error) {
+	if here = s.here(); here != nil {
+		return here, nil
+	}
+	if processor.Current() == nil && clock.InBubble() {
+		return nil, coroutine.ErrBubble
 	}
 	defer coroutine.Rejoin() // the lock may have been waited for
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.state {
 	case fresh:
-		return engine.ErrNotStarted
+		return nil, engine.ErrNotStarted
 	case ending, ended:
-		return coroutine.ErrShutdown
+		return nil, coroutine.ErrShutdown
 	}
-	return nil
+	return nil, nil
 }
 
-// Spawn is what to start as a coroutine.
-type Spawn struct {
-	Fn   func()  // what the coroutine runs
-	Name string  // may be ""
-	Site uintptr // the program counter of what starts it, as coroutine listings show it; or 0
-}
-
-// engine returns what starts sp.
-func (sp Spawn) engine() processor.Spawn {
-	return processor.Spawn{Fn: sp.Fn, Name: sp.Name, Site: sp.Site}
-}
+// Spawn is what to start as a coroutine. Its fields for users are
+//
+//	Fn   func()   what the coroutine runs
+//	Name string   may be ""
+//	Site uintptr  the program counter of what starts it, as coroutine listings
+//	              show it; or 0
+type Spawn = coroutine.Spawn
 
 // NewSpawn returns the Spawn for fn, without a name. Its Site is the call of
 // NewSpawn.
@@ -216,42 +217,31 @@ func of(p *processor.Processor) *Scheduler {
 	return s
 }
 
-// local returns here if it is one of the Processors of s, else nil.
-func (s *Scheduler) local(here *processor.Processor) *processor.Processor {
-	if here != nil && here.Group() == s.group.Load() {
-		return here
-	}
-	return nil
-}
-
 // Go starts a coroutine on the least loaded of the active Processors (see
 // Options.MinActive). The error is ErrNotStarted, ErrShutdown,
 // ErrTooManyCoroutines, or ErrBubble in a bubble of testing/synctest. Does not
 // park.
-func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) { return s.start(sp.engine()) }
-
-func (s *Scheduler) start(sp processor.Spawn) (coroutine.Handle, error) {
-	here, err := s.enter(processor.Current())
+func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
+	here, err := s.enter()
 	if err != nil {
 		return coroutine.Handle{}, err
 	}
-	return s.group.Load().Go(here, sp)
+	return s.group.Load().Go(here, nil, sp)
 }
 
 // GoLocal starts a coroutine on the caller's Processor, where both stay. On an
 // ordinary goroutine, or a coroutine of another Scheduler, it is Go. The errors
 // are Go's. Does not park.
 func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
-	local := sp.engine()
-	local.Local = true
-	return s.start(local)
+	sp.Local = true
+	return s.Go(sp)
 }
 
 // GoOn starts a coroutine on Processor i, counted from 0, where it stays. The
 // error is ErrNoProcessor if there is none of that number, or Go's. Does not
 // park.
 func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
-	here, err := s.enter(processor.Current())
+	here, err := s.enter()
 	if err != nil {
 		return coroutine.Handle{}, err
 	}
@@ -259,9 +249,8 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
 	if i < 0 || i >= len(procs) {
 		return coroutine.Handle{}, fmt.Errorf("%w: %d of %d", engine.ErrNoProcessor, i, len(procs))
 	}
-	pinned := sp.engine()
-	pinned.On, pinned.Pinned = procs[i], true
-	return s.group.Load().Go(here, pinned)
+	sp.Pinned = true
+	return s.group.Load().Go(here, procs[i], sp)
 }
 
 // Run starts a coroutine and returns when no coroutine of the Scheduler lives
@@ -271,12 +260,12 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
 // *DeadlockError, about a second later, if there is a watchdog; they stay as
 // they are. Blocks.
 func (s *Scheduler) Run(sp Spawn) error {
-	if s.local(processor.Current()) != nil {
+	if s.here() != nil {
 		return engine.ErrInCoroutine
 	}
 	stuck, over := diagnose.Running() // before the start: a deadlock may be found at any time after
 	defer over()
-	h, err := s.start(sp.engine())
+	h, err := s.Go(sp)
 	if err != nil {
 		return err
 	}
@@ -324,7 +313,7 @@ var unwindGrace = 5 * time.Second // tests shorten it
 // this Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
 // ErrBubble. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
-	if here := processor.Current(); here != nil && here.Group() == s.group.Load() {
+	if s.here() != nil {
 		return engine.ErrInCoroutine
 	}
 	bubble := clock.InBubble()

@@ -118,7 +118,8 @@ func (r *race) finish() {
 // beside runs fn beside the caller: a coroutine's on its Processor.
 func spawnNear(fn func()) {
 	if p := processor.Current(); p != nil {
-		p.Spawn(p, processor.Spawn{Fn: fn, Name: "dial fallback", Pinned: true, Unlimited: true})
+		p.Group().Go(p, p, coroutine.Spawn{Fn: fn, Name: "dial fallback", Pinned: true,
+			Unlimited: true})
 	} else {
 		go fn()
 	}

@@ -44,7 +44,7 @@ func async[T any](f func() (T, error), site uintptr) *Future[T] {
 		panic("sync: Async of a nil func")
 	}
 	future := NewFuture[T]()
-	spec := coroutine.Spec{Fn: func() { future.run(f) }, Site: site}
+	spec := coroutine.Spawn{Fn: func() { future.run(f) }, Site: site}
 	if _, err := coroutine.Start(spec); err != nil {
 		future.Fail(err)
 	}

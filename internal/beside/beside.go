@@ -24,7 +24,7 @@ func Go(f, done func(), site uintptr) {
 				done()
 			}
 		}()
-		_, err := coroutine.Start(coroutine.Spec{Fn: run, Site: site})
+		_, err := coroutine.Start(coroutine.Spawn{Fn: run, Site: site})
 		if panics = false; err == nil {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
@@ -226,7 +227,7 @@ func TestReconsider(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	g, p := startGroup(t, true)
 	var runs, stop atomic.Bool
-	h := testenv.Must(g.Go(nil, processor.Spawn{Fn: func() {
+	h := testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: func() {
 		for runs.Store(true); !stop.Load(); {
 		}
 	}}))
@@ -289,9 +290,9 @@ func reconsiderAnother(t *testing.T, before Stall) {
 	g, p := startGroup(t, true)
 	var runs, stop atomic.Bool
 	t.Cleanup(func() { stop.Store(true) })
-	first := testenv.Must(g.Go(nil, processor.Spawn{Fn: func() {}}))
+	first := testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: func() {}}))
 	testenv.OK(t, first.Join())
-	testenv.Must(g.Go(nil, processor.Spawn{Name: "victim", Fn: func() {
+	testenv.Must(g.Go(nil, nil, coroutine.Spawn{Name: "victim", Fn: func() {
 		for runs.Store(true); !stop.Load(); {
 		}
 	}}))

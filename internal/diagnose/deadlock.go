@@ -288,12 +288,18 @@ func unknownHolder(a alike) bool {
 		a.Held() == coroutine.Held{}
 }
 
-// Circles returns the deadlocks of some that the watchdog has found last.
+// Circles returns the deadlocks of some that the watchdog has found last; none
+// after Stop.
 func (o *Observer) Circles() []Circle {
-	if d := o.dog.Load(); d != nil {
-		if all := d.circles.Load(); all != nil {
-			return *all
-		}
+	d := o.dog.Load()
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	stopped := d.stopped
+	d.mu.Unlock()
+	if all := d.circles.Load(); all != nil && !stopped {
+		return *all
 	}
 	return nil
 }

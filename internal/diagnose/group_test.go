@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 )
@@ -29,5 +30,5 @@ func startGroup(t *testing.T, lockThread bool) (*processor.Group, *processor.Pro
 
 // startOn starts a coroutine of the group.
 func startOn(g *processor.Group, fn func()) {
-	testenv.Must(g.Go(nil, processor.Spawn{Fn: fn}))
+	testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: fn}))
 }
