@@ -35,7 +35,9 @@ func GoChild(fn func()) (Handle, error) { return child("", fn, asm.CallerPC()) }
 func GoChildNamed(name string, fn func()) (Handle, error) { return child(name, fn, asm.CallerPC()) }
 
 func child(name string, fn func(), site uintptr) (Handle, error) {
-	return coroutine.StartChild(func() (Handle, error) {
-		return start(scheduler.Spawn{Fn: fn, Name: name, Site: site})
-	})
+	sp, err := coroutine.AsChild(scheduler.Spawn{Fn: fn, Name: name, Site: site})
+	if err != nil {
+		return Handle{}, err
+	}
+	return start(sp)
 }

@@ -29,36 +29,23 @@ type children struct {
 	waiter *Waiter      // the parent's at its end, to be woken when the list is empty; under mu
 }
 
-// StartChild calls start, which makes one coroutine and returns the results of
-// Go, on the caller's thread without parking. That coroutine becomes a child of
-// the calling one: when the parent ends, each of its children is stopped
-// ([Handle.Stop]), and the parent has ended only when all of them have, so that
-// its joiners wait for them too.
+// AsChild returns s for a child of the calling coroutine: when that ends, each
+// of its children is stopped ([Handle.Stop]), and only when all of them have
+// ended the parent has, so that its joiners wait for them too. s is then to be
+// started by the parent.
 //
-// The error is ErrNotCoroutine, without a call of start, or start's error.
-// Inside a coroutine driven by hand the parent is the coroutine that drives it.
-// It allocates some 100 bytes.
-func StartChild(start func() (Handle, error)) (Handle, error) {
-	w := CurrentWorker()
-	if w == nil || w.co.Own() == nil {
-		return Handle{}, ErrNotCoroutine
+// The error is ErrNotCoroutine. Inside a coroutine driven by hand the parent is
+// the coroutine that drives it. A child takes some 100 bytes more.
+func AsChild(s Spawn) (Spawn, error) {
+	co := Current()
+	if co == nil {
+		return s, ErrNotCoroutine
 	}
-	co := w.co.Own()
 	if co.children == nil {
 		co.children = &children{of: co.Handle()}
 	}
-	w.parent = co.children
-	defer func() { w.parent = nil }()
-	return start()
-}
-
-// takeParent returns the parent of the next coroutine that the calling
-// goroutine makes, nil for none, once.
-func takeParent() (parent *children) {
-	if w := found(); w != nil && w.parent != nil {
-		parent, w.parent = w.parent, nil
-	}
-	return parent
+	s.parent = co.children
+	return s, nil
 }
 
 // bind makes a new coroutine a child.

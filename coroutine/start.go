@@ -31,6 +31,8 @@ type Spawn struct {
 	Pinned    bool // it stays where it is adopted, see Pin
 	Local     bool // it starts on the caller's thread, and both stay there
 	Unlimited bool // also beyond a limit: what the library starts by itself
+
+	parent *children // of a child, see AsChild
 }
 
 // bare holds coroutines that Make takes without an executor. The executor that
@@ -44,7 +46,6 @@ var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 func Make(here *Executor, s Spawn) *Coroutine {
 	context.Recorded()
 	co, id := here.newCoroutine()
-	parent := takeParent() // before locals are inherited: an Inherit may make coroutines
 	co.fn = s.Fn
 	co.tags = goruntime.Labels()
 	co.pinned = s.Pinned
@@ -60,8 +61,8 @@ func Make(here *Executor, s Spawn) *Coroutine {
 	}
 	co.status.SetOrdered(uint64(Ready))
 	co.id.SetOrdered(id)
-	if parent != nil {
-		co.bind(parent)
+	if s.parent != nil {
+		co.bind(s.parent)
 	}
 	co.raceMade()
 	return co

@@ -29,7 +29,6 @@ type worker struct {
 
 	fiber    *fiber                 // the fiber that it belongs to, or nil
 	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
-	parent   *children              // of the next coroutine its goroutine makes, see StartChild
 	gone     bool                   // its goroutine is ending: a later one will have its identity
 	hooked   bool                   // owner: its coroutine has started with hooks
 	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield

@@ -279,21 +279,18 @@ func (w *mill) fiber(rnd *rand.Rand) {
 
 // start starts fn on either Processor, as a child or not.
 func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
-	begin := func() (coroutine.Handle, error) {
-		sp := spawn(func() { w.begun.Add(1); defer w.ended.Add(1); fn() })
-		switch rnd.IntN(3) {
-		case 0:
-			return w.s.GoLocal(sp)
-		case 1:
-			return w.s.GoOn(rnd.IntN(2), sp)
-		}
-		return w.s.Go(sp)
+	sp := spawn(func() { w.begun.Add(1); defer w.ended.Add(1); fn() })
+	if rnd.IntN(2) == 0 {
+		sp = testenv.Must(coroutine.AsChild(sp))
 	}
 	var err error
-	if rnd.IntN(2) == 0 {
-		h, err = coroutine.StartChild(begin)
-	} else {
-		h, err = begin()
+	switch rnd.IntN(3) {
+	case 0:
+		h, err = w.s.GoLocal(sp)
+	case 1:
+		h, err = w.s.GoOn(rnd.IntN(2), sp)
+	default:
+		h, err = w.s.Go(sp)
 	}
 	if err != nil {
 		w.t.Error("Go:", err)

@@ -466,13 +466,11 @@ func TestHandoffEnds(t *testing.T) {
 		ready, started := make(chan struct{}), make(chan struct{})
 		a = leave(t, scheduler.Options{}, func() {
 			<-ready
-			coroutine.StartChild(func() (coroutine.Handle, error) {
-				return a.s.Go(spawn(func() {
-					defer func() { did = append(did, "child ended") }()
-					close(started)
-					processor.Sleep(time.Hour)
-				}))
-			})
+			a.s.Go(testenv.Must(coroutine.AsChild(spawn(func() {
+				defer func() { did = append(did, "child ended") }()
+				close(started)
+				processor.Sleep(time.Hour)
+			}))))
 			<-started // or it would end without having begun
 			l.Set(1)
 			time.Sleep(20 * time.Millisecond)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -31,8 +32,8 @@ func startersOf(s *scheduler.Scheduler) map[string]starter {
 		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return coroutine.Start(coroutine.Spawn{Fn: sp.Fn})
 		},
-		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
+		"AsChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return s.Go(testenv.Must(coroutine.AsChild(sp)))
 		},
 	}
 }
