@@ -133,37 +133,25 @@ func (r *Resolver) LookupPort(ctx context.Context, network, service string) (int
 // LookupAddr returns the names of an address. The error is a *net.DNSError.
 // Parks.
 func (r *Resolver) LookupAddr(ctx context.Context, addr string) ([]string, error) {
-	return ask(r, only(ctx), ctx, addr,
-		func(ctx context.Context, of *net.Resolver) ([]string, error) {
-			return of.LookupAddr(ctx, addr)
-		})
+	return lookup(r, ctx, addr, (*net.Resolver).LookupAddr)
 }
 
 // LookupCNAME returns the canonical name of a host. The error is a
 // *net.DNSError. Parks.
 func (r *Resolver) LookupCNAME(ctx context.Context, host string) (string, error) {
-	return ask(r, only(ctx), ctx, host,
-		func(ctx context.Context, of *net.Resolver) (string, error) {
-			return of.LookupCNAME(ctx, host)
-		})
+	return lookup(r, ctx, host, (*net.Resolver).LookupCNAME)
 }
 
 // LookupMX returns the mail servers of a domain, sorted by preference. The
 // error is a *net.DNSError. Parks.
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
-	return ask(r, only(ctx), ctx, name,
-		func(ctx context.Context, of *net.Resolver) ([]*net.MX, error) {
-			return of.LookupMX(ctx, name)
-		})
+	return lookup(r, ctx, name, (*net.Resolver).LookupMX)
 }
 
 // LookupNS returns the name servers of a domain. The error is a *net.DNSError.
 // Parks.
 func (r *Resolver) LookupNS(ctx context.Context, name string) ([]*net.NS, error) {
-	return ask(r, only(ctx), ctx, name,
-		func(ctx context.Context, of *net.Resolver) ([]*net.NS, error) {
-			return of.LookupNS(ctx, name)
-		})
+	return lookup(r, ctx, name, (*net.Resolver).LookupNS)
 }
 
 // services are the results of LookupSRV.
@@ -187,10 +175,14 @@ func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (
 // LookupTXT returns the text records of a name. The error is a *net.DNSError.
 // Parks.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	return lookup(r, ctx, name, (*net.Resolver).LookupTXT)
+}
+
+// lookup asks for what package net looks up by one name.
+func lookup[T any](r *Resolver, ctx context.Context, name string,
+	by func(*net.Resolver, context.Context, string) (T, error)) (T, error) {
 	return ask(r, only(ctx), ctx, name,
-		func(ctx context.Context, of *net.Resolver) ([]string, error) {
-			return of.LookupTXT(ctx, name)
-		})
+		func(ctx context.Context, of *net.Resolver) (T, error) { return by(of, ctx, name) })
 }
 
 // only are the limits of a context and nothing else.
