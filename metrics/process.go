@@ -38,17 +38,17 @@ var ofProcess = described([]family[*process]{
 			return float64([...]int{p.blocking.Running, p.blocking.Queued}[i])
 		}},
 	{name: "netco_blocking_goroutines", kind: gauge,
-		help: "Goroutines of the pool, idle ones included.",
+		help: "Goroutines of the pool, including idle ones.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Workers) }},
 	{name: "netco_blocking_goroutines_max", kind: gauge,
-		help: "How many goroutines the pool may have: see blocking.Pool.SetLimit.",
+		help: "Limit of the pool's goroutines, see blocking.Pool.SetLimit.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Limit) }},
 	{name: "netco_blocking_calls_done_total", kind: count,
-		help: "Functions of the pool that have ended, in whatever way.",
+		help: "Functions of the pool that have ended, in any way.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Done) }},
 	{name: "netco_blocking_calls_abandoned_total", kind: count,
-		help: "Calls whose caller left, by a context's end or a forced shutdown, while the " +
-			"function ran on.",
+		help: "Calls whose caller stopped waiting, by a context's end or a forced shutdown, " +
+			"while the function ran on.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Abandoned) }},
 
 	// Servers of net/http.

@@ -31,24 +31,24 @@ var ofProcessor = described([]family[*view]{
 		help: "Coroutines that have ended.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Ended.Load()) }},
 	{name: "netco_coroutines_reused_total", kind: count,
-		help: "Coroutines started on a goroutine that another had left, with its stack.",
+		help: "Coroutines started on a goroutine, with its stack, of an earlier coroutine.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Reused.Load()) }},
 	{name: "netco_coroutines_stolen_total", kind: count,
-		help: "Coroutines that a Processor with nothing to do took from another, which had not " +
-			"started them.",
+		help: "Coroutines that a Processor with nothing to do took from another before " +
+			"they started.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Stolen.Load()) }},
 	{name: "netco_moved_total", kind: count, label: "kind",
 		values: []string{"coroutine", "idle_connection"},
-		help: "What has come from another Processor after its start: coroutines, and " +
-			"connections of a socket.Server that wait without one.",
+		help: "Coroutines, and idle connections of a socket.Server, that have moved here from " +
+			"another Processor.",
 		read: func(v *view, i int) float64 {
 			return float64([...]uint64{v.p.Stats.Moved.Load(), v.p.Stats.MovedWatches.Load()}[i])
 		}},
 	{name: "netco_coroutine_panics_total", kind: count,
-		help: "Panics of coroutines, dealt with by Options.OnPanic.",
+		help: "Panics of coroutines, handled by Options.OnPanic.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Panics.Load()) }},
 	{name: "netco_goroutines", kind: gauge,
-		help: "Goroutines that run coroutines, those kept for coroutines to come included.",
+		help: "Goroutines that run coroutines, including those kept for later ones.",
 		read: func(v *view, _ int) float64 { return v.unlessOver(v.co.Workers.Load()) }},
 	{name: "netco_goroutines_created_total", kind: count,
 		help: "Goroutines made to run coroutines.",
@@ -56,18 +56,18 @@ var ofProcessor = described([]family[*view]{
 
 	// Switches and turns.
 	{name: "netco_resumes_total", kind: count,
-		help: "Times a coroutine was resumed. Told at the end of a turn.",
+		help: "Times a coroutine was resumed. Updated at the end of a turn.",
 		read: func(v *view, _ int) float64 { return float64(v.resumes) }},
 	{name: "netco_handoffs_total", kind: count,
-		help: "Times the Processor went on while a coroutine of its own was blocked outside " +
-			"netco, in a Go channel or a file, say.",
+		help: "Times the Processor went on without a coroutine that was blocked outside netco, " +
+			"in a Go channel or a file, for instance.",
 		read: func(v *view, _ int) float64 { return float64(v.handoffs) }},
 	{name: "netco_standbys_total", kind: count,
-		help: "Runs of coroutines whose code has blocked outside netco lately, so that a handoff " +
-			"was prepared.",
+		help: "Runs of coroutines for which a handoff was prepared, since the same code has " +
+			"blocked outside netco lately.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Standbys.Load()) }},
 	{name: "netco_turns_total", kind: count,
-		help: "Turns of the loop, those that found nothing to run included.",
+		help: "Turns of the loop, including those that found nothing to run.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Turns.Load()) }},
 	{name: "netco_turn_duration_seconds", kind: histogram,
 		help: "Length of the turns that ran something.",
@@ -77,13 +77,13 @@ var ofProcessor = described([]family[*view]{
 			"from the turns.",
 		hist: func(v *view) *counter.Histogram { return &v.p.Stats.WaitNs }},
 	{name: "netco_turn_age_seconds", kind: gauge,
-		help: "How long ago the turn began that a coroutine is running in; 0 when none is.",
+		help: "How long ago the present turn began; 0 while no coroutine runs.",
 		read: func(v *view, _ int) float64 { return seconds(v.turnAgeNs) }},
 	{name: "netco_run_queue_length", kind: gauge,
 		help: "Coroutines that were ready to run when the last turn began.",
 		read: func(v *view, _ int) float64 { return v.unlessOver(v.p.Stats.Queued.Load()) }},
 	{name: "netco_inbox_depth", kind: gauge,
-		help: "Wakes sent by other threads that the Processor has not acted on.",
+		help: "Wakes from other threads that the Processor has not handled yet.",
 		read: func(v *view, _ int) float64 {
 			return v.unlessOver(uint64(max(v.p.InboxDepth(), 0)))
 		}},
@@ -91,26 +91,26 @@ var ofProcessor = described([]family[*view]{
 		help: "Coroutines woken by other threads.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.RemoteWakes.Load()) }},
 	{name: "netco_bell_rings_total", kind: count,
-		help: "Times another thread had to wake the Processor from its sleep, for which it wrote " +
-			"an eventfd.",
+		help: "Times another thread had to wake the Processor from its sleep by writing an " +
+			"eventfd.",
 		read: func(v *view, _ int) float64 { return float64(v.ep.Rings.Load()) }},
 	{name: "netco_sleeps_total", kind: count,
 		help: "Times the Processor blocked in epoll.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Sleeps.Load()) }},
 	{name: "netco_processor_seconds_total", kind: count, label: "state",
 		values: []string{"busy", "idle", "spinning"},
-		help: "Time since the Processor's start: busy, blocked in epoll, or looking for events " +
-			"before it would block.",
+		help: "Time since the Processor's start: busy, blocked in epoll, or polling for events " +
+			"before it blocks.",
 		read: func(v *view, i int) float64 {
 			return seconds([...]int64{v.busyNs, v.idleNs, v.spinNs}[i])
 		}},
 	{name: "netco_processor_cpu_seconds_total", kind: count,
-		help: "CPU time of the Processor's thread, as the kernel counts it. Missing unless " +
-			"Options.LockThreads gives it one of its own.",
+		help: "CPU time of the Processor's own thread, as the kernel counts it. Missing if it " +
+			"has none, see Options.LockThreads.",
 		has:  func(v *view) bool { return v.cpuNs >= 0 },
 		read: func(v *view, _ int) float64 { return seconds(v.cpuNs) }},
 	{name: "netco_stalls_total", kind: count,
-		help: "Turns that lasted longer than Options.Watchdog, seen while they did.",
+		help: "Turns that the watchdog saw last longer than Options.Watchdog.",
 		read: func(v *view, _ int) float64 { return float64(v.s.StallCount(v.p.Index())) }},
 
 	// Timers.
@@ -121,7 +121,7 @@ var ofProcessor = described([]family[*view]{
 		help: "Timers and deadlines whose time has come.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.TimersFired.Load()) }},
 	{name: "netco_timer_lateness_seconds", kind: histogram,
-		help: "How much later than set timers and deadlines were acted on.",
+		help: "How late timers and deadlines fired.",
 		hist: func(v *view) *counter.Histogram { return &v.p.Stats.LateNs }},
 
 	// Sockets.
@@ -133,8 +133,7 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.ep.Stale.Load()) }},
 	{name: "netco_syscalls_total", kind: count, label: "op", values: operations,
 		goroutines: len(onSockets),
-		help: "System calls: those that read, write and accept, in whichever of their forms, " +
-			"and epoll_wait.",
+		help:       "System calls that read, write and accept, in all their forms, and epoll_wait.",
 		read: func(v *view, i int) float64 {
 			if i == len(onSockets) {
 				return float64(v.ep.Polls.Load() + v.ep.Waits.Load())
@@ -143,7 +142,7 @@ var ofProcessor = described([]family[*view]{
 		}},
 	{name: "netco_syscalls_again_total", kind: count, label: "op", values: onSockets,
 		goroutines: len(onSockets),
-		help:       "Of the system calls, those that ended with EAGAIN: nothing to do yet.",
+		help:       "System calls that ended with EAGAIN: nothing to do yet.",
 		read: func(v *view, i int) float64 {
 			return float64([...]uint64{v.io.ReadAgain, v.io.WriteAgain, v.io.AcceptAgain}[i])
 		}},
@@ -162,8 +161,8 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.io.Accepted) }},
 	{name: "netco_accept_errors_total", kind: count, label: "kind", values: acceptErrors(),
 		goroutines: int(processor.AcceptErrorKinds),
-		help: "Failed accepts, by what failed: the connection itself, for want of files or of " +
-			"memory, or something else.",
+		help: "Failed accepts, by cause: the connection itself, a lack of files or of memory, or " +
+			"another.",
 		read: func(v *view, i int) float64 { return float64(v.io.AcceptErrors[i]) }},
 	{name: "netco_idle_connections", kind: gauge,
 		help: "Connections of a socket.Server that wait without a coroutine.",
@@ -177,10 +176,10 @@ var ofProcessor = described([]family[*view]{
 	// Memory for I/O.
 	{name: "netco_buffer_bytes", kind: gauge, label: "state", values: []string{"in_use", "kept"},
 		help: "Memory of the buffers that socket.AcquireBuffer lends: lent now, and kept for " +
-			"those to come.",
+			"later use.",
 		read: func(v *view, i int) float64 { return v.unlessOver(v.buffers[i]) }},
 	{name: "netco_buffer_waits_total", kind: count,
-		help: "Times that no buffer was to be had within Options.BufferMemory.",
+		help: "Times that no buffer was available within Options.BufferMemory.",
 		read: func(v *view, _ int) float64 { return float64(v.p.BufferWaits()) }},
 }, "processor")
 

@@ -34,8 +34,8 @@ var ofScheduler = described([]family[*scheduler.Scheduler]{
 			"start.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(s.Processors()) }},
 	{name: "netco_processors_active", kind: gauge,
-		help: "Processors that are given new work: at least Options.MinActive, more when those " +
-			"are busy.",
+		help: "Processors that are given new work: at least Options.MinActive, and more when " +
+			"they are busy.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(active(s)) }},
 	{name: "netco_scheduler_phase", kind: gauge, label: "phase", values: phases,
 		help: "1 for the phase that the Scheduler is in, 0 for the others.",

@@ -91,9 +91,9 @@ func (l *line) read() (byte, Verdict) {
 			if n == 0 {
 				return 0, Closing
 			}
-			return b[0], Ready
+			return b[0], Try
 		}
-		if v, err := l.pd.Wait(l.fd, Read, coroutine.ReasonRead, 0); v != Ready || err != nil {
+		if v, err := l.pd.Wait(l.fd, Read, coroutine.ReasonRead, 0); v != Try || err != nil {
 			return 0, v
 		}
 	}
@@ -149,7 +149,7 @@ var endsOfReads = []struct {
 	do   func(l *line, h coroutine.Handle)
 	want Verdict
 }{
-	{"data", func(l *line, _ coroutine.Handle) { l.send(7) }, Ready},
+	{"data", func(l *line, _ coroutine.Handle) { l.send(7) }, Try},
 	{"the end", func(l *line, _ coroutine.Handle) { unix.Shutdown(l.peer, unix.SHUT_WR) }, Closing},
 	{"a deadline set", func(l *line, _ coroutine.Handle) { l.pd.SetDeadline(Read, 1) }, Timeout},
 	{"a deadline passes", func(l *line, _ coroutine.Handle) {
@@ -212,7 +212,7 @@ func TestWriterStays(t *testing.T) {
 		var over atomic.Bool
 		reader := g.members[0].Open(func() {
 			for {
-				if _, v := l.read(); v != Ready {
+				if _, v := l.read(); v != Try {
 					return
 				}
 			}
@@ -226,7 +226,7 @@ func TestWriterStays(t *testing.T) {
 				n, err := unix.Write(l.fd, chunk)
 				if err == nil {
 					wrote.Add(int64(n))
-				} else if v, _ := l.pd.Wait(l.fd, Write, coroutine.ReasonWrite, 0); v != Ready {
+				} else if v, _ := l.pd.Wait(l.fd, Write, coroutine.ReasonWrite, 0); v != Try {
 					return
 				}
 				if Current() != me {
@@ -274,10 +274,10 @@ func TestOtherFdsFollow(t *testing.T) {
 	one, two := newLine(t), newLine(t)
 	h := a.Open(func() {
 		for {
-			if _, v := one.read(); v != Ready {
+			if _, v := one.read(); v != Try {
 				return
 			}
-			if _, v := two.read(); v != Ready {
+			if _, v := two.read(); v != Try {
 				return
 			}
 		}
@@ -369,7 +369,7 @@ func TestMoveRefused(t *testing.T) {
 	h := from.Open(func() {
 		for {
 			b, v := l.read()
-			if v != Ready {
+			if v != Try {
 				return
 			}
 			read <- b

@@ -38,7 +38,7 @@ func TestReaderStaysInGroup(t *testing.T) {
 	at := make(chan *Group)
 	h := own.members[0].Open(func() {
 		for {
-			if _, v := l.read(); v != Ready {
+			if _, v := l.read(); v != Try {
 				return
 			}
 			at <- Current().group
@@ -127,7 +127,7 @@ func packer(groups []*Group) (stop func()) {
 func stint(t *testing.T, l *line, g *Group, next, n int) {
 	g.members[rand.IntN(len(g.members))].Open(func() {
 		for i := range n {
-			if b, v := l.read(); v != Ready || b != byte(next+i) {
+			if b, v := l.read(); v != Try || b != byte(next+i) {
 				t.Errorf("byte %d is %d, the read ended with %d", next+i, b, v)
 			}
 			if rand.IntN(8) == 0 {

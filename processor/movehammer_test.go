@@ -93,7 +93,7 @@ func useLine(t *testing.T, p *Processor, i int) int64 {
 			}
 			b, v := l.read()
 			switch v {
-			case Ready:
+			case Try:
 				if b != byte(next) {
 					t.Errorf("byte %d is %d", next, b)
 				}
@@ -171,7 +171,7 @@ func TestEndWhileMoving(t *testing.T) {
 			g.members[i%3].Open(func() {
 				defer over.Done()
 				for {
-					if _, v := l.read(); v != Ready {
+					if _, v := l.read(); v != Try {
 						return
 					}
 				}

@@ -41,10 +41,10 @@ func (a *armer) Readable() {
 			continue
 		}
 		v := a.pd.Check(Read)
-		if v == Ready && Current().group.Phase() >= Draining {
+		if v == Try && Current().group.Phase() >= Draining {
 			v = Shutdown
 		}
-		if v != Ready || n == 0 {
+		if v != Try || n == 0 {
 			a.ended <- v
 			return
 		}
@@ -79,12 +79,12 @@ var endsOfWatches = []struct {
 	want     Verdict
 	goesOn   bool // it is woken, and armed again
 }{
-	{"data", 0, func(a *armer, _ *Group) { a.send(7) }, Ready, true},
-	{"data under a deadline", 1e12, func(a *armer, _ *Group) { a.send(7) }, Ready, true},
-	{"Unblock", 0, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Ready, true},
+	{"data", 0, func(a *armer, _ *Group) { a.send(7) }, Try, true},
+	{"data under a deadline", 1e12, func(a *armer, _ *Group) { a.send(7) }, Try, true},
+	{"Unblock", 0, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Try, true},
 	{"Unblock under a deadline", 1e12, func(a *armer, _ *Group) {
 		a.pd.Unblock(Read)
-	}, Ready, true},
+	}, Try, true},
 	{"its deadline", soon, func(*armer, *Group) {}, Timeout, false},
 	{"another deadline", 1e12, func(a *armer, _ *Group) {
 		a.pd.SetDeadline(Read, clock.Now()+2e6)
@@ -92,7 +92,7 @@ var endsOfWatches = []struct {
 	{"a deadline", 0, func(a *armer, _ *Group) {
 		a.pd.SetDeadline(Read, clock.Now()+2e6)
 	}, Timeout, false},
-	{"the end", 0, func(a *armer, _ *Group) { unix.Shutdown(a.peer, unix.SHUT_WR) }, Ready, false},
+	{"the end", 0, func(a *armer, _ *Group) { unix.Shutdown(a.peer, unix.SHUT_WR) }, Try, false},
 	{"Evict", 0, func(a *armer, _ *Group) { a.pd.Evict() }, Closing, false},
 	{"draining", 0, func(_ *armer, g *Group) { g.Advance(Draining) }, Shutdown, false},
 }

@@ -86,7 +86,7 @@ type Verdict uint8
 
 // The verdicts.
 const (
-	Ready    Verdict = iota // try the operation
+	Try      Verdict = iota // try the operation
 	Timeout                 // the deadline has passed
 	Closing                 // Evict was called
 	Shutdown                // the scheduler is ending
@@ -106,7 +106,7 @@ func (pd *PollDesc) Check(m Mode) Verdict {
 	if pd.flags.Load()&^plainFlags != 0 {
 		return pd.checkSlow(m)
 	}
-	return Ready
+	return Try
 }
 
 func (pd *PollDesc) checkSlow(m Mode) Verdict {
@@ -122,7 +122,7 @@ func (pd *PollDesc) checkSlow(m Mode) Verdict {
 	if pd.isListener() && pd.draining() {
 		return Shutdown
 	}
-	return Ready
+	return Try
 }
 
 // draining reports whether the fd's group is at its end, or goes there.
@@ -294,7 +294,7 @@ func (g *gate) setReady(p *Processor) {
 // Wait parks the caller, a coroutine or a goroutine, until direction m may be
 // possible, its deadline passes, or Evict is called. It does not park if an
 // edge has left its mark. The fd is registered with the caller's Processor if
-// it has no home, and for a goroutine with the goroutine poller. Ready may be
+// it has no home, and for a goroutine with the goroutine poller. Try may be
 // early, and is also returned at until (CLOCK_MONOTONIC ns), if that is not 0.
 // The error is from registering the fd.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
@@ -311,7 +311,7 @@ func (pd *PollDesc) WaitFrom(
 
 // WaitForRequest is WaitFrom for a read which may be given up while nothing has
 // come: it does not wait while the group drains, and returns Drained. A wait
-// that began before the draining ends with Ready. Precondition: SetServed.
+// that began before the draining ends with Try. Precondition: SetServed.
 func (pd *PollDesc) WaitForRequest(p *Processor, fd int) (Verdict, error) {
 	return pd.waitFrom(p, fd, Read, coroutine.ReasonRead, 0, true)
 }
@@ -344,13 +344,13 @@ func (pd *PollDesc) waitFrom(
 	}
 	if err != nil {
 		releaseWaiter(w)
-		return Ready, err
+		return Try, err
 	}
 	for !g.w.CompareAndSwap(nil, w) {
 		switch g.w.Load() {
 		case readyW:
 			releaseWaiter(w)
-			return Ready, nil // the mark stays until Clear
+			return Try, nil // the mark stays until Clear
 		case nil:
 		default:
 			panic("netco/processor: two waiters in one direction of an fd")
@@ -358,7 +358,7 @@ func (pd *PollDesc) waitFrom(
 	}
 	wake := coroutine.WakeTimeout // if it does not park
 	drained := request && pd.draining()
-	if !drained && pd.Check(m) == Ready {
+	if !drained && pd.Check(m) == Try {
 		d := g.deadline.Load()
 		if d == 0 || until != 0 && until < d {
 			d = until
@@ -386,7 +386,7 @@ func (pd *PollDesc) waitFrom(
 	if wake == coroutine.WakeShutdown {
 		return Shutdown, nil
 	}
-	if v := pd.Check(m); v != Ready || !drained {
+	if v := pd.Check(m); v != Try || !drained {
 		return v, nil
 	}
 	return Drained, nil

@@ -29,9 +29,9 @@ var endsOfWaits = []struct {
 	before, while func(pd *PollDesc, peer int)
 	want          Verdict
 }{
-	{"data is there", send, nil, Ready},
-	{"data comes", nil, send, Ready},
-	{"peer closes", nil, shutdown, Ready},
+	{"data is there", send, nil, Try},
+	{"data comes", nil, send, Try},
+	{"peer closes", nil, shutdown, Try},
 	{"deadline over", deadlineIn(0), nil, Timeout},
 	{"deadline passes", deadlineIn(time.Millisecond), nil, Timeout},
 	{"deadline set meanwhile", nil, deadlineIn(0), Timeout},
@@ -96,7 +96,7 @@ func TestWaitVerdicts(t *testing.T) {
 }
 
 // waitToRead waits until there is something to read, or the wait has ended
-// otherwise. Ready may be early: the registration itself makes an edge for
+// otherwise. Try may come early: the registration itself makes an edge for
 // writing, never one for reading.
 func waitToRead(t *testing.T, pd *PollDesc, fd int) Verdict {
 	for {
@@ -105,7 +105,7 @@ func waitToRead(t *testing.T, pd *PollDesc, fd int) Verdict {
 			t.Error(err)
 		}
 		var buf [1]byte
-		if _, err := unix.Read(fd, buf[:]); v != Ready || err != unix.EAGAIN {
+		if _, err := unix.Read(fd, buf[:]); v != Try || err != unix.EAGAIN {
 			return v
 		}
 	}
@@ -126,7 +126,7 @@ func TestLateWakeHammer(t *testing.T) {
 		defer over.Store(true)
 		for i := range strikes(rounds, 100) {
 			until := clock.Now() + int64(i%20)*1000
-			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, until); v != Ready || err != nil {
+			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, until); v != Try || err != nil {
 				t.Errorf("verdict %d, %v", v, err)
 			}
 			if clock.Now() >= until {
@@ -157,7 +157,7 @@ func TestWaitEndsEarly(t *testing.T) {
 		for range 3 {
 			co := coroutine.Current()
 			co.MakeReady(co.Ticket(), coroutine.WakeReady)
-			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Ready || err != nil {
+			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Try || err != nil {
 				t.Errorf("verdict %d, %v", v, err)
 			}
 			if pd.read.w.Load() != nil {
@@ -165,7 +165,7 @@ func TestWaitEndsEarly(t *testing.T) {
 			}
 		}
 		unix.Write(peer, []byte{1})
-		if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Ready || err != nil {
+		if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Try || err != nil {
 			t.Errorf("verdict %d, %v", v, err)
 		}
 	})

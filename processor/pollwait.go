@@ -55,7 +55,7 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	for !g.w.CompareAndSwap(nil, &a.w) {
 		switch g.w.Load() {
 		case readyW:
-			return Ready, nil // the mark stays until Clear
+			return Try, nil // the mark stays until Clear
 		case nil:
 		default:
 			panic("netco/processor: two waiters in one direction of an fd")
@@ -64,7 +64,7 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	var mark *coroutine.Waiter
 	err = nil
 	pause := minPollPause
-	for pd.Check(m) == Ready && g.w.Load() == &a.w && mark == nil && err == nil {
+	for pd.Check(m) == Try && g.w.Load() == &a.w && mark == nil && err == nil {
 		if of := pd.group(); of != nil && of.Phase() >= Stopped {
 			pd.flags.Or(flagDetached)
 			break

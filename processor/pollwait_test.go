@@ -55,7 +55,7 @@ func TestEndWithoutFDs(t *testing.T) {
 			go func() {
 				for {
 					v, err := l.pd.Wait(l.fd, Read, coroutine.ReasonAccept, 0)
-					if v != Ready || err != nil {
+					if v != Try || err != nil {
 						result <- v
 						return
 					}

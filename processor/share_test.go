@@ -35,10 +35,10 @@ var endsOfSharedWaits = []struct {
 	do       func(l *line, h coroutine.Handle, g *Group)
 	want     Verdict
 }{
-	{"data", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.send(7) }, Ready},
+	{"data", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.send(7) }, Try},
 	{"data under a deadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) {
 		l.send(7)
-	}, Ready},
+	}, Try},
 	{"deadline", 1e6, func(*line, coroutine.Handle, *Group) {}, Timeout},
 	{"SetDeadline", 1e12, func(l *line, _ coroutine.Handle, _ *Group) {
 		l.pd.SetDeadline(Read, 1)
@@ -46,7 +46,7 @@ var endsOfSharedWaits = []struct {
 	{"Unblock", 0, func(l *line, _ coroutine.Handle, _ *Group) {
 		l.pd.Unblock(Read)
 		l.send(7)
-	}, Ready},
+	}, Try},
 	{"Evict", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.pd.Evict() }, Closing},
 	{"Stop", 0, func(_ *line, h coroutine.Handle, _ *Group) { h.Stop() }, Shutdown},
 	{"Stack", 0, func(l *line, h coroutine.Handle, _ *Group) {
@@ -55,7 +55,7 @@ var endsOfSharedWaits = []struct {
 			panic(fmt.Sprint(stack, err))
 		}
 		l.send(7)
-	}, Ready},
+	}, Try},
 	{"end of the group", 0, func(_ *line, _ coroutine.Handle, g *Group) { g.Advance(Stopping) },
 		Shutdown},
 }
@@ -73,7 +73,7 @@ func TestSharedWait(t *testing.T) {
 			got := make(chan Verdict, 1)
 			h := p.Open(func() {
 				b, v := l.read()
-				if v == Ready && b != 7 {
+				if v == Try && b != 7 {
 					t.Errorf("read %d", b)
 				}
 				l.close()
@@ -110,7 +110,7 @@ func TestSharedEvent(t *testing.T) {
 	ran := make(chan *Processor)
 	h := p.Open(func() {
 		for {
-			if _, v := l.read(); v != Ready {
+			if _, v := l.read(); v != Try {
 				l.close()
 				return
 			}
@@ -157,7 +157,7 @@ func TestSharingEnds(t *testing.T) {
 	got := make(chan Verdict, 1)
 	p.Open(func() {
 		for {
-			if _, v := l.read(); v != Ready {
+			if _, v := l.read(); v != Try {
 				l.close()
 				got <- v
 				return

@@ -62,7 +62,7 @@ func (wa *Watch) own() func() {
 
 // Arm begins to wait for fd at the caller's Processor, and registers fd there
 // if need be. It returns false if an edge has come, or Check does not return
-// Ready. After true the Watcher may be called at any time, on another Processor
+// Try. After true the Watcher may be called at any time, on another Processor
 // if the Watch moves: from then on the caller touches only fields that any
 // thread may. The error is from registering the fd.
 //
@@ -104,7 +104,7 @@ func (wa *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
 		return false // an edge; or a second waiter, the caller's mistake, which panics in Wait
 	}
 	p.watches.Inc()
-	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&wa.w, nil) {
+	if (pd.Check(Read) != Try || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&wa.w, nil) {
 		p.watches.Set(p.watches.Own() - 1)
 		return false
 	}
@@ -126,7 +126,7 @@ func (wa *Watch) publishShared(p *Processor) bool {
 	wa.shared = true
 	p.beginShared(&p.shared.watches)
 	wa.arm(p)
-	if g.w.CompareAndSwap(nil, &wa.w) && (pd.Check(Read) == Ready && p.MayShare() ||
+	if g.w.CompareAndSwap(nil, &wa.w) && (pd.Check(Read) == Try && p.MayShare() ||
 		!g.w.CompareAndSwap(&wa.w, nil)) {
 		return true
 	}

@@ -85,12 +85,12 @@
 // it does not starve the others of its Processor. So a lock that others of that
 // Processor take had better park, as netco/sync's Mutex and RWMutex do, if it
 // is held across a read or write, even one that will not have to wait: a
-// sync.Mutex makes the whole Processor late, and where Processors are locked to
-// threads (Options.LockThreads) blocks it for good. crypto/tls has such a lock
-// in every connection: one coroutine should read and write it. Package
-// netco/tls has none. Server and Buffered do not take a tls.Conn: netco/tls's
-// Conn takes a ServerConn, and its package comment has Buffered's flushing over
-// bufio.
+// sync.Mutex makes the whole Processor late, and blocks it for good where
+// Processors are not handed on (README.md, "What blocks a Processor").
+// crypto/tls has such a lock in every connection: one coroutine should read and
+// write it. Package netco/tls has none. Server and Buffered do not take a
+// tls.Conn: netco/tls's Conn takes a ServerConn, and its package comment has
+// Buffered's flushing over bufio.
 //
 // Reads, writes and WaitReadable of streams do not allocate; elsewhere the
 // comments say what does.

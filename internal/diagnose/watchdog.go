@@ -39,8 +39,8 @@ type Stall struct {
 
 // The causes of a Stall and of a Handoff. The first seven are of coroutines
 // that block outside netco, without which a Processor goes on by default: they
-// are stalls where it cannot, with Options.LockThreads, in an EventLoop and
-// with the portable backend.
+// are stalls where Processors are not handed on (README.md, "What blocks a
+// Processor").
 const (
 	CauseChannel     = "channel"     // Go's channel or select
 	CauseMutex       = "mutex"       // sync.Mutex or RWMutex

@@ -67,7 +67,7 @@ func (l *Listener) Accept(from *sysx.RawAddr, at net.Listener) (fd int, in *Room
 func (l *Listener) acceptLocked(from *sysx.RawAddr, at net.Listener) (fd int, in *Room,
 	err error) {
 	for {
-		if v := l.check(Read); v != processor.Ready {
+		if v := l.check(Read); v != processor.Try {
 			return -1, nil, verdictError(v)
 		}
 		l.pd.Clear(Read)

@@ -25,7 +25,7 @@ func (s *FD) Connect(to unix.Sockaddr) error {
 }
 
 func (s *FD) connectLocked(to unix.Sockaddr) error {
-	if v := s.check(Write); v != processor.Ready {
+	if v := s.check(Write); v != processor.Try {
 		return verdictError(v)
 	}
 	if to == nil {

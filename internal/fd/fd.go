@@ -111,7 +111,7 @@ func (s *FD) Made() bool { return s.kind != unmade }
 // open.
 func (s *FD) Sysfd() int { return s.fd }
 
-// verdictError is the error for a wait that did not end in Ready.
+// verdictError is the error for a wait that did not end in Try.
 func verdictError(v processor.Verdict) error {
 	switch v {
 	case processor.Timeout:

@@ -150,7 +150,7 @@ func (t *transfer) take() error {
 		s.spendRead(t.last) // for both directions, while no buffer is held
 		t.last = 0
 	}
-	if v := s.check(Read); v != processor.Ready {
+	if v := s.check(Read); v != processor.Try {
 		return verdictError(v)
 	}
 	for {
@@ -272,7 +272,7 @@ func (t *transfer) give() error {
 
 func (t *transfer) giveLocked() error {
 	d := t.dst
-	if v := d.check(Write); v != processor.Ready {
+	if v := d.check(Write); v != processor.Try {
 		return verdictError(v)
 	}
 	for {

@@ -58,7 +58,7 @@ func (s *FD) SendMsg(call string, p, oob []byte, to *string) (int, error) {
 }
 
 func (s *FD) sendMsgLocked(call string, p, oob []byte, addr *string) (int, error) {
-	if v := s.check(Write); v != processor.Ready {
+	if v := s.check(Write); v != processor.Try {
 		return 0, verdictError(v)
 	}
 	var to sysx.UnixName

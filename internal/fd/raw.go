@@ -49,7 +49,7 @@ func (s *FD) RawRead(f func(fd uintptr) bool) error {
 		return net.ErrClosed
 	}
 	defer s.unlock(Read) // f may panic
-	if v := s.check(Read); v != processor.Ready {
+	if v := s.check(Read); v != processor.Try {
 		return verdictError(v)
 	}
 	for {

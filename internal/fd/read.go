@@ -46,7 +46,7 @@ func (s *FD) readLocked(p []byte, wait bool) (int, error) {
 	if len(p) == 0 {
 		return 0, nil // net takes no packet for that either
 	}
-	if v := s.check(Read); v != processor.Ready {
+	if v := s.check(Read); v != processor.Try {
 		return 0, verdictError(v)
 	}
 	if s.unread != nil {
@@ -156,7 +156,7 @@ func (s *FD) ReadWith(call string,
 
 func (s *FD) readWithLocked(call string,
 	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
-	if v := s.check(Read); v != processor.Ready {
+	if v := s.check(Read); v != processor.Try {
 		return verdictError(v)
 	}
 	for {
@@ -203,7 +203,7 @@ func (s *FD) waitLocked(here *processor.Processor) error {
 	if s.served.Load() == 0 || !s.awaitsRequest() {
 		v, err = s.pd.WaitFrom(here, s.fd, Read, coroutine.ReasonRead, 0)
 	} else if v, err = s.pd.WaitForRequest(here, s.fd); v == processor.Drained && s.PollReadable() {
-		s.queue, v = maybe, processor.Ready // its edge was not reported yet
+		s.queue, v = maybe, processor.Try // its edge was not reported yet
 	}
 	if err != nil {
 		s.queue = maybe // the fd is in no epoll, so no edge will be reported

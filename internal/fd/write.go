@@ -26,7 +26,7 @@ func (s *FD) Write(p []byte) (int, error) {
 
 // WriteLocked is Write for a caller that has the write lock.
 func (s *FD) WriteLocked(p []byte) (int, error) {
-	if v := s.check(Write); v != processor.Ready {
+	if v := s.check(Write); v != processor.Try {
 		return 0, verdictError(v)
 	}
 	done := 0
@@ -79,7 +79,7 @@ func (s *FD) WriteWith(call string,
 
 func (s *FD) writeWithLocked(call string,
 	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
-	if v := s.check(Write); v != processor.Ready {
+	if v := s.check(Write); v != processor.Try {
 		return verdictError(v)
 	}
 	for {
