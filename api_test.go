@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	// Threads that Go has made it keeps: they are made before they are counted.
 	netco.Start(netco.Options{Processors: 16})
 	netco.Shutdown(context.Background())
-	testenv.Halves(m)
+	testenv.Split(m, 2)
 }
 
 // scaled is how often a hammer strikes: n times at full length.

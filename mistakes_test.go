@@ -433,6 +433,9 @@ func TestDeadlockEndsRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "10000" {
+				testenv.Long(t)
+			}
 			out, err := testenv.Output(reporters.Command(t, "deadlock", name))
 			if err != nil || !strings.HasPrefix(out, want) {
 				t.Errorf("%v: %s", err, out)

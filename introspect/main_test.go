@@ -12,7 +12,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-func TestMain(m *testing.M) { testenv.Halves(m) }
+func TestMain(m *testing.M) { testenv.Split(m, 2) }
 
 // tooLong is when a test hangs, on however slow a machine.
 const tooLong = 4 * time.Minute

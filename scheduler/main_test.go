@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	threads()
-	testenv.Halves(m)
+	testenv.Split(m, 2)
 }
 
 // threads makes as many threads as any test needs at once, before they are
