@@ -117,6 +117,7 @@ func Rejoin() { CurrentWorker() }
 type LeftMark struct {
 	w     *worker
 	times uint64
+	run   uint64
 }
 
 // MarkLeft returns this moment of the calling coroutine.
@@ -125,7 +126,7 @@ func MarkLeft() LeftMark {
 	if w == nil {
 		return LeftMark{}
 	}
-	return LeftMark{w, w.left.Load()}
+	return LeftMark{w, w.left.Load(), w.open.Run()}
 }
 
 // Left reports whether the caller, which rejoins first, was left behind since;
@@ -134,6 +135,9 @@ func (m LeftMark) Left() bool {
 	now := MarkLeft()
 	return now.w == m.w && now.times != m.times
 }
+
+// Suspended reports whether the caller was suspended since, or left behind.
+func (m LeftMark) Suspended() bool { return MarkLeft() != m }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
 // coroutine's own.

@@ -293,7 +293,8 @@ func copyFields(to, from any) {
 	src, dst := reflect.ValueOf(from).Elem(), reflect.ValueOf(to).Elem()
 	for i := range dst.NumField() {
 		field := dst.Type().Field(i)
-		if f := src.FieldByName(field.Name); field.IsExported() && f.IsValid() && f.Type() == field.Type {
+		f := src.FieldByName(field.Name)
+		if field.IsExported() && f.IsValid() && f.Type() == field.Type {
 			dst.Field(i).Set(f)
 		}
 	}
