@@ -121,6 +121,7 @@ func Rejoin() { CurrentWorker() }
 type LeftMark struct {
 	w     *worker
 	times uint64
+	run   uint64
 }
 
 // MarkLeft returns the present moment of the calling coroutine.
@@ -129,7 +130,7 @@ func MarkLeft() LeftMark {
 	if w == nil {
 		return LeftMark{}
 	}
-	return LeftMark{w, w.timesLeft.Load()}
+	return LeftMark{w, w.timesLeft.Load(), w.open.Run()}
 }
 
 // Left rejoins, and reports whether the calling coroutine was left behind
@@ -138,6 +139,9 @@ func (m LeftMark) Left() bool {
 	now := MarkLeft()
 	return now.w == m.w && now.times != m.times
 }
+
+// Suspended reports whether the caller was suspended since, or left behind.
+func (m LeftMark) Suspended() bool { return MarkLeft() != m }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
 // coroutine's own.

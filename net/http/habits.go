@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // A handler that blocks outside of netco, in database/sql or a Go channel, is
@@ -39,6 +40,11 @@ const (
 	firstProbe   = 1 << 10
 	probeEvery   = 1 << 16
 )
+
+// shortNs is how long a handler that has been seen blocking may go on without a
+// wait in netco. One that takes longer holds up its Processor, though it may
+// not be left behind: that happens after up to 8 ms.
+const shortNs = 200_000
 
 // pattern returns what separates handlers.
 func (s *Server) pattern(r *Request) string {
@@ -77,7 +83,10 @@ func (w *response) call() bool {
 		call := func() { s.serveHTTP(w, &w.req) }
 		return goroutines.Do(context.Background(), call) == nil
 	}
-	mark := coroutine.MarkLeft()
+	mark, began := coroutine.MarkLeft(), int64(0)
+	if h != nil {
+		began = clock.Now()
+	}
 	s.serveHTTP(w, &w.req)
 	left := mark.Left()
 	switch {
@@ -87,7 +96,7 @@ func (w *response) call() bool {
 		v, _ := s.habits.patterns.LoadOrStore(s.pattern(&w.req), new(habit))
 		v.(*habit).note(left)
 	case h != nil:
-		h.note(left)
+		h.note(left || !mark.Suspended() && clock.Now()-began > shortNs)
 	}
 	return true
 }

@@ -8,7 +8,9 @@ import (
 	stdhttp "net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -135,6 +137,22 @@ func TestHabits(t *testing.T) {
 		b.free <- true
 		testenv.Equal(t, testenv.Must(stdhttp.ReadResponse(in, nil)).StatusCode, 200)
 	}
+}
+
+// TestSuspended: a call that has waited in netco is told from one that has not,
+// which blocks or computes.
+func TestSuspended(t *testing.T) {
+	testrun.Start(t, 1)
+	testrun.First.Do(t, func() {
+		mark := coroutine.MarkLeft()
+		if mark.Suspended() {
+			t.Error("suspended without a wait")
+		}
+		netco.Sleep(time.Millisecond)
+		if !mark.Suspended() || mark.Left() {
+			t.Errorf("after Sleep: suspended %v, left %v", mark.Suspended(), mark.Left())
+		}
+	})
 }
 
 // TestProbes: the longer a handler has blocked, the rarer is a call that tries
