@@ -139,7 +139,7 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestSuspended: a call that has waited in netco is told from one that has not,
+// TestSuspended: a call that has waited in netco is distinguished from another,
 // which blocks or computes.
 func TestSuspended(t *testing.T) {
 	testrun.Start(t, 1)
