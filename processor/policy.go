@@ -82,7 +82,7 @@ const (
 	trialSamples  = 5 // intervals after these
 	trialWaitNs   = 50_000
 	trialKeeps    = 0.97
-	trialBusy     = 1.4
+	trialBusy     = 1.2
 	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
 	trialPauseMin = 200 // intervals
 	trialPauseMax = 3200
