@@ -34,12 +34,8 @@ type DeadlockError struct {
 
 // Error names the coroutines.
 func (e *DeadlockError) Error() string {
-	text := fmt.Sprintf(
-		"%v: %d coroutines wait for one another: %s",
-		ErrDeadlock,
-		e.Count,
-		strings.Join(e.Coroutines, "; "),
-	)
+	text := fmt.Sprintf("%v: %d coroutines wait for one another: %s",
+		ErrDeadlock, e.Count, strings.Join(e.Coroutines, "; "))
 	if more := e.Count - e.shown; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}

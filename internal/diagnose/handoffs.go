@@ -59,10 +59,7 @@ func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
 			"processor handed on",
 			zap.Uint64("coroutine", one.Coroutine),
 			zap.String("name", one.Name),
-			zap.String(
-				"cause",
-				one.Cause,
-			),
+			zap.String("cause", one.Cause),
 			zap.String("detail", one.Detail),
 			zap.String("blocked_at", one.BlockedAt),
 			zap.String("instead", cures[one.Cause]),

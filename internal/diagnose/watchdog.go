@@ -178,16 +178,10 @@ func (d *watchdog) publish(s Stall, suppressed int) {
 			"processor stalled",
 			zap.Int("processor", s.Processor),
 			zap.Duration("length", s.Length),
-			zap.Uint64(
-				"coroutine",
-				s.Coroutine,
-			),
+			zap.Uint64("coroutine", s.Coroutine),
 			zap.String("name", s.Name),
 			zap.String("site", s.Site),
-			zap.String(
-				"cause",
-				s.Cause,
-			),
+			zap.String("cause", s.Cause),
 			zap.String("detail", s.Detail),
 			zap.String("stack", s.Stack),
 			zap.Int("unreported", suppressed),
