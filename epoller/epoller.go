@@ -243,6 +243,28 @@ func (e *Epoller[T]) Event(i int) (*T, Events) {
 	return v, Events(ev.Events)
 }
 
+// PollOf polls another Epoller, calls f for each event that its owner has not
+// collected, and returns their number. The owner gets a ring in place of its
+// bell's and its timer's events. Owner of e only.
+func (e *Epoller[T]) PollOf(other *Epoller[T], f func(*T, Events)) (n int) {
+	other.mu.RLock()
+	defer other.mu.RUnlock()
+	if other.closed {
+		return 0
+	}
+	got, errno := sysx.Poll(other.fd, e.events[:e.batch])
+	for i := range e.check(got, errno) {
+		ev := &e.events[i]
+		if ev.Fd >= slotTimer {
+			sysx.Ring(other.bell)
+		} else if v := other.slab.lookup(ev.Fd, uint32(ev.Pad)); v != nil {
+			f(v, Events(ev.Events))
+			n++
+		}
+	}
+	return n
+}
+
 // PrefetchTarget returns the object of the i-th event without checking its
 // generation, for a prefetch or a comparison: the event may be stale.
 func (e *Epoller[T]) PrefetchTarget(i int) *T {

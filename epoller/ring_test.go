@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
@@ -165,4 +166,37 @@ func socketpairOrNone() (a, b int) {
 		return -1, -1
 	}
 	return fds[0], fds[1]
+}
+
+// TestPollOf: events that an owner has not collected are another's, but its
+// bell is not.
+func TestPollOf(t *testing.T) {
+	owner, other := open(t), open(t)
+	fd, peer := socketpair(t)
+	_, v := register(t, owner, fd, "a")
+	poll(owner)
+	owner.Asleep()
+	send(t, peer)
+	if !owner.Ring() {
+		t.Fatal("no ring")
+	}
+	var got []*object
+	if n := other.PollOf(owner, func(v *object, events epoller.Events) {
+		if events.Readable() {
+			got = append(got, v)
+		}
+	}); n != 1 || len(got) != 1 || got[0] != v {
+		t.Errorf("%d events: %v", n, got)
+	}
+	for owner.Wait() == 0 { // would hang without the ring
+	}
+	if len(poll(owner)) != 0 || other.PollOf(owner, nil) != 0 {
+		t.Error("an event came twice")
+	}
+	owner.Awake()
+	closed := open(t)
+	closed.Close()
+	if n := other.PollOf(closed, nil); n != 0 {
+		t.Errorf("%d events after Close", n)
+	}
 }

@@ -7,6 +7,9 @@ func (p *Processor) idle(now int64) {
 	if p.steal(now) {
 		return
 	}
+	if p.group.sharing.Load() && p.pollOthers() {
+		return
+	}
 	deadline, timed := p.timers.Next()
 	if timed && deadline <= now {
 		return

@@ -137,6 +137,9 @@ func (p *Processor) dispatch(n int) {
 			}
 		}
 		if pd, events := p.ep.Event(i); pd != nil {
+			if p.runs.shared && pd.isHome() {
+				p.homeEvents = true
+			}
 			pd.onEvent(p, events)
 		}
 	}

@@ -183,6 +183,22 @@ func TestEndsSharing(t *testing.T) {
 
 // TestDecideDomains: domains are spread, evened out and packed as a whole.
 func TestDecideDomains(t *testing.T) {
+	const on, off, two = "++++++++", "--------", "++" // a domain, one of two
+	all := func(first, second float64, n int) (b busy) {
+		for i := range domainSize + n {
+			if b = append(b, first); i >= domainSize {
+				b[i] = second
+			}
+		}
+		return b
+	}
+	// given is what the members of the first domain give to n of the second.
+	given := func(n int, part string) (moves []string) {
+		for i := range domainSize {
+			moves = append(moves, fmt.Sprintf("%d>%d:%s", i, domainSize+i%n, part))
+		}
+		return moves
+	}
 	for _, c := range []struct {
 		name    string
 		min     int
@@ -192,20 +208,16 @@ func TestDecideDomains(t *testing.T) {
 		moves   []string // as text
 		becomes string   // as marks
 	}{
-		{"two are busy, not all", 1, "++++----", busy{1, 1, 0, 0, 0, 0, 0, 0}, 3,
-			nil, "++++----"},
-		{"spread", 1, "++++----", busy{1, 1, 1, 1, 0, 0, 0, 0}, 1,
-			[]string{"0>4:0.5", "1>5:0.5", "2>6:0.5", "3>7:0.5"}, "++++++++"},
-		{"smaller one", 1, "++++--", busy{1, 1, 1, 1, 0, 0}, 1,
-			[]string{"0>4:0.5", "1>5:0.5", "2>4:0.5", "3>5:0.5"}, "++++++"},
-		{"uneven", 1, "++++++", busy{1, 1, 1, 1, 0.5, 0.5}, 1,
-			[]string{"0>4:0.25", "1>5:0.25", "2>4:0.25", "3>5:0.25"}, "++++++"},
-		{"nearly even", 1, "++++++", busy{1, 1, 1, 1, 0.95, 0.95}, 2, nil, "++++++"},
-		{"needed", 1, "++++++", busy{0.4, 0.4, 0.4, 0.4, 0.3, 0.3}, 2 * packAfter, nil, "++++++"},
-		{"packed", 1, "++++++", busy{0.2, 0.2, 0.1, 0.1, 0.1, 0.1}, packAfter,
-			[]string{"4>0:all", "5>1:all"}, "++++--"},
-		{"no fewer than the least", 5, "++++++", busy{0, 0, 0, 0, 0, 0}, 2 * packAfter,
-			nil, "++++++"},
+		{"a quarter is busy, not all", 1, on + off, append(busy{1, 1}, make(busy, 14)...), 3,
+			nil, on + off},
+		{"spread", 1, on + off, all(1, 0, 8), 1, given(8, "0.5"), on + on},
+		{"smaller one", 1, on + "--", all(1, 0, 2), 1, given(2, "0.5"), on + two},
+		{"uneven", 1, on + two, all(1, 0.5, 2), 1, given(2, "0.25"), on + two},
+		{"nearly even", 1, on + two, all(1, 0.95, 2), 2, nil, on + two},
+		{"needed", 1, on + two, all(0.4, 0.3, 2), 2 * packAfter, nil, on + two},
+		{"packed", 1, on + two, all(0.15, 0.1, 2), packAfter,
+			[]string{"8>0:all", "9>1:all"}, on + "--"},
+		{"no fewer than the least", 9, on + two, all(0, 0, 2), 2 * packAfter, nil, on + two},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := members(c.active, c.busy, nil)

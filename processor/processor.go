@@ -49,24 +49,25 @@ type Processor struct {
 	ex coroutine.Executor // owner, unless its methods say otherwise
 
 	// Owner.
-	timers   timer.Heap
-	timerFD  *timer.FD
-	sleepers *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
-	buffers  bufferPool
-	spin     spinner
-	holding  bool            // it has the token for its live coroutines and armed Watches
-	watches  counter.Counter // armed, or woken and not started yet
-	woken    wokenWatches
-	phase    Phase
-	turn     func() bool // called in each turn; nil for none
-	ran      int         // how many runs the last turn had
-	history  history     // owner: writes
-	waits    waits
-	lending  lending // owner
-	runs     runMeter
-	domain   []*Processor // constant once it has started: shares fds with it; or nil
-	cfg      Config
-	group    *Group
+	timers     timer.Heap
+	timerFD    *timer.FD
+	sleepers   *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
+	buffers    bufferPool
+	spin       spinner
+	holding    bool            // it has the token for its live coroutines and armed Watches
+	watches    counter.Counter // armed, or woken and not started yet
+	woken      wokenWatches
+	phase      Phase
+	turn       func() bool // called in each turn; nil for none
+	ran        int         // how many runs the last turn had
+	history    history     // owner: writes
+	waits      waits
+	lending    lending // owner
+	runs       runMeter
+	domain     []*Processor // constant once it has started: shares fds with it; or nil
+	homeEvents bool         // owner: while sharing an event of an fd that is not shared has come
+	cfg        Config
+	group      *Group
 
 	// Any thread.
 	ep          *epoller.Epoller[PollDesc]

@@ -20,9 +20,11 @@ import (
 // fds, each by its own epoll (epoller.RegisterShared). The kernel wakes a
 // member that sleeps, the first of the domain before others; while none sleeps
 // the event is there for the member that polls first, and each takes few events
-// at a time. Coroutines and Watches that wait to read wait shared
-// (coroutine.ParkShared): they run on the Processor that has found their event.
-// No fd moves for that.
+// at a time. An event that wakes a member stands in no epoll after its own; so
+// if the member's thread does not get a core, others find the event there
+// before they sleep (pollOthers). Coroutines and Watches that wait to read wait
+// shared (coroutine.ParkShared): they run on the Processor that has found their
+// event. No fd moves for that.
 //
 // Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
@@ -38,7 +40,8 @@ import (
 //	                                         the group leaves Running
 //
 // Each fd follows at its next wait, so that a change costs nothing by itself.
-// Until then its events are delivered as before; any member wakes its waiters.
+// Until then its events are its home's, which polls many at a time while there
+// are such events, and offers what they make ready to members that sleep.
 //
 // A shared wait has one of the group's tokens, as nothing else keeps the group
 // from being quiet. The Processor where the wait began takes the wakes of other
@@ -49,7 +52,7 @@ import (
 // When the group ends, each member wakes the waiters of the fds that it watches
 // (advance), and a shared wait that begins later is refused (MayShare). So
 // Executor.Stop misses none.
-const domainSize = 4
+const domainSize = 8
 
 // sharedRegs are the registrations of an fd with the members of a domain.
 type sharedRegs struct {
@@ -89,6 +92,9 @@ func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 		g.share()
 	}
 	if batch != 0 {
+		if p.homeEvents {
+			p.homeEvents, batch = false, wholeBatch
+		}
 		p.ep.SetBatch(batch)
 	}
 }
@@ -208,6 +214,10 @@ func (pd *PollDesc) share(fd int, p *Processor) error {
 	return nil
 }
 
+// isHome reports whether the fd is watched by its home alone, and could be
+// shared.
+func (pd *PollDesc) isHome() bool { return pd.shared.Load() == nil && !pd.isListener() }
+
 // unshareLocked registers a shared fd with one Processor alone.
 func (pd *PollDesc) unshareLocked(fd int, to *Processor) error {
 	pd.unregisterLocked(fd) // first: to may be of the domain
@@ -313,4 +323,18 @@ func (p *Processor) offer() {
 			return
 		}
 	}
+}
+
+// pollOthers acts on events that other members of the domain have not
+// collected, and reports whether there were any. Owner.
+func (p *Processor) pollOthers() bool {
+	n := 0
+	for _, q := range p.domain {
+		if q != p {
+			n += p.ep.PollOf(q.ep, func(pd *PollDesc, events epoller.Events) {
+				pd.onEvent(p, events)
+			})
+		}
+	}
+	return n > 0
 }

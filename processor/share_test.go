@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // sharing makes n running Processors that share fds. Without a monitor nothing
@@ -270,4 +271,72 @@ func TestWaits(t *testing.T) {
 	if s := p.History(); len(s) != 0 && (s[0].Runs != 85 || s[0].WaitNs != 34_000) {
 		t.Errorf("the slice has %d runs that waited %d ns", s[0].Runs, s[0].WaitNs)
 	}
+}
+
+// TestPollOthers: an event that waits in the epoll of a Processor which
+// computes is found by another before that sleeps.
+func TestPollOthers(t *testing.T) {
+	within(t, 60*time.Second)
+	needMoves(t)
+	g := NewGroup(nil)
+	addLike(t, g, 2, Config{Idle: 64})
+	g.SetMinActive(1)
+	start(t, g)
+	defer end(g)
+	p, q := g.members[0], g.members[1]
+	l := newLine(t)
+	h := p.Open(func() {
+		l.read()
+		l.close()
+	})
+	eventually(t, "it waits, for its home alone", l.waits)
+	g.share()
+	release := hog(p)
+	l.send(1)
+	on(t, q, func() {}) // and then it has nothing to do
+	eventually(t, "the event is found", func() bool { return l.pd.read.w.Load() == readyW })
+	release()
+	h.Join()
+}
+
+// TestHomeEvents: a Processor that shares takes few events at a time, but many
+// once some are of fds that are not shared yet.
+func TestHomeEvents(t *testing.T) {
+	needMoves(t)
+	g := NewGroup(nil)
+	addLike(t, g, 2, Config{Idle: 64})
+	defer g.Discard()
+	g.SetMinActive(1)
+	p := g.members[0]
+	lines := make([]*line, 8)
+	for i := range lines {
+		lines[i] = newLine(t)
+		defer lines[i].close()
+		reg, err := p.ep.Register(lines[i].fd, &lines[i].pd)
+		testenv.OK(t, err)
+		lines[i].pd.reg = reg
+		lines[i].pd.home.Store(p)
+	}
+	g.share()
+	for _, want := range []int{1, 7} { // each has an event, as it is writable
+		p.noteRuns(2560*batchNs, 0, 256)
+		n := p.ep.Poll()
+		if n != want {
+			t.Errorf("%d events at once, want %d", n, want)
+		}
+		p.dispatch(n)
+	}
+	p.noteRuns(2560*batchNs, 0, 256)
+	lines[0].send(1)
+	lines[1].send(1)
+	if n := p.ep.Poll(); n != 2 {
+		t.Errorf("%d events at once after some of fds that are not shared", n)
+	}
+	p.noteRuns(2560*batchNs, 0, 256) // none has been dispatched
+	lines[0].send(1)
+	lines[1].send(1)
+	if n := p.ep.Poll(); n != 1 {
+		t.Errorf("%d events at once after none of these", n)
+	}
+	g.sharing.Store(false)
 }

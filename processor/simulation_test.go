@@ -95,6 +95,7 @@ type simProc struct {
 	current int32
 	batch   int
 	meter   runMeter
+	home    bool // an event of a connection that is not shared has come
 	move    *move
 }
 
@@ -324,7 +325,10 @@ func (s *simulation) noted(i int, ns int64) {
 	}
 	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)
 	if batch != 0 {
-		p.batch = batch
+		if p.home {
+			batch = wholeBatch
+		}
+		p.home, p.batch = false, batch
 	}
 	if begin {
 		s.sharing = true
@@ -352,6 +356,7 @@ func (s *simulation) poll(i int) {
 			*q = shift(*q, 1)
 			x := &s.conn[c]
 			if x.raised && (x.home == i || x.shared && x.home/s.domain == i/s.domain) {
+				p.home = p.home || s.sharing && !s.fixed && !x.shared
 				x.raised = false
 				p.ready = append(p.ready, c)
 			}
