@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// fill gives every field in v a value of its own.
+// fill gives every field of the JSON a value of its own.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
@@ -62,6 +62,12 @@ func fill(v reflect.Value, n *int) {
 			return
 		}
 		for i := range v.NumField() {
+			switch f := v.Type().Field(i); {
+			case f.Tag.Get("json") == "-":
+				continue
+			case f.Anonymous: // its fields are numbered, it is not
+				*n--
+			}
 			fill(v.Field(i), n)
 		}
 	case reflect.Slice:

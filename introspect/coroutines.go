@@ -1,148 +1,286 @@
 package introspect
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/scheduler"
 )
 
-// coroutineFilter selects the coroutines of a page. The zero value of each
-// field selects all.
-type coroutineFilter struct {
-	name, site string // contained
-	state      coroutine.State
-	reason     coroutine.Reason
-	processor  int   // -1: all
-	since      int64 // CLOCK_MONOTONIC, ns: in their state since then at least; 0: all
-}
-
-var (
-	stateNames = []string{"", coroutine.Ready.String(), coroutine.Running.String(),
-		coroutine.Waiting.String(), coroutine.Outside.String()}
-	reasonNames = reasons()
-)
-
-// reasons lists the reasons of waits, by Reason.
-func reasons() (names []string) {
-	for r := coroutine.ReasonNone; r < coroutine.Reasons; r++ {
-		names = append(names, r.String())
-	}
-	return names
-}
-
-func (h *handler) coroutineFilter(q *query, now int64) coroutineFilter {
-	f := coroutineFilter{name: q.text("name"), site: q.text("site"), processor: q.processor()}
-	f.state = coroutine.State(slices.Index(stateNames, q.oneOf("state", stateNames...)))
-	f.reason = coroutine.Reason(slices.Index(reasonNames, q.oneOf("reason", reasonNames...)))
+// coroutineFilter returns whether the parameters select a coroutine. The cheap
+// comparisons come first.
+func (h *handler) coroutineFilter(q *query) func(*seen) bool {
+	name, site, processor := q.Get("name"), q.Get("site"), q.processor()
+	state, reason := q.oneOf("state"), q.oneOf("reason")
+	since := int64(math.MaxInt64) // in its state since then at least
 	if age := q.duration("age"); age > 0 {
-		f.since = now - int64(age)
+		since = clock.Now() - int64(age)
 	}
-	return f
+	return func(c *seen) bool {
+		return (state == "" || c.State.String() == state) &&
+			(reason == "" || c.reason() == reason) &&
+			(processor < 0 || c.processor == processor) &&
+			(since == math.MaxInt64 || c.Since <= since && c.Since != 0) &&
+			(name == "" || strings.Contains(c.Name, name)) &&
+			(site == "" || strings.Contains(h.site(c).short, site) ||
+				strings.Contains(h.site(c).fn, site))
+	}
 }
 
-// lets reports whether the filter selects c. The cheap comparisons come first.
-func (f *coroutineFilter) lets(h *handler, c *seen) bool {
-	return (f.state == 0 || c.State == f.state) &&
-		(f.reason == 0 || c.State == coroutine.Waiting && c.Reason == f.reason) &&
-		(f.processor < 0 || c.processor == f.processor) &&
-		(f.since == 0 || c.Since <= f.since && c.Since != 0) &&
-		(f.name == "" || strings.Contains(c.Name, f.name)) &&
-		(f.site == "" || h.siteHas(c, f.site))
+// text returns what a column shows of c.
+func (h *handler) text(column string, c *seen) string {
+	switch column {
+	case "name":
+		return cut(c.Name, maxText)
+	case "site":
+		return h.site(c).short
+	case "state":
+		return c.State.String()
+	case "reason":
+		return c.reason()
+	case "processor":
+		return strconv.Itoa(c.processor)
+	}
+	return ""
 }
-
-func (h *handler) siteHas(c *seen, part string) bool {
-	at := h.sites.of(c)
-	return strings.Contains(at.short, part) || strings.Contains(at.fn, part)
-}
-
-// coroutineColumns are the columns by which coroutines can be sorted.
-var coroutineColumns = []string{"id", "name", "state", "reason", "age", "site", "processor"}
 
 // coroutineKey returns the key by which c is sorted. An age is turned round, so
 // that the key stays the same while time passes.
 func (h *handler) coroutineKey(column string, c *seen) key {
-	k := key{id: c.ID}
 	switch column {
-	case "name":
-		k.text = textKey(c.Name)
-	case "state":
-		k.n = uint64(c.State)
-	case "reason":
-		if c.State == coroutine.Waiting {
-			k.text = c.Reason.String()
-		}
-	case "age":
-		// In the order of signed numbers: a test's may be from before the
-		// machine's start.
-		k.n = ^(uint64(c.Since) ^ 1<<63)
-	case "site":
-		k.text = h.sites.of(c).short
+	case "age": // in the order of signed numbers: a test's may be below 0
+		return key{n: ^(uint64(c.Since) ^ 1<<63), id: c.ID}
 	case "processor":
-		k.n = uint64(c.processor)
+		return key{n: uint64(c.processor), id: c.ID}
 	}
-	return k
+	return key{text: textKey(h.text(column, c)), id: c.ID}
 }
 
-// describe returns a coroutine as pages show it.
-func (h *handler) describe(c *seen, now int64) coroutineJSON {
-	at := h.sites.of(c)
-	d := coroutineJSON{
-		ID: c.ID, Name: cut(c.Name, maxText), State: c.State.String(), WaitsFor: cut(c.WaitsFor,
-			maxText),
-		SinceNs: ago(now, c.Since), Processor: c.processor, Func: at.fn, File: at.file,
-		Line: at.line,
+// describe returns coroutines as pages show them.
+func (h *handler) describe(rows ...seen) []coroutineJSON {
+	list, now := make([]coroutineJSON, len(rows)), clock.Now()
+	for i := range rows {
+		c, d := &rows[i], &list[i]
+		at := h.site(c)
+		*d = coroutineJSON{
+			ID: c.ID, Name: cut(c.Name, maxText), State: c.State.String(), Reason: c.reason(),
+			WaitsFor: cut(c.WaitsFor, maxText), SinceNs: -1, Processor: c.processor,
+			Func: at.fn, File: at.file, Line: at.line,
+		}
+		if c.State == coroutine.Waiting {
+			d.HeldBy = c.Held().By
+		}
+		if c.Since != 0 {
+			d.SinceNs = max(now-c.Since, 0)
+		}
 	}
-	if c.State == coroutine.Waiting {
-		d.Reason = c.Reason.String()
-		d.HeldBy = c.Held().By
-	}
-	return d
-}
-
-// ago returns how long before now a moment was, or -1 if it is not known.
-func ago(now, then int64) int64 {
-	if then == 0 {
-		return -1
-	}
-	return max(now-then, 0)
+	return list
 }
 
 // listCoroutines is the page "coroutines".
-func (h *handler) listCoroutines(ctx context.Context, q *query) (*coroutinesJSON, error) {
-	now := clock.Now()
-	filter := h.coroutineFilter(q, now)
-	column, down := q.order(coroutineColumns...)
-	rows := selected[seen](q, down)
+func (h *handler) listCoroutines(ctx context.Context, q *query) (any, error) {
+	if q.Get("group") != "" {
+		return h.groupCoroutines(ctx, q)
+	}
+	rows, l, err := list(ctx, q, &h.coroutines, h.coroutineFilter(q), h.coroutineKey)
+	if err != nil {
+		return nil, err
+	}
+	return &coroutinesJSON{l, h.describe(rows...)}, nil
+}
+
+// stackTimeout is how long a coroutine's Processor gets to answer. An answer
+// takes the Processor some 10 µs; walks bound how many are asked for.
+const stackTimeout = time.Second
+
+// coroutine is the page "coroutine".
+func (h *handler) coroutine(ctx context.Context, q *query) (any, error) {
+	id, withStack := q.id(), q.oneOf("stack") == "1"
 	if q.err != nil {
 		return nil, q.err
 	}
-	all := uint64(0)
-	cut, err := h.coroutines.walk(ctx, func(c *seen) {
-		all++
-		if !filter.lets(h, c) {
+	c, err := h.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d := &h.describe(*c)[0]
+	if withStack {
+		ctx, cancel := context.WithTimeout(ctx, stackTimeout)
+		defer cancel()
+		stack, err := h.src.stack(ctx, c)
+		d.Stack = cut(stack, maxStack)
+		switch {
+		case errors.Is(err, coroutine.ErrBusy):
+			d.StackError = "busy: it has not answered within " + span(int64(stackTimeout)) +
+				"; it computes, or something holds up its Processor, see stalls"
+		case err != nil:
+			d.StackError = err.Error()
+		}
+	}
+	return d, nil
+}
+
+// ended returns the stalls that a coroutine caused, the latest first, for the
+// page of one that does not live: pages link to coroutines, which may end.
+func (h *handler) ended(q *query) map[string]any {
+	return map[string]any{"ID": q.id(), "Stalls": slices.DeleteFunc(h.stalls(),
+		func(s scheduler.Stall) bool { return s.Coroutine != q.id() })}
+}
+
+// find looks for a coroutine among all.
+func (h *handler) find(ctx context.Context, id uint64) (*seen, error) {
+	var found *seen
+	_, err := h.coroutines.walk(ctx, func(c *seen) {
+		if c.ID == id {
+			copied := *c
+			found = &copied
+		}
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, errNoCoroutine
+	}
+	return found, nil
+}
+
+// site is a place that starts coroutines. short is made of the others.
+type site struct {
+	fn, file, short string
+	line            int
+}
+
+// site returns the place that started a coroutine. Places are few, and to look
+// one up is costly: h.sites keeps them by their program counters.
+func (h *handler) site(i *seen) site {
+	if i.File == "" {
+		if at, ok := h.sites.Load(i.Site); ok {
+			return at.(site)
+		}
+		i.Resolve()
+	}
+	fn, file := cut(i.Func, maxText), cut(i.File, maxText)
+	at := site{fn, file, made(fn, file, i.Line), i.Line}
+	if i.Site != 0 {
+		h.sites.Store(i.Site, at)
+	}
+	return at
+}
+
+// made writes such a place: the file's name with its folder, and the line; the
+// function if it has no file; "" if nothing is known.
+func made(fn, file string, line int) string {
+	switch {
+	case file == "" && fn == "":
+		return ""
+	case file == "":
+		return path.Base(fn)
+	}
+	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
+}
+
+// Bounds of a grouping. If there are more groups than maxGroups, as with a name
+// for each coroutine, the large ones are kept and counted too low by no more
+// than groupsJSON.Missing: Misra and Gries, Finding repeated elements, 1982.
+const (
+	maxGroups   = 8192
+	shownGroups = 1000
+)
+
+// add counts c.
+func (n *statesJSON) add(c *seen) {
+	switch c.State {
+	case coroutine.Ready:
+		n.Ready++
+	case coroutine.Running:
+		n.Running++
+	case coroutine.Outside:
+		n.Outside++
+	case coroutine.Waiting:
+		n.Waiting++
+		n.Reasons[c.reason()]++
+	}
+}
+
+// tally counts coroutines by a key. OldestNs of its groups is the least Since,
+// Count is too low by missing at most.
+type tally struct {
+	groups  map[string]*groupJSON
+	missing uint64
+}
+
+// add counts c under k.
+func (t *tally) add(k string, c *seen) {
+	g := t.groups[k]
+	if g == nil {
+		if len(t.groups) >= maxGroups {
+			t.decay()
 			return
 		}
-		if k := h.coroutineKey(column, c); rows.wants(k) {
-			rows.add(k, *c)
+		g = &groupJSON{k, 0, statesJSON{Reasons: map[string]uint64{}}, c.Since}
+		t.groups[k] = g
+	}
+	g.Count++
+	g.statesJSON.add(c)
+	g.OldestNs = min(g.OldestNs, c.Since)
+}
+
+// decay takes one from every group and drops groups that are then empty. The
+// coroutine that just came is of yet another group and not counted either: no
+// group loses more than the count of all divided by the number of groups.
+func (t *tally) decay() {
+	t.missing++
+	maps.DeleteFunc(t.groups, func(_ string, g *groupJSON) bool {
+		g.Count--
+		return g.Count == 0
+	})
+}
+
+// groupCoroutines is the page "coroutines" with the parameter group.
+func (h *handler) groupCoroutines(ctx context.Context, q *query) (any, error) {
+	by, lets := q.oneOf("group"), h.coroutineFilter(q)
+	if q.err != nil {
+		return nil, q.err
+	}
+	t := tally{groups: map[string]*groupJSON{}}
+	r := &groupsJSON{By: by}
+	var err error
+	r.Partial, err = h.coroutines.walk(ctx, func(c *seen) {
+		if r.Seen++; lets(c) {
+			r.Matched++
+			t.add(h.text(by, c), c)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	page := rows.page()
-	list := &coroutinesJSON{listJSON: page.list(all, rows.matched, cut),
-		Coroutines: make([]coroutineJSON, len(page.rows))}
-	now = clock.Now()
-	for i := range page.rows {
-		list.Coroutines[i] = h.describe(&page.rows[i], now)
-	}
-	return list, nil
+	q.template = "groups"
+	r.Missing, r.Groups = t.missing, t.largest(clock.Now())
+	return r, nil
 }
 
-func (p *part[T]) list(seen, matched uint64, cut bool) listJSON {
-	return listJSON{Seen: seen, Matched: matched, First: p.first, Next: p.next, Prev: p.prev,
-		Partial: cut}
+// largest returns the groups, the largest first; groups of one size are sorted
+// by key.
+func (t *tally) largest(now int64) []groupJSON {
+	list := make([]groupJSON, 0, len(t.groups))
+	for _, g := range t.groups {
+		g.OldestNs = max(now-g.OldestNs, 0)
+		list = append(list, *g)
+	}
+	slices.SortFunc(list, func(a, b groupJSON) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Key, b.Key))
+	})
+	return list[:min(len(list), shownGroups)]
 }

@@ -68,16 +68,8 @@ func newFake(n int) *fake {
 			return fmt.Sprintf("goroutine %d [running]:\nmain.serve(0x1)\n\t/src/main.go:12 +0x1\n",
 				c.ID), nil
 		},
-		stalls:     func() []scheduler.Stall { return madeUpStalls },
-		stallCount: func(i int) uint64 { return uint64(2 * i) },
-		handoffs:   func() []scheduler.Handoff { return madeUpHandoffs },
-		lateness: func(int) latencies {
-			var h counter.Histogram
-			for i := range int64(1000) {
-				h.Observe(i * 1000)
-			}
-			return latenciesOf(h.Snapshot())
-		},
+		stalls:   func() []scheduler.Stall { return madeUpStalls },
+		handoffs: func() []scheduler.Handoff { return madeUpHandoffs },
 		refused:  func() uint64 { return 3 },
 		progress: func() diagnose.Progress { return diagnose.Progress{} },
 		logger:   zap.NewNop,
@@ -161,6 +153,11 @@ func madeUpProcessor(index int) processorJSON {
 		history = append(history, s)
 	}
 	remember(&p, history, now)
+	var late counter.Histogram
+	for i := range int64(1000) {
+		late.Observe(i * 1000)
+	}
+	p.Late = latenciesOf(late.Snapshot())
 	return p
 }
 

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/httpinfo"
@@ -21,26 +23,20 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// Options allow the pages more than to show. The zero value allows nothing.
+// Options allow the pages more than to show.
 type Options struct {
-	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does;
-	// each coroutine's page then has a button for it.
+	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does.
 	AllowStop bool
 	// AllowLogLevel, if set, lets "loglevel" show and change the level of a
 	// logger: GET, and PUT of {"level":"debug"}.
 	AllowLogLevel *zap.AtomicLevel
-	// Hosts are names under which the pages are reached, beside localhost and
-	// numeric addresses. Under other names they refuse, as CheckHost does: a
-	// foreign site may have pointed a name of its own at this server's address.
+	// Hosts are further names under which the pages are reached: see CheckHost.
 	Hosts []string
 }
 
-// New returns the pages about s, to be mounted at any prefix that ends in a
-// slash, stripped or not. It may be called before s is started.
-//
-// The handler is to be served by package net/http on ordinary goroutines; in a
-// coroutine it refuses, since it waits. It is safe for concurrent use, holds
-// nothing and runs nothing between requests.
+// New returns the pages about s, which may not have started yet. Mount them at
+// any prefix that ends in a slash, stripped or not, and serve them by package
+// net/http on ordinary goroutines: in a coroutine they refuse, since they wait.
 func New(s *scheduler.Scheduler, o Options) http.Handler {
 	httpinfo.Count()
 	return CheckHost(handlerOf(of(s), o), o.Hosts...)
@@ -50,105 +46,91 @@ type handler struct {
 	src *source // constant
 	opt Options // constant
 
-	sites      sites
+	sites      sync.Map // of site, by program counter
 	coroutines walker[seen]
 	sockets    walker[sockinfo.Info]
-	stacks     chan struct{} // holds an element for each stack that is being asked for
 	guard      *http.CrossOriginProtection
 }
 
 func handlerOf(src *source, o Options) *handler {
-	h := &handler{src: src, opt: o, stacks: make(chan struct{}, stackers),
-		guard: http.NewCrossOriginProtection()}
-	h.coroutines.each = src.coroutines
-	h.sockets.each = src.sockets
-	return h
+	return &handler{src: src, opt: o, guard: http.NewCrossOriginProtection(),
+		coroutines: walker[seen]{each: src.coroutines},
+		sockets:    walker[sockinfo.Info]{each: src.sockets}}
 }
 
-// requestLimit is how long one request may take in all: it waits for a walk of
-// other requests, the rest after that, and its own walk.
+// requestLimit bounds a request: a walk of others, the rest, its own walk.
 const requestLimit = 4 * walkLimit
 
-// Errors with a status of their own.
+// failure is an error with a status of its own.
+type failure struct {
+	status int
+	error
+}
+
 var (
-	errForbidden = errors.New("not allowed: see introspect.Options")
-	errNoPage    = errors.New("no such page")
-	errMethod    = errors.New("method not allowed")
-	errCoroutine = errors.New("introspect must be served on ordinary goroutines, not in a " +
-		"coroutine: it waits")
+	errForbidden   = failure{403, errors.New("not allowed: see introspect.Options")}
+	errNoPage      = failure{404, errors.New("no such page")}
+	errNoCoroutine = failure{404, errors.New("no such coroutine: it has ended, or never was here")}
+	errMethod      = failure{405, errors.New("method not allowed")}
+	errCoroutine   = failure{503, errors.New("introspect waits: serve it on ordinary goroutines")}
+	errCrowded     = failure{503, errors.New("too many requests wait for coroutines or sockets")}
 )
+
+// pages gather the data of the pages by their names.
+var pages = map[string]func(*handler, context.Context, *query) (any, error){
+	"overview":   (*handler).overview,
+	"coroutines": (*handler).listCoroutines,
+	"coroutine":  (*handler).coroutine,
+	"sockets":    (*handler).listSockets,
+	"requests":   (*handler).requests,
+	"timers":     (*handler).timers,
+	"stalls":     (*handler).listStalls,
+	"loglevel":   (*handler).level,
+}
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	q := parse(r)
-	if processor.Current() != nil || coroutine.RunningID() != 0 {
-		h.fail(w, r, q, errCoroutine)
-		return
-	}
 	// Relative links need a path that ends in a slash.
 	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" &&
 		!strings.HasSuffix(path, "/") {
-		w.Header().Set("Location", path[strings.LastIndexByte(path, '/')+1:]+"/")
-		w.WriteHeader(http.StatusMovedPermanently)
+		redirect(w, http.StatusMovedPermanently, path[strings.LastIndexByte(path, '/')+1:]+"/")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
 	defer cancel()
 	if err := h.serve(w, r.WithContext(ctx), q); err != nil {
-		h.fail(w, r, q, err)
+		h.fail(w, q, err)
 	}
 }
 
 // serve answers, or returns an error before it has written anything.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error {
-	switch q.page {
-	case "stop":
+	gets := r.Method == http.MethodGet || r.Method == http.MethodHead
+	gather := pages[q.Page]
+	switch {
+	case processor.Current() != nil || coroutine.RunningID() != 0:
+		return errCoroutine
+	case q.Page == "loglevel" && h.opt.AllowLogLevel == nil:
+		return errForbidden
+	case q.Page == "stop":
 		return h.change(w, r, h.stop, http.MethodPost)
-	case "loglevel":
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return h.change(w, r, h.setLevel, http.MethodPut, http.MethodPost)
-		}
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	case q.Page == "loglevel" && !gets:
+		return h.change(w, r, h.setLevel, http.MethodPut, http.MethodPost)
+	case !gets:
 		w.Header().Set("Allow", "GET, HEAD")
 		return errMethod
+	case gather == nil:
+		return errNoPage
+	case q.err != nil:
+		return q.err
 	}
-	data, err := h.gather(r.Context(), q)
+	data, err := gather(h, r.Context(), q)
 	if err != nil {
 		return err
 	}
-	if q.json || q.page == "loglevel" {
-		writeJSON(w, http.StatusOK, data)
-		return nil
-	}
-	return h.render(w, http.StatusOK, q, data)
-}
-
-// gather returns the data of the page.
-func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
-	switch q.page {
-	case "overview":
-		return h.overview(ctx, q)
-	case "coroutines":
-		if q.text("group") != "" {
-			return h.groupCoroutines(ctx, q)
-		}
-		return h.listCoroutines(ctx, q)
-	case "coroutine":
-		return h.oneCoroutine(ctx, q)
-	case "sockets":
-		return h.listSockets(ctx, q)
-	case "timers":
-		return h.timers(ctx, q)
-	case "requests":
-		return h.requests(ctx, q)
-	case "stalls":
-		return h.listStalls(ctx, q)
-	case "loglevel":
-		return h.level()
-	}
-	return nil, errNoPage
+	return h.answer(w, http.StatusOK, q, data)
 }
 
 // change calls do, if the request comes from one of these pages or from no web
@@ -163,23 +145,80 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request,
 		return errors.Join(errForbidden, err)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		if err := r.ParseForm(); err != nil {
-			return badQuery{err}
-		}
+	if err := r.ParseForm(); err != nil {
+		return failure{400, err}
 	}
 	return do(w, r)
+}
+
+// stop ends a coroutine, by Handle.Stop.
+func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
+	if !h.opt.AllowStop {
+		return errForbidden
+	}
+	q := &query{values: r.PostForm}
+	id := q.id()
+	if q.err != nil {
+		return q.err
+	}
+	c, err := h.find(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	handle := c.Coroutine.Handle()
+	if handle.ID() != id {
+		return errNoCoroutine
+	}
+	handle.Stop()
+	h.log("coroutine stopped by hand", r, zap.Uint64("coroutine", id),
+		zap.String("name", cut(c.Name, maxText)))
+	redirect(w, http.StatusSeeOther, "coroutines")
+	return nil
+}
+
+// level is the page "loglevel".
+func (h *handler) level(context.Context, *query) (any, error) {
+	return logLevelJSON{h.opt.AllowLogLevel.Level().String()}, nil
+}
+
+// setLevel takes a PUT of JSON, or a POST of the overview's form.
+func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
+	want := logLevelJSON{r.PostForm.Get("level")}
+	if want.Level == "" {
+		if err := json.NewDecoder(r.Body).Decode(&want); err != nil {
+			return failure{400, err}
+		}
+	}
+	level, err := zapcore.ParseLevel(want.Level)
+	if err != nil || want.Level == "" {
+		return failure{400, errors.New(`want {"level":"debug"}, or info, warn, error, fatal`)}
+	}
+	// First: the new level may suppress the line.
+	h.log("log level changed by hand", r, zap.Stringer("level", level))
+	h.opt.AllowLogLevel.SetLevel(level)
+	if r.Method == http.MethodPost {
+		redirect(w, http.StatusSeeOther, "./")
+		return nil
+	}
+	return h.answer(w, http.StatusOK, &query{json: true}, logLevelJSON{level.String()})
+}
+
+// log records a change and its author.
+func (h *handler) log(what string, r *http.Request, fields ...zap.Field) {
+	h.src.logger().Warn(what, append(fields, zap.String("by", r.RemoteAddr))...)
+}
+
+func redirect(w http.ResponseWriter, code int, to string) {
+	w.Header().Set("Location", to)
+	w.WriteHeader(code)
 }
 
 // CheckHost returns a handler that calls h for requests whose Host is
 // localhost, a numeric address, one of hosts, or missing. Other requests get
 // 403: a foreign site that has pointed a name of its own at this server's
 // address can make browsers ask under that name, and read the answers. The
-// pages have this check; CheckHost is for handlers beside them that have none,
-// such as net/http/pprof and zap's level.
-//
-//	checked := introspect.CheckHost(http.DefaultServeMux)
-//	http.ListenAndServe("127.0.0.1:6060", checked)
+// pages have this check; handlers beside them, such as net/http/pprof, may need
+// it.
 func CheckHost(h http.Handler, hosts ...string) http.Handler {
 	hosts = slices.Clone(hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -193,8 +232,7 @@ func CheckHost(h http.Handler, hosts ...string) http.Handler {
 	})
 }
 
-// known reports whether a request's Host is a name of this server, and not a
-// name that a foreign site has pointed at it.
+// known reports whether a request's Host is a name of this server.
 func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -208,8 +246,8 @@ func known(host string, hosts []string) bool {
 	})
 }
 
-// secure sets headers by which browsers restrict the pages. Requests of a
-// page's own forms must name their origin, hence same-origin.
+// secure sets headers by which browsers restrict the pages. A request of a
+// page's form must name its origin, hence same-origin.
 func secure(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -219,47 +257,50 @@ func secure(header http.Header) {
 
 // status returns the status of an answer that reports err.
 func status(err error) int {
+	var f failure
 	switch {
-	case errors.As(err, new(badQuery)):
-		return http.StatusBadRequest
-	case errors.Is(err, errForbidden):
-		return http.StatusForbidden
-	case errors.Is(err, errNoPage), errors.Is(err, errNoCoroutine):
-		return http.StatusNotFound
-	case errors.Is(err, errMethod):
-		return http.StatusMethodNotAllowed
-	case errors.Is(err, errCrowded), errors.Is(err, context.DeadlineExceeded),
-		errors.Is(err, context.Canceled), errors.Is(err, errCoroutine):
+	case errors.As(err, &f):
+		return f.status
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
 }
 
 // fail answers with an error.
-func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err error) {
+func (h *handler) fail(w http.ResponseWriter, q *query, err error) {
 	code := status(err)
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(int(walkLimit/time.Second)))
 	}
-	failure := failureJSON{Error: err.Error()}
-	if q.page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json &&
-		h.render(w, code, q, h.ended(q)) == nil {
-		return
+	var data any = failureJSON{err.Error()}
+	q.template = "failure"
+	if q.Page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json {
+		q.template, data = "ended", h.ended(q)
 	}
-	if q.json || q.page == "loglevel" || r.Method == http.MethodPut ||
-		h.render(w, code, q, failure) != nil {
-		writeJSON(w, code, failure)
+	if h.answer(w, code, q, data) != nil {
+		http.Error(w, err.Error(), code)
 	}
 }
 
-func writeJSON(w http.ResponseWriter, code int, v any) {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil { // only a NaN cannot be encoded
-		code, text = http.StatusInternalServerError,
-			[]byte(`{"error":"a figure cannot be written as JSON"}`)
+// answer writes data as a page or JSON, or returns an error before it has
+// written anything.
+func (h *handler) answer(w http.ResponseWriter, code int, q *query, data any) (err error) {
+	var text []byte
+	kind := "application/json"
+	if q.json {
+		text, err = json.MarshalIndent(data, "", "  ")
+		text = append(text, '\n')
+	} else {
+		kind = "text/html"
+		text, err = h.render(q, code, data)
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", kind+"; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(code)
-	w.Write(append(text, '\n'))
+	w.Write(text)
+	return nil
 }

@@ -422,7 +422,7 @@ func TestHundredThousand(t *testing.T) {
 		stuck = getJSON[overviewJSON](t, h, "/overview.json").Deadlock
 		return stuck != nil
 	})
-	if stuck.Count != uint64(n) || len(stuck.Coroutines) != exampleStuck {
+	if stuck.Count != uint64(n) || len(stuck.Coroutines) != mostStuck {
 		t.Errorf("%d wait for nobody: %+v", n, stuck)
 	}
 	end.Close()

@@ -5,23 +5,21 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/diagnose"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
 )
 
-// lastStalls is how many stalls, and how many places of handoffs, the overview
-// shows.
-const lastStalls = 5
+const lastStalls = 5 // and places of handoffs, that the overview shows
 
 // overview is the page "overview".
-func (h *handler) overview(ctx context.Context, q *query) (*overviewJSON, error) {
-	if q.err != nil {
-		return nil, q.err
-	}
+func (h *handler) overview(ctx context.Context, _ *query) (any, error) {
 	o := &overviewJSON{
 		Time: time.Now(), Phase: h.src.phase(), PID: os.Getpid(),
 		Program: versions.program, Netco: versions.netco, Go: runtime.Version(),
@@ -32,87 +30,145 @@ func (h *handler) overview(ctx context.Context, q *query) (*overviewJSON, error)
 		o.LogLevel = h.opt.AllowLogLevel.Level().String()
 	}
 	before := h.src.progress()
-	census, err := h.census(ctx)
+	c, err := h.census(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o.Stalls = h.stalls()
-	o.Processors = h.processors(o.Stalls)
-	o.Stalls = o.Stalls[:min(len(o.Stalls), lastStalls)]
-	o.Handoffs = h.handoffs()
-	o.Handoffs = o.Handoffs[:min(len(o.Handoffs), lastStalls)]
+	o.Coroutines = c.n
+	o.Stalls, o.Handoffs, o.Processors = h.stalls(), h.handoffs(), h.src.processors()
 	for i := range o.Processors {
-		o.UptimeNs = max(o.UptimeNs, o.Processors[i].SinceNs)
-		o.Coroutines.Submitted += o.Processors[i].Submitted
-	}
-	census.into(&o.Coroutines)
-	o.Deadlock = h.deadlock(ctx, before, census)
-	o.LockCircles = h.lockCircles(&census.locks)
-	return o, nil
-}
-
-// processors returns the Processors' figures, including the watchdog's.
-func (h *handler) processors(stalls []stallJSON) []processorJSON {
-	list := h.src.processors()
-	for i := range list {
-		list[i].Stalls = h.src.stallCount(list[i].Index)
-	}
-	for _, s := range stalls {
-		for i := range list {
-			if !s.Over && list[i].Index == s.Processor && list[i].State == "busy" {
-				list[i].State = "stalled"
-			}
+		p := &o.Processors[i]
+		if p.State == "busy" && slices.ContainsFunc(o.Stalls, func(s scheduler.Stall) bool {
+			return !s.Over && s.Processor == p.Index
+		}) {
+			p.State = "stalled"
 		}
+		o.UptimeNs = max(o.UptimeNs, p.SinceNs)
+		o.Coroutines.Submitted += p.Submitted
 	}
-	return list
+	o.Stalls = o.Stalls[:min(len(o.Stalls), lastStalls)]
+	o.Handoffs = o.Handoffs[:min(len(o.Handoffs), lastStalls)]
+	o.Deadlock = h.deadlock(before, c)
+	o.LockCircles = h.lockCircles(&c.locks)
+	return o, nil
 }
 
 // census has the counts of one walk over the coroutines.
 type census struct {
-	all     uint64
-	states  [coroutine.States]uint64
-	reasons [coroutine.Reasons]uint64
-	stuck   uint64           // coroutines that only another coroutine or goroutine can wake
-	lowest  *selection[seen] // some of those
-	locks   diagnose.LockWaits
-	cut     bool
+	n      countsJSON
+	stuck  uint64          // coroutines that only another coroutine or goroutine can wake
+	lowest selection[seen] // some of those
+	locks  diagnose.LockWaits
 }
 
-// exampleStuck is how many coroutines of a deadlock are shown.
-const exampleStuck = 100
-
-func (h *handler) census(ctx context.Context) (c *census, err error) {
-	c = &census{lowest: &selection[seen]{size: exampleStuck}}
-	c.cut, err = h.coroutines.walk(ctx, func(s *seen) {
-		c.all++
-		c.states[s.State]++
-		if s.State != coroutine.Waiting || int(s.Reason) >= len(c.reasons) {
+func (h *handler) census(ctx context.Context) (*census, error) {
+	c := &census{n: countsJSON{statesJSON: statesJSON{Reasons: map[string]uint64{}}},
+		lowest: selection[seen]{size: mostStuck}}
+	cut, err := h.coroutines.walk(ctx, func(s *seen) {
+		c.n.Live++
+		c.n.add(s)
+		if s.State != coroutine.Waiting {
 			return
 		}
-		c.reasons[s.Reason]++
 		c.locks.Add(&s.Info)
 		if diagnose.Stuck(&s.Info) {
 			c.stuck++
-			if k := (key{id: s.ID}); c.lowest.wants(k) {
-				c.lowest.add(k, *s)
-			}
+			c.lowest.offer(key{id: s.ID}, s)
 		}
 	})
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	c.n.Partial = cut
+	return c, nil
 }
 
-func (c *census) into(n *countsJSON) {
-	n.Live = c.all
-	n.Ready, n.Running, n.Waiting = c.states[coroutine.Ready], c.states[coroutine.Running],
-		c.states[coroutine.Waiting]
-	n.Outside = c.states[coroutine.Outside]
-	n.Reasons = map[string]uint64{}
-	for r, k := range c.reasons {
-		if k > 0 {
-			n.Reasons[coroutine.Reason(r).String()] = k
-		}
+// A deadlock is reported only of a picture that stood still: before the walk,
+// after it and a while later every Processor slept, with nothing under way to
+// it, no timer set and no Watch armed, and all coroutines wait for one another.
+// An ordinary goroutine may still wake them.
+const (
+	secondLook  = 100 * time.Millisecond // after the first
+	mostStuck   = 20                     // coroutines of a deadlock that are shown
+	mostCircles = 10                     // deadlocks of some coroutines that are
+)
+
+// deadlock returns the deadlock that a walk has found, or nil. The walk began
+// after before was read.
+func (h *handler) deadlock(before diagnose.Progress, c *census) *deadlockJSON {
+	if !before.Still() || c.n.Partial || c.stuck != c.n.Live || c.stuck != before.Live ||
+		h.src.progress() != before {
+		return nil
 	}
-	n.Partial = c.cut
+	time.Sleep(secondLook)
+	if h.src.progress() != before {
+		return nil
+	}
+	rows, _ := c.lowest.page()
+	return &deadlockJSON{Count: c.stuck, Coroutines: h.describe(rows...)}
+}
+
+// lockCircles returns the deadlocks of some coroutines that a walk has found.
+func (h *handler) lockCircles(waits *diagnose.LockWaits) []lockCircleJSON {
+	list := []lockCircleJSON{} // not null
+	circles := waits.Circles()
+	for _, c := range circles[:min(len(circles), mostCircles)] {
+		var rows []seen
+		for _, w := range c[:min(len(c), mostStuck)] {
+			s := seen{w.Info, -1}
+			if p, ok := w.Host.(*processor.Processor); ok {
+				s.processor = p.Index()
+			}
+			rows = append(rows, s)
+		}
+		list = append(list, lockCircleJSON{c.String(), len(c), h.describe(rows...)})
+	}
+	return list
+}
+
+// cutAll shortens texts to at most n bytes.
+func cutAll(n int, texts ...*string) {
+	for _, t := range texts {
+		*t = cut(*t, n)
+	}
+}
+
+// stalls returns the remembered stalls, the latest first.
+func (h *handler) stalls() []scheduler.Stall {
+	list := append([]scheduler.Stall{}, h.src.stalls()...)
+	for i := range list {
+		s := &list[i]
+		cutAll(maxText, &s.Name, &s.Site, &s.Detail)
+		cutAll(maxStack, &s.Stack)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// handoffs returns the places at which coroutines were left behind, the most
+// frequent first.
+func (h *handler) handoffs() []scheduler.Handoff {
+	list := append([]scheduler.Handoff{}, h.src.handoffs()...)
+	for i := range list {
+		cutAll(maxText, &list[i].BlockedAt, &list[i].Name, &list[i].Detail)
+	}
+	return list
+}
+
+// listStalls is the page "stalls".
+func (h *handler) listStalls(_ context.Context, q *query) (any, error) {
+	on, cause := q.processor(), q.Get("cause")
+	if q.err != nil {
+		return nil, q.err
+	}
+	return &stallsJSON{
+		slices.DeleteFunc(h.stalls(), func(s scheduler.Stall) bool {
+			return on >= 0 && s.Processor != on || cause != "" && s.Cause != cause
+		}),
+		slices.DeleteFunc(h.handoffs(), func(x scheduler.Handoff) bool {
+			return cause != "" && x.Cause != cause
+		}),
+	}, nil
 }
 
 // versions are the versions of the program and of netco.
@@ -121,21 +177,11 @@ var versions = func() (v struct{ program, netco string }) {
 	if !ok {
 		return v
 	}
-	const module = "github.com/netco-go/netco"
-	v.program = info.Main.Path + " " + info.Main.Version
-	if info.Main.Path == "" {
-		v.program = ""
-	}
-	if info.Main.Path == module {
-		v.netco = info.Main.Version
-	}
-	for _, dep := range info.Deps {
-		if dep.Path == module {
-			v.netco = dep.Version
+	v.program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == "github.com/netco-go/netco" {
+			v.netco = m.Version
 		}
 	}
 	return v
 }()
-
-// now returns the present time, for ages.
-func now() int64 { return clock.Now() }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -237,11 +238,13 @@ func TestRequests(t *testing.T) {
 func TestFieldNames(t *testing.T) {
 	for _, v := range []any{overviewJSON{}, countsJSON{}, processorJSON{}, sliceJSON{},
 		deadlockJSON{}, coroutineJSON{},
-		listJSON{}, groupsJSON{}, groupJSON{}, socketJSON{}, requestJSON{}, processorTimersJSON{},
-		stallJSON{}, logLevelJSON{},
-		failureJSON{}} {
+		listJSON{}, groupsJSON{}, groupJSON{}, socketJSON{}, httpinfo.Request{}, latenciesJSON{},
+		statesJSON{}, scheduler.Stall{}, scheduler.Handoff{}, logLevelJSON{}, failureJSON{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
+			if typ.Field(i).Anonymous {
+				continue
+			}
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
 			if name == "" || strings.ToLower(name) != name {
 				t.Errorf("%s.%s has the JSON name %q", typ, typ.Field(i).Name, name)
@@ -332,7 +335,7 @@ var askedWrong = []struct {
 	{"sockets?kind=door", 400, "one of"},
 	{"sockets?waits=long", 400, "one of"},
 	{"stalls?processor=-1", 400, "a number"},
-	{"timers?format=xml", 400, "html or json"},
+	{"timers?format=xml", 400, "one of: html json"},
 	{"loglevel", 403, "not allowed"},
 }
 

@@ -1,35 +1,20 @@
 package introspect
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
-	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
 
-// phaseOf returns the name of a Scheduler's phase.
-func phaseOf(s *scheduler.Scheduler) string {
-	group := engine.Of(s).Group()
-	if group == nil {
-		return "new"
-	}
-	switch group.Phase() {
-	case processor.Running:
-		return "running"
-	case processor.Draining:
-		return "draining"
-	case processor.Stopping:
-		return "stopping"
-	}
-	return "stopped"
-}
-
 // figuresOf reads a Processor's counters, each at its own moment.
-func figuresOf(p *processor.Processor) processorJSON {
+func figuresOf(s *scheduler.Scheduler, p *processor.Processor) processorJSON {
 	io := p.IO().Snapshot()
 	f := processorJSON{
 		Index: p.Index(), Tid: p.Tid(), State: "busy", Active: p.IsActive(),
@@ -40,6 +25,7 @@ func figuresOf(p *processor.Processor) processorJSON {
 		Turns: p.Stats.Turns.Load(), Sleeps: p.Stats.Sleeps.Load(),
 		BytesIn: io.BytesIn, BytesOut: io.BytesOut,
 		IdleNs: p.IdleNs(), SpinNs: int64(p.Stats.SpinNs.Load()), CPUNs: -1,
+		Stalls: s.StallCount(p.Index()), Late: latenciesOf(p.Stats.LateNs.Snapshot()),
 	}
 	if co := p.Executor().Current(); co != nil {
 		f.Current = co.ID()
@@ -48,35 +34,33 @@ func figuresOf(p *processor.Processor) processorJSON {
 		f.CPUNs = ns
 	}
 	now := clock.Now()
-	switch started := p.StartedNs(); {
+	started := p.StartedNs()
+	if started != 0 {
+		f.SinceNs = now - started
+		f.BusyNs = max(f.SinceNs-f.IdleNs-f.SpinNs, 0)
+	}
+	switch {
 	case started == 0:
 		f.State = "not started"
 	case p.Idle():
 		f.State, f.Current = "asleep", 0
-		fallthrough
 	default:
-		f.SinceNs = now - started
-		f.BusyNs = max(f.SinceNs-f.IdleNs-f.SpinNs, 0)
-		if f.State == "busy" {
-			f.TurnNs = max(now-int64(p.Stats.TurnStart.Load()), 0)
-		}
+		f.TurnNs = max(now-int64(p.Stats.TurnStart.Load()), 0)
 	}
 	remember(&f, p.History(), now)
 	return f
 }
 
-// recently is how far back Load looks.
-const recently = int64(30 * time.Second)
-
 // remember fills in the figures of a Processor's history.
 func remember(f *processorJSON, history []processor.Slice, now int64) {
+	const recently = int64(30 * time.Second) // for Load
 	var lengths [len(processor.Slice{}.Lengths)]uint64
 	var busy, runs, waited uint64
 	for _, s := range history {
 		f.History = append(f.History, sliceJSON{
 			AgoNs: now - s.Start, Turns: s.Turns, BusyNs: s.BusyNs,
-			P50Ns: quantile(s.Lengths[:], s.MaxNs, 0.5), P99Ns: quantile(s.Lengths[:], s.MaxNs,
-				0.99), MaxNs: int64(s.MaxNs),
+			P50Ns: quantile(s.Lengths[:], s.MaxNs, 0.5),
+			P99Ns: quantile(s.Lengths[:], s.MaxNs, 0.99), MaxNs: int64(s.MaxNs),
 		})
 		for i, n := range s.Lengths {
 			lengths[i] += n
@@ -99,60 +83,97 @@ func remember(f *processorJSON, history []processor.Slice, now int64) {
 	}
 }
 
+// bucketAt returns the index of the bucket that holds the q-quantile; -1 if all
+// are empty.
+func bucketAt(buckets []uint64, q float64) int {
+	var all, n uint64
+	for _, k := range buckets {
+		all += k
+	}
+	rank := max(uint64(math.Ceil(q*float64(all))), 1)
+	return slices.IndexFunc(buckets, func(k uint64) bool { n += k; return n >= rank })
+}
+
 // quantile returns an upper bound of the q-quantile of turns that are counted
 // by length, as processor.Slice has them.
 func quantile(lengths []uint64, longest uint64, q float64) int64 {
-	var all, n uint64
-	for _, k := range lengths {
-		all += k
-	}
-	if all == 0 {
+	switch i := bucketAt(lengths, q); i {
+	case -1:
 		return 0
+	case len(lengths) - 1:
+		return int64(longest)
+	default:
+		return int64(min(uint64(1)<<(10+i), longest))
 	}
-	rank := uint64(math.Ceil(q * float64(all)))
-	for i, k := range lengths {
-		if n += k; n >= rank {
-			if i == len(lengths)-1 {
-				break
-			}
-			return int64(min(uint64(1)<<(10+i), longest))
-		}
-	}
-	return int64(longest)
 }
 
-// latencies are the figures of a histogram that pages show.
-type latencies struct {
-	count                          uint64
-	mean, p50, p90, p99, p999, max int64
-}
-
-func latenciesOf(h counter.HistogramSnapshot) latencies {
-	l := latencies{count: h.Count}
-	if h.Count > 0 {
-		l.mean = int64(h.SumNs / h.Count)
-	}
-	l.p50, l.p90, l.p99, l.p999, l.max = bound(h, 0.5), bound(h, 0.9), bound(h, 0.99),
-		bound(h, 0.999), bound(h, 1)
-	return l
+func latenciesOf(h counter.HistogramSnapshot) latenciesJSON {
+	return latenciesJSON{h.Count, int64(h.SumNs / max(h.Count, 1)), bound(h, 0.5), bound(h, 0.9),
+		bound(h, 0.99), bound(h, 0.999), bound(h, 1)}
 }
 
 // bound returns the upper bound, in ns, of the bucket that holds the
 // q-quantile.
 func bound(h counter.HistogramSnapshot, q float64) int64 {
-	if h.Count == 0 {
+	switch i := bucketAt(append([]uint64{h.Zero}, h.Buckets...), q); i {
+	case -1:
 		return 0
-	}
-	rank := uint64(math.Ceil(q * float64(h.Count)))
-	n := h.Zero
-	if n >= rank {
+	case 0:
 		return int64(math.Ceil(counter.HistogramZero * 1e9))
+	default:
+		return int64(
+			1e9 * math.Exp2(float64(counter.FirstBucket+i-1)/(1<<counter.HistogramSchema)))
 	}
-	for i, k := range h.Buckets {
-		if n += k; n >= rank {
-			return int64(
-				1e9 * math.Exp2(float64(counter.FirstBucket+i)/(1<<counter.HistogramSchema)))
+}
+
+// timers is the page "timers".
+func (h *handler) timers(context.Context, *query) (any, error) {
+	t := &timersJSON{Processors: []processorTimersJSON{}}
+	for _, p := range h.src.processors() {
+		t.Processors = append(t.Processors, processorTimersJSON{p.Index, p.Timers, p.Late})
+	}
+	return t, nil
+}
+
+// The units of a Processor's chart, whose axes are in pages/overview.html.
+const (
+	plotLeft, plotRight = 46.0, 512.0
+	plotTop, plotBottom = 10.0, 128.0 // turns of 10 s, of 1 µs
+	loadTop, loadBottom = 144.0, 168.0
+	chartSpan           = int64(240e9) // ns, to the left edge
+	sliceSpan           = int64(5e9)
+)
+
+// Chart returns the paths of a Processor's last minutes: the lengths of its
+// turns on a logarithmic scale, as steps, and the share of the time in which it
+// was busy. A slice in which nothing ran is a gap.
+func (p processorJSON) Chart() (c struct{ Max, P99, P50, Load string }) {
+	last := math.Inf(-1)
+	timeX := func(ago int64) float64 {
+		ago = min(max(ago, 0), chartSpan)
+		return plotRight - (plotRight-plotLeft)*float64(ago)/float64(chartSpan)
+	}
+	for _, s := range p.History {
+		from, to := timeX(s.AgoNs), timeX(s.AgoNs-sliceSpan)
+		// A turn counts in the slice in which it ended: a share may be above 1.
+		busy := min(float64(s.BusyNs)/float64(sliceSpan), 1) * (loadBottom - loadTop)
+		c.Load += fmt.Sprintf("M%.1f %gV%.1fH%.1fV%[2]g", from, loadBottom, loadBottom-busy, to)
+		if s.Turns == 0 || s.AgoNs-sliceSpan >= chartSpan {
+			continue
 		}
+		move := "L"
+		if from-last > 0.5 {
+			move = "M"
+		}
+		step := func(path *string, ns int64) {
+			share := (math.Log10(float64(max(ns, 1))) - 3) / 7 // of the decades from 1 µs
+			y := plotBottom - (plotBottom-plotTop)*min(max(share, 0), 1)
+			*path += fmt.Sprintf("%s%.1f %.1fH%.1f", move, from, y, to)
+		}
+		step(&c.Max, s.MaxNs)
+		step(&c.P99, s.P99Ns)
+		step(&c.P50, s.P50Ns)
+		last = to
 	}
-	return int64(h.SumNs)
+	return c
 }

@@ -1,12 +1,17 @@
 package introspect
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/netco-go/netco/coroutine"
 )
 
 // Bounds of one page.
@@ -19,56 +24,82 @@ const (
 // query has the parameters of a request. Its methods that read a parameter keep
 // the first error.
 type query struct {
-	page   string
-	values url.Values
-	json   bool
-	err    error
+	Page     string
+	template string // of the page, as in pages
+	values   url.Values
+	json     bool
+	err      error
+
+	// For the templates; set by render.
+	Code int
+	Data any
+	Opt  *Options
+	Now  time.Time
 }
 
-// badQuery is the client's error.
-type badQuery struct{ error }
+// choices are the values of parameters that have a few. The first stands for
+// none.
+var choices = map[string][]string{
+	"format": {"html", "json"},
+	"stack":  {"0", "1"},
+	"state": {"", coroutine.Ready.String(), coroutine.Running.String(),
+		coroutine.Waiting.String(), coroutine.Outside.String()},
+	"reason": func() (names []string) {
+		for r := coroutine.ReasonNone; r < coroutine.Reasons; r++ {
+			names = append(names, r.String())
+		}
+		return slices.Sorted(slices.Values(names))
+	}(),
+	"group": {"", "name", "site", "state", "reason", "processor"},
+	"kind":  {"", "listener", "connection", "idle"},
+	"waits": {"", "any", "read", "write", "none"},
+	"level": {"debug", "info", "warn", "error"},
+}
+
+// columns are the columns of the lists, by which these can be sorted.
+var columns = map[string][]column{
+	"coroutines": {{"id", "Id", "num"}, {"name", "Name", ""}, {"state", "State", ""},
+		{"reason", "Waits for", ""}, {"age", "Since", "num"}, {"site", "Made at", ""},
+		{"processor", "Processor", "num"}},
+	"sockets": {{"fd", "Fd", "num"}, {"kind", "Kind", ""}, {"network", "Network", ""},
+		{"local", "Local", ""}, {"remote", "Remote", ""}, {"processor", "Processor", "num"},
+		{"read", "Reader", "num"}, {"write", "Writer", "num"}},
+}
+
+type column struct{ Name, Label, Class string }
 
 // parse reads a request's path and query. The prefix that the handler is
 // mounted at may be stripped or not: the last element of the path names the
 // page.
 func parse(r *http.Request) *query {
 	q := &query{values: r.URL.Query()}
-	q.page = r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	if name, ok := strings.CutSuffix(q.page, ".json"); ok {
-		q.page, q.json = name, true
-	}
-	switch f := q.values.Get("format"); f {
-	case "json":
-		q.json = true
-	case "", "html":
-	default:
-		q.fail("format is %q, want html or json", f)
-	}
-	if q.page == "" {
-		q.page = "overview"
-	}
+	q.Page = r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	q.Page, q.json = strings.CutSuffix(q.Page, ".json")
 	for key, list := range q.values { // forms also send empty fields
 		if len(list) == 0 || list[0] == "" {
 			q.values.Del(key)
 		}
 	}
+	q.json = q.oneOf("format") == "json" || q.json || q.Page == "loglevel"
 	q.values.Del("format")
+	q.Page = cmp.Or(q.Page, "overview")
+	q.template = q.Page
 	return q
 }
 
 func (q *query) fail(format string, args ...any) {
 	if q.err == nil {
-		q.err = badQuery{fmt.Errorf(format, args...)}
+		q.err = failure{400, fmt.Errorf(format, args...)}
 	}
 }
 
-// text returns a parameter, or "".
-func (q *query) text(name string) string { return q.values.Get(name) }
+// Get returns a parameter, or "".
+func (q *query) Get(name string) string { return q.values.Get(name) }
 
 // number returns a parameter between low and high, or otherwise if there is
 // none.
 func (q *query) number(name string, low, high, otherwise uint64) uint64 {
-	s := q.text(name)
+	s := q.Get(name)
 	if s == "" {
 		return otherwise
 	}
@@ -80,99 +111,70 @@ func (q *query) number(name string, low, high, otherwise uint64) uint64 {
 	return n
 }
 
+// id returns the number of a coroutine, which must be there.
+func (q *query) id() uint64 {
+	id := q.number("id", 1, 1<<64-1, 0)
+	if id == 0 {
+		q.fail("id is missing")
+	}
+	return id
+}
+
 // processor returns the parameter of that name, or -1 for all.
 func (q *query) processor() int {
-	if q.text("processor") == "" {
-		return -1
-	}
-	return int(q.number("processor", 0, 1<<20, 0))
+	return int(q.number("processor", 0, 1<<20, 1<<64-1))
 }
 
 // duration returns a parameter such as "10s", or 0.
 func (q *query) duration(name string) time.Duration {
-	s := q.text(name)
-	if s == "" {
-		return 0
-	}
+	s := cmp.Or(q.Get(name), "0s")
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
 		q.fail("%s is %q, want a duration such as 500ms, 10s or 2h", name, cut(s, 40))
-		return 0
 	}
 	return d
 }
 
-// oneOf returns a parameter that must be among some words, or the first of them
-// if there is none.
-func (q *query) oneOf(name string, words ...string) string {
-	s := q.text(name)
-	if s == "" {
+// oneOf returns a parameter that has a choice of values.
+func (q *query) oneOf(name string) string { return q.among(name, choices[name]) }
+
+func (q *query) among(name string, words []string) string {
+	s := cmp.Or(q.Get(name), words[0])
+	if !slices.Contains(words, s) {
+		q.fail("%s is %q, want one of: %s", name, cut(s, 40), strings.Join(words, " "))
 		return words[0]
-	}
-	for _, w := range words {
-		if s == w {
-			return s
-		}
-	}
-	q.fail("%s is %q, want one of: %s", name, cut(s, 40), strings.Join(words, " "))
-	return words[0]
-}
-
-// order returns the column to sort by and whether its largest comes first: a
-// minus in front says so.
-func (q *query) order(columns ...string) (column string, down bool) {
-	words := columns
-	for _, c := range columns {
-		words = append(words, "-"+c)
-	}
-	return strings.CutPrefix(q.oneOf("sort", words...), "-")
-}
-
-// selected returns the selection for the requested page.
-func selected[T any](q *query, down bool) *selection[T] {
-	s := &selection[T]{size: int(q.number("rows", 1, maxRows, defaultRows)), down: down}
-	from := q.text("after")
-	if before := q.text("before"); before != "" {
-		from, s.back = before, true
-	}
-	if from != "" {
-		k, err := parseKey(from)
-		if err != nil {
-			q.fail("%v", err)
-		}
-		s.from = &k
 	}
 	return s
 }
 
-// refresh returns after how many seconds the page is to be loaded again, or 0.
-func (q *query) refresh() uint64 { return q.number("refresh", 1, maxRefresh, 0) }
-
-// link returns a relative link to a page with the present parameters, some of
-// them changed: name, value, name, value; "" removes a parameter. The place in
-// the list is dropped: the link's list is a different one.
-func (q *query) link(page string, changes ...string) string {
-	v := url.Values{}
-	for name, list := range q.values {
-		if name != "after" && name != "before" {
-			v[name] = list
-		}
+// Refresh returns after how many seconds the page is to be loaded again, or 0.
+func (q *query) Refresh() uint64 {
+	seconds := q.number("refresh", 1, maxRefresh, 0)
+	if q.err != nil {
+		return 0
 	}
+	return seconds
+}
+
+// Link returns a relative link to the page with other parameters: name, value,
+// name, value; "" removes one. The link leads to the list's beginning.
+func (q *query) Link(changes ...string) string {
+	v := maps.Clone(q.values)
+	v.Del("after")
+	v.Del("before")
 	for i := 0; i+1 < len(changes); i += 2 {
 		if v.Del(changes[i]); changes[i+1] != "" {
 			v.Set(changes[i], changes[i+1])
 		}
 	}
-	return plain(page, v)
+	page := strings.Replace(q.Page, "overview", "./", 1)
+	return strings.TrimSuffix(page+"?"+v.Encode(), "?")
 }
 
-// plain returns a relative link.
-func plain(page string, v url.Values) string {
-	if page == "overview" {
-		page = "./"
-	}
-	if len(v) == 0 {
-		return page
-	}
-	return page + "?" + v.Encode()
+// Columns returns the columns of the page's list.
+func (q *query) Columns() []column { return columns[q.Page] }
+
+// Choice returns the values that a parameter can have, and the present one.
+func (q *query) Choice(name string) any {
+	return map[string]any{"Now": q.Get(name), "Words": choices[name]}
 }

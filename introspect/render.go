@@ -2,15 +2,17 @@ package introspect
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"net/http"
-	"slices"
-	"strconv"
+	"reflect"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 //go:embed pages
@@ -18,13 +20,9 @@ var files embed.FS
 
 // style is the one style sheet, in the head of every page: nothing needs to be
 // fetched, and nothing else is allowed.
-var style = func() string {
-	text, err := files.ReadFile("pages/style.css")
-	if err != nil {
-		panic("netco/introspect: " + err.Error())
-	}
-	return "\n" + string(text)
-}()
+//
+//go:embed pages/style.css
+var style string
 
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
@@ -47,115 +45,128 @@ var templates = func() map[string]*template.Template {
 }()
 
 var functions = template.FuncMap{
-	"span": span, "short": short, "amount": amount, "percent": percent, "chart": chart, "bar": bar,
-	"count": func(n any) string {
-		switch n := n.(type) {
-		case int:
-			return count(n)
-		case int64:
-			return count(n)
-		case uint64:
-			return count(n)
-		}
-		return ""
-	},
-	"visible": func(s string) string { return visible(cut(s, maxText)) },
-	"lines":   lines,
-	"share": func(part, whole any) float64 {
+	"span": span, "short": short, "amount": amount, "count": count, "made": made,
+	"style":   func() template.CSS { return template.CSS(style) },
+	"lines":   func(s string) string { return visible(s, "\n\t") },
+	"visible": func(s string) string { return visible(cut(s, maxText), "") },
+	"percent": func(part, whole any) float64 {
 		if x := number(whole); x > 0 {
-			return number(part) / x
+			return 100 * min(number(part)/x, 1)
 		}
 		return 0
 	},
-	"clock": func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
-	"waits": waitsFor,
-	"made":  func(c coroutineJSON) string { return made(c.Func, c.File, c.Line) },
-	"rows":  func(list []coroutineJSON) map[string]any { return map[string]any{"Rows": list} },
-	"first": func(n int, list []coroutineJSON) []coroutineJSON {
-		return list[:min(n, len(list))]
-	},
-	"pairs": pairs,
-	"charted": func(list []processorJSON) []processorJSON {
-		return list[:min(len(list), maxCharts)]
-	},
-	"uncharted": func(list []processorJSON) int { return max(len(list)-maxCharts, 0) },
-}
-
-// maxCharts is the number of Processors for which a chart is drawn.
-const maxCharts = 64
-
-// pair is a key of a map with its value, for a table.
-type pair struct {
-	Name string
-	N    uint64
-}
-
-// pairs returns the pairs of a map, the largest value first.
-func pairs(m map[string]uint64) (list []pair) {
-	for name, n := range m {
-		list = append(list, pair{name, n})
-	}
-	slices.SortFunc(list, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name))
-	})
-	return list
 }
 
 func number(n any) float64 {
-	switch n := n.(type) {
-	case int:
-		return float64(n)
-	case int64:
-		return float64(n)
-	case uint64:
-		return float64(n)
-	case float64:
-		return n
-	}
-	return 0
+	return reflect.ValueOf(n).Convert(reflect.TypeFor[float64]()).Float()
 }
 
-// titles are the pages' names, in the order of the navigation.
-var titles = []struct{ Page, Title string }{
-	{"overview", "Overview"}, {"coroutines", "Coroutines"}, {"sockets", "Sockets"},
-	{"requests", "Requests"}, {"timers", "Timers"}, {"stalls", "Stalls"},
-}
-
-// render writes a page, or returns an error before it has written anything.
-func (h *handler) render(w http.ResponseWriter, code int, q *query, data any) error {
-	name := q.page
-	switch data.(type) {
-	case *groupsJSON:
-		name = "groups"
-	case failureJSON:
-		name = "failure"
-	case *endedCoroutine:
-		name = "ended"
-	}
-	v := &view{query: q, Title: "Error " + strconv.Itoa(code), Data: data, Opt: &h.opt,
-		Now: time.Now()}
-	if e, ok := data.(*endedCoroutine); ok {
-		v.Title = "Coroutine " + strconv.FormatUint(e.ID, 10)
-	}
-	if code == http.StatusOK {
-		v.Title = "Coroutine"
-		for _, t := range titles {
-			if t.Page == q.page {
-				v.Title = t.Title
-			}
-		}
-		v.refresh() // so that a wrong value is reported
-		if q.err != nil {
-			return q.err
-		}
+// render returns a page.
+func (h *handler) render(q *query, code int, data any) ([]byte, error) {
+	q.Code, q.Data, q.Opt, q.Now = code, data, &h.opt, time.Now()
+	if q.Refresh(); q.err != nil && code == http.StatusOK {
+		return nil, q.err
 	}
 	var b bytes.Buffer // of at most maxRows rows
-	if err := templates[name].Execute(&b, v); err != nil {
-		return err
+	err := templates[q.template].Execute(&b, q)
+	return b.Bytes(), err
+}
+
+// Texts that may be long are cut: to maxText bytes in JSON, and to maxShown on
+// a page.
+const (
+	maxText  = 1 << 10
+	maxShown = 120
+	maxStack = 64 << 10
+)
+
+// cut shortens s to at most n bytes, at the end of a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
-	w.WriteHeader(code)
-	w.Write(b.Bytes())
-	return nil
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// visible returns s so that all of it can be seen and none of it changes how
+// the rest is shown: characters without a shape, such as those that turn the
+// direction of writing, are replaced by their numbers, except those in keep.
+func visible(s, keep string) string {
+	clean := func(r rune) bool {
+		return unicode.IsPrint(r) && r != utf8.RuneError || strings.ContainsRune(keep, r)
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case clean(r):
+			b.WriteRune(r)
+		case r == utf8.RuneError:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// short returns the part of a text that a page shows.
+func short(s string) string { return visible(cut(s, maxShown), "") }
+
+// span writes a duration with three digits.
+func span(ns int64) string {
+	d, x := time.Duration(ns), float64(ns)
+	switch {
+	case ns < 0:
+		return "–"
+	case ns == 0:
+		return "0"
+	case d < time.Microsecond:
+		return fmt.Sprintf("%d ns", ns)
+	case d < time.Millisecond:
+		return digits(x/1e3) + " µs"
+	case d < time.Second:
+		return digits(x/1e6) + " ms"
+	case d < time.Minute:
+		return digits(x/1e9) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d m %02d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %02d m", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d d %02d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+}
+
+func digits(x float64) string {
+	switch {
+	case x < 9.995:
+		return fmt.Sprintf("%.2f", x)
+	case x < 99.95:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// count writes a number with thin spaces between thousands.
+func count(n any) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "\u202f" + s[i:]
+	}
+	return s
+}
+
+// amount writes an amount of memory or traffic.
+func amount(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	x := float64(n)
+	for len(units) > 1 && x >= 1023.5 {
+		x, units = x/1024, units[1:]
+	}
+	if units[0] == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return digits(x) + " " + units[0]
 }

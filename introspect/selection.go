@@ -2,6 +2,7 @@ package introspect
 
 import (
 	"cmp"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"slices"
@@ -18,17 +19,10 @@ type key struct {
 }
 
 func (k key) compare(o key) int {
-	if c := cmp.Compare(k.n, o.n); c != 0 {
-		return c
-	}
-	if c := strings.Compare(k.text, o.text); c != 0 {
-		return c
-	}
-	return cmp.Compare(k.id, o.id)
+	return cmp.Or(cmp.Compare(k.n, o.n), strings.Compare(k.text, o.text), cmp.Compare(k.id, o.id))
 }
 
-// textKey makes a key's text, cut: rows whose texts agree up to there are in
-// the order of their ids.
+// textKey makes a key's text. Rows whose texts agree so far are sorted by id.
 func textKey(s string) string { return s[:min(len(s), 64)] }
 
 // String returns the key in the form that links carry.
@@ -37,39 +31,30 @@ func (k key) String() string {
 }
 
 func parseKey(s string) (key, error) {
-	number, rest, _ := strings.Cut(s, ".")
-	id, text, ok := strings.Cut(rest, ".")
-	if !ok {
-		return key{}, fmt.Errorf("%q is no place in a list", s)
+	if parts := strings.SplitN(s, ".", 3); len(parts) == 3 {
+		n, err1 := strconv.ParseUint(parts[0], 10, 64)
+		id, err2 := strconv.ParseUint(parts[1], 10, 64)
+		text, err3 := base64.RawURLEncoding.DecodeString(parts[2])
+		if err1 == nil && err2 == nil && err3 == nil {
+			return key{n, string(text), id}, nil
+		}
 	}
-	var k key
-	var err error
-	if k.n, err = strconv.ParseUint(number, 10, 64); err == nil {
-		k.id, err = strconv.ParseUint(id, 10, 64)
-	}
-	if err != nil {
-		return key{}, fmt.Errorf("%q is no place in a list", s)
-	}
-	b, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return key{}, fmt.Errorf("%q is no place in a list", s)
-	}
-	k.text = string(b)
-	return k, nil
+	return key{}, fmt.Errorf("%q is no place in a list", s)
 }
 
 // selection picks one page out of any number of rows that it is offered in any
-// order, and holds no more than that page: the rows that come first, in its
-// order, behind a given key or before it. A page is found by a row and not by a
-// number, so a page begins where the last one ended although rows have come and
-// gone.
+// order, and holds little more than two such pages: the rows that come first,
+// in its order, behind a given key or before it. A page is found by a row and
+// not by a number, so a page begins where the last one ended although rows have
+// come and gone.
 type selection[T any] struct {
 	size int
 	down bool // the largest key first
 	back bool // the page before from, not the one behind it
 	from *key // nil: from the start
 
-	heap    []row[T] // the worst is at the top; at most size+1: one more shows that there is more
+	rows    []row[T] // at most 2*size+1
+	bound   *key     // only rows before it are needed; nil: all
 	matched uint64   // rows offered
 	skipped uint64   // rows offered on the other side of from
 }
@@ -88,88 +73,87 @@ func (s *selection[T]) order(a, b key) int {
 	return c
 }
 
-// wants counts a row, and reports whether it would be kept. Rows that are not
-// kept need not be made.
-func (s *selection[T]) wants(k key) bool {
+// offer copies a row if it may be of the page.
+func (s *selection[T]) offer(k key, v *T) {
 	s.matched++
-	if s.from != nil && s.order(k, *s.from) <= 0 {
+	switch {
+	case s.from != nil && s.order(k, *s.from) <= 0:
 		s.skipped++
-		return false
-	}
-	return len(s.heap) <= s.size || s.order(k, s.heap[0].key) < 0
-}
-
-// add keeps a row for which wants has returned true.
-func (s *selection[T]) add(k key, v T) {
-	if len(s.heap) <= s.size {
-		s.heap = append(s.heap, row[T]{k, v})
-		s.up(len(s.heap) - 1)
-		return
-	}
-	s.heap[0] = row[T]{k, v}
-	s.sift(0)
-}
-
-func (s *selection[T]) up(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if s.order(s.heap[i].key, s.heap[parent].key) <= 0 {
-			return
+	case s.bound == nil || s.order(k, *s.bound) < 0:
+		if s.rows = append(s.rows, row[T]{k, *v}); len(s.rows) > 2*s.size+1 {
+			s.trim()
 		}
-		s.heap[i], s.heap[parent] = s.heap[parent], s.heap[i]
-		i = parent
 	}
 }
 
-func (s *selection[T]) sift(i int) {
-	for {
-		worst := i
-		for _, child := range [...]int{2*i + 1, 2*i + 2} {
-			if child < len(s.heap) && s.order(s.heap[child].key, s.heap[worst].key) > 0 {
-				worst = child
-			}
-		}
-		if worst == i {
-			return
-		}
-		s.heap[i], s.heap[worst] = s.heap[worst], s.heap[i]
-		i = worst
+// trim sorts the rows and drops all behind the page but one, which shows that
+// there is more.
+func (s *selection[T]) trim() {
+	slices.SortFunc(s.rows, func(a, b row[T]) int { return s.order(a.key, b.key) })
+	if len(s.rows) > s.size {
+		clear(s.rows[s.size+1:])
+		s.rows = s.rows[:s.size+1]
+		bound := s.rows[s.size].key
+		s.bound = &bound
 	}
 }
 
-// part is a page of a list.
-type part[T any] struct {
-	rows  []T
-	first uint64 // the first row's number among the matching rows, from 1
-	prev  string // the keys from which the pages before and behind go on, "" if there is none
-	next  string
-}
-
-// page returns the selected rows, in order.
-func (s *selection[T]) page() part[T] {
-	rows := slices.Clone(s.heap)
-	slices.SortFunc(rows, func(a, b row[T]) int { return s.order(a.key, b.key) })
-	more := len(rows) > s.size
-	rows = rows[:min(len(rows), s.size)]
-	others := s.skipped > 0
-	first := s.skipped + 1
+// page returns the selected rows, in order, and their place among the others.
+func (s *selection[T]) page() (list []T, l listJSON) {
+	s.trim()
+	more, others := len(s.rows) > s.size, s.skipped > 0
+	rows := s.rows[:min(len(s.rows), s.size)]
+	l.Matched, l.First = s.matched, s.skipped+1
 	if s.back {
 		slices.Reverse(rows)
 		more, others = others, more
-		first = s.matched - s.skipped - uint64(len(rows)) + 1
+		l.First = s.matched - s.skipped - uint64(len(rows)) + 1
 	}
-	p := part[T]{first: first, rows: make([]T, len(rows))}
+	l.Last = l.First + uint64(len(rows)) - 1
 	for i := range rows {
-		p.rows[i] = rows[i].v
+		list = append(list, rows[i].v)
 	}
-	if len(rows) == 0 {
-		return p
+	if more && len(rows) > 0 {
+		l.Next = rows[len(rows)-1].key.String()
 	}
-	if more {
-		p.next = rows[len(rows)-1].key.String()
+	if others && len(rows) > 0 {
+		l.Prev = rows[0].key.String()
 	}
-	if others {
-		p.prev = rows[0].key.String()
+	return list, l
+}
+
+// list walks over all items and returns the requested page of those that the
+// filter lets through. A minus in front of the column to sort by puts the
+// largest first.
+func list[T any](ctx context.Context, q *query, w *walker[T], lets func(*T) bool,
+	keyOf func(column string, item *T) key) ([]T, listJSON, error) {
+	var words []string
+	for _, c := range q.Columns() {
+		words = append(words, c.Name, "-"+c.Name)
 	}
-	return p
+	column, down := strings.CutPrefix(q.among("sort", words), "-")
+	s := &selection[T]{size: int(q.number("rows", 1, maxRows, defaultRows)), down: down,
+		back: q.Get("before") != ""}
+	if from := cmp.Or(q.Get("before"), q.Get("after")); from != "" {
+		k, err := parseKey(from)
+		if err != nil {
+			q.fail("%v", err)
+		}
+		s.from = &k
+	}
+	if q.err != nil {
+		return nil, listJSON{}, q.err
+	}
+	all := uint64(0)
+	partial, err := w.walk(ctx, func(item *T) {
+		if all++; lets(item) {
+			s.offer(keyOf(column, item), item)
+		}
+	})
+	if err != nil {
+		return nil, listJSON{}, err
+	}
+	rows, l := s.page()
+	l.Seen, l.Partial = all, partial
+	return rows, l, nil
 }

@@ -18,7 +18,8 @@ import (
 func TestPaging(t *testing.T) {
 	const n = 301
 	h := newFake(n).handler(Options{})
-	for _, column := range coroutineColumns {
+	for _, c := range columns["coroutines"] {
+		column := c.Name
 		for _, sort := range []string{column, "-" + column} {
 			whole := ids(getJSON[coroutinesJSON](t, h, "/coroutines.json?rows=1000&sort="+sort))
 			if len(whole) != n {
@@ -101,7 +102,8 @@ func TestSortedAsTheyShould(t *testing.T) {
 			t.Errorf("not sorted by -%s", c.column)
 		}
 	}
-	for _, column := range socketColumns {
+	for _, c := range columns["sockets"] {
+		column := c.Name
 		up := getJSON[socketsJSON](t, h, "/sockets.json?rows=1000&sort="+column)
 		down := getJSON[socketsJSON](t, h, "/sockets.json?rows=1000&sort=-"+column)
 		slices.Reverse(down.Sockets)
@@ -148,21 +150,19 @@ func TestSelection(t *testing.T) {
 			}
 		}
 		for _, k := range keys {
-			if s.wants(k) {
-				s.add(k, k)
+			s.offer(k, &k)
+			if len(s.rows) > 2*s.size+1 {
+				t.Fatalf("holds %d rows of a page of %d", len(s.rows), s.size)
 			}
 		}
-		if len(s.heap) > s.size+1 {
-			t.Fatalf("holds %d rows of a page of %d", len(s.heap), s.size)
-		}
-		p := s.page()
-		if !slices.Equal(p.rows, whole[from:to]) {
+		rows, p := s.page()
+		if !slices.Equal(rows, whole[from:to]) {
 			t.Fatalf("down %v, back %v, from %v, %d rows: %v, want %v", s.down, s.back, s.from,
-				s.size, p.rows, whole[from:to])
+				s.size, rows, whole[from:to])
 		}
-		if from < to && (p.first != uint64(from+1) || (p.prev != "") != (from > 0) ||
-			(p.next != "") != (to < len(whole))) {
-			t.Fatalf("first %d, prev %q, next %q, of %d to %d of %d", p.first, p.prev, p.next, from,
+		if from < to && (p.First != uint64(from+1) || (p.Prev != "") != (from > 0) ||
+			(p.Next != "") != (to < len(whole))) {
+			t.Fatalf("first %d, prev %q, next %q, of %d to %d of %d", p.First, p.Prev, p.Next, from,
 				to, len(whole))
 		}
 	}

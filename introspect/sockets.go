@@ -1,27 +1,15 @@
 package introspect
 
 import (
+	"cmp"
 	"context"
 	"net"
+	"slices"
 	"strings"
 
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
 )
-
-// socketColumns are the columns by which sockets can be sorted, and socketKinds
-// the kinds of sockets.
-var (
-	socketColumns = []string{"fd", "kind", "network", "local", "remote", "processor", "read",
-		"write"}
-	socketKinds = []string{"", "listener", "connection", "idle"}
-	socketWaits = []string{"", "any", "read", "write", "none"}
-)
-
-type socketFilter struct {
-	address, network string // contained; the beginning
-	kind, waits      string
-	processor        int
-}
 
 func kindOf(i *sockinfo.Info) string {
 	switch {
@@ -33,29 +21,20 @@ func kindOf(i *sockinfo.Info) string {
 	return "connection"
 }
 
-func (f *socketFilter) lets(i *sockinfo.Info) bool {
-	return (f.kind == "" || kindOf(i) == f.kind) &&
-		(f.processor < 0 || i.Processor == f.processor) &&
-		strings.HasPrefix(i.Network, f.network) &&
-		waiting(i, f.waits) &&
-		(f.address == "" || strings.Contains(address(i.Local), f.address) ||
-			strings.Contains(address(i.Remote), f.address))
-}
-
-// waiting reports whether coroutines wait on a socket in the way that how
-// names.
-func waiting(i *sockinfo.Info, how string) bool {
-	switch how {
-	case "any":
-		return i.ReadWaiter != 0 || i.WriteWaiter != 0
-	case "read":
-		return i.ReadWaiter != 0
-	case "write":
-		return i.WriteWaiter != 0
-	case "none":
-		return i.ReadWaiter == 0 && i.WriteWaiter == 0
+// socketFilter returns whether the parameters select a socket.
+func socketFilter(q *query) func(*sockinfo.Info) bool {
+	part, network, processor := q.Get("address"), q.Get("network"), q.processor()
+	kind, waits := q.oneOf("kind"), q.oneOf("waits")
+	return func(i *sockinfo.Info) bool {
+		reads, writes := i.ReadWaiter != 0, i.WriteWaiter != 0
+		return (kind == "" || kindOf(i) == kind) &&
+			(processor < 0 || i.Processor == processor) &&
+			strings.HasPrefix(i.Network, network) &&
+			(waits == "" || waits == "any" && (reads || writes) || waits == "read" && reads ||
+				waits == "write" && writes || waits == "none" && !reads && !writes) &&
+			(part == "" || strings.Contains(address(i.Local), part) ||
+				strings.Contains(address(i.Remote), part))
 	}
-	return true
 }
 
 func address(a net.Addr) string {
@@ -90,41 +69,30 @@ func socketKey(column string, i *sockinfo.Info) key {
 }
 
 // listSockets is the page "sockets".
-func (h *handler) listSockets(ctx context.Context, q *query) (*socketsJSON, error) {
-	filter := socketFilter{
-		address: q.text("address"), network: q.text("network"), processor: q.processor(),
-		kind: q.oneOf("kind", socketKinds...), waits: q.oneOf("waits", socketWaits...),
-	}
-	column, down := q.order(socketColumns...)
-	rows := selected[sockinfo.Info](q, down)
-	if q.err != nil {
-		return nil, q.err
-	}
-	all := uint64(0)
-	cut, err := h.sockets.walk(ctx, func(i *sockinfo.Info) {
-		if all++; !filter.lets(i) {
-			return
-		}
-		if k := socketKey(column, i); rows.wants(k) {
-			rows.add(k, *i)
-		}
-	})
+func (h *handler) listSockets(ctx context.Context, q *query) (any, error) {
+	rows, l, err := list(ctx, q, &h.sockets, socketFilter(q), socketKey)
 	if err != nil {
 		return nil, err
 	}
-	page := rows.page()
-	list := &socketsJSON{listJSON: page.list(all, rows.matched, cut),
-		Sockets: make([]socketJSON, len(page.rows))}
-	for i := range page.rows {
-		list.Sockets[i] = socketOf(&page.rows[i])
+	page := &socketsJSON{l, make([]socketJSON, len(rows))}
+	for n := range rows {
+		i := &rows[n]
+		page.Sockets[n] = socketJSON{i.FD, kindOf(i), i.Network, cut(address(i.Local), maxText),
+			cut(address(i.Remote), maxText), i.Processor, i.ReadWaiter, i.WriteWaiter}
 	}
-	return list, nil
+	return page, nil
 }
 
-func socketOf(i *sockinfo.Info) socketJSON {
-	return socketJSON{
-		FD: i.FD, Kind: kindOf(i), Network: i.Network, Local: cut(address(i.Local), maxText),
-		Remote:    cut(address(i.Remote), maxText),
-		Processor: i.Processor, ReadWaiter: i.ReadWaiter, WriteWaiter: i.WriteWaiter,
-	}
+// requests is the page "requests".
+func (h *handler) requests(context.Context, *query) (any, error) {
+	list := []httpinfo.Request{}
+	h.src.requests(func(r httpinfo.Request) bool {
+		r.Method, r.Target = cut(r.Method, maxText), cut(r.Target, maxText)
+		list = append(list, r)
+		return true
+	})
+	slices.SortFunc(list, func(a, b httpinfo.Request) int {
+		return cmp.Or(cmp.Compare(b.Age, a.Age), cmp.Compare(a.Remote, b.Remote))
+	})
+	return &requestsJSON{list[:min(len(list), maxRows)], len(list)}, nil
 }

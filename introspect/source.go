@@ -2,6 +2,7 @@ package introspect
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -14,20 +15,17 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// source has the data of the pages: a Scheduler's, or a test's. All its
-// functions may be called from any ordinary goroutine, at any time, and take no
-// lock that a Processor takes.
+// source has the data of the pages: a Scheduler's, or a test's. Its functions
+// may be called from any goroutine and take no lock that a Processor takes.
 type source struct {
-	processors func() []processorJSON // without stalls, which handler adds
+	processors func() []processorJSON
 	phase      func() string
 	coroutines func(f func(*seen) bool)
 	stack      func(ctx context.Context, c *seen) (string, error)
 	sockets    func(f func(*sockinfo.Info) bool)
 	requests   func(f func(httpinfo.Request) bool)
 	stalls     func() []scheduler.Stall
-	stallCount func(processor int) uint64
 	handoffs   func() []scheduler.Handoff
-	lateness   func(processor int) latencies
 	refused    func() uint64
 	progress   func() diagnose.Progress
 	logger     func() *zap.Logger
@@ -39,58 +37,233 @@ type seen struct {
 	processor int
 }
 
+// reason returns the reason of its wait; "" if it does not wait.
+func (c *seen) reason() string {
+	if c.State != coroutine.Waiting {
+		return ""
+	}
+	return c.Reason.String()
+}
+
 // of returns s as a source.
 func of(s *scheduler.Scheduler) *source {
-	src := &source{
-		requests:   httpinfo.Each,
-		stalls:     s.Stalls,
-		stallCount: s.StallCount,
-		handoffs:   s.Handoffs,
-		refused:    s.Refused,
-		stack:      func(ctx context.Context, c *seen) (string, error) { return c.Stack(ctx) },
-	}
-	mine := func(i *coroutine.Info) int {
-		if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) {
-			return p.Index()
-		}
-		return -1
-	}
-	src.processors = func() []processorJSON {
-		list := engine.Of(s).Processors()
-		figures := make([]processorJSON, len(list))
-		for i, p := range list {
-			figures[i] = figuresOf(p)
-		}
-		return figures
-	}
-	src.phase = func() string { return phaseOf(s) }
-	src.coroutines = func(f func(*seen) bool) {
-		var item seen // one for all calls: f copies what it keeps
-		coroutine.Range(func(i coroutine.Info) bool {
-			item.Info = i
-			if item.processor = mine(&i); item.processor < 0 {
-				return true
+	all := func() []*processor.Processor { return engine.Of(s).Processors() }
+	return &source{
+		processors: func() (figures []processorJSON) {
+			for _, p := range all() {
+				figures = append(figures, figuresOf(s, p))
 			}
-			return f(&item)
-		})
-	}
-	src.sockets = func(f func(*sockinfo.Info) bool) {
-		more := true
-		for _, p := range engine.Of(s).Processors() {
-			if more {
-				sockinfo.Each(p, func(i sockinfo.Info) bool {
-					more = f(&i)
-					return more
-				})
+			return figures
+		},
+		phase: func() string {
+			group := engine.Of(s).Group()
+			if group == nil {
+				return "new"
 			}
-		}
+			return [...]string{"running", "draining", "stopping", "stopped"}[group.Phase()]
+		},
+		coroutines: func(f func(*seen) bool) {
+			var item seen // one for all calls: f copies what it keeps
+			coroutine.Range(func(i coroutine.Info) bool {
+				p, ok := i.Host.(*processor.Processor)
+				if !ok || p.Group().Owner != any(s) {
+					return true
+				}
+				item = seen{i, p.Index()}
+				return f(&item)
+			})
+		},
+		stack: func(ctx context.Context, c *seen) (string, error) { return c.Stack(ctx) },
+		sockets: func(f func(*sockinfo.Info) bool) {
+			more := true
+			for _, p := range all() {
+				if more {
+					sockinfo.Each(p, func(i sockinfo.Info) bool { more = f(&i); return more })
+				}
+			}
+		},
+		requests: httpinfo.Each,
+		stalls:   s.Stalls,
+		handoffs: s.Handoffs,
+		refused:  s.Refused,
+		progress: func() diagnose.Progress { return diagnose.ProgressOf(all()) },
+		logger:   s.Logger,
 	}
-	src.lateness = func(i int) latencies {
-		return latenciesOf(engine.Of(s).Processors()[i].Stats.LateNs.Snapshot())
-	}
-	src.logger = func() *zap.Logger { return loggerOf(engine.Of(s).Processors()) }
-	src.progress = func() diagnose.Progress {
-		return diagnose.ProgressOf(engine.Of(s).Processors())
-	}
-	return src
 }
+
+// The answers as JSON. docs/PAGES.md says what their fields hold, and
+// testdata/answers.json has an example of each.
+type (
+	overviewJSON struct {
+		Time          time.Time           `json:"time"`
+		Phase         string              `json:"phase"`
+		UptimeNs      int64               `json:"uptime_ns"`
+		PID           int                 `json:"pid"`
+		Program       string              `json:"program"`
+		Netco         string              `json:"netco"`
+		Go            string              `json:"go"`
+		Backend       string              `json:"backend"`
+		BackendReason string              `json:"backend_reason"`
+		LogLevel      string              `json:"log_level,omitempty"`
+		Processors    []processorJSON     `json:"processors"`
+		Coroutines    countsJSON          `json:"coroutines"`
+		Refused       uint64              `json:"refused"`
+		Stalls        []scheduler.Stall   `json:"stalls"`
+		Handoffs      []scheduler.Handoff `json:"handoffs"`
+		Deadlock      *deadlockJSON       `json:"deadlock"`
+		LockCircles   []lockCircleJSON    `json:"lock_circles"`
+	}
+	// statesJSON are coroutines by state, and waiting ones by reason.
+	statesJSON struct {
+		Ready   uint64            `json:"ready"`
+		Running uint64            `json:"running"`
+		Waiting uint64            `json:"waiting"`
+		Outside uint64            `json:"outside"`
+		Reasons map[string]uint64 `json:"reasons"`
+	}
+	countsJSON struct {
+		Live      uint64 `json:"live"`
+		Submitted int    `json:"submitted"`
+		statesJSON
+		Partial bool `json:"partial"`
+	}
+	processorJSON struct {
+		Index     int           `json:"index"`
+		Tid       int           `json:"tid"`
+		State     string        `json:"state"`
+		Current   uint64        `json:"current"`
+		Active    bool          `json:"active"`
+		Live      uint64        `json:"live"`
+		Queued    uint64        `json:"queued"`
+		Inbox     int           `json:"inbox"`
+		Submitted int           `json:"submitted"`
+		FDs       int           `json:"fds"`
+		Timers    uint64        `json:"timers"`
+		Spawned   uint64        `json:"spawned"`
+		Moved     uint64        `json:"moved"`
+		Turns     uint64        `json:"turns"`
+		Sleeps    uint64        `json:"sleeps"`
+		BytesIn   uint64        `json:"bytes_in"`
+		BytesOut  uint64        `json:"bytes_out"`
+		SinceNs   int64         `json:"since_ns"`
+		BusyNs    int64         `json:"busy_ns"`
+		SpinNs    int64         `json:"spin_ns"`
+		IdleNs    int64         `json:"idle_ns"`
+		CPUNs     int64         `json:"cpu_ns"`
+		TurnNs    int64         `json:"turn_ns"`
+		Load      float64       `json:"load"`
+		TurnP50   int64         `json:"turn_p50_ns"`
+		TurnP99   int64         `json:"turn_p99_ns"`
+		TurnMax   int64         `json:"turn_max_ns"`
+		WaitNs    int64         `json:"wait_ns"`
+		Stalls    uint64        `json:"stalls"`
+		History   []sliceJSON   `json:"history"`
+		Late      latenciesJSON `json:"-"` // its timers
+	}
+	sliceJSON struct {
+		AgoNs  int64  `json:"ago_ns"`
+		Turns  uint64 `json:"turns"`
+		BusyNs uint64 `json:"busy_ns"`
+		P50Ns  int64  `json:"p50_ns"`
+		P99Ns  int64  `json:"p99_ns"`
+		MaxNs  int64  `json:"max_ns"`
+	}
+	deadlockJSON struct {
+		Count      uint64          `json:"count"`
+		Coroutines []coroutineJSON `json:"coroutines"`
+	}
+	lockCircleJSON struct {
+		Circle     string          `json:"circle"`
+		Count      int             `json:"count"`
+		Coroutines []coroutineJSON `json:"coroutines"`
+	}
+	coroutineJSON struct {
+		ID         uint64 `json:"id"`
+		Name       string `json:"name"`
+		State      string `json:"state"`
+		Reason     string `json:"reason"`
+		WaitsFor   string `json:"waits_for"`
+		HeldBy     uint64 `json:"held_by,omitempty"`
+		SinceNs    int64  `json:"since_ns"`
+		Processor  int    `json:"processor"`
+		Func       string `json:"func"`
+		File       string `json:"file"`
+		Line       int    `json:"line"`
+		Stack      string `json:"stack,omitempty"`
+		StackError string `json:"stack_error,omitempty"`
+	}
+	// listJSON is one page of a list.
+	listJSON struct {
+		Seen    uint64 `json:"seen"`
+		Matched uint64 `json:"matched"`
+		First   uint64 `json:"first"`
+		Last    uint64 `json:"-"` // the number of the last row, as First
+		Next    string `json:"next"`
+		Prev    string `json:"prev"`
+		Partial bool   `json:"partial"`
+	}
+	coroutinesJSON struct {
+		listJSON
+		Coroutines []coroutineJSON `json:"coroutines"`
+	}
+	groupsJSON struct {
+		By      string      `json:"by"`
+		Seen    uint64      `json:"seen"`
+		Matched uint64      `json:"matched"`
+		Partial bool        `json:"partial"`
+		Groups  []groupJSON `json:"groups"`
+		Missing uint64      `json:"missing"`
+	}
+	groupJSON struct {
+		Key   string `json:"key"`
+		Count uint64 `json:"count"`
+		statesJSON
+		OldestNs int64 `json:"oldest_ns"`
+	}
+	socketsJSON struct {
+		listJSON
+		Sockets []socketJSON `json:"sockets"`
+	}
+	socketJSON struct {
+		FD          int    `json:"fd"`
+		Kind        string `json:"kind"`
+		Network     string `json:"network"`
+		Local       string `json:"local"`
+		Remote      string `json:"remote"`
+		Processor   int    `json:"processor"`
+		ReadWaiter  uint64 `json:"read_waiter"`
+		WriteWaiter uint64 `json:"write_waiter"`
+	}
+	requestsJSON struct {
+		Requests []httpinfo.Request `json:"requests"`
+		Total    int                `json:"total"`
+	}
+	timersJSON struct {
+		Processors []processorTimersJSON `json:"processors"`
+	}
+	processorTimersJSON struct {
+		Processor int    `json:"processor"`
+		Pending   uint64 `json:"pending"`
+		latenciesJSON
+	}
+	// latenciesJSON is how late timers fired: the quantiles are upper bounds.
+	latenciesJSON struct {
+		Fired  uint64 `json:"fired"`
+		MeanNs int64  `json:"mean_ns"`
+		P50Ns  int64  `json:"p50_ns"`
+		P90Ns  int64  `json:"p90_ns"`
+		P99Ns  int64  `json:"p99_ns"`
+		P999Ns int64  `json:"p999_ns"`
+		MaxNs  int64  `json:"max_ns"`
+	}
+	stallsJSON struct {
+		Stalls   []scheduler.Stall   `json:"stalls"`
+		Handoffs []scheduler.Handoff `json:"handoffs"`
+	}
+	logLevelJSON struct {
+		Level string `json:"level"`
+	}
+	failureJSON struct {
+		Error string `json:"error"`
+	}
+)

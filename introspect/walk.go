@@ -1,8 +1,8 @@
 package introspect
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -10,26 +10,19 @@ import (
 	"time"
 )
 
-// Bounds of the cost of walks. A walk of a million coroutines takes a good part
-// of a second of one ordinary goroutine.
+// Bounds of walks. One of a million coroutines takes a good part of a second.
 const (
-	walkLimit = 5 * time.Second // then a walk is cut short
-	// The pause after a walk is walkRest times its length, so that walks take
-	// at most a fifth of one CPU.
-	walkRest    = 4
-	maxWatchers = 64   // requests that wait for a walk
-	walkPause   = 4096 // items after which a walk lets others run
+	walkLimit   = 5 * time.Second // then a walk is cut short
+	walkRest    = 4               // times its length: walks take at most a fifth of one CPU
+	maxWatchers = 64              // requests that wait for a walk
+	walkPause   = 4096            // items after which a walk lets others run
 )
-
-// errCrowded is returned when too many requests wait already.
-var errCrowded = errors.New("too many requests wait for a look at the coroutines or sockets")
 
 // walker walks over all items of a kind for any number of requests. Requests
 // that come while a walk is under way share the next one.
 type walker[T any] struct {
-	each func(f func(*T) bool) // constant
-	// limit bounds a walk; 0: walkLimit
-	limit time.Duration
+	each  func(f func(*T) bool) // constant
+	limit time.Duration         // constant; a test has its own
 
 	mu      sync.Mutex
 	waiting []*watcher[T]
@@ -100,10 +93,6 @@ func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err
 			err = fmt.Errorf("introspect: a look has panicked: %v", v)
 		}
 	}()
-	limit := w.limit
-	if limit == 0 {
-		limit = walkLimit
-	}
 	n := 0
 	w.each(func(item *T) bool {
 		wanted := false
@@ -115,7 +104,7 @@ func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err
 		}
 		if n++; n%walkPause == 0 {
 			runtime.Gosched()
-			cut = time.Since(began) > limit
+			cut = time.Since(began) > cmp.Or(w.limit, walkLimit)
 		}
 		return wanted && !cut
 	})

@@ -13,18 +13,19 @@ import (
 )
 
 // Handoff counts how often Processors went on without a coroutine that was
-// blocked outside netco at one place.
+// blocked outside netco at one place. As JSON it is a row of a live page.
 type Handoff struct {
-	Cause string // as of a Stall
+	Cause string `json:"cause"` // as of a Stall
 	// BlockedAt is the user's call in which it was, as Stall.Site; "elsewhere"
 	// beyond the first 64; or "" if it is unknown, since it had woken.
-	BlockedAt string
-	Count     uint64
+	BlockedAt string `json:"blocked_at"`
+	Count     uint64 `json:"count"`
 
-	// Of the last one.
-	Detail    string // what shows the cause: the system call, or the runtime's function
-	Coroutine uint64
-	Name      string // may be ""
+	// Of the last one. Detail shows the cause: the system call, or the
+	// runtime's function.
+	Detail    string `json:"detail"`
+	Coroutine uint64 `json:"coroutine"`
+	Name      string `json:"name"` // may be ""
 }
 
 // BlockedElsewhere stands for all places but the first 64.

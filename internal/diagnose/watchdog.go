@@ -13,28 +13,31 @@ import (
 
 // Stall describes a Processor that has not turned for longer than
 // Options.Watchdog: while it lasts, no other coroutine of that Processor runs.
+// As JSON it is a row of a live page.
 type Stall struct {
-	Processor int           // its number, counted from 0
-	Began     time.Time     // when the turn began that has not ended
-	Length    time.Duration // until now; or in all if it is over
-	Over      bool
+	Processor int           `json:"processor"` // its number, counted from 0
+	Began     time.Time     `json:"began"`     // when the turn began that has not ended
+	Length    time.Duration `json:"length_ns"` // until now; or in all if it is over
+	Over      bool          `json:"over"`
 
 	// Coroutine had the thread at the time of the check; 0 for none: the loop
 	// itself, or a function of its own.
-	Coroutine uint64
-	Name      string // the coroutine's, may be ""
-	Site      string // where it was started, as "file:line function", or "function"; "" if unknown
+	Coroutine uint64 `json:"coroutine"`
+	Name      string `json:"name"` // the coroutine's, may be ""
+	// Site is where it was started, as "file:line function", or "function"; ""
+	// if unknown.
+	Site string `json:"site"`
 
 	// Cause is what it was: "channel", "mutex", "wait", "sleep", "syscall",
 	// "io", "cgo", "computation", "page fault", "not scheduled" or "unknown".
 	// Detail is what it was derived from: the runtime's word for the wait, the
 	// system call, the CPU time.
-	Cause  string
-	Detail string
+	Cause  string `json:"cause"`
+	Detail string `json:"detail"`
 
 	// Stack is that of the goroutine that has the thread, as a traceback prints
 	// it, innermost call first; "" if it was not taken: Detail then says why.
-	Stack string
+	Stack string `json:"stack"`
 }
 
 // The causes of a Stall and of a Handoff. The first seven are of coroutines

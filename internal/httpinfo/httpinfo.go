@@ -14,11 +14,15 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Request describes a request under way.
+// Request describes a request under way. As JSON it is a row of the live pages.
 type Request struct {
-	Method, Target, Remote, Proto string
-	Age                           time.Duration
-	Goroutine                     bool // its handler was called on one, as it often blocks
+	Method string        `json:"method"`
+	Target string        `json:"target"`
+	Remote string        `json:"remote"`
+	Proto  string        `json:"proto"`
+	Age    time.Duration `json:"age_ns"`
+	// Its handler was called on an ordinary goroutine, as it often blocks.
+	Goroutine bool `json:"goroutine"`
 }
 
 // A Lister calls f for the requests under way, until it returns false.

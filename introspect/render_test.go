@@ -113,20 +113,20 @@ func TestShow(t *testing.T) {
 // TestBounds: quantiles are upper bounds, and no worse than is said.
 func TestBounds(t *testing.T) {
 	var h counter.Histogram
-	if l := latenciesOf(h.Snapshot()); l != (latencies{}) {
+	if l := latenciesOf(h.Snapshot()); l != (latenciesJSON{}) {
 		t.Errorf("of nothing: %+v", l)
 	}
 	for i := range int64(1000) {
 		h.Observe((i + 1) * 1000)
 	}
 	l := latenciesOf(h.Snapshot())
-	for _, c := range []struct{ got, exact int64 }{{l.p50, 500_000}, {l.p90, 900_000},
-		{l.p99, 990_000}, {l.p999, 999_000}, {l.max, 1_000_000}} {
+	for _, c := range []struct{ got, exact int64 }{{l.P50Ns, 500_000}, {l.P90Ns, 900_000},
+		{l.P99Ns, 990_000}, {l.P999Ns, 999_000}, {l.MaxNs, 1_000_000}} {
 		if c.got < c.exact || float64(c.got) > 1.19*float64(c.exact) {
 			t.Errorf("a bound of %d for %d", c.got, c.exact)
 		}
 	}
-	if l.count != 1000 || l.mean != 500_500 {
+	if l.Fired != 1000 || l.MeanNs != 500_500 {
 		t.Errorf("%+v", l)
 	}
 	lengths := make([]uint64, 20)
