@@ -82,7 +82,6 @@ func commands() []command {
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", about: "echo, http and redis servers to try load with", run: runServe},
-		{name: "serve-proxy", hidden: true, run: runServeProxy},
 		{name: "within", hidden: true, run: runWithin},
 		{name: "busy", hidden: true, run: runBusy},
 	}

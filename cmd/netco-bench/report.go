@@ -6,20 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
 // environment is what a figure depends on beside the code.
 type environment struct {
+	result.Environment
 	Date       time.Time `json:"date"`
-	Kernel     string    `json:"kernel"`
-	CPU        string    `json:"cpu"`
-	CPUs       int       `json:"cpus"`
-	Arch       string    `json:"arch"`
-	Go         string    `json:"go"`
 	GOMAXPROCS int       `json:"gomaxprocs"` // of this process; the servers' stand with the rounds
 	Version    string    `json:"version"`
 	Command    []string  `json:"command"` // without the folder of the program
@@ -27,42 +22,19 @@ type environment struct {
 
 func newEnvironment(started time.Time) environment {
 	return environment{
-		Date:       started.UTC().Truncate(time.Second),
-		Kernel:     kernel(),
-		CPU:        cpuModel(),
-		CPUs:       runtime.NumCPU(),
-		Arch:       runtime.GOARCH,
-		Go:         runtime.Version(),
-		GOMAXPROCS: runtime.GOMAXPROCS(0),
-		Version:    moduleVersion(),
-		Command:    append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
+		Environment: result.ThisMachine(),
+		Date:        started.UTC().Truncate(time.Second),
+		GOMAXPROCS:  runtime.GOMAXPROCS(0),
+		Version:     moduleVersion(),
+		Command:     append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
 	}
-}
-
-func kernel() string {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
-}
-
-// cpuModel is empty where /proc/cpuinfo has no model name, as on arm64.
-func cpuModel() string {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // report is the file -json names. A nil *report discards.
-type report struct{ file *os.File }
+type report struct {
+	file    *os.File
+	started time.Time
+}
 
 // newReport opens path, so that a bad one is known before the measurement. What
 // the file holds stays until there is something to replace it with.
@@ -74,12 +46,12 @@ func newReport(path string) (*report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-json: %w", err)
 	}
-	return &report{f}, nil
+	return &report{f, time.Now()}, nil
 }
 
 // write replaces the file's content and closes it. failure is the error that
 // cut the run short, if any.
-func (r *report) write(env environment, config any, failure error, rounds any) error {
+func (r *report) write(config any, failure error, rounds any) error {
 	if r == nil {
 		return nil
 	}
@@ -89,7 +61,7 @@ func (r *report) write(env environment, config any, failure error, rounds any) e
 		Config      any         `json:"config"`
 		Error       string      `json:"error,omitempty"`
 		Rounds      any         `json:"rounds"`
-	}{Environment: env, Config: config, Rounds: rounds}
+	}{Environment: newEnvironment(r.started), Config: config, Rounds: rounds}
 	if failure != nil {
 		doc.Error = failure.Error()
 	}

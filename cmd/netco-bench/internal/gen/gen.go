@@ -396,7 +396,7 @@ func (g *Gen) result() *result.Result {
 			r.Series = r.Series[:n-1]
 		}
 	}
-	r.Environment, r.Options = environment(), g.options()
+	r.Environment, r.Options = result.ThisMachine(), g.options()
 	share := g.after.share(g.before, g.cfg.Threads)
 	r.Generator = result.Generator{CPU: result.Duration(g.after.cpu - g.before.cpu), Share: share,
 		Peak: max(g.peak, share)}

@@ -676,12 +676,6 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-func TestCPUModel(t *testing.T) {
-	if got := cpuModel("processor\t: 0\nmodel name\t: A: B\n"); got != "A: B" {
-		t.Error(got)
-	}
-}
-
 // TestSilentServer: a closed loop ends with its window though nothing has been
 // answered, an open one with the time-outs of what it has intended.
 func TestSilentServer(t *testing.T) {

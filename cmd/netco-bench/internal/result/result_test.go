@@ -229,3 +229,9 @@ func TestRates(t *testing.T) {
 		t.Error(got, PercentileName(99.9))
 	}
 }
+
+func TestCPUModel(t *testing.T) {
+	if got := cpuModel("processor\t: 0\nmodel name\t: A: B\n"); got != "A: B" {
+		t.Error(got)
+	}
+}
