@@ -50,7 +50,7 @@ func playPart(args []string) {
 				"for the flags.")
 			os.Exit(1)
 		}
-		testenv.MustOK(result.WriteFile(args[slices.Index(args, "-json")+1], r))
+		testenv.MustOK(writeJSON(args[slices.Index(args, "-json")+1], nil, r))
 		if r.Failure != "" {
 			os.Exit(1)
 		}
@@ -340,7 +340,7 @@ func TestWithLoad(t *testing.T) {
 	if code, _, errs := runLoadArgs(t, url, "-n", "10", "-report", "l.html"); code != exitOK {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for name, want := range map[string]string{"c.html": "netco is", "s.html": "Answered by rate",
+	for name, want := range map[string]string{"c.html": "netco beside net", "s.html": "Latency by rate",
 		"l.html": "Latency by percentile"} {
 		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
 			t.Errorf("%s: no %q", name, want)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,30 +31,28 @@ func newEnvironment(started time.Time) environment {
 
 // report is the file -json names. A nil *report discards.
 type report struct {
-	file    *os.File
+	name    string
 	started time.Time
 }
 
-// newReport opens path, so that a bad one is known before the measurement. What
-// the file holds stays until there is something to replace it with.
-func newReport(path string) (*report, error) {
-	if path == "" {
+// newReport finds out whether the file can be written before the measurement.
+// What it holds stays until there is something to replace it with.
+func newReport(name string) (*report, error) {
+	if name == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
+	if err := canWrite(name); err != nil {
 		return nil, fmt.Errorf("-json: %w", err)
 	}
-	return &report{f, time.Now()}, nil
+	return &report{name, time.Now()}, nil
 }
 
-// write replaces the file's content and closes it. failure is the error that
-// cut the run short, if any.
+// write replaces the file's content. failure is the error that cut the run
+// short, if any.
 func (r *report) write(config any, failure error, rounds any) error {
 	if r == nil {
 		return nil
 	}
-	defer r.file.Close()
 	doc := struct {
 		Environment environment `json:"environment"`
 		Config      any         `json:"config"`
@@ -65,21 +62,5 @@ func (r *report) write(config any, failure error, rounds any) error {
 	if failure != nil {
 		doc.Error = failure.Error()
 	}
-	text, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	if err := r.file.Truncate(0); err != nil && !isSpecialFile(r.file) {
-		return fmt.Errorf("-json: %w", err)
-	}
-	if _, err := r.file.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	return r.file.Close()
-}
-
-// isSpecialFile says whether f is a device or pipe, such as /dev/stdout.
-func isSpecialFile(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && !st.Mode().IsRegular()
+	return writeJSON(r.name, os.Stdout, doc)
 }
