@@ -44,10 +44,10 @@ func TestDispatch(t *testing.T) {
 		{"switch -run nothing-like-it", exitUsage, "", "matches no entry"},
 		{"switch -duration 1ns", exitUsage, "", "-duration"},
 		{"serve -impl nonsense", exitUsage, "", "unknown server"},
-		{"serve", exitUsage, "", "want one of echo, http, redis"},
-		{"serve gopher", exitUsage, "", "want one of echo, http, redis"},
+		{"serve", exitUsage, "", "want one of echo, http"},
+		{"serve gopher", exitUsage, "", "want one of echo, http"},
 		{"serve echo -on mars", exitUsage, "", "want net or netco"},
-		{"serve -h", exitOK, "echo|http|redis", ""},
+		{"serve -h", exitOK, "echo|http", ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr)
