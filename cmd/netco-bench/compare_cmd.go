@@ -107,15 +107,8 @@ func compareBy(ctx context.Context, load loader, args []string, stdout, stderr i
 	for _, comparison := range file.Comparisons {
 		comparison.Print(stdout)
 	}
-	if c.json != "" {
-		if err := writeJSON(c.json, stdout, file); err != nil {
-			return err
-		}
-	}
-	if c.report != "" {
-		if err := writePage(c.report, stdout, newPage(c.title, saved{compare: file})); err != nil {
-			return err
-		}
+	if err := (saved{compare: file}).write(c.json, c.report, c.title, stdout, file); err != nil {
+		return err
 	}
 	return failure
 }

@@ -50,7 +50,7 @@ func playPart(args []string) {
 				"for the flags.")
 			os.Exit(1)
 		}
-		testenv.MustOK(result.WriteFile(args[slices.Index(args, "-json")+1], r))
+		testenv.MustOK(writeJSON(args[slices.Index(args, "-json")+1], nil, r))
 		if r.Failure != "" {
 			os.Exit(1)
 		}
@@ -306,13 +306,15 @@ func TestWithLoad(t *testing.T) {
 		return testenv.Must(os.Executable()) + " serve echo -on " + on + " -addr " + address
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"compare", "-a", server("net"), "-b", server("netco"),
-		"-names", "net,netco", "tcp://" + address,
-		"-c", "4", "-d", "100ms", "-rounds", "2", "-json", "c.json", "-report", "c.html"}, &stdout,
-		&stderr)
-	if code != exitOK {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
+	longEnough(t, func(duration string) error {
+		stderr.Reset()
+		if code := run(t.Context(), []string{"compare", "-a", server("net"), "-b", server("netco"),
+			"-names", "net,netco", "tcp://" + address, "-c", "4", "-d", duration, "-rounds", "2",
+			"-json", "c.json", "-report", "c.html"}, &stdout, &stderr); code != exitOK {
+			return fmt.Errorf("exit code %d: %s", code, &stderr)
+		}
+		return nil
+	})
 	for _, side := range testenv.Must(readSaved("c.json")).compare.Comparisons[0].Sides {
 		for _, r := range side.Rounds {
 			if r.Totals.Requests == 0 || r.Options.Connections != 4 || r.Server == nil ||
@@ -322,16 +324,23 @@ func TestWithLoad(t *testing.T) {
 		}
 	}
 	url := echoURL(t)
-	code = run(t.Context(), []string{"sweep", url, "-c", "4", "-d", "100ms", "-halve", "0", "-knee",
-		"1.01", "-json", "s.json", "-report", "s.html"}, &stdout, &stderr)
-	if s := testenv.Must(readSaved("s.json")).sweep; code != exitOK || len(s.Steps) == 0 ||
+	longEnough(t, func(duration string) error {
+		stderr.Reset()
+		if code := run(t.Context(), []string{"sweep", url, "-c", "4", "-d", duration, "-halve", "0",
+			"-knee", "1.01", "-json", "s.json", "-report", "s.html"}, &stdout,
+			&stderr); code != exitOK {
+			return fmt.Errorf("exit code %d: %s", code, &stderr)
+		}
+		return nil
+	})
+	if s := testenv.Must(readSaved("s.json")).sweep; len(s.Steps) == 0 ||
 		s.Steps[0].Result.Options.Rate != s.Steps[0].Rate {
-		t.Errorf("exit code %d, %d steps: %s", code, len(s.Steps), &stderr)
+		t.Errorf("%d steps: %s", len(s.Steps), &stderr)
 	}
 	if code, _, errs := runLoadArgs(t, url, "-n", "10", "-report", "l.html"); code != exitOK {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for name, want := range map[string]string{"c.html": "netco is", "s.html": "Answered by rate",
+	for name, want := range map[string]string{"c.html": "netco beside net", "s.html": "Latency by rate",
 		"l.html": "Latency by percentile"} {
 		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
 			t.Errorf("%s: no %q", name, want)

@@ -15,7 +15,7 @@ import (
 // what makes no sense is refused.
 func TestConns(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"conns", "-conns", "200", "-rounds", "1", "-load", "50ms", "-settle", "0s"}
+	args := []string{"conns", "-conns", "200", "-rounds", "1", "-settle", "0s"}
 	if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
@@ -45,7 +45,7 @@ func TestFair(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		if err != nil || strings.Contains(string(text), `"pings": 0,`) ||
-			strings.Count(string(text), `"firehose_mb_per_s": 0,`) != 2 {
+			strings.Count(string(text), `"beside_per_s": 0,`) != 2 {
 			return fmt.Errorf("%s, %v", text, err)
 		}
 		return nil
@@ -71,9 +71,9 @@ func TestPingsTogether(t *testing.T) {
 	f.take(make([]byte, 13), 5000)
 	f.take(make([]byte, 3), 5000)
 	f.take(nil, 5000)
-	if f.pings != 3 || f.firehose != 16 || f.delays.Quantile(0) > 1100 ||
+	if f.pings != 3 || f.hose != 16 || f.delays.Quantile(0) > 1100 ||
 		f.delays.Quantile(1) < 2900 {
-		t.Errorf("%d pings, %d bytes beside, delays %d to %d", f.pings, f.firehose,
+		t.Errorf("%d pings, %d bytes beside, delays %d to %d", f.pings, f.hose,
 			f.delays.Quantile(0), f.delays.Quantile(1))
 	}
 }

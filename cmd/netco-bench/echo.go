@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ import (
 // echoRound is one measurement of one server.
 type echoRound struct {
 	Conns      int    `json:"conns"`
+	Size       int    `json:"size"`
+	Pipeline   int    `json:"pipeline"`
 	Offered    int    `json:"offered_per_s,omitempty"` // rate of an open loop
 	Server     string `json:"server"`
 	Pair       int    `json:"pair"` // rounds of the same pair ran side by side
@@ -64,7 +67,18 @@ func newClassRound(h *hist.Histogram) classRound {
 }
 
 func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	cfg, err := parseEcho(args, stdout)
+	return measureTo(ctx, parseEcho, args, stdout, stderr)
+}
+
+// runProxy has messages echoed by a server behind each proxy, so each message
+// is forwarded twice.
+func runProxy(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return measureTo(ctx, parseProxy, args, stdout, stderr)
+}
+
+func measureTo(ctx context.Context, parse func([]string, io.Writer) (*echoConfig, error),
+	args []string, stdout, stderr io.Writer) error {
+	cfg, err := parse(args, stdout)
 	if err != nil {
 		return err
 	}
@@ -72,15 +86,14 @@ func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	started := time.Now()
-	rounds, err := measureEcho(ctx, cfg, stdout, newProgress(stderr))
+	rounds, err := measureEcho(ctx, cfg, stdout, stderr)
 	// What was measured before a failure is worth keeping.
-	return errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
+	return errors.Join(err, out.write(cfg, err, rounds))
 }
 
 // measureEcho runs all sections and prints each one's table when it is done.
-func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer,
-	p *progress) (_ []echoRound, err error) {
+func measureEcho(ctx context.Context, cfg *echoConfig, stdout,
+	stderr io.Writer) (_ []echoRound, err error) {
 	all := []echoRound{}
 	if err := cfg.planWork(); err != nil {
 		return all, err
@@ -91,46 +104,57 @@ func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer,
 	}
 	defer func() { err = errors.Join(err, undo()) }()
 	total := len(cfg.loads()) * cfg.Rounds * len(cfg.Servers)
-	p.note("%d rounds, about %v", total, cfg.total().Round(time.Second))
+	fmt.Fprintf(stderr, "%d rounds, about %v\n", total, cfg.total().Round(time.Second))
 	for _, offered := range cfg.loads() {
 		var section []echoRound
-		for pair := range cfg.Rounds {
-			for _, server := range turnOrder(cfg.Servers, pair) {
-				head := fmt.Sprintf("round %d/%d: %v, %s", len(all)+1, total, offered, server)
-				p.update("%s ...", head)
-				r, err := echoOnce(ctx, cfg, server, offered, pair)
-				if err != nil {
-					p.end()
-					return all, fmt.Errorf("%s: %w", head, err)
-				}
-				p.line("%s: %.0f req/s, p90 %.0f, p99 %.0f µs, %.2f µs CPU/req", head,
-					r.Rate, r.P90Us, r.P99Us, r.CPUUs)
-				section, all = append(section, *r), append(all, *r)
+		if err := alternate(cfg.Rounds, cfg.Servers, func(pair int, server string) error {
+			head := fmt.Sprintf("round %d/%d: %v, %s", len(all)+1, total, offered, server)
+			r, err := echoOnce(ctx, cfg, server, offered, pair)
+			if err != nil {
+				return fmt.Errorf("%s: %w", head, err)
 			}
+			fmt.Fprintf(stderr, "%s: %.0f req/s, p90 %.0f, p99 %.0f µs, %.2f µs CPU/req\n", head,
+				r.Rate, r.P90Us, r.P99Us, r.CPUUs)
+			section, all = append(section, *r), append(all, *r)
+			return nil
+		}); err != nil {
+			return all, err
 		}
-		p.end()
 		printEcho(stdout, cfg, offered, section)
 	}
 	return all, nil
 }
 
-// turnOrder turns the order round in every other round (a b, b a, a b), so that
-// a steady drift of the machine favours none of them.
-func turnOrder(servers []string, round int) []string {
-	order := append([]string(nil), servers...)
-	if round%2 == 1 {
-		for i, s := range servers {
-			order[len(order)-1-i] = s
+// alternate calls one for each server in each round: in the order given, and
+// in the other in each second round (a b, b a, a b), so that a steady drift of
+// the machine favours none of them.
+func alternate(rounds int, servers []string, one func(round int, server string) error) error {
+	order := slices.Clone(servers)
+	for round := range rounds {
+		for _, s := range order {
+			if err := one(round, s); err != nil {
+				return err
+			}
 		}
+		slices.Reverse(order)
 	}
-	return order
+	return nil
 }
 
-// echoOnce measures one server in a fresh process. Whatever happens, the
-// process is gone when it returns.
+// echoOnce measures one server in a fresh process, a proxy before a server in
+// another. Whatever happens, the processes are gone when it returns.
 func echoOnce(ctx context.Context, cfg *echoConfig, server string, offered echoLoad,
 	pair int) (*echoRound, error) {
-	args := serverArgs(cfg, server)
+	args := serverArgs(cfg, server, offered.Size)
+	if cfg.proxy {
+		target, err := child.Start(ctx, cfg.ClientCPUs, serverEnv(1),
+			serverArgs(cfg, "net", max(64<<10, offered.Size)))
+		if err != nil {
+			return nil, fmt.Errorf("the target: %w", err)
+		}
+		defer target.Kill()
+		args = append(args, "-target", target.Hello.Addr)
+	}
 	if cfg.cgroup != "" {
 		args = append([]string{"within", cfg.cgroup}, args...)
 	}
@@ -147,12 +171,9 @@ func echoOnce(ctx context.Context, cfg *echoConfig, server string, offered echoL
 	return r, p.Stop()
 }
 
-func serverArgs(cfg *echoConfig, server string) []string {
-	return []string{"serve", "-impl", server, "-procs", strconv.Itoa(cfg.Procs), "-addr",
-		cfg.Addr.String(),
-		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin, "-processors",
-		strconv.Itoa(cfg.Processors), "-min-active", strconv.Itoa(cfg.MinActive), "-work",
-		cfg.plan.String()}
+func serverArgs(cfg *echoConfig, server string, size int) []string {
+	return []string{"serve", "-impl", server, "-size", strconv.Itoa(size), "-spin", cfg.Spin,
+		"-processors", strconv.Itoa(cfg.Processors), "-work", cfg.plan.String()}
 }
 
 // serverEnv is the environment with GOMAXPROCS as asked for: set from the
@@ -184,7 +205,7 @@ func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, offered e
 		return nil, fmt.Errorf("the server's address: %w", err)
 	}
 	l, err := load.Dial(ctx, load.Config{
-		Addr: addr, Conns: offered.conns, Size: cfg.Size, Pipeline: cfg.Pipeline,
+		Addr: addr, Conns: offered.conns, Size: offered.Size, Pipeline: offered.Pipeline,
 		Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
 		Rate: offered.rate, Poisson: cfg.Arrival == "poisson", Seed: uint64(pair),
 		Warmup: cfg.Warmup, Duration: cfg.Duration, Stall: cfg.Stall, Verify: cfg.Verify,
@@ -241,7 +262,8 @@ func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, offered e
 		return nil, fmt.Errorf("no request was answered within %v", cfg.Duration)
 	}
 	r := newEchoRound(res, before, after)
-	r.Conns, r.Offered, r.Pair = offered.conns, offered.rate, pair
+	r.Conns, r.Size, r.Pipeline = offered.conns, offered.Size, offered.Pipeline
+	r.Offered, r.Pair = offered.rate, pair
 	r.RSS, r.Backend, r.GOMAXPROCS = rss, p.Hello.Backend, p.Hello.GOMAXPROCS
 	return r, nil
 }

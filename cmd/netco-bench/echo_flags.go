@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,11 +26,10 @@ const (
 	maxIntended = 1 << 26 // requests per round; 16 bytes each
 )
 
-// echoConfig is the checked command line of echo.
+// echoConfig is the checked command line of echo or proxy.
 type echoConfig struct {
 	Conns      []int         `json:"conns"`
-	Size       int           `json:"size"`
-	Pipeline   int           `json:"pipeline"`
+	Traffic    []traffic     `json:"traffic"`
 	Rates      []int         `json:"rates,omitempty"` // of an open loop; none for a closed one
 	Arrival    string        `json:"arrival,omitempty"`
 	Duration   time.Duration `json:"duration_ns"`
@@ -40,10 +37,8 @@ type echoConfig struct {
 	Rounds     int           `json:"rounds"`
 	Procs      int           `json:"procs"`
 	Servers    []string      `json:"servers"`
-	Addr       netip.Addr    `json:"addr"`
 	Spin       string        `json:"spin"`
 	Processors int           `json:"processors"`
-	MinActive  int           `json:"min_active,omitempty"`
 	Work       work.Mix      `json:"work,omitempty"`
 	Threads    int           `json:"threads"`
 	ServerCPUs []int         `json:"server_cpus,omitempty"`
@@ -54,76 +49,112 @@ type echoConfig struct {
 	Busy       int           `json:"busy,omitempty"`
 	JSON       string        `json:"-"`
 
+	proxy  bool
 	plan   work.Plan // of Work, for this machine
 	cgroup string    // directory of the servers' cgroup, if there is a Quota
 }
 
+// traffic is messages of one size, so many of them in flight on each
+// connection.
+type traffic struct {
+	Size     int `json:"size"`
+	Pipeline int `json:"pipeline"`
+}
+
+func (t traffic) String() string {
+	if t.Pipeline == 1 {
+		return fmt.Sprint(t.Size)
+	}
+	return fmt.Sprintf("%dx%d", t.Size, t.Pipeline)
+}
+
 // echoText holds the flags that need parsing beyond what package flag does.
 type echoText struct {
-	conns, rates, servers, addr, work string
-	serverCPUs, clientCPUs            string
-	pin                               bool
-	given                             map[string]bool // flags of the command line
+	conns, sizes, rates, servers, work string
+
+	pin   bool
+	given map[string]bool // flags of the command line
+}
+
+// flags are those that echo and proxy have in common; what c and text hold are
+// their defaults.
+func (c *echoConfig) flags(fs *flag.FlagSet, text *echoText) {
+	c.Stall = load.DefaultStall
+	fs.StringVar(&text.conns, "conns", text.conns, "connections; a `list` such as 1,64,1000 gives "+
+		"a table each")
+	fs.DurationVar(&c.Duration, "duration", c.Duration, "measured `time` per round")
+	fs.DurationVar(&c.Warmup, "warmup", c.Warmup, "`time` under load before each measurement")
+	fs.IntVar(&c.Rounds, "rounds", c.Rounds, "rounds per server")
+	fs.IntVar(&c.Procs, "procs", 0, "the servers' GOMAXPROCS; 0 is Go's default, all cores")
+	fs.StringVar(&text.servers, "servers", text.servers, "servers to compare, a `list`")
+	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that "+
+		"GOMAXPROCS allows")
+	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
+	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
+	fs.BoolVar(&text.pin, "pin", false, "one core for the server, another for the rest; implies "+
+		"-procs 1")
+	fs.BoolVar(&c.Verify, "verify", false, "compare every echoed byte (lengths are always checked)")
+	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
 }
 
 func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
-	c := &echoConfig{Stall: load.DefaultStall}
-	var text echoText
+	c := &echoConfig{Duration: 4 * time.Second, Warmup: time.Second, Rounds: 3}
+	text := echoText{conns: "64", servers: "net,netco"}
 	fs := flag.NewFlagSet("echo", flag.ContinueOnError)
-	fs.StringVar(&text.conns, "conns", "64", "connections; a `list` such as 1,64,1000 gives a "+
-		"table each")
-	fs.IntVar(&c.Size, "size", 64, "`bytes` per request")
-	fs.IntVar(&c.Pipeline, "pipeline", 1, "`requests` in flight per connection")
+	c.flags(fs, &text)
+	size := fs.Int("size", 64, "`bytes` per request")
+	pipeline := fs.Int("pipeline", 1, "`requests` in flight per connection")
 	fs.StringVar(&text.rates, "rate", "", "open loop: `requests` per second over all "+
 		"connections, each sent at its intended time\n"+
 		"whatever was answered, latency from that time; a list such as 10k,30k gives a table each")
 	fs.StringVar(&c.Arrival, "arrival", "", "intended times with -rate: uniform (equally spaced "+
 		"on each connection, the default) or poisson")
-	fs.DurationVar(&c.Duration, "duration", 4*time.Second, "measured `time` per round")
-	fs.DurationVar(&c.Warmup, "warmup", time.Second, "`time` under load before each measurement")
-	fs.IntVar(&c.Rounds, "rounds", 3, "rounds per server")
-	fs.IntVar(&c.Procs, "procs", 0, "the servers' GOMAXPROCS; 0 is Go's default, all cores")
-	fs.StringVar(&text.servers, "servers", "net,netco", "servers to compare, a `list`")
-	fs.StringVar(&text.addr, "addr", "127.0.0.1", "loopback `address` to listen on")
-	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that "+
-		"GOMAXPROCS allows")
-	fs.IntVar(&c.MinActive, "min-active", 0, "netco's Processors that are given work however "+
-		"little there is; 0 is its default, 1")
 	fs.StringVar(&text.work, "work", "", "CPU `time` that the server computes for each request, "+
 		"such as 40us; or a mix, such as\n5us,2ms:0.05, where 2 ms are for 5 % of the requests, "+
 		"with the latencies of each kind apart")
-	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
-	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
-	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` "+
-		"such as 0,2-3")
-	fs.StringVar(&text.clientCPUs, "client-cpus", "", "bind the generator to these CPUs")
-	fs.BoolVar(&text.pin, "pin", false, "one core for the server, another for the generator; "+
-		"implies -procs 1")
 	fs.Float64Var(&c.Quota, "quota", 0, "part of a core, such as 0.2, that a cpu cgroup leaves "+
 		"the server; 0 is no cgroup")
 	fs.IntVar(&c.Busy, "busy", 0, "`processes` that run busy loops beside all rounds")
-	fs.BoolVar(&c.Verify, "verify", false, "compare every echoed byte (lengths are always checked)")
-	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return nil, err
 	}
 	text.given = map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { text.given[f.Name] = true })
+	text.sizes = traffic{*size, *pipeline}.String()
+	return c, c.read(text, echoServers)
+}
+
+func parseProxy(args []string, stdout io.Writer) (*echoConfig, error) {
+	c := &echoConfig{Duration: 3 * time.Second, Warmup: 500 * time.Millisecond, Rounds: 5,
+		proxy: true}
+	text := echoText{conns: "16", servers: "net-copy,net-splice,netco"}
+	fs := flag.NewFlagSet("proxy", flag.ContinueOnError)
+	c.flags(fs, &text)
+	fs.StringVar(&text.sizes, "size", "1024,65536,1048576x4", "bytes per message, and how many "+
+		"are on their way on a connection; a `list`, a table each")
+	if err := parseFlags(fs, args, stdout); err != nil {
+		return nil, err
+	}
+	return c, c.read(text, proxyServers)
+}
+
+// read parses and checks what package flag has not.
+func (c *echoConfig) read(text echoText, servers map[string]server) error {
 	for _, step := range []func() error{
-		func() error { return c.readLists(text) },
+		func() error { return c.readLists(text, servers) },
 		func() error { return c.readRates(text) },
-		func() error { return c.readCPUs(text) },
+		func() error { return c.pin(text.pin) },
 		func() error { return c.readWork(text.work) },
 		c.validate,
 	} {
 		if err := step(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
-func (c *echoConfig) readLists(text echoText) error {
+func (c *echoConfig) readLists(text echoText, servers map[string]server) error {
 	for s := range strings.SplitSeq(text.conns, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < 1 {
@@ -131,21 +162,33 @@ func (c *echoConfig) readLists(text echoText) error {
 		}
 		c.Conns = append(c.Conns, n)
 	}
+	for s := range strings.SplitSeq(text.sizes, ",") {
+		t := traffic{Pipeline: 1}
+		size, count, many := strings.Cut(strings.TrimSpace(s), "x")
+		var err error
+		t.Size, err = strconv.Atoi(size)
+		if many && err == nil {
+			t.Pipeline, err = strconv.Atoi(count)
+		}
+		if err != nil || t.Size < 1 || t.Size > maxSize || t.Pipeline < 1 ||
+			t.Pipeline > maxInFlight/t.Size {
+			return usagef("-size %s: want up to %d bytes, and -pipeline of up to %d in flight",
+				s, maxSize, maxInFlight)
+		}
+		c.Traffic = append(c.Traffic, t)
+	}
 	for s := range strings.SplitSeq(text.servers, ",") {
 		s = strings.TrimSpace(s)
-		start, ok := echoServers[s]
 		switch {
-		case !ok:
+		case servers[s] == nil:
 			return usagef("-servers: unknown server %q (there are %s)", s,
-				strings.Join(slices.Sorted(maps.Keys(echoServers)), ", "))
-		case start == nil:
-			return usagef("-servers: this build has no %s server", s)
+				strings.Join(slices.Sorted(maps.Keys(servers)), ", "))
 		case slices.Contains(c.Servers, s):
 			return usagef("-servers: %s twice", s)
 		}
 		c.Servers = append(c.Servers, s)
 	}
-	return c.readAddr(text.addr)
+	return nil
 }
 
 func (c *echoConfig) readRates(text echoText) error {
@@ -160,12 +203,12 @@ func (c *echoConfig) readRates(text echoText) error {
 			"their times come")
 	}
 	for s := range strings.SplitSeq(text.rates, ",") {
-		n, ok := parseRate(strings.TrimSpace(s))
-		if !ok {
+		n, err := parseNumber(strings.TrimSpace(s))
+		if err != nil || n != float64(int(n)) || n < 1 || n > maxRate {
 			return usagef("-rate %q: %q is not a whole number of requests per second, 1 to 10M, "+
 				"such as 500, 30k or 1.5M", text.rates, s)
 		}
-		c.Rates = append(c.Rates, n)
+		c.Rates = append(c.Rates, int(n))
 	}
 	if c.Arrival == "" {
 		c.Arrival = "uniform"
@@ -188,10 +231,9 @@ func (c *echoConfig) readWork(text string) (err error) {
 			return usagef("-work: the server %s computes nothing", s)
 		}
 	}
-	if len(c.Work) == 1 {
-		return nil
-	}
-	if period := len(load.Stream()) - 1; c.Size < work.MinSize || c.Size%period == 0 {
+	size := c.Traffic[0].Size
+	if period := len(load.Stream()) - 1; len(c.Work) > 1 &&
+		(size < work.MinSize || size%period == 0) {
 		return usagef("-work with several times needs a -size of %d or more that is no multiple "+
 			"of %d", work.MinSize, period)
 	}
@@ -211,83 +253,20 @@ func (c *echoConfig) planWork() error {
 	return nil
 }
 
-// parseRate reads a number with or without a unit, k or M.
-func parseRate(s string) (int, bool) {
-	unit := 1.0
-	if number, ok := strings.CutSuffix(s, "k"); ok {
-		s, unit = number, 1e3
-	} else if number, ok := strings.CutSuffix(s, "M"); ok {
-		s, unit = number, 1e6
+// pin picks a core for the server and one for the generator, if that is wanted.
+func (c *echoConfig) pin(wanted bool) error {
+	if !wanted {
+		return nil
 	}
-	n, err := strconv.ParseFloat(s, 64)
-	n *= unit
-	return int(n), err == nil && n >= 1 && n <= maxRate && n == math.Trunc(n)
-}
-
-func (c *echoConfig) readAddr(s string) error {
-	if s == "localhost" {
-		s = "127.0.0.1"
-	}
-	addr, err := netip.ParseAddr(s)
-	if err != nil {
-		return usagef("-addr %q is no IP address", s)
-	}
-	// The servers echo to whoever connects: never offer them to a network.
-	if !addr.IsLoopback() {
-		return usagef("-addr %s is not a loopback address; this benchmark is local only", s)
-	}
-	c.Addr = addr
-	return nil
-}
-
-func (c *echoConfig) readCPUs(text echoText) (err error) {
-	if c.ServerCPUs, err = cpulist.Parse(text.serverCPUs); err != nil {
-		return usagef("-server-cpus: %v", err)
-	}
-	if c.ClientCPUs, err = cpulist.Parse(text.clientCPUs); err != nil {
-		return usagef("-client-cpus: %v", err)
-	}
-	allowed, err := cpulist.Allowed()
-	if err != nil {
-		return err
-	}
-	for _, cpu := range slices.Concat(c.ServerCPUs, c.ClientCPUs) {
-		if !slices.Contains(allowed, cpu) {
-			return usagef("CPU %d is not among those this process may use %v", cpu, allowed)
-		}
-	}
-	if text.pin {
-		return c.pin(allowed)
-	}
-	return nil
-}
-
-// pin picks one core each where no flag did.
-func (c *echoConfig) pin(allowed []int) error {
 	if c.Procs > 1 {
-		return usagef("-pin is for -procs 1; use -server-cpus and -client-cpus for more")
+		return usagef("-pin is for -procs 1")
 	}
-	if len(allowed) < 2 {
-		return usagef("-pin needs two CPUs, this process may use %v", allowed)
+	cpus, err := cpulist.Two()
+	if err != nil {
+		return usagef("-pin: %v", err)
 	}
-	c.Procs = 1
-	if c.ServerCPUs == nil {
-		c.ServerCPUs = firstOther(allowed, c.ClientCPUs)
-	}
-	if c.ClientCPUs == nil {
-		c.ClientCPUs = firstOther(allowed, c.ServerCPUs)
-	}
+	c.Procs, c.ServerCPUs, c.ClientCPUs = 1, cpus[:1], cpus[1:]
 	return nil
-}
-
-// firstOther returns the first of allowed that is not in taken, as a list.
-func firstOther(allowed, taken []int) []int {
-	for _, cpu := range allowed {
-		if !slices.Contains(taken, cpu) {
-			return []int{cpu}
-		}
-	}
-	return allowed[:1]
 }
 
 func (c *echoConfig) validate() error {
@@ -295,17 +274,12 @@ func (c *echoConfig) validate() error {
 		bad bool
 		msg string
 	}{
-		{c.Size < 1 || c.Size > maxSize, fmt.Sprintf("-size must be 1 to %d", maxSize)},
-		{c.Pipeline < 1 || c.Pipeline > maxInFlight, "-pipeline must be at least 1"},
-		{c.Pipeline >= 1 && c.Size > maxInFlight/c.Pipeline,
-			fmt.Sprintf("-size times -pipeline must not exceed %d bytes", maxInFlight)},
 		{c.Duration < minDuration, fmt.Sprintf("-duration must be at least %v", minDuration)},
 		{c.Warmup < 0, "-warmup must not be negative"},
 		{c.Rounds < 1, "-rounds must be at least 1"},
 		{c.Procs < 0, "-procs must not be negative"},
 		{c.Threads < 1, "-threads must be at least 1"},
 		{c.Processors < 0, "-processors must not be negative"},
-		{c.MinActive < 0, "-min-active must not be negative"},
 		{!slices.Contains([]string{"auto", "off"}, c.Spin), "-spin must be auto or off"},
 		{!slices.Contains([]string{"", "uniform", "poisson"}, c.Arrival),
 			"-arrival must be uniform or poisson"},
@@ -338,26 +312,28 @@ func (c *echoConfig) total() time.Duration {
 // An echoLoad is the load of one section.
 type echoLoad struct {
 	conns int
-	rate  int // 0 for a closed loop
+	traffic
+	rate int // 0 for a closed loop
 }
 
 func (l echoLoad) String() string {
-	if l.rate == 0 {
-		return fmt.Sprintf("%d conns", l.conns)
+	s := fmt.Sprintf("%d conns, %v bytes", l.conns, l.traffic)
+	if l.rate > 0 {
+		s += fmt.Sprintf(", %d/s", l.rate)
 	}
-	return fmt.Sprintf("%d conns, %d/s", l.conns, l.rate)
+	return s
 }
 
 // loads returns the sections' loads in order.
-func (c *echoConfig) loads() []echoLoad {
-	rates := c.Rates
-	if len(rates) == 0 {
-		rates = []int{0}
-	}
-	var loads []echoLoad
+func (c *echoConfig) loads() (loads []echoLoad) {
 	for _, conns := range c.Conns {
-		for _, rate := range rates {
-			loads = append(loads, echoLoad{conns, rate})
+		for _, t := range c.Traffic {
+			for _, rate := range c.Rates {
+				loads = append(loads, echoLoad{conns, t, rate})
+			}
+			if len(c.Rates) == 0 {
+				loads = append(loads, echoLoad{conns, t, 0})
+			}
 		}
 	}
 	return loads

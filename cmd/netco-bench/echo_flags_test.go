@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,7 @@ func TestParseEchoDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.Conns, []int{64}) || c.Size != 64 || c.Pipeline != 1 || c.Procs != 0 ||
+	if !slices.Equal(c.Conns, []int{64}) || c.Traffic[0] != (traffic{64, 1}) || c.Procs != 0 ||
 		c.ServerCPUs != nil || c.Spin != "auto" {
 		t.Errorf("defaults: %+v", c)
 	}
@@ -27,14 +26,12 @@ func TestParseEchoDefaults(t *testing.T) {
 }
 
 func TestParseEcho(t *testing.T) {
-	cpu := firstCPU(t)
-	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -addr ::1 -server-cpus "+cpu+
-		" -verify -spin off -pipeline 4"), io.Discard)
+	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -verify -spin off -pipeline 4"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Addr.Is6() || len(c.ServerCPUs) != 1 ||
-		strconv.Itoa(c.ServerCPUs[0]) != cpu || !c.Verify || c.Pipeline != 4 {
+	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Verify ||
+		c.Traffic[0] != (traffic{64, 4}) {
 		t.Errorf("parsed: %+v", c)
 	}
 }
@@ -48,7 +45,7 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"-size 0", "-size"},
 		{"-size 99999999999", "-size"},
 		{"-pipeline 0", "-pipeline"},
-		{"-size 1048576 -pipeline 1000", "-size times -pipeline"},
+		{"-size 1048576 -pipeline 1000", "of up to 67108864 in flight"},
 		{"-duration 1ms", "-duration"},
 		{"-duration fast", "-duration"},
 		{"-warmup -1s", "-warmup"},
@@ -58,14 +55,8 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"-servers nginx", "unknown server"},
 		{"-servers ,", "unknown server"},
 		{"-servers net,net", "twice"},
-		{"-addr 0.0.0.0", "loopback"},
-		{"-addr 10.1.2.3", "loopback"},
-		{"-addr ::", "loopback"},
-		{"-addr example.com", "no IP address"},
 		{"-spin maybe", "-spin"},
 		{"-pin -procs 2", "-pin"},
-		{"-server-cpus 0-", "-server-cpus"},
-		{"-client-cpus 1000", "CPU 1000"},
 		{"-rate 0", "1 to 10M, such as 500, 30k or 1.5M"},
 		{"-rate 10k,", "1 to 10M"},
 		{"-rate 0.5", "whole number"},
@@ -80,7 +71,6 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"-quota NaN", "-quota must be 0.01"},
 		{"-quota half", "-quota"},
 		{"-busy -1", "-busy must be 0 to 1024"},
-		{"-min-active -1", "-min-active"},
 		{"-work 40", "-work: \"40\" is no time"},
 		{"-work 5us,2ms:0.05 -size 1", "-size of 2 or more"},
 		{"-work 5us,2ms:0.05 -size 4093", "no multiple of 4093"},
@@ -97,27 +87,5 @@ func TestParseEchoRefuses(t *testing.T) {
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want a usage error with %q", c.args, err, c.want)
 		}
-	}
-}
-
-func TestPinPicksTwoCPUs(t *testing.T) {
-	for _, c := range []struct{ server, client, wantServer, wantClient []int }{
-		{nil, nil, []int{2}, []int{3}},
-		{[]int{3}, nil, []int{3}, []int{2}},
-		{nil, []int{2}, []int{3}, []int{2}},
-		{[]int{5}, []int{3}, []int{5}, []int{3}},
-	} {
-		cfg := echoConfig{ServerCPUs: c.server, ClientCPUs: c.client}
-		if err := cfg.pin([]int{2, 3, 5}); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(cfg.ServerCPUs, c.wantServer) ||
-			!slices.Equal(cfg.ClientCPUs, c.wantClient) || cfg.Procs != 1 {
-			t.Errorf("pin %v %v: %v %v procs %d", c.server, c.client, cfg.ServerCPUs,
-				cfg.ClientCPUs, cfg.Procs)
-		}
-	}
-	if err := new(echoConfig).pin([]int{0}); err == nil {
-		t.Error("pin on one CPU succeeds")
 	}
 }

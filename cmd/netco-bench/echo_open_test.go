@@ -17,35 +17,20 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
 )
 
-func TestParseRate(t *testing.T) {
-	for s, want := range map[string]int{"1": 1, "500": 500, "10k": 10_000, "1.5k": 1500,
-		"2M": 2_000_000, "0.5k": 500} {
-		if got, ok := parseRate(s); !ok || got != want {
-			t.Errorf("parseRate(%q) = %d, %v", s, got, ok)
-		}
-	}
-	for _, s := range []string{"", "k", "0", "-5", "1.5", "10kk", "11M", "NaN", "Inf", "1e400",
-		"10 k", "10K/s"} {
-		if got, ok := parseRate(s); ok {
-			t.Errorf("parseRate(%q) = %d", s, got)
-		}
-	}
-}
-
 func TestLoads(t *testing.T) {
 	c, err := parseEcho(strings.Fields("-servers net -conns 8,64 -rate 10k,30k"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(c.loads()); got != "[8 conns, 10000/s 8 conns, 30000/s 64 conns, "+
-		"10000/s 64 conns, 30000/s]" {
+	if got := fmt.Sprint(c.loads()); got != "[8 conns, 64 bytes, 10000/s 8 conns, 64 bytes, 30000/s "+
+		"64 conns, 64 bytes, 10000/s 64 conns, 64 bytes, 30000/s]" {
 		t.Errorf("loads %s", got)
 	}
 	if want := 4 * 3 * 5 * time.Second; c.total() != want {
 		t.Errorf("the run takes %v, want %v", c.total(), want)
 	}
 	c.Rates = nil
-	if got := fmt.Sprint(c.loads()); got != "[8 conns 64 conns]" {
+	if got := fmt.Sprint(c.loads()); got != "[8 conns, 64 bytes 64 conns, 64 bytes]" {
 		t.Errorf("closed loads %s", got)
 	}
 }
@@ -75,7 +60,7 @@ func TestEchoOpenLoop(t *testing.T) {
 				arrival+"),")) {
 				t.Errorf("table:\n%s", &stdout)
 			}
-			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, 800/s, net: ") {
+			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, 64 bytes, 800/s, net: ") {
 				t.Errorf("progress:\n%s", &stderr)
 			}
 		})
@@ -190,7 +175,7 @@ func TestEchoQuota(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := measureEcho(ctx, cfg, io.Discard, newProgress(io.Discard))
+		_, err := measureEcho(ctx, cfg, io.Discard, io.Discard)
 		ended <- err
 	}()
 	pid := awaitPID(t, fifo)

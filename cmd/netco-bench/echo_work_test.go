@@ -23,14 +23,14 @@ func TestEchoWork(t *testing.T) {
 		stderr.Reset()
 		file := filepath.Join(t.TempDir(), "out.json")
 		args := "echo -conns 4 -warmup 10ms -rounds 1 -verify -rate 500 -arrival poisson " +
-			"-min-active 1 -work 10us,2ms:0.25 -servers " + servers + " -json " + file +
+			"-work 10us,2ms:0.25 -servers " + servers + " -json " + file +
 			" -duration " + duration
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
 			return fmt.Errorf("exit code %d\n%s", code, &stderr)
 		}
 		return checkWork(t, file)
 	})
-	for _, want := range []string{"10µs:0.75,2ms:0.25 of work", "MinActive 1", "p90 µs",
+	for _, want := range []string{"10µs:0.75,2ms:0.25 of work", "p90 µs",
 		"the 75 % of the requests with 10µs of work", "the 25 % of the requests with 2ms of work",
 	} {
 		if !strings.Contains(stdout.String(), want) {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
-	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
@@ -29,27 +30,32 @@ import (
 
 // fairConfig is the checked command line of fair.
 type fairConfig struct {
-	Conns    int           `json:"conns"`
-	Every    time.Duration `json:"every_ns"`
-	Duration time.Duration `json:"duration_ns"`
-	Rounds   int           `json:"rounds"`
-	Pin      bool          `json:"pin"`
-	Hose     string        `json:"firehose"`
-
-	Pipeline []time.Duration `json:"pipeline_ns,omitempty"` // see fair_pipeline.go
+	Conns    int             `json:"conns"`
+	Every    time.Duration   `json:"every_ns"`
+	Duration time.Duration   `json:"duration_ns"`
+	Rounds   int             `json:"rounds"`
+	Pin      bool            `json:"pin"`
+	Hose     string          `json:"firehose"`
+	Pipeline []time.Duration `json:"pipeline_ns,omitempty"` // what a request costs
 
 	clientCPUs []int
 }
 
 // fairRound is one measurement.
 type fairRound struct {
-	Firehose bool    `json:"firehose"`
-	Way      string  `json:"way"`
-	Pings    uint64  `json:"pings"`
-	MBps     float64 `json:"firehose_mb_per_s"`
-	P50Us    float64 `json:"p50_us"`
-	P99Us    float64 `json:"p99_us"`
-	MaxUs    float64 `json:"max_us"`
+	Way       string  `json:"way"`
+	Beside    string  `json:"beside"` // false, true for a firehose, or what a request costs
+	PerSecond float64 `json:"beside_per_s"`
+	Pings     uint64  `json:"pings"`
+	P50Us     float64 `json:"p50_us"`
+	P99Us     float64 `json:"p99_us"`
+	MaxUs     float64 `json:"max_us"`
+}
+
+// A fairCase is one kind of measurement, of which there are several rounds.
+type fairCase struct {
+	way, beside string
+	once        func() (*fairRound, error)
 }
 
 func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -77,25 +83,24 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return usagef("-conns, -every, -duration and -rounds must be positive")
 	}
 	if *pipeline != "" {
-		costs, err := parseCosts(*pipeline)
-		if err != nil {
-			return err
+		for text := range strings.SplitSeq(*pipeline, ",") {
+			cost, err := time.ParseDuration(text)
+			if err != nil || cost < 0 {
+				return usagef("-pipeline %q: want times that are not negative, with commas in "+
+					"between", *pipeline)
+			}
+			cfg.Pipeline = append(cfg.Pipeline, cost)
 		}
-		cfg.Pipeline = costs
 	}
 	out, err := newReport(*jsonFile)
 	if err != nil {
 		return err
 	}
-	started := time.Now()
 	options := netco.Options{Processors: 1}
 	if cfg.Pin {
-		cpus, err := cpulist.Allowed()
+		cpus, err := cpulist.Two()
 		if err != nil {
-			return err
-		}
-		if len(cpus) < 2 {
-			return usagef("-pin needs two CPUs, this process may use %v", cpus)
+			return usagef("-pin: %v", err)
 		}
 		options.CPUs, cfg.clientCPUs = cpus[:1], cpus[1:]
 	}
@@ -106,71 +111,103 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	defer netco.Shutdown(ctx)
-	if cfg.Pipeline != nil {
-		all, err := runPipeline(ctx, &cfg, stdout, stderr)
-		if err != nil {
-			return err
-		}
-		return out.write(newEnvironment(started), &cfg, nil, all)
-	}
 	var all []fairRound
+	cases := cfg.cases(ctx)
 	for round := range cfg.Rounds {
-		for _, way := range []string{"coroutine each", "Server"} {
-			for _, firehose := range []bool{false, true} {
-				r, err := fairOnce(ctx, &cfg, way, firehose, nil)
-				if err != nil {
-					return err
-				}
-				fmt.Fprintf(stderr, "round %d/%d: %s, firehose %v: p99 %.0f µs, max %.0f µs\n",
-					round+1, cfg.Rounds, way, firehose, r.P99Us, r.MaxUs)
-				all = append(all, *r)
+		for _, c := range cases {
+			r, err := c.once()
+			if err != nil {
+				return err
 			}
+			r.Way, r.Beside = c.way, c.beside
+			fmt.Fprintf(stderr, "round %d/%d: %s, %s: p50 %.0f, p99 %.0f, max %.0f µs\n", round+1,
+				cfg.Rounds, c.way, c.beside, r.P50Us, r.P99Us, r.MaxUs)
+			all = append(all, *r)
 		}
 	}
-	printFair(stdout, &cfg, all)
-	return out.write(newEnvironment(started), &cfg, nil, all)
+	cfg.print(stdout, cases, all)
+	return out.write(&cfg, nil, all)
 }
 
-func printFair(w io.Writer, cfg *fairConfig, all []fairRound) {
-	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, median of "+
-		"%d rounds\n\n", cfg.Conns, cfg.Rounds)
-	fmt.Fprintf(w, "  %-16s%-10s%10s%10s%10s%16s\n", "served by", "firehose", "p50 µs", "p99 µs",
-		"max µs", "firehose MB/s")
-	for _, way := range []string{"coroutine each", "Server"} {
-		for _, firehose := range []bool{false, true} {
-			var p50, p99, highest, rate []float64
-			for _, r := range all {
-				if r.Way == way && r.Firehose == firehose {
-					p50, p99, highest, rate = append(p50, r.P50Us), append(p99, r.P99Us),
-						append(highest, r.MaxUs), append(rate, r.MBps)
+func (cfg *fairConfig) cases(ctx context.Context) (cases []fairCase) {
+	add := func(way, beside string, once func() (*fairRound, error)) {
+		cases = append(cases, fairCase{way, beside, once})
+	}
+	if cfg.Pipeline == nil {
+		for _, way := range []string{"coroutine each", "Server"} {
+			add(way, "false", func() (*fairRound, error) {
+				return cfg.once(ctx, way, func(*fairServer) (func() error, error) {
+					return func() error { return nil }, nil
+				})
+			})
+			add(way, "true", func() (*fairRound, error) { return cfg.once(ctx, way, cfg.firehose) })
+		}
+	}
+	for _, way := range pipelineWays {
+		for _, cost := range cfg.Pipeline {
+			add(way, cost.String(), func() (*fairRound, error) {
+				p := pipeliner{cfg: cfg, way: way, cost: cost}
+				return cfg.once(ctx, "coroutine each", func(f *fairServer) (func() error, error) {
+					return p.start(ctx, f)
+				})
+			})
+		}
+	}
+	return cases
+}
+
+// print prints the medians of each case.
+func (cfg *fairConfig) print(w io.Writer, cases []fairCase, all []fairRound) {
+	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, ", cfg.Conns)
+	beside, rate := "firehose", "firehose MB/s"
+	if cfg.Pipeline != nil {
+		fmt.Fprintf(w, "beside one that pipelines %d-byte requests, ", len(request))
+		beside, rate = "a request", "requests/s"
+	}
+	fmt.Fprintf(w, "median of %d rounds\n\n", cfg.Rounds)
+	fmt.Fprintf(w, "  %-16s%-10s%10s%10s%10s%16s\n", "served by", beside, "p50 µs", "p99 µs",
+		"max µs", rate)
+	for _, c := range cases {
+		of := func(value func(*fairRound) float64) float64 {
+			var v []float64
+			for i := range all {
+				if r := &all[i]; r.Way == c.way && r.Beside == c.beside {
+					v = append(v, value(r))
 				}
 			}
-			fmt.Fprintf(w, "  %-16s%-10v%10.0f%10.0f%10.0f%16.0f\n", way, firehose, median(p50),
-				median(p99), median(highest), median(rate))
+			return stats.Median(v)
 		}
+		fmt.Fprintf(w, "  %-16s%-10s%10.0f%10.0f%10.0f%16.0f\n", c.way, c.beside,
+			of(func(r *fairRound) float64 { return r.P50Us }),
+			of(func(r *fairRound) float64 { return r.P99Us }),
+			of(func(r *fairRound) float64 { return r.MaxUs }),
+			of(func(r *fairRound) float64 { return r.PerSecond }))
 	}
 }
 
 // fairServer is the serving side of one measurement. Its fields belong to the
 // one Processor, until all has ended.
 type fairServer struct {
-	delays   hist.Histogram
-	firehose uint64 // bytes
-	pings    uint64
+	addr   *net.TCPAddr
+	serve  func(net.Conn)
+	delays hist.Histogram
+	pings  uint64
+	hose   uint64 // bytes of the firehose
+	beside func() float64
 }
 
-// fairOnce makes one measurement. after, if it is not nil, ends what was
-// measured beside.
-func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool,
-	after func() error) (*fairRound, error) {
+// once makes one measurement, beside what start starts and stop ends.
+func (cfg *fairConfig) once(ctx context.Context, way string,
+	start func(*fairServer) (stop func() error, err error)) (*fairRound, error) {
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	f := &fairServer{}
-	var server socket.Server
-	server.Handle = f.handle
-	serve := func(c net.Conn) {
+	defer ln.Close()
+	f := &fairServer{addr: ln.Addr().(*net.TCPAddr)}
+	f.beside = func() float64 { return float64(f.hose) / 1e6 }
+	server := socket.Server{Handle: func(c *socket.ServerConn) error { return f.read(c) }}
+	f.serve = func(c net.Conn) {
 		if _, err := netco.Go(func() {
 			defer c.Close()
 			for f.read(c) == nil {
@@ -180,27 +217,23 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool,
 		}
 	}
 	if way == "Server" {
-		serve = func(c net.Conn) { server.ServeConn(c.(socket.Stream)) }
+		f.serve = func(c net.Conn) { server.ServeConn(c.(socket.Stream)) }
 	}
 	accepting, err := netco.Go(func() {
-		if way == "Server" {
-			server.Serve(ln)
-			return
-		}
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			serve(c)
+			f.serve(c)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = fairClients(ctx, cfg, ln.Addr().(*net.TCPAddr), firehose, serve)
-	if after != nil {
-		err = errors.Join(err, after())
+	stop, err := start(f)
+	if err == nil {
+		err = errors.Join(cfg.sendPings(ctx, f.addr), stop())
 	}
 	ln.Close()
 	accepting.Join()
@@ -211,12 +244,9 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool,
 		}
 	}
 	us := func(q float64) float64 { return float64(f.delays.Quantile(q)) / 1000 }
-	return &fairRound{Firehose: firehose, Way: way, Pings: f.pings, P50Us: us(0.5), P99Us: us(0.99),
-		MaxUs: us(1),
-		MBps:  float64(f.firehose) / 1e6 / cfg.Duration.Seconds()}, err
+	return &fairRound{PerSecond: f.beside() / cfg.Duration.Seconds(), Pings: f.pings,
+		P50Us: us(0.5), P99Us: us(0.99), MaxUs: us(1)}, err
 }
-
-func (f *fairServer) handle(c *socket.ServerConn) error { return f.read(c) }
 
 // A ping is the time at which it was sent; the firehose sends zeros.
 const pingSize = 8
@@ -239,78 +269,68 @@ func (f *fairServer) take(data []byte, now int64) {
 		f.delays.Record(max(0, now-sent))
 		f.pings++
 	}
-	f.firehose += uint64(len(data))
-}
-
-// monotonic makes no system call, in which a coroutine might be left behind.
-func monotonic() int64 { return clock.Now() }
-
-// fairClients sends pings for the time of one round, beside a firehose if there
-// is to be one.
-func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool,
-	serve func(net.Conn)) error {
-	var fds []int
-	defer func() {
-		for _, fd := range fds {
-			unix.Close(fd)
-		}
-	}()
-	for range cfg.Conns + 1 {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		fds = append(fds, fd)
-		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port,
-			Addr: [4]byte(to.IP.To4())}); err != nil {
-			return err
-		}
-	}
-	hose, pings := fds[0], fds[1:]
-	if firehose && cfg.Hose == "unix" {
-		var err error
-		if hose, err = unixHose(serve); err != nil {
-			return err
-		}
-		fds = append(fds, hose)
-	}
-	ended := make(chan error, 1)
-	if firehose {
-		go func() {
-			release, err := cfg.lockThread()
-			if err != nil {
-				ended <- err
-				return
-			}
-			defer release()
-			block := make([]byte, 64<<10) // zeros
-			for {
-				if _, err := unix.Write(hose, block); err != nil {
-					ended <- err
-					return
-				}
-			}
-		}()
-	} else {
-		ended <- nil
-	}
-	err := sendPings(ctx, cfg, pings)
-	unix.Shutdown(hose, unix.SHUT_WR) // the firehose's next write fails
-	if herr := <-ended; herr != nil && !errors.Is(herr, unix.EPIPE) {
-		err = errors.Join(err, herr)
-	}
-	return err
+	f.hose += uint64(len(data))
 }
 
 // lockThread gives the caller a thread of its own, on the clients' CPUs if
 // there are such.
 func (cfg *fairConfig) lockThread() (release func(), err error) {
-	if cfg.Pin {
-		return cpulist.Bind(cfg.clientCPUs)
+	return cpulist.Bind(cfg.clientCPUs)
+}
+
+// onThread runs f on a thread of its own, and sends what it returns.
+func (cfg *fairConfig) onThread(ended chan<- error, f func() error) {
+	go func() {
+		release, err := cfg.lockThread()
+		if err == nil {
+			err = f()
+			release()
+		}
+		ended <- err
+	}()
+}
+
+// connect returns a blocking socket.
+func connect(to *net.TCPAddr) (fd int, err error) {
+	if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, err
 	}
-	runtime.LockOSThread()
-	return runtime.UnlockOSThread, nil
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port,
+		Addr: [4]byte(to.IP.To4())}); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// firehose writes zeros as fast as they are taken.
+func (cfg *fairConfig) firehose(f *fairServer) (stop func() error, err error) {
+	fd := -1
+	if cfg.Hose == "unix" {
+		fd, err = unixHose(f.serve)
+	} else {
+		fd, err = connect(f.addr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	cfg.onThread(ended, func() error {
+		for block := make([]byte, 64<<10); ; {
+			if _, err := unix.Write(fd, block); err != nil {
+				return err
+			}
+		}
+	})
+	return func() error {
+		unix.Shutdown(fd, unix.SHUT_WR) // the next write fails
+		err := <-ended
+		if errors.Is(err, unix.EPIPE) {
+			err = nil
+		}
+		return errors.Join(err, unix.Close(fd))
+	}, nil
 }
 
 // unixHose has one end of a pair of Unix sockets served and returns the other.
@@ -330,7 +350,21 @@ func unixHose(serve func(net.Conn)) (fd int, err error) {
 	return ends[0], nil
 }
 
-func sendPings(ctx context.Context, cfg *fairConfig, fds []int) error {
+// sendPings opens the connections and sends pings for the time of one round.
+func (cfg *fairConfig) sendPings(ctx context.Context, to *net.TCPAddr) error {
+	var fds []int
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	for range cfg.Conns {
+		fd, err := connect(to)
+		if err != nil {
+			return err
+		}
+		fds = append(fds, fd)
+	}
 	release, err := cfg.lockThread()
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 const pidFileEnv = "NETCO_BENCH_TEST_FIFO"
 
 // faultyServers misbehave on the connection's 500th read.
-var faultyServers = map[string]echoServer{
+var faultyServers = map[string]server{
 	"dies": faulty(func(net.Conn, []byte) ([]byte, error) {
 		fmt.Fprintln(os.Stderr, "panic: out of luck")
 		os.Exit(7)
@@ -41,29 +41,14 @@ var faultyServers = map[string]echoServer{
 	},
 	"announced": announced,
 	"unscraped": func(cfg serveConfig) (child.Hello, error) {
-		hello, err := serveNet(cfg)
+		hello, err := goroutines(listenNet, echoNet)(cfg)
 		hello.Metrics = "http://" + hello.Addr + "/metrics" // which echoes the request: no HTTP
 		return hello, err
 	},
 }
 
-func faulty(fault func(c net.Conn, b []byte) ([]byte, error)) echoServer {
-	return func(cfg serveConfig) (child.Hello, error) {
-		ln, err := net.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
-		if err != nil {
-			return child.Hello{}, err
-		}
-		go func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				go echoFaulty(c, fault)
-			}
-		}()
-		return child.Hello{Addr: ln.Addr().String()}, nil
-	}
+func faulty(fault func(c net.Conn, b []byte) ([]byte, error)) server {
+	return goroutines(listenNet, func(c net.Conn, _ serveConfig) { echoFaulty(c, fault) })
 }
 
 func echoFaulty(c net.Conn, fault func(net.Conn, []byte) ([]byte, error)) {
@@ -90,7 +75,7 @@ func announced(cfg serveConfig) (child.Hello, error) {
 	if err := os.WriteFile(os.Getenv(pidFileEnv), fmt.Appendln(nil, os.Getpid()), 0); err != nil {
 		return child.Hello{}, err
 	}
-	return serveNet(cfg)
+	return goroutines(listenNet, echoNet)(cfg)
 }
 
 // awaitPID returns the pid an "announced" server writes to the FIFO.

@@ -41,13 +41,6 @@ func mustGo(f func()) {
 	}
 }
 
-// holdRound is one measurement.
-type holdRound struct {
-	Kind  string  `json:"kind"`
-	Round int     `json:"round"`
-	Bytes float64 `json:"rss_bytes_each"`
-}
-
 func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("hold", flag.ContinueOnError)
 	n := fs.Int("n", 100_000, "how many to hold")
@@ -67,12 +60,11 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	started := time.Now()
 	exe, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	var all []holdRound
+	var all []memoryRound
 	for round := range *rounds {
 		for k := range holdKinds {
 			cmd := exec.CommandContext(ctx, exe, "hold", "-child", strconv.Itoa(k), "-n",
@@ -82,7 +74,7 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			if err != nil {
 				return fmt.Errorf("%s: %w", holdKinds[k].name, err)
 			}
-			r := holdRound{Round: round}
+			r := memoryRound{Round: round}
 			if err := json.Unmarshal(text, &r); err != nil {
 				return fmt.Errorf("%s said %q: %w", holdKinds[k].name, text, err)
 			}
@@ -91,16 +83,12 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 	}
 	fmt.Fprintf(stdout, "resident memory of each of %d, median of %d rounds\n\n", *n, *rounds)
+	var kinds []string
 	for _, k := range holdKinds {
-		var v []float64
-		for _, r := range all {
-			if r.Kind == k.name {
-				v = append(v, r.Bytes)
-			}
-		}
-		fmt.Fprintf(stdout, "  %-24s %6.0f B  %.2f KiB\n", k.name, median(v), median(v)/1024)
+		kinds = append(kinds, k.name)
 	}
-	return out.write(newEnvironment(started), nil, nil, all)
+	printMemory(stdout, kinds, all)
+	return out.write(nil, nil, all)
 }
 
 // holdHere holds n of a kind in this process and prints the difference.
@@ -142,6 +130,6 @@ func holdHere(kind, n int, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(stdout).Encode(holdRound{Kind: holdKinds[kind].name,
+	return json.NewEncoder(stdout).Encode(memoryRound{Kind: holdKinds[kind].name,
 		Bytes: float64(after-before) / float64(n)})
 }

@@ -35,13 +35,13 @@ func TestIdleCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := before
-	for end := time.Now().Add(20 * time.Second); err == nil && after.CPU <= before.CPU &&
+	for end := time.Now().Add(20 * time.Second); err == nil && after.cpu <= before.cpu &&
 		time.Now().Before(end); {
 		spin(20 * time.Millisecond)
 		after, err = countsOf(os.Getpid())
 	}
-	if err != nil || after.CPU <= before.CPU {
-		t.Errorf("CPU %v, then %v, %v", before.CPU, after.CPU, err)
+	if err != nil || after.cpu <= before.cpu {
+		t.Errorf("CPU %v, then %v, %v", before.cpu, after.cpu, err)
 	}
 	var out bytes.Buffer
 	code := run(context.Background(), []string{"idle", "-conns", "4", "-watch", "100ms", "-settle",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
@@ -35,7 +36,7 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if !cfg.quiet {
 		printResult(stdout, r, cfg.percentiles)
 	}
-	if werr := cfg.writeFiles(r); err == nil {
+	if werr := cfg.writeFiles(r, stdout); err == nil {
 		err = werr
 	}
 	if err == nil && ctx.Err() != nil {
@@ -116,7 +117,10 @@ func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Write
 			return nil, err
 		}
 	}
-	view := newLiveView(stderr, cfg)
+	if cfg.quiet {
+		stderr = io.Discard
+	}
+	view := liveView{w: stderr}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -135,26 +139,27 @@ func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Write
 	return func() {
 		close(done)
 		wg.Wait()
-		view.end()
 		served()
 	}, nil
 }
 
 // writeFiles writes what -json and its like ask for.
-func (cfg *loadConfig) writeFiles(r *result.Result) error {
+func (cfg *loadConfig) writeFiles(r *result.Result, stdout io.Writer) error {
 	for _, f := range []struct {
 		name  string
-		write func(string, *result.Result) error
+		write func(io.Writer) error
 	}{
-		{cfg.json, result.WriteFile},
-		{cfg.csv, writeCSV},
-		{cfg.hdr, writeHDR},
-		{cfg.report, writeReport},
+		{cfg.json, func(w io.Writer) error { return encode(w, r) }},
+		{cfg.csv, func(w io.Writer) error { return writeCSV(w, r) }},
+		{cfg.hdr, func(w io.Writer) error { return writeHDR(w, r, cfg.hdr) }},
+		{cfg.report, func(w io.Writer) error {
+			return htmlreport.Write(w, newPage("", saved{load: r}))
+		}},
 	} {
 		if f.name == "" {
 			continue
 		}
-		if err := f.write(f.name, r); err != nil {
+		if err := writeFile(f.name, stdout, f.write); err != nil {
 			return err
 		}
 	}

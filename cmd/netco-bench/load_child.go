@@ -45,7 +45,8 @@ func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) }
 	cmd.WaitDelay = drainTime
 	failure := cmd.Run()
-	r, err := result.ReadFile(file)
+	s, err := readSaved(file)
+	r := s.load
 	switch {
 	case err != nil && failure != nil:
 		return nil, fmt.Errorf("load: %s", cmp.Or(complaint(stderr.String()), failure.Error()))

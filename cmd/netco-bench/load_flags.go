@@ -97,7 +97,7 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	cfg.Connections, cfg.Threads, cfg.Pipeline = 50, max(1, runtime.NumCPU()/2), 1
 	cfg.Duration, cfg.Timeout = 10*time.Second, 5*time.Second
 	number := func(p *int, name string, least, most int, about string) {
-		fs.Var(&numberFlag{p, least, most}, name, about)
+		fs.Var(numberValue(p, least, most), name, about)
 	}
 	number(&cfg.Connections, "c", 1, 1_000_000, "`connections`")
 	number(&cfg.Threads, "threads", 1, 1024, "`threads` of the generator")
@@ -109,15 +109,15 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"after their handshakes")
 	number(&cfg.pid, "pid", 1, math.MaxInt32, "measure the server with this `pid`: CPU, memory, "+
 		"switches, calls")
-	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`, 0: no limit; without -d "+
-		"there is no other end")
-	fs.Var(&rateFlag{&cfg.Rate}, "rate", "open loop: requests per `second`, over all "+
-		"connections; 0: a closed loop")
-	fs.Var(&mixFlag{&cfg.Mix}, "size", "`bytes` of a request, or a mix such as 64:80,4k:20")
-	fs.Var(&durationFlag{&cfg.Duration, minDuration}, "d", "`duration` of the measurement")
-	fs.Var(&durationFlag{&cfg.Timeout, time.Millisecond}, "timeout",
+	fs.Func("n", "end after so many `requests`, 0: no limit; without -d "+
+		"there is no other end", cfg.setCount)
+	fs.Func("rate", "open loop: requests per `second`, over all connections; 0: a closed loop",
+		cfg.setRate)
+	fs.Var(&value{cfg.Mix.String(), cfg.setMix}, "size", "`bytes` of a request, or a mix such as 64:80,4k:20")
+	fs.Var(durationValue(&cfg.Duration, minDuration), "d", "`duration` of the measurement")
+	fs.Var(durationValue(&cfg.Timeout, time.Millisecond), "timeout",
 		"`time` for an answer, and for a connect")
-	fs.Var(&durationFlag{&cfg.Warmup, 0}, "warmup", "`time` of load before the measurement")
+	fs.Var(durationValue(&cfg.Warmup, 0), "warmup", "`time` of load before the measurement")
 	fs.StringVar(&text.arrival, "arrival", "uniform", "open loop: uniform or poisson `distances`")
 	fs.StringVar(&text.ramp, "ramp", "", "open loop: let the rate grow, `FROM:TIME`, such as 0:30s")
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "of what is random")
@@ -125,7 +125,7 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	fs.StringVar(&cfg.Method, "method", "", "HTTP `method`; default GET, with -body POST")
 	fs.StringVar(&text.body, "body", "", "HTTP `body`, or @FILE; {size} and {rand} are replaced")
 	fs.StringVar(&cfg.Host, "host", "", "HTTP header Host; default: of the URL")
-	fs.Var(&listFlag{&cfg.Header}, "H", "HTTP `header` 'Name: value', may be repeated")
+	fs.Func("H", "HTTP `header` 'Name: value', may be repeated", cfg.addHeader)
 	fs.StringVar(&cfg.Redis, "redis", "PING", "Redis `command`; {rand}, {rand:N} and {size} are "+
 		"replaced")
 	fs.StringVar(&text.targets, "targets", "", "`file` with a URL in each line, in place of URL; "+
@@ -139,8 +139,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"https HTTP/2")
 	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99",
 		"`list` of those to print")
-	fs.Var(&limitFlag{&cfg.limits}, "max", "`limit` such as p99=5ms, max=1s, mean=1ms, "+
-		"errors=0.1% or errors=10; may be repeated")
+	fs.Func("max", "`limit` such as p99=5ms, max=1s, mean=1ms, errors=0.1% or errors=10; may be "+
+		"repeated", cfg.addLimit)
 	fs.StringVar(&cfg.json, "json", "", "write the result to a `file`, - is standard output")
 	fs.StringVar(&cfg.csv, "csv", "", "write a line for each second to a `file`")
 	fs.StringVar(&cfg.hdr, "hdr", "", "write the latencies to a `file`: HdrHistogram's "+
@@ -182,7 +182,7 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 	default:
 		return usagef("-arrival %q: want uniform or poisson", text.arrival)
 	}
-	if inFlight := cfg.Pipeline * largest(cfg.Mix); inFlight > maxInFlight {
+	if inFlight := cfg.Pipeline * cfg.Mix.Largest(); inFlight > maxInFlight {
 		return usagef("-pipeline %d of -size %s: %d bytes in flight on a connection, want %d at "+
 			"most", cfg.Pipeline, cfg.Mix, inFlight, maxInFlight)
 	}
@@ -217,13 +217,6 @@ var flagsOf = map[string][]string{
 	"host":     {"http", "https", "h2", "ws", "wss"},
 	"insecure": overTLS, "alpn": overTLS, "cert": overTLS, "key": overTLS, "cacert": overTLS,
 	"redis": {"redis"}, "verify": overEcho,
-}
-
-func largest(m gen.Mix) (size int) {
-	for _, s := range m {
-		size = max(size, s.Size)
-	}
-	return size
 }
 
 func parsePercentiles(s string) (all []float64, err error) {

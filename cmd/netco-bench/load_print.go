@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,42 +12,16 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
-// latencyText writes a time in ns with three digits.
+// latencyText writes a time in ns with three digits and no space.
 func latencyText(ns int64) string {
-	d := time.Duration(ns)
-	switch {
-	case d >= time.Second:
-		return fmt.Sprintf("%.3gs", d.Seconds())
-	case d >= time.Millisecond:
-		return fmt.Sprintf("%.3gms", float64(ns)/1e6)
-	case d >= time.Microsecond:
-		return fmt.Sprintf("%.3gµs", float64(ns)/1e3)
-	}
-	return fmt.Sprintf("%dns", ns)
+	return strings.ReplaceAll(figure.Latency(float64(ns)), " ", "")
 }
 
-// countText writes a number with commas.
-func countText(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-// bytesText writes bytes with a unit of 1024.
-func bytesText(n float64) string {
-	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
-		if n < 1024 {
-			return fmt.Sprintf("%.4g %s", n, unit)
-		}
-		n /= 1024
-	}
-	return fmt.Sprintf("%.4g TiB", n)
-}
+func countText(n uint64) string { return figure.Count(float64(n)) }
 
 // printResult prints what a run measured.
 func printResult(w io.Writer, r *result.Result, percentiles []float64) {
@@ -56,14 +29,14 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 	fmt.Fprintf(w, "%s: %s\n", r.Target, loopText(o))
 	seconds := r.Elapsed.Seconds()
 	fmt.Fprintf(w, "\n  requests   %s in %.2fs, %s/s\n", countText(r.Totals.Requests), seconds,
-		rateText(r.RequestsPerSecond()))
+		figure.Rate(r.RequestsPerSecond()))
 	if o.Open() && r.Totals.Requests < r.Totals.Intended {
 		fmt.Fprintf(w, "             of %s intended\n", countText(r.Totals.Intended))
 	}
 	if seconds > 0 {
 		fmt.Fprintf(w, "  bytes      in %s/s, out %s/s\n",
-			bytesText(float64(r.Totals.BytesIn)/seconds),
-			bytesText(float64(r.Totals.BytesOut)/seconds))
+			figure.Bytes(float64(r.Totals.BytesIn)/seconds),
+			figure.Bytes(float64(r.Totals.BytesOut)/seconds))
 	}
 	fmt.Fprintf(w, "  connects   %s", countText(r.Totals.Connects))
 	if r.Totals.Connects > 0 {
@@ -102,18 +75,10 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 func loopText(o *result.Options) string {
 	loop := "closed loop"
 	if o.Open() {
-		loop = fmt.Sprintf("open loop, %s/s %s", rateText(o.Rate), o.Arrival)
+		loop = fmt.Sprintf("open loop, %s/s %s", figure.Rate(o.Rate), o.Arrival)
 	}
 	return fmt.Sprintf("%s, %d connections, pipeline %d, %d threads", loop, o.Connections,
 		o.Pipeline, o.Threads)
-}
-
-// rateText writes a rate: whole where it is large, else to three digits.
-func rateText(perSecond float64) string {
-	if perSecond >= 100 {
-		return countText(uint64(perSecond + 0.5))
-	}
-	return fmt.Sprintf("%.3g", perSecond)
 }
 
 // statusText writes how often there was each HTTP status.
@@ -168,13 +133,10 @@ func printLatencies(w io.Writer, r *result.Result, percentiles []float64) {
 	fmt.Fprintln(w)
 }
 
-// busyShare is from when on the generator may be what limits a rate.
-const busyShare = 0.8
-
 // printCosts prints what the load cost both sides.
 func printCosts(w io.Writer, r *result.Result) {
 	fmt.Fprintf(w, "  generator  %.0f%% of its threads' time", 100*r.Generator.Share)
-	if r.Generator.Share > busyShare {
+	if r.Generator.Share > figure.BusyShare {
 		fmt.Fprint(w, ": it may be the limit, give it more -threads or another machine")
 	}
 	fmt.Fprintln(w)
@@ -183,8 +145,8 @@ func printCosts(w io.Writer, r *result.Result) {
 			"most %s\n",
 			s.User.Seconds(), s.System.Seconds(),
 			latencyText(int64(s.CPUPerRequest(r.Totals.Requests))),
-			bytesText(float64(s.RSSStart)), bytesText(float64(s.RSSEnd)),
-			bytesText(float64(s.RSSMax)))
+			figure.Bytes(float64(s.RSSStart)), figure.Bytes(float64(s.RSSEnd)),
+			figure.Bytes(float64(s.RSSMax)))
 		fmt.Fprintf(w, "             %s voluntary and %s involuntary switches",
 			countText(uint64(s.Voluntary)), countText(uint64(s.Involuntary)))
 		if s.Reads+s.Writes > 0 {
@@ -196,7 +158,7 @@ func printCosts(w io.Writer, r *result.Result) {
 }
 
 // writeCSV writes a line for each second.
-func writeCSV(name string, r *result.Result) error {
+func writeCSV(w io.Writer, r *result.Result) error {
 	rows := [][]string{{"second", "seconds", "requests", "errors", "bytes_in", "bytes_out",
 		"p50_ns", "p99_ns", "p99_9_ns", "max_ns"}}
 	for _, s := range r.Series {
@@ -207,23 +169,21 @@ func writeCSV(name string, r *result.Result) error {
 		}
 		rows = append(rows, row)
 	}
-	return writeTo(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
+	return csv.NewWriter(w).WriteAll(rows)
 }
 
-// writeHDR writes the response times: the distribution by percentile in
-// milliseconds, which HdrHistogram's plotter reads, or its log.
-func writeHDR(name string, r *result.Result) error {
+// writeHDR writes the response times to a file of that name: the distribution
+// by percentile in milliseconds, which HdrHistogram's plotter reads, or its log.
+func writeHDR(w io.Writer, r *result.Result, name string) error {
+	if strings.HasSuffix(name, ".hlog") {
+		return writeHlog(w, r)
+	}
 	h := r.Response.HDR()
 	if h == nil {
 		h = hdrhistogram.New(1, int64(time.Hour), 3)
 	}
-	return writeTo(name, func(w io.Writer) error {
-		if !strings.HasSuffix(name, ".hlog") {
-			_, err := h.PercentilesPrint(w, 5, float64(time.Millisecond))
-			return err
-		}
-		return writeHlog(w, r)
-	})
+	_, err := h.PercentilesPrint(w, 5, float64(time.Millisecond))
+	return err
 }
 
 // writeHlog writes an interval for each second.
@@ -252,20 +212,4 @@ func writeHlog(w io.Writer, r *result.Result) error {
 		}
 	}
 	return nil
-}
-
-// writeTo calls write with a file, or standard output for "-".
-func writeTo(name string, write func(io.Writer) error) error {
-	if name == "-" {
-		return write(os.Stdout)
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	err = write(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	return err
 }

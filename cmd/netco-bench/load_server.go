@@ -99,23 +99,15 @@ func readServer(pid int) (*serverFigures, error) {
 		return nil, err
 	}
 	tasks, _ := filepath.Glob(filepath.Join(dir, "task", "*", "status"))
+	count := func(n *int64, file, name string) {
+		v, _ := child.Field(file, name) // 0 of a thread that has ended
+		*n += v
+	}
 	for _, t := range tasks {
-		f.voluntary += procField(t, "voluntary_ctxt_switches")
-		f.involuntary += procField(t, "nonvoluntary_ctxt_switches")
+		count(&f.voluntary, t, "voluntary_ctxt_switches")
+		count(&f.involuntary, t, "nonvoluntary_ctxt_switches")
 	}
-	f.reads, f.writes = procField(filepath.Join(dir, "io"), "syscr"),
-		procField(filepath.Join(dir, "io"), "syscw")
+	count(&f.reads, filepath.Join(dir, "io"), "syscr")
+	count(&f.writes, filepath.Join(dir, "io"), "syscw")
 	return f, nil
-}
-
-// procField returns the number behind "name:" in a file of /proc, or 0.
-func procField(file, name string) int64 {
-	b, _ := os.ReadFile(file)
-	for line := range strings.Lines(string(b)) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, _ := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return n
-		}
-	}
-	return 0
 }

@@ -157,7 +157,8 @@ func TestLoadFiles(t *testing.T) {
 			t.Errorf("the output has no %q:\n%s", want, stdout)
 		}
 	}
-	r, err := result.ReadFile(file("r.json"))
+	saved, err := readSaved(file("r.json"))
+	r := saved.load
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +214,11 @@ func TestLoadThresholds(t *testing.T) {
 		"max=1ms": false, "mean=490us": true, "mean=510us": false,
 		"errors=0": true, "errors=1": false, "errors=0.05%": true, "errors=0.1%": false,
 	} {
-		var all []limit
-		if err := (&limitFlag{&all}).Set(text); err != nil {
+		var cfg loadConfig
+		if err := cfg.addLimit(text); err != nil {
 			t.Fatal(err)
 		}
-		if got := all[0].check(r); got.Broken != broken || got.Limit != text || got.Value == "" {
+		if got := cfg.limits[0].check(r); got.Broken != broken || got.Limit != text || got.Value == "" {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
@@ -397,30 +398,14 @@ func checkMetrics(t *testing.T, text string) {
 
 func TestLiveView(t *testing.T) {
 	var out bytes.Buffer
-	v := newLiveView(&out, &loadConfig{})
-	l := gen.Live{Phase: "measuring", Requests: 5, Elapsed: 2 * time.Second, Left: 8 * time.Second,
-		Seconds: []gen.LiveSecond{{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}},
-			{At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
+	v := liveView{w: &out}
+	l := gen.Live{Requests: 5, Seconds: []gen.LiveSecond{{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}},
+		{At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
 	v.show(l)
 	v.show(l)
 	if s := out.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "2,000/s") ||
 		!strings.Contains(s, "errors 7") {
 		t.Errorf("lines %q", s)
-	}
-	out.Reset()
-	v.tty = true
-	v.show(l)
-	v.show(l)
-	v.end()
-	if s := out.String(); strings.Count(s, "\x1b[4A\x1b[J") != 2 ||
-		!strings.Contains(s, "8s left") || !strings.Contains(s, "▁█ 1µs to 8µs") {
-		t.Errorf("a terminal gets %q", s)
-	}
-	var rate gauge
-	now := time.Now()
-	if first, second := rate.update(10, now), rate.update(30, now.Add(2*time.Second)); first != 0 ||
-		second != 10 {
-		t.Errorf("rates %v, %v", first, second)
 	}
 }
 
@@ -431,9 +416,8 @@ func TestLoadTexts(t *testing.T) {
 			t.Errorf("%d: %s, want %s", ns, got, want)
 		}
 	}
-	if countText(1234567) != "1,234,567" || countText(999) != "999" ||
-		bytesText(1536) != "1.5 KiB" {
-		t.Error(countText(1234567), countText(999), bytesText(1536))
+	if countText(1234567) != "1,234,567" || countText(999) != "999" {
+		t.Error(countText(1234567), countText(999))
 	}
 }
 

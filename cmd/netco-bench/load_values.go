@@ -28,90 +28,70 @@ func parseUnits(s string, base float64) (float64, error) {
 	return v * factor, nil
 }
 
-// numberFlag is a whole number between two limits.
-type numberFlag struct {
-	value       *int
-	least, most int
+// A value is a flag whose text set reads; shown is its default.
+type value struct {
+	shown string
+	set   func(string) error
 }
 
-func (f *numberFlag) String() string {
-	if f.value == nil || *f.value == 0 {
-		return ""
+func (v *value) String() string     { return v.shown }
+func (v *value) Set(s string) error { return v.set(s) }
+
+// numberValue is a whole number between two limits.
+func numberValue(n *int, least, most int) *value {
+	shown := ""
+	if *n != 0 {
+		shown = strconv.Itoa(*n)
 	}
-	return strconv.Itoa(*f.value)
+	return &value{shown, func(s string) error {
+		v, err := parseNumber(s)
+		if err != nil || v != math.Trunc(v) || v < float64(least) || v > float64(most) {
+			return fmt.Errorf("want a whole number from %d to %d, such as %d or 10k", least, most,
+				max(least, 50))
+		}
+		*n = int(v)
+		return nil
+	}}
 }
 
-func (f *numberFlag) Set(s string) error {
-	v, err := parseNumber(s)
-	if err != nil || v != math.Trunc(v) || v < float64(f.least) || v > float64(f.most) {
-		return fmt.Errorf("want a whole number from %d to %d, such as %d or 10k", f.least, f.most,
-			max(f.least, 50))
+// durationValue is a time of least or more.
+func durationValue(d *time.Duration, least time.Duration) *value {
+	shown := ""
+	if *d != 0 {
+		shown = d.String()
 	}
-	*f.value = int(v)
-	return nil
+	return &value{shown, func(s string) error {
+		v, err := time.ParseDuration(s)
+		if err != nil || v < least {
+			return fmt.Errorf("want a time of %v or more, such as 500ms, 10s or 1m30s", least)
+		}
+		*d = v
+		return nil
+	}}
 }
 
-// countFlag is a number of requests; 0: no limit.
-type countFlag struct{ value *uint64 }
-
-func (f *countFlag) String() string { return "" }
-
-func (f *countFlag) Set(s string) error {
+// setCount reads a number of requests; 0: no limit.
+func (cfg *loadConfig) setCount(s string) error {
 	v, err := parseNumber(s)
 	if err != nil || v != math.Trunc(v) || v < 0 || v > 1e15 {
 		return fmt.Errorf("want a whole number such as 5000 or 1M; 0: no limit")
 	}
-	*f.value = uint64(v)
+	cfg.Requests = uint64(v)
 	return nil
 }
 
-// rateFlag is requests per second; 0: a closed loop.
-type rateFlag struct{ value *float64 }
-
-func (f *rateFlag) String() string { return "" }
-
-func (f *rateFlag) Set(s string) error {
+// setRate reads requests per second; 0: a closed loop.
+func (cfg *loadConfig) setRate(s string) error {
 	v, err := parseNumber(strings.TrimSuffix(s, "/s"))
 	if err != nil || v < 0 || v > maxRate {
 		return fmt.Errorf("want requests per second up to %d, such as 500 or 10k; 0: a closed "+
 			"loop", maxRate)
 	}
-	*f.value = v
+	cfg.Rate = v
 	return nil
 }
 
-// durationFlag is a time of least or more.
-type durationFlag struct {
-	value *time.Duration
-	least time.Duration
-}
-
-func (f *durationFlag) String() string {
-	if f.value == nil || *f.value == 0 {
-		return ""
-	}
-	return f.value.String()
-}
-
-func (f *durationFlag) Set(s string) error {
-	v, err := time.ParseDuration(s)
-	if err != nil || v < f.least {
-		return fmt.Errorf("want a time of %v or more, such as 500ms, 10s or 1m30s", f.least)
-	}
-	*f.value = v
-	return nil
-}
-
-type mixFlag struct{ value *gen.Mix }
-
-func (f *mixFlag) String() string {
-	if f.value == nil {
-		return ""
-	}
-	return f.value.String()
-}
-
-func (f *mixFlag) Set(s string) error {
+func (cfg *loadConfig) setMix(s string) error {
 	var mix gen.Mix
 	for part := range strings.SplitSeq(s, ",") {
 		size, weight, weighted := strings.Cut(part, ":")
@@ -130,20 +110,16 @@ func (f *mixFlag) Set(s string) error {
 		}
 		mix = append(mix, share)
 	}
-	*f.value = mix
+	cfg.Mix = mix
 	return nil
 }
 
-type listFlag struct{ value *[]string }
-
-func (f *listFlag) String() string { return "" }
-
-func (f *listFlag) Set(s string) error {
+func (cfg *loadConfig) addHeader(s string) error {
 	if name, _, ok := strings.Cut(s, ":"); !ok || strings.TrimSpace(name) == "" ||
 		strings.ContainsAny(s, "\r\n") {
 		return fmt.Errorf("want 'Name: value'")
 	}
-	*f.value = append(*f.value, s)
+	cfg.Header = append(cfg.Header, s)
 	return nil
 }
 
@@ -155,11 +131,7 @@ type limit struct {
 	most    float64 // ns, a number, or a share
 }
 
-type limitFlag struct{ value *[]limit }
-
-func (f *limitFlag) String() string { return "" }
-
-func (f *limitFlag) Set(s string) error {
+func (cfg *loadConfig) addLimit(s string) error {
 	wrong := fmt.Errorf("want p50, p99.9 or the like, max or mean with a time, or errors with a " +
 		"number or percentage: p99=5ms, errors=0.1%%")
 	metric, value, ok := strings.Cut(s, "=")
@@ -190,7 +162,7 @@ func (f *limitFlag) Set(s string) error {
 	if err != nil || l.most < 0 {
 		return wrong
 	}
-	*f.value = append(*f.value, l)
+	cfg.limits = append(cfg.limits, l)
 	return nil
 }
 

@@ -81,8 +81,7 @@ func commands() []command {
 			run: runReport},
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},
-		{name: "serve", about: "echo, http and redis servers to try load with", run: runServe},
-		{name: "serve-proxy", hidden: true, run: runServeProxy},
+		{name: "serve", about: "echo and http servers to try load with", run: runServe},
 		{name: "within", hidden: true, run: runWithin},
 		{name: "busy", hidden: true, run: runBusy},
 	}

@@ -13,12 +13,12 @@ import (
 // servers as this executable with the argument serve.
 func TestMain(m *testing.M) {
 	for name, s := range faultyServers {
-		echoServers[name] = s
+		echoServers[name], proxyServers[name] = s, s
 	}
 	if len(os.Args) > 1 {
 		playPart(os.Args[1:])
 	}
-	roles := []string{"serve", "serve-proxy", "within", "busy", "echo", "hold", "load"}
+	roles := []string{"serve", "within", "busy", "echo", "hold", "load"}
 	if len(os.Args) > 1 && slices.Contains(roles, os.Args[1]) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
@@ -44,10 +44,10 @@ func TestDispatch(t *testing.T) {
 		{"switch -run nothing-like-it", exitUsage, "", "matches no entry"},
 		{"switch -duration 1ns", exitUsage, "", "-duration"},
 		{"serve -impl nonsense", exitUsage, "", "unknown server"},
-		{"serve", exitUsage, "", "want one of echo, http, redis"},
-		{"serve gopher", exitUsage, "", "want one of echo, http, redis"},
+		{"serve", exitUsage, "", "want one of echo, http"},
+		{"serve gopher", exitUsage, "", "want one of echo, http"},
 		{"serve echo -on mars", exitUsage, "", "want net or netco"},
-		{"serve -h", exitOK, "echo|http|redis", ""},
+		{"serve -h", exitOK, "echo|http", ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr)
@@ -56,7 +56,7 @@ func TestDispatch(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d\nstdout: %s\nstderr: %s", c.args, code, c.code,
 				&stdout, &stderr)
 		}
-		if strings.Contains(stdout.String(), "serve-proxy") {
+		if strings.Contains(stdout.String(), "within") {
 			t.Errorf("%q: the usage shows the hidden command", c.args)
 		}
 	}

@@ -49,7 +49,7 @@ func checkProxyReport(t *testing.T, file string) error {
 	}
 	var doc struct {
 		Environment environment
-		Rounds      []proxyRound
+		Rounds      []echoRound
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func checkProxyReport(t *testing.T, file string) error {
 		t.Fatalf("report:\n%s", text)
 	}
 	for _, r := range doc.Rounds {
-		if r.CPU <= 0 || r.GiBps <= 0 || r.Requests == 0 || r.Server == "" || r.Traffic.Size == 0 ||
+		if r.CPUUs <= 0 || r.Rate <= 0 || r.Requests == 0 || r.Server == "" || r.Size == 0 ||
 			r.RSS < 1<<20 {
 			return fmt.Errorf("round: %+v", r)
 		}
@@ -68,18 +68,16 @@ func checkProxyReport(t *testing.T, file string) error {
 
 func TestProxyFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"-servers nonsense":     `unknown proxy "nonsense"`,
+		"-servers nonsense":     `unknown server "nonsense"`,
 		"-servers netco,netco":  "netco twice",
-		"-size 0":               `"0" is no size`,
-		"-size 10x":             `"10x" is no size`,
-		"-size 1024,-1":         `"-1" is no size`,
-		"-size 1048576x1000":    "is no size",
-		"-size 99999999":        "is no size",
+		"-size 0":               "-size 0: want up to",
+		"-size 10x":             "-size 10x: want",
+		"-size 1024,-1":         "-size -1: want",
+		"-size 1048576x1000":    "of up to 67108864 in flight",
+		"-size 99999999":        "up to 16777216 bytes",
 		"-conns 0":              "-conns",
 		"-rounds 0":             "-rounds",
-		"-addr 192.0.2.1":       "not a loopback address",
 		"-pin -procs 2":         "-pin",
-		"-server-cpus 1000":     "CPU 1000",
 		"-spin maybe":           "-spin",
 		"unexpected":            "unexpected argument",
 		"-duration 1ns -size 1": "-duration",
@@ -90,7 +88,7 @@ func TestProxyFlags(t *testing.T) {
 		}
 	}
 	c, err := parseProxy(strings.Fields("-size 64,2048x16 -servers netco"), io.Discard)
-	if err != nil || len(c.Traffic) != 2 || c.Traffic[1] != (proxyTraffic{2048, 16}) ||
+	if err != nil || len(c.Traffic) != 2 || c.Traffic[1] != (traffic{2048, 16}) ||
 		c.Traffic[1].String() != "2048x16" || len(c.Servers) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -105,8 +103,8 @@ func TestProxyServerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Servers = []string{"unborn"}
-	if _, err := measureProxy(t.Context(), cfg, io.Discard, newProgress(io.Discard)); err == nil ||
-		!strings.Contains(err.Error(), "unknown proxy") {
+	if _, err := measureEcho(t.Context(), cfg, io.Discard, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "no such luck") {
 		t.Errorf("%v", err)
 	}
 }

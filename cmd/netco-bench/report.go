@@ -1,25 +1,19 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
 // environment is what a figure depends on beside the code.
 type environment struct {
+	result.Environment
 	Date       time.Time `json:"date"`
-	Kernel     string    `json:"kernel"`
-	CPU        string    `json:"cpu"`
-	CPUs       int       `json:"cpus"`
-	Arch       string    `json:"arch"`
-	Go         string    `json:"go"`
 	GOMAXPROCS int       `json:"gomaxprocs"` // of this process; the servers' stand with the rounds
 	Version    string    `json:"version"`
 	Command    []string  `json:"command"` // without the folder of the program
@@ -27,87 +21,46 @@ type environment struct {
 
 func newEnvironment(started time.Time) environment {
 	return environment{
-		Date:       started.UTC().Truncate(time.Second),
-		Kernel:     kernel(),
-		CPU:        cpuModel(),
-		CPUs:       runtime.NumCPU(),
-		Arch:       runtime.GOARCH,
-		Go:         runtime.Version(),
-		GOMAXPROCS: runtime.GOMAXPROCS(0),
-		Version:    moduleVersion(),
-		Command:    append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
+		Environment: result.ThisMachine(),
+		Date:        started.UTC().Truncate(time.Second),
+		GOMAXPROCS:  runtime.GOMAXPROCS(0),
+		Version:     moduleVersion(),
+		Command:     append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
 	}
-}
-
-func kernel() string {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:])
-}
-
-// cpuModel is empty where /proc/cpuinfo has no model name, as on arm64.
-func cpuModel() string {
-	info, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // report is the file -json names. A nil *report discards.
-type report struct{ file *os.File }
-
-// newReport opens path, so that a bad one is known before the measurement. What
-// the file holds stays until there is something to replace it with.
-func newReport(path string) (*report, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("-json: %w", err)
-	}
-	return &report{f}, nil
+type report struct {
+	name    string
+	started time.Time
 }
 
-// write replaces the file's content and closes it. failure is the error that
-// cut the run short, if any.
-func (r *report) write(env environment, config any, failure error, rounds any) error {
+// newReport finds out whether the file can be written before the measurement.
+// What it holds stays until there is something to replace it with.
+func newReport(name string) (*report, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if err := canWrite(name); err != nil {
+		return nil, fmt.Errorf("-json: %w", err)
+	}
+	return &report{name, time.Now()}, nil
+}
+
+// write replaces the file's content. failure is the error that cut the run
+// short, if any.
+func (r *report) write(config any, failure error, rounds any) error {
 	if r == nil {
 		return nil
 	}
-	defer r.file.Close()
 	doc := struct {
 		Environment environment `json:"environment"`
 		Config      any         `json:"config"`
 		Error       string      `json:"error,omitempty"`
 		Rounds      any         `json:"rounds"`
-	}{Environment: env, Config: config, Rounds: rounds}
+	}{Environment: newEnvironment(r.started), Config: config, Rounds: rounds}
 	if failure != nil {
 		doc.Error = failure.Error()
 	}
-	text, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	if err := r.file.Truncate(0); err != nil && !isSpecialFile(r.file) {
-		return fmt.Errorf("-json: %w", err)
-	}
-	if _, err := r.file.Write(append(text, '\n')); err != nil {
-		return fmt.Errorf("-json: %w", err)
-	}
-	return r.file.Close()
-}
-
-// isSpecialFile says whether f is a device or pipe, such as /dev/stdout.
-func isSpecialFile(f *os.File) bool {
-	st, err := f.Stat()
-	return err == nil && !st.Mode().IsRegular()
+	return writeJSON(r.name, os.Stdout, doc)
 }

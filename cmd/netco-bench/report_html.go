@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -43,11 +42,6 @@ func runReport(_ context.Context, args []string, stdout, _ io.Writer) error {
 		return writeMarkdown(*out, *title, files)
 	}
 	return writePage(*out, stdout, newPage(*title, files...))
-}
-
-// writeReport writes the page that -report of load asks for.
-func writeReport(name string, r *result.Result) error {
-	return writePage(name, os.Stdout, newPage("", saved{load: r}))
 }
 
 // writeMarkdown writes the tables of comparisons.

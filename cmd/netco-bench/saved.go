@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -63,9 +64,13 @@ func readAllSaved(names []string) (all []saved, err error) {
 	return all, nil
 }
 
-// nameLoads returns the loads among files, by their targets if these differ,
-// and by the names of their files otherwise.
-func nameLoads(files []saved) (loads []htmlreport.Named) {
+// newPage returns the page that shows files: first loads, side by side, by
+// their targets if these differ and by the names of their files otherwise; then
+// the others in their order.
+func newPage(title string, files ...saved) htmlreport.Page {
+	p := htmlreport.Page{Title: title, Subtitle: "netco-bench " + moduleVersion()}
+	var about []string // for the title
+	var loads []htmlreport.Named
 	targets := map[string]int{}
 	for _, s := range files {
 		if s.load != nil {
@@ -81,40 +86,36 @@ func nameLoads(files []saved) (loads []htmlreport.Named) {
 			name = s.name
 		}
 		loads = append(loads, htmlreport.Named{Name: name, Result: s.load})
+		about = append(about, name)
 	}
-	return loads
-}
-
-// newPage returns the page that shows files: first loads, side by side, then
-// sweeps, then comparisons.
-func newPage(title string, files ...saved) htmlreport.Page {
-	p := htmlreport.Page{Title: title, Subtitle: "netco-bench " + moduleVersion()}
-	var about []string // for the title
-	if loads := nameLoads(files); len(loads) > 0 {
+	if len(loads) > 0 {
 		p.Sections = htmlreport.Results(loads...)
-		for _, l := range loads {
-			about = append(about, l.Name)
-		}
 	}
-	var sweeps []*sweep.Sweep
-	var names []string
 	for _, s := range files {
-		if s.sweep != nil {
-			sweeps, names = append(sweeps, s.sweep), append(names, s.name)
+		switch {
+		case s.sweep != nil:
+			p.Sections = append(p.Sections, s.sweep.Sections(s.name)...)
 			about = append(about, "sweep of "+s.sweep.Target)
-		}
-	}
-	p.Sections = append(p.Sections, htmlreport.Sweeps(names, sweeps...)...)
-	for _, s := range files {
-		if s.compare != nil {
-			p.Sections = append(p.Sections, htmlreport.Comparisons(s.compare)...)
+		case s.compare != nil:
+			p.Sections = append(p.Sections, s.compare.Sections()...)
 			about = append(about, s.compare.Title)
 		}
 	}
-	if p.Title == "" {
-		p.Title = strings.Join(slices.Compact(about), ", ")
-	}
+	p.Title = cmp.Or(title, strings.Join(slices.Compact(about), ", "))
 	return p
+}
+
+// write writes what -json and -report of compare and sweep ask for.
+func (s saved) write(json, report, title string, stdout io.Writer, value any) error {
+	if json != "" {
+		if err := writeJSON(json, stdout, value); err != nil {
+			return err
+		}
+	}
+	if report == "" {
+		return nil
+	}
+	return writePage(report, stdout, newPage(title, s))
 }
 
 // writeFile writes to a file, or to stdout if name is "-". It writes nothing if
@@ -132,11 +133,13 @@ func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error
 }
 
 func writeJSON(name string, stdout io.Writer, value any) error {
-	return writeFile(name, stdout, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(value)
-	})
+	return writeFile(name, stdout, func(w io.Writer) error { return encode(w, value) })
+}
+
+func encode(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
 }
 
 // canWrite reports before a measurement that its files could not be written

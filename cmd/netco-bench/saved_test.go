@@ -70,7 +70,7 @@ func TestSavedCommands(t *testing.T) {
 			"", ""},
 		{"report -o - -title mine -- a.json", exitOK, "<title>mine</title>", "", "", ""},
 		{"report compare.json sweep.json -o -", exitOK,
-			"<title>sweep of tcp://a:1, a and b</title>", "", "", ""},
+			"<title>a and b, sweep of tcp://a:1</title>", "", "", ""},
 		{"report a.json -o gone/x.html", exitFailed, "", "gone/x.html", "", ""},
 		{"merge", exitUsage, "", "no results named", "", ""},
 		{"merge a.json other.json", exitFailed, "", "its target is tcp://b:1, not tcp://a:1",
@@ -103,8 +103,7 @@ func TestSavedCommands(t *testing.T) {
 			t.Errorf("%q: %v, no %q in %s", c.args, err, c.content, c.file)
 		}
 	}
-	sum, err := result.ReadFile("all.json")
-	testenv.OK(t, err)
+	sum := testenv.Must(readSaved("all.json")).load
 	if p50, p10 := sum.Response.At(50), sum.Response.At(10); p50 < 2.9e6 || p50 > 3.1e6 ||
 		p10 < 0.9e6 || p10 > 1.1e6 {
 		t.Errorf("the sum's p10 and p50 are %d and %d", p10, p50)

@@ -13,43 +13,49 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
-// serveConfig configures an echo server.
+// serveConfig configures a server of echo or proxy. GOMAXPROCS is set from its
+// environment.
 type serveConfig struct {
-	Host       string // address to listen on, port chosen by the kernel
-	Procs      int    // GOMAXPROCS, already in force; 0 for Go's default
 	Size       int    // bytes per request
 	Processors int    // netco's, 0 for its default
 	Spin       string // auto or off; only netco spins
 	Unwatched  bool   // no watchdog; only netco has one
-	MinActive  int    // netco's Processors that stay active, 0 for its default
 	Plan       work.Plan
+	Target     string // of a proxy
 }
 
 // handler returns what answers the requests of one connection.
 func (c serveConfig) handler() work.Handler { return c.Plan.NewHandler(c.Size) }
 
-// An echoServer starts listening and serves in the background until the process
+// A server starts listening and serves in the background until the process
 // ends. What it says hello with has its address and, if there is such, what its
 // inner workings are and where its metrics.
-type echoServer func(cfg serveConfig) (child.Hello, error)
+type server func(cfg serveConfig) (child.Hello, error)
 
-// echoServers are the servers by the name -servers knows them by.
-var echoServers = map[string]echoServer{
+// echoServers are the servers by the name that -servers of echo knows them by.
+var echoServers = map[string]server{
 	"c":             serveC,
-	"net":           serveNet,
-	"netco":         serveNetco,
-	"netco-one":     serveNetcoOne,
+	"net":           goroutines(listenNet, echoNet),
+	"netco":         netcoOn(unchanged, echoNetco),
+	"netco-one":     netcoOn(oneOnly, echoNetco),
 	"netco-idle":    serveNetcoIdle,
-	"netco-bare":    serveNetcoBare,
+	"netco-bare":    netcoOn(unwatched, echoNetco),
 	"netco-watched": serveNetcoWatched,
 
-	"net-deadlines":              serveGoroutines(listenNet, echoDeadlines),
-	"netco-goroutines":           serveGoroutines(listenNetco, echoNet),
-	"netco-goroutines-deadlines": serveGoroutines(listenNetco, echoDeadlines),
+	"net-deadlines":              goroutines(listenNet, echoDeadlines),
+	"netco-goroutines":           goroutines(listenNetco, echoNet),
+	"netco-goroutines-deadlines": goroutines(listenNetco, echoDeadlines),
 }
 
-// runServe is the child's side of echo, or with a name in front of the flags a
-// server to try load with.
+// proxyServers are those that -servers of proxy knows.
+var proxyServers = map[string]server{
+	"netco":      netcoOn(unchanged, proxyNetco),
+	"net-copy":   goroutines(listenNet, proxyNet(copyPlain)),
+	"net-splice": goroutines(listenNet, proxyNet(io.Copy)),
+}
+
+// runServe is the child's side of echo and proxy, or with a name in front of
+// the flags a server to try load with.
 func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
 		return runServeTry(ctx, args, stdout, stderr)
@@ -60,13 +66,11 @@ func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	var cfg serveConfig
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
-	impl := fs.String("impl", "", "echo server")
-	fs.StringVar(&cfg.Host, "addr", "127.0.0.1", "host")
-	fs.IntVar(&cfg.Procs, "procs", 0, "GOMAXPROCS")
+	impl := fs.String("impl", "", "server")
 	fs.IntVar(&cfg.Size, "size", 64, "bytes per request")
 	fs.IntVar(&cfg.Processors, "processors", 0, "netco's Processors")
 	fs.StringVar(&cfg.Spin, "spin", "auto", "auto or off")
-	fs.IntVar(&cfg.MinActive, "min-active", 0, "netco's Processors that stay active")
+	fs.StringVar(&cfg.Target, "target", "", "address that a proxy forwards to")
 	plan := fs.String("work", "", "what to compute for a request, as the generator planned it")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
@@ -76,14 +80,14 @@ func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return usagef("-work: %v", err)
 	}
 	start, ok := echoServers[*impl]
+	if cfg.Target != "" {
+		start, ok = proxyServers[*impl]
+	}
 	if !ok {
 		return usagef("unknown server %q", *impl)
 	}
 	if _, err := raiseNoFile(); err != nil {
 		return err
-	}
-	if cfg.Procs > 0 {
-		runtime.GOMAXPROCS(cfg.Procs)
 	}
 	hello, err := start(cfg)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -12,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/netco-go/netco"
@@ -25,14 +23,13 @@ var tryServers = map[string]func(net.Conn){
 	"echo": func(c net.Conn) {
 		_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, make([]byte, 16<<10))
 	},
-	"http":  serveTryHTTP,
-	"redis": serveTryRedis,
+	"http": serveTryHTTP,
 }
 
-const serveHelp = `Usage: netco-bench serve echo|http|redis [-on net|netco] [-addr 127.0.0.1:8080]
+const serveHelp = `Usage: netco-bench serve echo|http [-on net|netco] [-addr 127.0.0.1:8080]
 
 Servers to try netco-bench load with, on package net or on netco. http answers each request with 12
-bytes, redis knows PING, SET, GET and answers others with an error. They end by Ctrl-C.
+bytes. They end by Ctrl-C. ./examples/redis and ./examples/chat are servers for redis:// and ws://.
 
 `
 
@@ -132,64 +129,4 @@ func serveTryHTTP(c net.Conn) {
 			return
 		}
 	}
-}
-
-// maxTryArgs and maxTryArg bound what one client can make the server keep.
-const (
-	maxTryArgs = 1024
-	maxTryArg  = 1 << 20
-)
-
-// serveTryRedis keeps the last value that was set on its connection.
-func serveTryRedis(c net.Conn) {
-	r, w := bufio.NewReader(c), bufio.NewWriter(c)
-	var value []byte
-	for {
-		args, err := readCommand(r)
-		if err != nil {
-			return
-		}
-		switch name := strings.ToUpper(string(args[0])); {
-		case name == "PING":
-			w.WriteString("+PONG\r\n")
-		case name == "SET" && len(args) > 2:
-			value = bytes.Clone(args[2])
-			w.WriteString("+OK\r\n")
-		case name == "GET":
-			fmt.Fprintf(w, "$%d\r\n%s\r\n", len(value), value)
-		default:
-			fmt.Fprintf(w, "-ERR unknown command %.20q\r\n", args[0])
-		}
-		if r.Buffered() == 0 && w.Flush() != nil {
-			return
-		}
-	}
-}
-
-func readCommand(r *bufio.Reader) (args [][]byte, err error) {
-	n, err := readCount(r, '*', maxTryArgs)
-	for i := 0; i < n && err == nil; i++ {
-		var size int
-		if size, err = readCount(r, '$', maxTryArg); err == nil {
-			arg := make([]byte, size+2)
-			_, err = io.ReadFull(r, arg)
-			args = append(args, arg[:size])
-		}
-	}
-	if err == nil && len(args) == 0 {
-		err = errors.New("an empty command")
-	}
-	return args, err
-}
-
-func readCount(r *bufio.Reader, kind byte, most int) (int, error) {
-	line, err := r.ReadSlice('\n')
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(line[1:])))
-	if err == nil && (line[0] != kind || n < 0 || n > most) {
-		err = fmt.Errorf("%.40q instead of %c", line, kind)
-	}
-	return n, err
 }

@@ -14,7 +14,6 @@ func TestServeTry(t *testing.T) {
 		{"echo", "tcp", "-verify -size 64:1,40k:1"},
 		{"http", "http", "-pipeline 4"},
 		{"http", "http", "-body {size}"},
-		{"redis", "redis", "-pipeline 4"},
 	} {
 		for _, on := range []string{"net", "netco"} {
 			t.Run(c.name+" on "+on, func(t *testing.T) {

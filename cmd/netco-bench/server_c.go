@@ -30,7 +30,7 @@ func serveC(cfg serveConfig) (child.Hello, error) {
 		return child.Hello{}, err
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // as child.Serve does; it outlives exec
-	args := []string{"netco-bench-c", cfg.Host, strconv.Itoa(max(4096, cfg.Size))}
+	args := []string{"netco-bench-c", "127.0.0.1", strconv.Itoa(max(4096, cfg.Size))}
 	return child.Hello{}, fmt.Errorf("exec: %w", syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", bin),
 		args, os.Environ()))
 }

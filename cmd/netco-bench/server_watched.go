@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +22,7 @@ const scrapeEvery = time.Second
 // serveNetcoWatched is serveNetco as it runs in production: watchdog on,
 // metrics served.
 func serveNetcoWatched(cfg serveConfig) (child.Hello, error) {
-	hello, err := serveNetco(cfg)
+	hello, err := netcoOn(unchanged, echoNetco)(cfg)
 	if err != nil {
 		return hello, err
 	}
@@ -36,14 +34,12 @@ func serveNetcoWatched(cfg serveConfig) (child.Hello, error) {
 	if err := metrics.Register(reg, s); err != nil {
 		return hello, err
 	}
-	ln, err := net.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
+	ln, err := listenNet(cfg)
 	if err != nil {
 		return hello, err
 	}
 	go func() {
-		err := http.Serve(ln, promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-		fmt.Fprintln(os.Stderr, "metrics:", err)
-		os.Exit(exitFailed)
+		fatal("metrics", http.Serve(ln, promhttp.HandlerFor(reg, promhttp.HandlerOpts{})))
 	}()
 	hello.Metrics = "http://" + ln.Addr().String() + "/metrics"
 	return hello, nil

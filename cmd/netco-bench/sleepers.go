@@ -6,34 +6,23 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // sleepers measures what a program of coroutines that only sleep needs and how
 // late they wake, all of it in this process.
 
-// When sleepers wake.
-const (
-	// Each wakes its time after it began to sleep: the wakes come as the starts
-	// did.
-	wakeEach     = "each"
-	wakeTogether = "together" // all at one instant
-	wakeSpread   = "spread"   // the i-th of n after (1 + i/n) times the time
-)
-
 // sleepersConfig is what is to be measured.
 type sleepersConfig struct {
 	N          int           `json:"n"`
 	Sleep      time.Duration `json:"sleep_ns"`
-	Wake       string        `json:"wake"`
 	Processors int           `json:"processors"`
 }
 
@@ -55,31 +44,28 @@ func runSleepers(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	fs := flag.NewFlagSet("sleepers", flag.ContinueOnError)
 	fs.IntVar(&c.N, "n", 1_000_000, "how many coroutines")
 	fs.DurationVar(&c.Sleep, "sleep", 15*time.Second, "how long each sleeps")
-	fs.StringVar(&c.Wake, "wake", wakeEach, "each: that time after each began; together: all at "+
-		"one instant; spread: the i-th after (1+i/n) times that time")
 	fs.IntVar(&c.Processors, "processors", 0, "Processors, which run coroutines; 0 for GOMAXPROCS")
 	jsonFile := fs.String("json", "", "write the figures to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
 	}
-	switch {
-	case c.N < 1 || c.Sleep <= 0 || c.Processors < 0:
+	if c.N < 1 || c.Sleep <= 0 || c.Processors < 0 {
 		return usagef("-n and -sleep must be positive, -processors not negative")
-	case !slices.Contains([]string{wakeEach, wakeTogether, wakeSpread}, c.Wake):
-		return usagef("-wake is %q, want each, together or spread", c.Wake)
 	}
 	out, err := newReport(*jsonFile)
 	if err != nil {
 		return err
 	}
-	started := time.Now()
 	r, err := sleepAll(ctx, c)
 	if err != nil {
 		return err
 	}
 	r.print(stdout, c)
-	return out.write(newEnvironment(started), c, nil, []sleepersResult{r})
+	return out.write(c, nil, []sleepersResult{r})
 }
+
+// status is this process's.
+const status = "/proc/self/status"
 
 // sleepAll is the measurement.
 func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err error) {
@@ -88,7 +74,7 @@ func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err erro
 	}
 	defer func() { err = errors.Join(err, netco.Shutdown(context.Background())) }()
 	runtime.GC()
-	if r.RSS, err = statusBytes("VmRSS"); err != nil {
+	if r.RSS, err = child.Field(status, "VmRSS"); err != nil {
 		return r, err
 	}
 	s := &sleepers{c: c, late: make([]int32, c.N), ended: make(chan struct{})}
@@ -116,8 +102,8 @@ func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err erro
 	r.Ended = time.Duration(monotonic() - s.begin)
 	r.Start = time.Duration(s.started.Load() - s.begin)
 	r.Asleep = time.Duration(s.asleep.Load() - s.begin)
-	r.LastWake = time.Duration(s.last.Load() - s.begin)
-	if r.PeakRSS, err = statusBytes("VmHWM"); err != nil {
+	r.LastWake = r.Asleep + c.Sleep
+	if r.PeakRSS, err = child.Field(status, "VmHWM"); err != nil {
 		return r, err
 	}
 	r.PeakRSS = max(r.PeakRSS, r.RSS) // the kernel does not look at every moment
@@ -131,35 +117,23 @@ type sleepers struct {
 	begin   int64
 	started atomic.Int64 // when all had been started
 	asleep  atomic.Int64 // when the last began to sleep
-	last    atomic.Int64 // when the last was due
 	left    atomic.Int64
 	late    []int32 // µs, by coroutine: each writes its own
 	ended   chan struct{}
 }
 
-// duration is how long the i-th sleeps when it begins now.
-func (s *sleepers) duration(i int, now int64) int64 {
-	switch d := int64(s.c.Sleep); s.c.Wake {
-	case wakeTogether:
-		return s.begin + d - now
-	case wakeSpread:
-		return d + int64(float64(d)*float64(i)/float64(s.c.N))
-	default:
-		return d
-	}
-}
-
 func (s *sleepers) sleep(i int) {
-	now := monotonic()
-	d := s.duration(i, now)
+	now, d := monotonic(), int64(s.c.Sleep)
 	raise(&s.asleep, now)
-	raise(&s.last, now+d)
-	netco.Sleep(time.Duration(d))
+	netco.Sleep(s.c.Sleep)
 	s.late[i] = int32(min((monotonic()-now-d)/1e3, 1<<31-1))
 	if s.left.Add(-1) == 0 {
 		close(s.ended)
 	}
 }
+
+// monotonic makes no system call, in which a coroutine might be left behind.
+func monotonic() int64 { return clock.Now() }
 
 // raise makes v at least n.
 func raise(v *atomic.Int64, n int64) {
@@ -169,9 +143,8 @@ func raise(v *atomic.Int64, n int64) {
 
 // judge fills in what is said of the lateness.
 func (s *sleepers) judge(r *sleepersResult) {
-	for i, us := range s.late {
-		d := s.duration(i, s.begin)
-		if int64(us)*1e3 > d/10 {
+	for _, us := range s.late {
+		if int64(us)*1e3 > int64(s.c.Sleep)/10 {
 			r.Over++
 		}
 	}
@@ -184,7 +157,7 @@ func (s *sleepers) judge(r *sleepersResult) {
 }
 
 func (r *sleepersResult) print(w io.Writer, c sleepersConfig) {
-	fmt.Fprintf(w, "%d coroutines, each asleep for %v, waking %s\n\n", c.N, c.Sleep, c.Wake)
+	fmt.Fprintf(w, "%d coroutines, each asleep for %v\n\n", c.N, c.Sleep)
 	fmt.Fprintf(w, "  all started after   %12v   %.0f ns each\n", r.Start.Round(time.Millisecond),
 		float64(r.Start)/float64(c.N))
 	fmt.Fprintf(w, "  all asleep after    %12v\n", r.Asleep.Round(time.Millisecond))
@@ -195,20 +168,4 @@ func (r *sleepersResult) print(w io.Writer, c sleepersConfig) {
 	fmt.Fprintf(w, "  late                p50 %v, p99 %v, p99.9 %v, max %v\n", r.Late["p50"],
 		r.Late["p99"], r.Late["p99.9"], r.Late["max"])
 	fmt.Fprintf(w, "  later than a tenth  %12d\n", r.Over)
-}
-
-// statusBytes returns a size out of this process's /proc/self/status.
-func statusBytes(field string) (int64, error) {
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && name == field {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10,
-				64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("/proc/self/status has no %s", field)
 }

@@ -11,43 +11,39 @@ import (
 	"time"
 )
 
-// TestSleepers lets a few sleep in each way and wants plausible figures.
+// TestSleepers lets a few sleep and wants plausible figures.
 func TestSleepers(t *testing.T) {
-	for _, wake := range []string{wakeEach, wakeTogether, wakeSpread} {
-		file := filepath.Join(t.TempDir(), "out.json")
-		var out bytes.Buffer
-		args := []string{"sleepers", "-n", "3000", "-sleep", "300ms", "-wake", wake, "-processors",
-			"2", "-json", file}
-		if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
-			t.Fatalf("exit code %d", code)
+	file := filepath.Join(t.TempDir(), "out.json")
+	var out bytes.Buffer
+	args := []string{"sleepers", "-n", "3000", "-sleep", "300ms", "-processors",
+		"2", "-json", file}
+	if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, line := range []string{"peak RSS", "all ended after"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in %q", line, out.String())
 		}
-		for _, line := range []string{"waking " + wake, "peak RSS", "all ended after"} {
-			if !strings.Contains(out.String(), line) {
-				t.Errorf("%s: no %q in %q", wake, line, out.String())
-			}
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var doc struct {
-			Config sleepersConfig   `json:"config"`
-			Rounds []sleepersResult `json:"rounds"`
-		}
-		if err := json.Unmarshal(text, &doc); err != nil || len(doc.Rounds) != 1 {
-			t.Fatalf("%v in %s", err, text)
-		}
-		switch r := doc.Rounds[0]; {
-		case doc.Config.N != 3000 || doc.Config.Sleep != 300*time.Millisecond:
-			t.Errorf("%s: config %+v", wake, doc.Config)
-		case r.Late["p0"] < 0:
-			t.Errorf("%s: woken early: %v", wake, r.Late)
-		case r.Ended < r.LastWake || r.LastWake < 300*time.Millisecond || r.Start <= 0 ||
-			r.Asleep <= 0 || r.PeakRSS < r.RSS || r.RSS <= 0:
-			t.Errorf("%s: %+v", wake, r)
-		case wake == wakeSpread && r.LastWake < 500*time.Millisecond:
-			t.Errorf("%s: the last is due after %v", wake, r.LastWake)
-		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Config sleepersConfig   `json:"config"`
+		Rounds []sleepersResult `json:"rounds"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil || len(doc.Rounds) != 1 {
+		t.Fatalf("%v in %s", err, text)
+	}
+	switch r := doc.Rounds[0]; {
+	case doc.Config.N != 3000 || doc.Config.Sleep != 300*time.Millisecond:
+		t.Errorf("config %+v", doc.Config)
+	case r.Late["p0"] < 0:
+		t.Errorf("woken early: %v", r.Late)
+	case r.Ended < r.LastWake || r.LastWake < 300*time.Millisecond || r.Start <= 0 ||
+		r.Asleep <= 0 || r.PeakRSS < r.RSS || r.RSS <= 0:
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -60,7 +56,7 @@ func TestSleepersInterrupted(t *testing.T) {
 		&out); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	for _, args := range []string{"-n 0", "-sleep 0s", "-wake never", "-processors -1"} {
+	for _, args := range []string{"-n 0", "-sleep 0s", "-processors -1"} {
 		if code := run(context.Background(), append([]string{"sleepers"}, strings.Fields(args)...),
 			&out, &out); code != exitUsage {
 			t.Errorf("%s: exit code %d, want %d", args, code, exitUsage)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 )
 
 // A metric is one column of the echo table.
@@ -46,6 +48,27 @@ func echoMetrics(open bool) []metric {
 	return append(columns, clientBusy)
 }
 
+// proxyMetrics returns the columns for messages of size bytes, each of which is
+// forwarded twice. The first is what the table is about.
+func proxyMetrics(size int) []metric {
+	const gib = 1 << 30
+	forwarded := 2 * float64(size)
+	return []metric{
+		{"CPU ms/GiB", "%.0f", func(r *echoRound) float64 {
+			return r.CPUUs / 1000 / forwarded * gib
+		}, true},
+		{"system share", "%.2f", func(r *echoRound) float64 {
+			return r.SystemUs / max(r.SystemUs+r.UserUs, 1e-9)
+		}, true},
+		{"GiB/s", "%.2f", func(r *echoRound) float64 { return r.Rate * forwarded / gib }, true},
+		{"p50 µs", "%.0f", func(r *echoRound) float64 { return r.P50Us }, true},
+		p99,
+		{"switches/msg", "%.3f", func(r *echoRound) float64 { return r.Switches }, true},
+		{"RSS MiB", "%.1f", func(r *echoRound) float64 { return float64(r.RSS) / (1 << 20) }, true},
+		clientBusy,
+	}
+}
+
 // classMetrics returns the columns of the table of the i-th class.
 func classMetrics(i int) []metric {
 	return []metric{
@@ -71,16 +94,6 @@ const (
 	// slow for it.
 	keptUp = 0.98
 )
-
-// median returns the middle of values, NaN of none.
-func median(values []float64) float64 {
-	n := len(values)
-	if n == 0 {
-		return math.NaN()
-	}
-	s := slices.Sorted(slices.Values(values))
-	return (s[(n-1)/2] + s[n/2]) / 2
-}
 
 // column returns m of the given server's rounds, by pair.
 func column(rounds []echoRound, server string, m metric) []float64 {
@@ -114,6 +127,10 @@ func baseline(servers []string) string {
 // what its figures can't be trusted for.
 func printEcho(w io.Writer, cfg *echoConfig, offered echoLoad, rounds []echoRound) {
 	fmt.Fprintf(w, "%s\n\n", sectionTitle(cfg, offered, rounds))
+	if cfg.proxy {
+		printProxies(w, cfg, rounds, proxyMetrics(offered.Size))
+		return
+	}
 	printTable(w, cfg, rounds, echoMetrics(offered.rate > 0))
 	for _, s := range cfg.Servers {
 		printWarnings(w, s, offered, rounds)
@@ -127,6 +144,21 @@ func printEcho(w io.Writer, cfg *echoConfig, offered echoLoad, rounds []echoRoun
 		printTable(w, cfg, rounds, classMetrics(i))
 		fmt.Fprintln(w)
 	}
+}
+
+// printProxies prints the table, and how many times the CPU of each other proxy
+// the last one takes, as the ratio of medians and as the median of the ratios
+// within a round.
+func printProxies(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metric) {
+	printTable(w, cfg, rounds, metrics)
+	others, last := cfg.Servers[:len(cfg.Servers)-1], cfg.Servers[len(cfg.Servers)-1]
+	cpu := func(s string) []float64 { return column(rounds, s, metrics[0]) }
+	for _, s := range others {
+		fmt.Fprintf(w, "  CPU, %s / %s: %.2f, median of rounds %.2f\n", last, s,
+			stats.Median(cpu(last))/stats.Median(cpu(s)),
+			stats.Median(pairRatios(cpu(last), cpu(s))))
+	}
+	fmt.Fprintln(w)
 }
 
 // printTable prints for each server a row of medians and one of the range over
@@ -145,7 +177,7 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 	row("", func(m metric) string { return m.name })
 	for _, s := range cfg.Servers {
 		row(serverLabel(rounds, s), func(m metric) string {
-			return fmt.Sprintf(m.format, median(column(rounds, s, m)))
+			return fmt.Sprintf(m.format, stats.Median(column(rounds, s, m)))
 		})
 		if cfg.Rounds > 1 {
 			row("  range", func(m metric) string {
@@ -160,10 +192,10 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 			continue
 		}
 		row(s+"/"+base, func(m metric) string {
-			return ratioCell(m, median(column(rounds, s, m))/median(column(rounds, base, m)))
+			return ratioCell(m, stats.Median(column(rounds, s, m))/stats.Median(column(rounds, base, m)))
 		})
 		row("  median of pairs", func(m metric) string {
-			return ratioCell(m, median(pairRatios(column(rounds, s, m), column(rounds, base, m))))
+			return ratioCell(m, stats.Median(pairRatios(column(rounds, s, m), column(rounds, base, m))))
 		})
 	}
 	tw.Flush()
@@ -171,7 +203,7 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 
 // printWarnings says what a server's figures can't be trusted for.
 func printWarnings(w io.Writer, server string, offered echoLoad, rounds []echoRound) {
-	of := func(m metric) float64 { return median(column(rounds, server, m)) }
+	of := func(m metric) float64 { return stats.Median(column(rounds, server, m)) }
 	busy := of(clientBusy)
 	if offered.rate == 0 {
 		if busy > busyLimit {
@@ -212,20 +244,17 @@ func ratioCell(m metric, ratio float64) string {
 }
 
 func sectionTitle(cfg *echoConfig, offered echoLoad, rounds []echoRound) string {
-	demand := fmt.Sprintf("%d in flight each", cfg.Pipeline)
+	demand := fmt.Sprintf("%d in flight each", offered.Pipeline)
 	if offered.rate > 0 {
 		demand = fmt.Sprintf("%d req/s intended (%s)", offered.rate, cfg.Arrival)
 	}
 	parts := []string{
-		plural(offered.conns, "connection"), fmt.Sprintf("%d B", cfg.Size), demand,
+		plural(offered.conns, "connection"), fmt.Sprintf("%d B", offered.Size), demand,
 		fmt.Sprintf("GOMAXPROCS %d", rounds[0].GOMAXPROCS), fmt.Sprintf("median of %s of %v",
 			plural(cfg.Rounds, "round"), cfg.Duration),
 	}
 	if len(cfg.Work) > 0 {
 		parts = append(parts, fmt.Sprintf("%v of work", cfg.Work))
-	}
-	if cfg.MinActive > 0 {
-		parts = append(parts, fmt.Sprintf("MinActive %d", cfg.MinActive))
 	}
 	if cfg.ServerCPUs != nil {
 		parts = append(parts, fmt.Sprintf("server on CPU %v", cfg.ServerCPUs))

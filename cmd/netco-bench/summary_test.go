@@ -2,38 +2,18 @@ package main
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
-func TestMedian(t *testing.T) {
-	for _, c := range []struct {
-		in   []float64
-		want float64
-	}{
-		{[]float64{3}, 3},
-		{[]float64{9, 1, 5}, 5},
-		{[]float64{4, 1, 3, 2}, 2.5},
-	} {
-		in := slices.Clone(c.in)
-		if got := median(in); got != c.want || !slices.Equal(in, c.in) {
-			t.Errorf("median(%v) = %v, want %v; argument now %v", c.in, got, c.want, in)
-		}
-	}
-	if !math.IsNaN(median(nil)) {
-		t.Error("the median of nothing is a number")
-	}
-}
-
-func TestTurnOrder(t *testing.T) {
-	servers := []string{"net", "netco"}
+func TestAlternate(t *testing.T) {
 	var got []string
-	for round := range 4 {
-		got = append(got, turnOrder(servers, round)...)
-	}
+	_ = alternate(4, []string{"net", "netco"}, func(_ int, server string) error {
+		got = append(got, server)
+		return nil
+	})
 	if want := strings.Fields("net netco netco net net netco netco net"); !slices.Equal(got, want) {
 		t.Errorf("order %v, want %v", got, want)
 	}
@@ -42,7 +22,7 @@ func TestTurnOrder(t *testing.T) {
 // The ratio of the medians and the median of the ratios differ when the machine
 // drifts; the table shows both.
 func TestPrintEcho(t *testing.T) {
-	cfg := &echoConfig{Servers: []string{"netco", "net"}, Size: 64, Pipeline: 1, Rounds: 3,
+	cfg := &echoConfig{Servers: []string{"netco", "net"}, Rounds: 3,
 		Duration: time.Second}
 	var rounds []echoRound
 	for pair, rates := range [][2]float64{{100, 150}, {300, 330}, {200, 400}} {
@@ -53,7 +33,7 @@ func TestPrintEcho(t *testing.T) {
 				Backend: "asm"})
 	}
 	var out bytes.Buffer
-	printEcho(&out, cfg, echoLoad{conns: 1}, rounds)
+	printEcho(&out, cfg, echoLoad{1, traffic{64, 1}, 0}, rounds)
 	for _, want := range [][]string{
 		{"1", "connection,", "64", "B,"},
 		{"net", "200", "10.0"},
@@ -73,7 +53,7 @@ func TestPrintEcho(t *testing.T) {
 }
 
 func TestPrintOpenLoop(t *testing.T) {
-	cfg := &echoConfig{Servers: []string{"net", "netco"}, Size: 64, Arrival: "uniform", Rounds: 3,
+	cfg := &echoConfig{Servers: []string{"net", "netco"}, Arrival: "uniform", Rounds: 3,
 		Duration: time.Second, Quota: 0.2, Busy: 4}
 	var rounds []echoRound
 	for pair, busy := range []float64{0.85, 0.7, 0.9} {
@@ -84,7 +64,7 @@ func TestPrintOpenLoop(t *testing.T) {
 				ClientBusy: busy, GOMAXPROCS: 2})
 	}
 	var out bytes.Buffer
-	printEcho(&out, cfg, echoLoad{64, 10_000}, rounds)
+	printEcho(&out, cfg, echoLoad{64, traffic{64, 1}, 10_000}, rounds)
 	for _, want := range []string{
 		"64 connections, 64 B, 10000 req/s intended (uniform),",
 		"GOMAXPROCS 2, median of 3 rounds of 1s, server limited to 0.2 of a core, beside 4 busy " +

@@ -100,16 +100,8 @@ func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.
 		return failure
 	}
 	s.Print(stdout)
-	if f.json != "" {
-		if err := writeJSON(f.json, stdout, s); err != nil {
-			return err
-		}
-	}
-	if f.report != "" {
-		if err := writePage(f.report, stdout,
-			newPage("", saved{name: f.target, sweep: s})); err != nil {
-			return err
-		}
+	if err := (saved{name: f.target, sweep: s}).write(f.json, f.report, "", stdout, s); err != nil {
+		return err
 	}
 	return failure
 }

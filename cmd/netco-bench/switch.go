@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 )
 
 // A micro is one micro-benchmark. Entries of one group do the same job by
@@ -43,10 +45,8 @@ type microRound struct {
 type switchConfig struct {
 	Duration time.Duration `json:"duration_ns"`
 	Rounds   int           `json:"rounds"`
-	Procs    int           `json:"procs"`
 	Run      string        `json:"run,omitempty"`
 	JSON     string        `json:"-"`
-	list     bool
 	match    *regexp.Regexp
 }
 
@@ -55,9 +55,7 @@ func parseSwitch(args []string, stdout io.Writer) (*switchConfig, error) {
 	fs := flag.NewFlagSet("switch", flag.ContinueOnError)
 	fs.DurationVar(&c.Duration, "duration", 200*time.Millisecond, "`time` per entry and round")
 	fs.IntVar(&c.Rounds, "rounds", 5, "rounds")
-	fs.IntVar(&c.Procs, "procs", 0, "GOMAXPROCS; 0 is Go's default, all cores")
 	fs.StringVar(&c.Run, "run", "", "only entries whose \"group/name\" matches the `regexp`")
-	fs.BoolVar(&c.list, "list", false, "list the entries")
 	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return nil, err
@@ -71,8 +69,6 @@ func parseSwitch(args []string, stdout io.Writer) (*switchConfig, error) {
 		return nil, usagef("-duration must be at least 1ms")
 	case c.Rounds < 1:
 		return nil, usagef("-rounds must be at least 1")
-	case c.Procs < 0:
-		return nil, usagef("-procs must not be negative")
 	}
 	return c, nil
 }
@@ -82,14 +78,7 @@ func runSwitch(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	p := newProgress(stderr)
-	entries := selectMicros(micros(), cfg.match, p)
-	if cfg.list {
-		for _, m := range entries {
-			fmt.Fprintf(stdout, "%s/%s\n", m.group, m.name)
-		}
-		return nil
-	}
+	entries := selectMicros(micros(), cfg.match, stderr)
 	if len(entries) == 0 {
 		return usagef("-run %q matches no entry", cfg.Run)
 	}
@@ -97,25 +86,21 @@ func runSwitch(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if cfg.Procs > 0 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cfg.Procs))
-	}
-	started := time.Now()
-	rounds, err := measureMicros(ctx, cfg, entries, p)
+	rounds, err := measureMicros(ctx, cfg, entries, stderr)
 	if len(rounds) > 0 {
 		printMicros(stdout, entries, rounds)
 	}
-	return errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
+	return errors.Join(err, out.write(cfg, err, rounds))
 }
 
 // selectMicros keeps the entries that match and that this machine can run.
-func selectMicros(all []micro, match *regexp.Regexp, p *progress) []micro {
+func selectMicros(all []micro, match *regexp.Regexp, stderr io.Writer) []micro {
 	var kept []micro
 	for _, m := range all {
 		switch name := m.group + "/" + m.name; {
 		case !match.MatchString(name):
 		case m.cpus > runtime.NumCPU():
-			p.note("%s left out: needs %d CPUs", name, m.cpus)
+			fmt.Fprintf(stderr, "%s left out: needs %d CPUs\n", name, m.cpus)
 		default:
 			kept = append(kept, m)
 		}
@@ -125,14 +110,12 @@ func selectMicros(all []micro, match *regexp.Regexp, p *progress) []micro {
 
 // measureMicros runs every entry once per round, in turning order.
 func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro,
-	p *progress) ([]microRound, error) {
+	stderr io.Writer) ([]microRound, error) {
 	counts := make([]int, len(entries))
-	p.note("%d entries, %d rounds, about %v", len(entries), cfg.Rounds,
+	fmt.Fprintf(stderr, "%d entries, %d rounds, about %v\n", len(entries), cfg.Rounds,
 		(time.Duration(len(entries)*(cfg.Rounds+1)) * cfg.Duration).Round(time.Second))
 	for i, m := range entries {
-		p.update("calibrate %s/%s", m.group, m.name)
 		if counts[i] = calibrate(ctx, m, cfg.Duration); ctx.Err() != nil {
-			p.end()
 			return nil, ctx.Err()
 		}
 	}
@@ -144,19 +127,16 @@ func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro,
 				i = len(entries) - 1 - k
 			}
 			m := entries[i]
-			p.update("round %d/%d: %s/%s", round+1, cfg.Rounds, m.group, m.name)
 			runtime.GC() // the former entry's garbage is not this one's
 			elapsed := m.run(counts[i])
 			if ctx.Err() != nil {
-				p.end()
 				return rounds, ctx.Err()
 			}
 			rounds = append(rounds, microRound{m.group, m.name, round, counts[i],
 				float64(elapsed.Nanoseconds()) / float64(counts[i])})
 		}
-		p.line("round %d/%d", round+1, cfg.Rounds)
+		fmt.Fprintf(stderr, "round %d/%d\n", round+1, cfg.Rounds)
 	}
-	p.end()
 	return rounds, nil
 }
 
@@ -196,7 +176,7 @@ func printMicros(w io.Writer, entries []micro, rounds []microRound) {
 			if m.group != group || len(v) == 0 {
 				continue
 			}
-			mid := median(v)
+			mid := stats.Median(v)
 			if first == 0 {
 				first = mid
 			}

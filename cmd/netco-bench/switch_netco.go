@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
-	"github.com/netco-go/netco/timer"
 )
 
 // netcoMicros are netco's entries.
@@ -31,11 +29,6 @@ func netcoMicros() []micro {
 		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration {
 			return netcoYield(n, 1)
 		}},
-		{name: "netco, Fiber", group: groupNext, run: netcoResume},
-		{name: "netco, Fiber", group: groupCoroutine, run: netcoDrain},
-		{name: "netco, Heap Set and Cancel among 10,000", group: groupTimer, run: netcoTimer},
-		{name: "netco, RWMutex Lock", group: groupMutex, run: netcoLock},
-		{name: "netco, RWMutex RLock", group: groupRWMutex, run: netcoRLock},
 		{name: "netco, Park and Wake", group: groupAsleep, run: func(n int) time.Duration {
 			return netcoWake(n, asleepAfter, 0)
 		}, cpus: 2},
@@ -65,13 +58,8 @@ func onScheduler(o scheduler.Options, f func(s *scheduler.Scheduler)) {
 	}
 }
 
-// onOne is onScheduler with one Processor, for what needs no other thread.
-func onOne(f func(s *scheduler.Scheduler)) {
-	onScheduler(scheduler.Options{Processors: 1}, f)
-}
-
 func netcoSpawnJoin(n int) (elapsed time.Duration) {
-	onOne(func(s *scheduler.Scheduler) {
+	onScheduler(scheduler.Options{Processors: 1}, func(s *scheduler.Scheduler) {
 		start := time.Now()
 		for range n {
 			h, err := s.GoLocal(scheduler.NewSpawn(func() {}))
@@ -86,7 +74,7 @@ func netcoSpawnJoin(n int) (elapsed time.Duration) {
 }
 
 func netcoSpawnBatch(n, size int) (elapsed time.Duration) {
-	onOne(func(s *scheduler.Scheduler) {
+	onScheduler(scheduler.Options{Processors: 1}, func(s *scheduler.Scheduler) {
 		left := 0
 		end := func() { left-- }
 		start := time.Now()
@@ -111,7 +99,7 @@ func netcoSpawnBatch(n, size int) (elapsed time.Duration) {
 // netcoYield has coroutines of one Processor yield in turn. An operation is one
 // Yield of any of them: a switch to the Processor's loop and one to the next.
 func netcoYield(n, coroutines int) (elapsed time.Duration) {
-	onOne(func(s *scheduler.Scheduler) {
+	onScheduler(scheduler.Options{Processors: 1}, func(s *scheduler.Scheduler) {
 		each := n/coroutines + 1
 		left := coroutines
 		ready := 0
@@ -134,100 +122,6 @@ func netcoYield(n, coroutines int) (elapsed time.Duration) {
 				panic(err)
 			}
 		}
-	})
-	return elapsed
-}
-
-// netcoResume resumes a Fiber from a coroutine. An operation is one Resume, and
-// the Yield that ends it.
-func netcoResume(n int) (elapsed time.Duration) {
-	onOne(func(*scheduler.Scheduler) {
-		f := coroutine.New(func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
-			for i := 0; ; i++ {
-				if _, err := y.Yield(i); err != nil {
-					panic(err)
-				}
-			}
-		})
-		resume := func() {
-			if _, err := f.Resume(struct{}{}); err != nil {
-				panic(err)
-			}
-		}
-		resume() // started
-		start := time.Now()
-		for range n {
-			resume()
-		}
-		elapsed = time.Since(start)
-		if err := f.Cancel(); err != nil {
-			panic(err)
-		}
-	})
-	return elapsed
-}
-
-// netcoDrain is the whole life of a Fiber that yields once.
-func netcoDrain(n int) (elapsed time.Duration) {
-	onOne(func(*scheduler.Scheduler) {
-		one := func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
-			y.Yield(1)
-			return 0
-		}
-		start := time.Now()
-		for range n {
-			f := coroutine.New(one)
-			for f.Status() != coroutine.StatusDead {
-				if _, err := f.Resume(struct{}{}); err != nil {
-					panic(err)
-				}
-			}
-		}
-		elapsed = time.Since(start)
-	})
-	return elapsed
-}
-
-func netcoTimer(n int) time.Duration {
-	const others = 10_000
-	var h timer.Heap
-	timers := make([]timer.Timer, others+1)
-	for i := range timers {
-		timers[i].F = func(any, int64) {}
-		if i > 0 {
-			h.Set(&timers[i], int64(i)*1_000_003%others)
-		}
-	}
-	start := time.Now()
-	for i := range n {
-		h.Set(&timers[0], int64(i)*7919%others)
-		h.Cancel(&timers[0])
-	}
-	return time.Since(start)
-}
-
-func netcoLock(n int) (elapsed time.Duration) {
-	onOne(func(*scheduler.Scheduler) {
-		var mu rwmutex.RWMutex
-		start := time.Now()
-		for range n {
-			mu.Lock()
-			mu.Unlock() //lint:ignore SA2001 the pair is what is measured
-		}
-		elapsed = time.Since(start)
-	})
-	return elapsed
-}
-
-func netcoRLock(n int) (elapsed time.Duration) {
-	onOne(func(*scheduler.Scheduler) {
-		var mu rwmutex.RWMutex
-		start := time.Now()
-		for range n {
-			mu.RLock()
-			mu.RUnlock() //lint:ignore SA2001 the pair is what is measured
-		}
-		elapsed = time.Since(start)
 	})
 	return elapsed
 }

@@ -25,12 +25,12 @@ func TestSwitchEntriesRun(t *testing.T) {
 
 func TestSwitchCommand(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	args := []string{"switch", "-run", "uncontended|timer", "-rounds", "2", "-duration", "2ms",
+	args := []string{"switch", "-run", "yield|start", "-rounds", "2", "-duration", "2ms",
 		"-json", t.TempDir() + "/out.json"}
 	if code := run(t.Context(), args, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
-	for _, want := range []string{"sync.Mutex", "sync.RWMutex", "time.AfterFunc"} {
+	for _, want := range []string{"runtime.Gosched", "netco, Yield among 1,000", "netco, GoLocal, Join"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %s in\n%s", want, &stdout)
 		}

@@ -11,15 +11,12 @@ import (
 // fds, goroutines.
 func (s *soak) settled() {
 	err := s.eventually(func() error {
-		m, err := s.d.scrape()
-		if err != nil {
+		if err := s.d.wants("daemon_connections_open", 0); err != nil {
 			return err
 		}
-		if n, _ := m.sum("daemon_connections_open"); n != 0 {
-			return fmt.Errorf("%v connections are open, and no client has one", n)
-		}
-		if n, ok := m.sum("netco_coroutines"); !ok || n != acceptors {
-			return fmt.Errorf("%v coroutines live, want %d", n, acceptors)
+		err := s.d.wants("netco_coroutines", acceptors)
+		if err != nil {
+			return err
 		}
 		if s.r.end, err = s.sample(0); err != nil {
 			return err
@@ -70,7 +67,7 @@ func (s *soak) exactly() error {
 				return err
 			}
 		}
-		if err := c.do(echoCall(c.number(), bytesOf(c.rand, 500_000))); err != nil {
+		if err := c.do(echoCall(c.number(), bytesOf(c.Rand, 500_000))); err != nil {
 			return err
 		}
 		c.Close()

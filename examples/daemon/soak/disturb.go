@@ -79,24 +79,20 @@ func blocks(kind byte) func(*soak, context.Context) error {
 // raises wants a fault to raise a counter. On a machine that keeps the one that
 // counts waiting as well it takes a longer fault.
 func (s *soak) raises(counter string, kind byte) error {
-	before, err := s.d.scrape()
+	counted, err := s.d.value(counter)
 	if err != nil {
 		return err
 	}
-	counted, _ := before.sum(counter)
 	for long := stallTime; ; long *= 2 {
 		if err := s.force(kind, long); err != nil {
 			return err
 		}
 		err := within(2*time.Second, func() error {
-			now, err := s.d.scrape()
-			if err != nil {
-				return err
+			n, err := s.d.value(counter)
+			if err == nil && n <= counted {
+				err = fmt.Errorf("%s is %v as before", counter, n)
 			}
-			if n, _ := now.sum(counter); n <= counted {
-				return fmt.Errorf("%s is %v as before", counter, n)
-			}
-			return nil
+			return err
 		})
 		if err == nil || long >= 16*stallTime {
 			return err
@@ -157,7 +153,7 @@ const budgetEvery = 6 * time.Second
 
 // panicked wants a panic to cost its own connection and nothing else.
 func (s *soak) panicked(context.Context) error {
-	before, err := s.d.scrape()
+	was, err := s.d.value("daemon_panics_total")
 	if err != nil {
 		return err
 	}
@@ -169,17 +165,8 @@ func (s *soak) panicked(context.Context) error {
 	if err := c.do(faultCall(c.number(), 5, 0)); !errors.Is(err, io.EOF) && !isReset(err) {
 		return fmt.Errorf("a request that panics ends with %v, want the connection's end", err)
 	}
-	was, _ := before.sum("daemon_panics_total")
-	return s.eventually(func() error { // the connection is closed first
-		now, err := s.d.scrape()
-		if err != nil {
-			return err
-		}
-		if n, _ := now.sum("daemon_panics_total"); n != was+1 {
-			return fmt.Errorf("daemon_panics_total is %v, want %v", n, was+1)
-		}
-		return nil
-	})
+	// The connection is closed first.
+	return s.eventually(func() error { return s.d.wants("daemon_panics_total", was+1) })
 }
 
 // pages fetches pages, which must be there and not be empty.

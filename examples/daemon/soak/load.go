@@ -22,30 +22,30 @@ type load struct {
 	wg    sync.WaitGroup
 }
 
-// kind is one way of using, or misusing, the daemon. A round gets a target of
-// its own choosing and ends what it opens.
+// kind is one way of using, or misusing, the daemon. A round has a connection of
+// its own.
 type kind struct {
 	name    string
 	clients int
 	pause   time.Duration // between rounds, on average
-	round   func(l *load, ctx context.Context, to target, r *rand.Rand) error
+	round   func(c *conn, ctx context.Context) error
 }
 
 var kinds = []kind{
-	{"steady", 8, 0, (*load).steady},
-	{"pipelined", 2, 50 * time.Millisecond, (*load).pipelined},
-	{"churn", 3, 5 * time.Millisecond, (*load).churn},
-	{"slow reader", 2, 0, (*load).slowReader},
-	{"slow writer", 1, 0, (*load).slowWriter},
-	{"half-close", 2, 20 * time.Millisecond, (*load).halfClose},
-	{"reset", 2, 20 * time.Millisecond, (*load).reset},
-	{"big", 1, 100 * time.Millisecond, (*load).big},
-	{"bad input", 2, 20 * time.Millisecond, (*load).badInput},
+	{"steady", 8, 0, (*conn).steady},
+	{"pipelined", 2, 50 * time.Millisecond, (*conn).pipelined},
+	{"churn", 3, 5 * time.Millisecond, (*conn).churn},
+	{"slow reader", 2, 0, (*conn).slowReader},
+	{"slow writer", 1, 0, (*conn).slowWriter},
+	{"half-close", 2, 20 * time.Millisecond, (*conn).halfClose},
+	{"reset", 2, 20 * time.Millisecond, (*conn).reset},
+	{"big", 1, 100 * time.Millisecond, (*conn).big},
+	{"bad input", 2, 20 * time.Millisecond, (*conn).badInput},
 }
 
 // start starts all clients.
 func (l *load) start(ctx context.Context) {
-	all := append([]kind{{"idle", l.idles, time.Second, (*load).idle}}, kinds...)
+	all := append([]kind{{"idle", l.idles, time.Second, (*conn).idle}}, kinds...)
 	for k, one := range all {
 		for i := range one.clients {
 			l.wg.Go(func() { l.client(ctx, one, rand.New(rand.NewPCG(uint64(k), uint64(i)))) })
@@ -59,7 +59,12 @@ func (l *load) client(ctx context.Context, k kind, r *rand.Rand) {
 		if r.IntN(4) == 0 {
 			to = l.unix
 		}
-		if err := k.round(l, ctx, to, r); err != nil {
+		c, err := dial(l.t, to, r)
+		if err == nil {
+			err = k.round(c, ctx)
+			c.Close()
+		}
+		if err != nil {
 			l.t.errors.add("%s on %s: %w", k.name, to.network, err)
 			sleep(ctx, time.Second) // a daemon that is gone makes few lines, not many
 		}
@@ -90,33 +95,27 @@ func bytesOf(r *rand.Rand, n int) []byte {
 
 // small returns a call whose answer is small.
 func (c *conn) small() *call {
-	r := c.rand
-	switch r.IntN(20) {
+	switch c.IntN(20) {
 	case 0, 1:
-		return computeCall(c.number(), uint32(r.IntN(20000)), r.Uint64())
+		return computeCall(c.number(), uint32(c.IntN(20000)), c.Uint64())
 	case 2:
-		return hashCall(c.number(), uint32(r.IntN(5)), bytesOf(r, r.IntN(2000)))
+		return hashCall(c.number(), uint32(c.IntN(5)), bytesOf(c.Rand, c.IntN(2000)))
 	case 3:
-		return fanOutCall(c.number(), uint32(r.IntN(16)), uint32(r.IntN(1000)), r.Uint64())
+		return fanOutCall(c.number(), uint32(c.IntN(16)), uint32(c.IntN(1000)), c.Uint64())
 	case 4:
-		return streamCall(c.number(), uint32(1+r.IntN(5)), uint32(r.IntN(500)), uint32(r.IntN(3)),
-			r.Uint64())
+		return streamCall(c.number(), uint32(1+c.IntN(5)), uint32(c.IntN(500)), uint32(c.IntN(3)),
+			c.Uint64())
 	}
-	return echoCall(c.number(), bytesOf(r, r.IntN(1000)))
+	return echoCall(c.number(), bytesOf(c.Rand, c.IntN(1000)))
 }
 
 // steady asks one thing after another on one connection, a few hundred times.
-func (l *load) steady(ctx context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (c *conn) steady(ctx context.Context) error {
 	for range 200 {
 		if err := c.do(c.small()); err != nil {
 			return err
 		}
-		if !sleep(ctx, time.Duration(r.IntN(12))*time.Millisecond) {
+		if !sleep(ctx, time.Duration(c.IntN(12))*time.Millisecond) {
 			break
 		}
 	}
@@ -124,34 +123,24 @@ func (l *load) steady(ctx context.Context, to target, r *rand.Rand) error {
 }
 
 // pipelined sends many requests at once.
-func (l *load) pipelined(ctx context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (c *conn) pipelined(ctx context.Context) error {
 	for range 20 {
-		calls := make([]*call, 1+r.IntN(20))
+		calls := make([]*call, 1+c.IntN(20))
 		for i := range calls {
 			calls[i] = c.small()
 		}
 		if err := c.do(calls...); err != nil {
 			return err
 		}
-		if !sleep(ctx, time.Duration(r.IntN(50))*time.Millisecond) {
+		if !sleep(ctx, time.Duration(c.IntN(50))*time.Millisecond) {
 			break
 		}
 	}
 	return nil
 }
 
-func (l *load) churn(_ context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for range r.IntN(3) {
+func (c *conn) churn(_ context.Context) error {
+	for range c.IntN(3) {
 		if err := c.do(c.small()); err != nil {
 			return err
 		}
@@ -160,12 +149,7 @@ func (l *load) churn(_ context.Context, to target, r *rand.Rand) error {
 }
 
 // slowReader takes its time over a long answer, with a small window.
-func (l *load) slowReader(ctx context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (c *conn) slowReader(ctx context.Context) error {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		tcp.SetReadBuffer(16 << 10)
 	}
@@ -174,39 +158,29 @@ func (l *load) slowReader(ctx context.Context, to target, r *rand.Rand) error {
 		if quiet += n; quiet > 8<<10 {
 			quiet = 0
 			// At the end of the soak it reads fast.
-			sleep(ctx, time.Duration(r.IntN(20))*time.Millisecond)
+			sleep(ctx, time.Duration(c.IntN(20))*time.Millisecond)
 		}
 	}
-	return c.do(streamCall(c.number(), 20, 16<<10, 0, r.Uint64()))
+	return c.do(streamCall(c.number(), 20, 16<<10, 0, c.Uint64()))
 }
 
 // slowWriter sends a request byte by byte, or almost.
-func (l *load) slowWriter(ctx context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	one := echoCall(c.number(), bytesOf(r, 200+r.IntN(300)))
+func (c *conn) slowWriter(ctx context.Context) error {
+	one := echoCall(c.number(), bytesOf(c.Rand, 200+c.IntN(300)))
 	for p := one.frame; len(p) > 0; {
-		n := min(1+r.IntN(30), len(p))
+		n := min(1+c.IntN(30), len(p))
 		if _, err := c.Write(p[:n]); err != nil {
 			return err
 		}
 		p = p[n:]
-		sleep(ctx, time.Duration(r.IntN(10))*time.Millisecond)
+		sleep(ctx, time.Duration(c.IntN(10))*time.Millisecond)
 	}
 	return c.receive(one)
 }
 
 // halfClose ends its side and wants every answer nonetheless, and then the end.
-func (l *load) halfClose(_ context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	calls := make([]*call, r.IntN(10))
+func (c *conn) halfClose(_ context.Context) error {
+	calls := make([]*call, c.IntN(10))
 	for i := range calls {
 		calls[i] = c.small()
 	}
@@ -223,28 +197,23 @@ func (l *load) halfClose(_ context.Context, to target, r *rand.Rand) error {
 }
 
 // reset breaks off in the middle of something.
-func (l *load) reset(ctx context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (c *conn) reset(ctx context.Context) error {
 	c.loose = true
-	calls := []*call{c.small(), streamCall(c.number(), 8, 8<<10, 1, r.Uint64())}
-	if err := c.send(calls[:1+r.IntN(2)]...); err != nil {
+	calls := []*call{c.small(), streamCall(c.number(), 8, 8<<10, 1, c.Uint64())}
+	if err := c.send(calls[:1+c.IntN(2)]...); err != nil {
 		return err
 	}
-	switch r.IntN(3) {
+	switch c.IntN(3) {
 	case 0:
 		if err := c.receive(calls[0]); err != nil {
 			return err
 		}
 	case 1:
 		half := c.small().frame
-		if _, err := c.Write(half[:r.IntN(len(half))]); err != nil {
+		if _, err := c.Write(half[:c.IntN(len(half))]); err != nil {
 			return err
 		}
-		sleep(ctx, time.Duration(r.IntN(5))*time.Millisecond)
+		sleep(ctx, time.Duration(c.IntN(5))*time.Millisecond)
 	}
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
@@ -253,27 +222,17 @@ func (l *load) reset(ctx context.Context, to target, r *rand.Rand) error {
 }
 
 // big moves much, both ways.
-func (l *load) big(_ context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
+func (c *conn) big(_ context.Context) error {
+	if err := c.do(streamCall(c.number(), 64, 64<<10, 0, c.Uint64())); err != nil {
 		return err
 	}
-	defer c.Close()
-	if err := c.do(streamCall(c.number(), 64, 64<<10, 0, r.Uint64())); err != nil {
-		return err
-	}
-	return c.do(echoCall(c.number(), bytesOf(r, r.IntN(1<<20-100))))
+	return c.do(echoCall(c.number(), bytesOf(c.Rand, c.IntN(1<<20-100))))
 }
 
 // idle keeps a connection open and says something now and then.
-func (l *load) idle(ctx context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
+func (c *conn) idle(ctx context.Context) error {
 	for range 10 {
-		if !sleep(ctx, time.Duration(2000+r.IntN(8000))*time.Millisecond) {
+		if !sleep(ctx, time.Duration(2000+c.IntN(8000))*time.Millisecond) {
 			break
 		}
 		if err := c.do(c.small()); err != nil {
@@ -285,18 +244,13 @@ func (l *load) idle(ctx context.Context, to target, r *rand.Rand) error {
 
 // badInput sends what must be refused, and wants a refusal and not an end where
 // the daemon can go on.
-func (l *load) badInput(_ context.Context, to target, r *rand.Rand) error {
-	c, err := dial(l.t, to, r)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	switch r.IntN(4) {
+func (c *conn) badInput(_ context.Context) error {
+	switch c.IntN(4) {
 	case 0: // commands and arguments that are not there
 		err := c.do(
-			refusedCall(c.number(), byte(100+r.IntN(100)), bytesOf(r, r.IntN(100))),
-			refusedCall(c.number(), compute, bytesOf(r, r.IntN(11))),
-			refusedCall(c.number(), stream, bytesOf(r, 21+r.IntN(10))),
+			refusedCall(c.number(), byte(100+c.IntN(100)), bytesOf(c.Rand, c.IntN(100))),
+			refusedCall(c.number(), compute, bytesOf(c.Rand, c.IntN(11))),
+			refusedCall(c.number(), stream, bytesOf(c.Rand, 21+c.IntN(10))),
 			refusedCall(c.number(), fanOut, numbers([]uint32{1e6, 1}, 1)))
 		if err != nil {
 			return err
@@ -306,7 +260,7 @@ func (l *load) badInput(_ context.Context, to target, r *rand.Rand) error {
 		c.loose = true
 		c.t.looseExpected.Add(200)
 		bad := []uint32{0, 1, 4, 1<<20 + 1, 1<<32 - 1}
-		frame := binary.BigEndian.AppendUint32(nil, bad[r.IntN(len(bad))])
+		frame := binary.BigEndian.AppendUint32(nil, bad[c.IntN(len(bad))])
 		if _, err := c.Write(frame); err != nil {
 			return err
 		}
@@ -318,7 +272,7 @@ func (l *load) badInput(_ context.Context, to target, r *rand.Rand) error {
 	case 2: // noise
 		c.loose = true
 		c.t.looseExpected.Add(200) // for what it says to that
-		if _, err := c.Write(append([]byte{255}, bytesOf(r, 1+r.IntN(5000))...)); err != nil &&
+		if _, err := c.Write(append([]byte{255}, bytesOf(c.Rand, 1+c.IntN(5000))...)); err != nil &&
 			!isReset(err) {
 			return err
 		}
@@ -335,7 +289,7 @@ func (l *load) badInput(_ context.Context, to target, r *rand.Rand) error {
 	// A request that is cut short.
 	c.loose = true
 	one := c.small()
-	if _, err := c.Write(one.frame[:1+r.IntN(len(one.frame)-1)]); err != nil {
+	if _, err := c.Write(one.frame[:1+c.IntN(len(one.frame)-1)]); err != nil {
 		return err
 	}
 	if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {

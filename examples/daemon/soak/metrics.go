@@ -30,6 +30,25 @@ func (d *daemon) scrape() (*metrics, error) {
 	return parseMetrics(text)
 }
 
+// value is the sum of a metric.
+func (d *daemon) value(name string) (float64, error) {
+	m, err := d.scrape()
+	if err != nil {
+		return 0, err
+	}
+	n, _ := m.sum(name)
+	return n, nil
+}
+
+// wants is an error unless a metric has that value.
+func (d *daemon) wants(name string, want float64) error {
+	n, err := d.value(name)
+	if err == nil && n != want {
+		err = fmt.Errorf("%s is %v, want %v", name, n, want)
+	}
+	return err
+}
+
 // parseMetrics reads Prometheus' text format.
 func parseMetrics(text []byte) (*metrics, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)

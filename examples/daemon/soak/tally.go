@@ -69,10 +69,10 @@ const patience = 60 * time.Second
 // conn is a client's connection.
 type conn struct {
 	net.Conn
+	*rand.Rand
 	t        *tally
 	loose    bool
 	seq      uint32
-	rand     *rand.Rand
 	throttle func(n int) // called after each read of n bytes, if set
 }
 
@@ -84,7 +84,7 @@ func dial(t *tally, to target, r *rand.Rand) (*conn, error) {
 	}
 	t.opened.Add(1)
 	c.SetDeadline(time.Now().Add(patience))
-	return &conn{Conn: c, t: t, rand: r}, nil
+	return &conn{Conn: c, Rand: r, t: t}, nil
 }
 
 func (c *conn) Read(p []byte) (int, error) {

@@ -32,14 +32,14 @@ func TestServeProtocol(t *testing.T) {
 	}
 }
 
-func TestParseRSS(t *testing.T) {
-	got, err := parseRSS("Name:\tx\nVmRSS:\t    5148 kB\nThreads:\t3\n")
+func TestField(t *testing.T) {
+	got, err := field("Name:\tx\nVmRSS:\t    5148 kB\nThreads:\t3\n", "VmRSS")
 	if err != nil || got != 5148<<10 {
-		t.Errorf("parseRSS = %d, %v", got, err)
+		t.Errorf("VmRSS = %d, %v", got, err)
 	}
 	for _, bad := range []string{"", "VmRSS: lots kB\n"} {
-		if _, err := parseRSS(bad); err == nil {
-			t.Errorf("parseRSS(%q) succeeds", bad)
+		if _, err := field(bad, "VmRSS"); err == nil {
+			t.Errorf("VmRSS of %q succeeds", bad)
 		}
 	}
 }

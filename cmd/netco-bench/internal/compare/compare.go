@@ -101,9 +101,6 @@ func Run(ctx context.Context, names []string, rounds int, load Load,
 	return c, nil
 }
 
-// busyShare is the generator's share from which on it holds the servers back.
-const busyShare = 0.8
-
 // Warnings says why figures of a side cannot be trusted.
 func (c *Comparison) Warnings() (lines []string) {
 	for _, s := range c.Sides {
@@ -114,7 +111,7 @@ func (c *Comparison) Warnings() (lines []string) {
 		share := stats.Median(values(figure.Figure{Of: func(r *result.Result) float64 {
 			return r.Generator.Share
 		}}, s.Rounds))
-		if share > busyShare {
+		if share > figure.BusyShare {
 			lines = append(lines, fmt.Sprintf("%s kept the generator busy for %s of the time: "+
 				"its requests/s is a lower bound, "+
 				"and its latencies are the generator's in part.", s.Name, figure.Share(share)))

@@ -1,44 +1,137 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
-// Letters names the sides in a table's head: a, b, c.
+// letter names a side in a table's head: a, b, c.
 func letter(side int) string { return string(rune('a' + side)) }
 
-// Print writes each side beside the baseline. ± is half the distance between
-// the quartiles.
-func (c *Comparison) Print(w io.Writer) {
+// legend says what the letters are.
+func (c *Comparison) legend() (lines []string) {
 	for i, s := range c.Sides {
-		fmt.Fprintf(w, "%s: %s, %d rounds\n", letter(i), s.Name, len(s.Rounds))
+		lines = append(lines, fmt.Sprintf("%s: %s, %d rounds", letter(i), s.Name, len(s.Rounds)))
 	}
-	for _, line := range c.Warnings() {
+	return lines
+}
+
+var tone = map[Outcome]string{Better: "good", Worse: "bad", Same: "quiet wrap",
+	Unknown: "quiet wrap"}
+
+// table shows a side beside the baseline. ± is half the distance between the
+// quartiles.
+func (c *Comparison) table(side int) htmlreport.Table {
+	base, other := letter(0), letter(side)
+	t := htmlreport.Table{Caption: c.Sides[side].Name + " beside " + c.Sides[0].Name,
+		Head: []htmlreport.Cell{{Hint: "better"}, {Text: base}, {Text: other},
+			{Text: other + "/" + base, Hint: "95 % interval"}, {}}}
+	for _, r := range c.Rows(side) {
+		says := r.Says()
+		if o := r.Outcome(); o == Better || o == Worse {
+			says = other + " is " + says
+		}
+		t.Rows = append(t.Rows, []htmlreport.Cell{
+			{Text: r.Figure.Name, Hint: r.Figure.Better.Arrow()},
+			{Text: r.Figure.Write(r.Base.Median), Hint: Spread(r.Base)},
+			{Text: r.Figure.Write(r.Side.Median), Hint: Spread(r.Side)},
+			{Text: figure.Ratio(r.Ratio.Median), Hint: r.Interval()},
+			{Text: says, Tone: tone[r.Outcome()]}})
+	}
+	return t
+}
+
+// Print writes each side beside the baseline.
+func (c *Comparison) Print(w io.Writer) {
+	for _, line := range slices.Concat(c.legend(), c.Warnings()) {
 		fmt.Fprintln(w, line)
 	}
 	for side := 1; side < len(c.Sides); side++ {
 		fmt.Fprintln(w)
-		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		base, other := letter(0), letter(side)
-		fmt.Fprintf(tw, "\tbetter\t%s\t\t%s\t\t%s/%s\t95 %% interval\t\n", base, other, other, base)
-		for _, r := range c.Rows(side) {
-			says := r.Says()
-			if o := r.Outcome(); o == Better || o == Worse {
-				says = other + " is " + says
-			}
-			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", r.Figure.Name,
-				r.Figure.Better.Arrow(),
-				r.Figure.Write(r.Base.Median), Spread(r.Base), r.Figure.Write(r.Side.Median),
-				Spread(r.Side),
-				figure.Ratio(r.Ratio.Median), r.Interval(), says)
-		}
-		tw.Flush()
+		c.table(side).Print(w)
 	}
+}
+
+// Sections shows each comparison of a file.
+func (f *File) Sections() (sections []htmlreport.Section) {
+	var first []htmlreport.Named
+	for _, c := range f.Comparisons {
+		sections = append(sections, c.section())
+		if all := c.Results(); first == nil && len(all) > 0 {
+			first = []htmlreport.Named{{Result: all[0]}}
+		}
+	}
+	if first == nil {
+		return sections
+	}
+	return append(sections, htmlreport.Environment(first...))
+}
+
+func (c *Comparison) section() htmlreport.Section {
+	s := htmlreport.Section{Heading: cmp.Or(c.Title, "Comparison"), Warnings: c.Warnings(),
+		Text: append(c.legend(), "Rounds ran in turn. A ratio is the median of those within each "+
+			"round, the interval below it its 95 % percentile bootstrap over the rounds, and "+
+			"where it holds 1, no difference is shown. ± is half the distance between the "+
+			"quartiles. ↑ higher, ↓ lower is better.")}
+	for side := 1; side < len(c.Sides); side++ {
+		s.Tables = append(s.Tables, c.table(side))
+	}
+	s.Charts = append(s.Charts, htmlreport.PercentileChart(c.merged()))
+	for _, f := range figure.All() {
+		switch f.Name {
+		case "requests/s":
+			s.Charts = append(s.Charts, c.chart(f, htmlreport.PerSecond))
+		case "p99", "server CPU/request":
+			s.Charts = append(s.Charts, c.chart(f, htmlreport.Nanoseconds))
+		}
+	}
+	return s
+}
+
+// merged returns the sum of each side's rounds. A side whose rounds do not add
+// up is shown by its first.
+func (c *Comparison) merged() (sides []htmlreport.Named) {
+	for _, s := range c.Sides {
+		if len(s.Rounds) == 0 {
+			continue
+		}
+		sum, err := result.Merge(s.Rounds...)
+		if err != nil {
+			sum = s.Rounds[0]
+		}
+		sides = append(sides, htmlreport.Named{Name: s.Name, Result: sum})
+	}
+	return sides
+}
+
+// chart shows a figure by round; it is empty if there is one round, or no side
+// has the figure.
+func (c *Comparison) chart(f figure.Figure, unit htmlreport.Unit) htmlreport.Chart {
+	chart := htmlreport.Chart{Title: f.Name + " by round", Hint: f.Better.String(), XLabel: "round",
+		YLabel: f.Name, XUnit: htmlreport.Count, YUnit: unit}
+	rounds := 0
+	for _, s := range c.Sides {
+		rounds = max(rounds, len(s.Rounds))
+	}
+	if rounds < 2 || len(figure.Present([]figure.Figure{f}, c.Results()...)) == 0 {
+		return chart
+	}
+	for i := range rounds {
+		chart.X = append(chart.X, float64(i+1))
+	}
+	for _, s := range c.Sides {
+		missing := slices.Repeat([]float64{math.NaN()}, rounds-len(s.Rounds))
+		chart.Series = append(chart.Series, htmlreport.Series{Name: s.Name, Points: true,
+			Y: append(values(f, s.Rounds), missing...)})
+	}
+	return chart
 }
 
 // MarkdownHead writes what the tables mean, and where they are from.

@@ -1,11 +1,9 @@
-// Package cpulist parses CPU lists ("0,2-3") and binds threads to them.
+// Package cpulist says which CPUs there are, and binds threads to them.
 package cpulist
 
 import (
 	"fmt"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -14,43 +12,6 @@ import (
 
 // maxCPU is the highest CPU number a unix.CPUSet holds.
 const maxCPU = 1023
-
-// Parse reads a list as taskset -c takes it: numbers and ranges, comma
-// separated. An empty string is an empty list, which means "not bound".
-func Parse(s string) ([]int, error) {
-	if s == "" {
-		return nil, nil
-	}
-	var list []int
-	for part := range strings.SplitSeq(s, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		low, err := parseCPU(first)
-		if err != nil {
-			return nil, fmt.Errorf("CPU list %q: %w", s, err)
-		}
-		high := low
-		if isRange {
-			if high, err = parseCPU(last); err != nil {
-				return nil, fmt.Errorf("CPU list %q: %w", s, err)
-			}
-		}
-		if high < low {
-			return nil, fmt.Errorf("CPU list %q: range %s runs backwards", s, part)
-		}
-		for cpu := low; cpu <= high; cpu++ {
-			list = append(list, cpu)
-		}
-	}
-	return list, nil
-}
-
-func parseCPU(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 || n > maxCPU {
-		return 0, fmt.Errorf("%q is no CPU number", s)
-	}
-	return n, nil
-}
 
 // Allowed returns the CPUs the calling thread may run on.
 func Allowed() ([]int, error) {
@@ -65,6 +26,18 @@ func Allowed() ([]int, error) {
 		}
 	}
 	return list, nil
+}
+
+// Two returns two of the allowed CPUs, for what is to run apart.
+func Two() ([]int, error) {
+	all, err := Allowed()
+	if err == nil && len(all) < 2 {
+		err = fmt.Errorf("two CPUs are needed, this process may use %v", all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all[:2], nil
 }
 
 // Bind locks the calling goroutine to its thread and the thread to cpus (to

@@ -111,6 +111,26 @@ func serverRSS(r *result.Result) float64 {
 	return float64(r.Server.RSSMax)
 }
 
+const (
+	// BusyShare is the generator's share from which on it adds to latencies, and
+	// may be what limits the rate.
+	BusyShare = 0.8
+	// lateShare is the part of the p99 from which on the generator's own
+	// lateness makes up most of it.
+	lateShare = 0.5
+)
+
+// Doubt says why the generator may be what r shows, if it may.
+func Doubt(r *result.Result) string {
+	switch late := float64(r.Lateness.At(99)); {
+	case r.Generator.Share > BusyShare:
+		return "The generator was busy for " + Share(r.Generator.Share) + " of the time"
+	case late > lateShare*float64(r.Response.At(99)):
+		return "The generator itself sent 1 in 100 requests " + Latency(late) + " late or more"
+	}
+	return ""
+}
+
 // unit is a size with its name; a value is written in the largest that it
 // reaches.
 type unit struct {

@@ -223,15 +223,15 @@ func newPlan(cfg *Config, targets []*Target) (*plan, error) {
 		p.template = newWSTemplate(cfg.Mix, cfg.Pipeline)
 		p.upgrade = upgradeRequest(cfg, t)
 		if cfg.Verify {
-			p.payload = payload(cfg.Mix.largest())
+			p.payload = payload(cfg.Mix.Largest())
 		}
 	default:
-		p.stream = newStream(cfg.Mix.largest() * cfg.Pipeline)
+		p.stream = newStream(cfg.Mix.Largest() * cfg.Pipeline)
 	}
 	if err != nil {
 		return nil, err
 	}
-	longest := cfg.Mix.largest()
+	longest := cfg.Mix.Largest()
 	if p.template != nil {
 		for _, v := range p.template.variants {
 			longest = max(longest, len(v.text))

@@ -396,7 +396,7 @@ func (g *Gen) result() *result.Result {
 			r.Series = r.Series[:n-1]
 		}
 	}
-	r.Environment, r.Options = environment(), g.options()
+	r.Environment, r.Options = result.ThisMachine(), g.options()
 	share := g.after.share(g.before, g.cfg.Threads)
 	r.Generator = result.Generator{CPU: result.Duration(g.after.cpu - g.before.cpu), Share: share,
 		Peak: max(g.peak, share)}
@@ -453,9 +453,6 @@ func (g *Gen) options() result.Options {
 
 // Live is what the live view shows.
 type Live struct {
-	Phase    string
-	Elapsed  time.Duration // since the window's start
-	Left     time.Duration // of the window; negative: unknown
 	Requests uint64
 	Errors   result.Errors // up to the last whole second
 	BytesIn  uint64
@@ -484,18 +481,10 @@ const liveSeconds = 60
 
 // Live returns the figures of this moment.
 func (g *Gen) Live() Live {
-	now := clock.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := Live{Phase: g.phase, Left: -1, Requests: g.totals.requests + g.liveRequests,
-		Errors:  g.totals.errors,
+	l := Live{Requests: g.totals.requests + g.liveRequests, Errors: g.totals.errors,
 		BytesIn: g.totals.bytesIn, BytesOut: g.totals.bytesOut}
-	if g.start > 0 {
-		l.Elapsed = time.Duration(max(now-g.start, 0))
-	}
-	if g.cfg.Duration > 0 {
-		l.Left = max(g.cfg.Duration-l.Elapsed, 0)
-	}
 	for _, s := range g.seconds[max(0, len(g.seconds)-liveSeconds):] {
 		l.Seconds = append(l.Seconds, LiveSecond{s.At, s.Requests, s.Errors,
 			Percentiles{s.P50, s.P99, s.P999, s.Max}})

@@ -637,7 +637,7 @@ func TestLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := g.Live(); l.Phase != "connecting" || l.Requests != 0 {
+	if l := g.Live(); l.Requests != 0 {
 		t.Errorf("%+v", l)
 	}
 	r, err := g.Run(t.Context())
@@ -645,8 +645,8 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := g.Live()
-	if l.Requests != r.Totals.Requests || l.Phase != "finishing" || len(l.Seconds) < 2 ||
-		l.Whole.P50 == 0 || l.Left != 0 {
+	if l.Requests != r.Totals.Requests || len(l.Seconds) < 2 ||
+		l.Whole.P50 == 0 {
 		t.Errorf("%+v\n%+v", l, r.Totals)
 	}
 	if n := len(r.Series); n < 3 || r.Series[n-1].Length >= result.Duration(time.Second) {
@@ -673,12 +673,6 @@ func TestParseTarget(t *testing.T) {
 			targets[0].Addr.String() != want:
 			t.Errorf("%s: %+v, %v, want %s", url, targets, err, want)
 		}
-	}
-}
-
-func TestCPUModel(t *testing.T) {
-	if got := cpuModel("processor\t: 0\nmodel name\t: A: B\n"); got != "A: B" {
-		t.Error(got)
 	}
 }
 

@@ -79,8 +79,8 @@ func TestMix(t *testing.T) {
 	for range 10_000 {
 		n[m.draw(rng, m.total())]++
 	}
-	if n[0] < 7800 || n[0] > 8200 || m.largest() != 4096 || m.String() != "64:80,4096:20" {
-		t.Errorf("%v of %v, largest %d", n, m, m.largest())
+	if n[0] < 7800 || n[0] > 8200 || m.Largest() != 4096 || m.String() != "64:80,4096:20" {
+		t.Errorf("%v of %v, largest %d", n, m, m.Largest())
 	}
 	if s := (Mix{{64, 1}}).String(); s != "64" {
 		t.Error(s)

@@ -26,7 +26,8 @@ func (m Mix) String() string {
 	return strings.Join(parts, ",")
 }
 
-func (m Mix) largest() (size int) {
+// Largest is the largest size.
+func (m Mix) Largest() (size int) {
 	for _, s := range m {
 		size = max(size, s.Size)
 	}

@@ -3,7 +3,7 @@
 // a ticket and opened years later.
 //
 // page.go knows charts and tables and no results; results.go turns results
-// into a Page. uPlot (50 KiB) draws the charts in the browser: a spike in a
+// into sections, as packages compare and sweep do with theirs. uPlot (50 KiB) draws the charts in the browser: a spike in a
 // series of hundreds of seconds is read by pointing and zooming, for which an
 // SVG would need a script too. Every figure is in a table as well, so that a
 // page reads without scripts.
@@ -12,10 +12,13 @@ package htmlreport
 import (
 	_ "embed"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
 	"math"
+	"slices"
 	"strconv"
+	"text/tabwriter"
 )
 
 // A Page is what is shown, from top to bottom.
@@ -41,12 +44,43 @@ type Tile struct{ Name, Value, Hint string }
 // A Table is rows of cells. The first column names the row.
 type Table struct {
 	Caption string
-	Head    []string
+	Head    []Cell
 	Rows    [][]Cell
 }
 
 // A Cell is a figure, or a word. Tone is "", "good", "bad" or "quiet".
 type Cell struct{ Text, Hint, Tone string }
+
+// Words are cells of text.
+func Words(words ...string) (cells []Cell) {
+	for _, w := range words {
+		cells = append(cells, Cell{Text: w})
+	}
+	return cells
+}
+
+// Print writes t for a terminal: hints stand in a column of their own, and the
+// last column begins to the left.
+func (t Table) Print(w io.Writer) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	rows := append([][]Cell{t.Head}, t.Rows...)
+	for _, row := range rows {
+		for i, c := range row {
+			hinted := slices.ContainsFunc(rows, func(r []Cell) bool { return r[i].Hint != "" })
+			switch {
+			case i == len(row)-1 && c.Text != "":
+				fmt.Fprintf(tw, "  %s", c.Text)
+			case i == len(row)-1:
+			case hinted:
+				fmt.Fprintf(tw, "%s\t%s\t", c.Text, c.Hint)
+			default:
+				fmt.Fprintf(tw, "%s\t", c.Text)
+			}
+		}
+		fmt.Fprintln(tw)
+	}
+	tw.Flush()
+}
 
 // A Unit says how the script writes the values of an axis.
 type Unit string

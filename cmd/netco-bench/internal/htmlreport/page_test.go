@@ -29,9 +29,9 @@ func sample() Page {
 	linear := Chart{Title: "Rate", XUnit: Seconds, YUnit: PerSecond, X: []float64{0, 1},
 		Series: []Series{{Name: "a", Y: []float64{1, 2}}}}
 	empty := Chart{Title: "Nothing", XUnit: Seconds, YUnit: Count}
-	wide := Table{Caption: "Wide", Head: []string{""}, Rows: [][]Cell{{{Text: rude}}}}
+	wide := Table{Caption: "Wide", Head: Words(""), Rows: [][]Cell{{{Text: rude}}}}
 	for i := range 12 {
-		wide.Head = append(wide.Head, fmt.Sprint("column ", i))
+		wide.Head = append(wide.Head, Words(fmt.Sprint("column ", i))...)
 		wide.Rows[0] = append(wide.Rows[0], Cell{Text: "1,234.5 ms", Hint: "hint", Tone: "good"})
 	}
 	return Page{Title: rude, Subtitle: "today", Sections: []Section{{

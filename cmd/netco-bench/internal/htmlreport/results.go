@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +15,6 @@ import (
 )
 
 const (
-	// busyShare is the generator's share from which on it adds to latencies.
-	busyShare = 0.8
-	// lateShare is the part of the p99 from which on the generator's own
-	// lateness rules it.
-	lateShare = 0.5
 	// keptUp is the part of an open loop's rate that must be answered.
 	keptUp = 0.98
 	// shortSecond is the part of a second below which the last one, cut short,
@@ -34,17 +30,29 @@ type Named struct {
 
 // Results shows results side by side.
 func Results(all ...Named) []Section {
-	first := Section{Warnings: warnings(all), Text: closedLoopText(all), Tiles: tiles(all),
-		Tables: []Table{latencyTable(all)}, Charts: append([]Chart{percentileChart(all)},
-			timeCharts(all)...)}
-	sections := []Section{first, errorSection(all)}
+	sections := []Section{{Warnings: warnings(all), Text: closedLoopText(all), Tiles: tiles(all),
+		Tables: []Table{latencyTable(all)},
+		Charts: append([]Chart{PercentileChart(all)}, timeCharts(all)...)}}
+	errors := Section{Heading: "Errors"}
+	for _, t := range []Table{facts("Lower is better", all, func(r *result.Result) any {
+		return r.Totals.Errors
+	}), statusTable(all)} {
+		if len(t.Rows) > 0 {
+			errors.Tables = append(errors.Tables, t)
+		}
+	}
+	if !anyErrors(all) {
+		errors.Text = []string{"None."}
+	}
+	sections = append(sections, errors)
 	if t := thresholdTable(all); len(t.Rows) > 0 {
 		sections = append(sections, Section{Heading: "Thresholds", Tables: []Table{t}})
 	}
-	if t := resourceTable(all); len(t.Rows) > 0 {
-		sections = append(sections, Section{Heading: "Generator and server", Tables: []Table{t}})
-	}
-	return append(sections, environmentSection(all))
+	return append(sections, Environment(all...))
+}
+
+func anyErrors(all []Named) bool {
+	return slices.ContainsFunc(all, func(n Named) bool { return n.Totals.Errors.Sum() > 0 })
 }
 
 // only returns the name with a colon where there are several results.
@@ -60,21 +68,14 @@ func warnings(all []Named) (lines []string) {
 		add := func(format string, args ...any) {
 			lines = append(lines, only(all, n)+fmt.Sprintf(format, args...))
 		}
-		p99 := n.Response.At(99)
 		if n.Failure != "" {
 			add("The run could not be finished: %s. The figures are those until then.", n.Failure)
 		}
 		if n.Interrupted {
 			add("The run was interrupted. The figures are those until then.")
 		}
-		if n.Generator.Share > busyShare {
-			add("The generator was busy for %s of the time: the latencies are its own in part, "+
-				"and the rate is a lower bound.",
-				figure.Share(n.Generator.Share))
-		}
-		if late := n.Lateness.At(99); float64(late) > lateShare*float64(p99) {
-			add("The generator itself sent 1 in 100 requests %s late or more: most of the p99 is "+
-				"its own.", figure.Latency(float64(late)))
+		if doubt := figure.Doubt(n.Result); doubt != "" {
+			add("%s: the latencies are its own in part.", doubt)
 		}
 		if rate := n.RequestsPerSecond(); n.Options.Rate > 0 && rate < keptUp*n.Options.Rate {
 			add("%s of the intended %s requests a second were answered: the latencies depend on "+
@@ -90,45 +91,18 @@ func closedLoopText(all []Named) []string {
 		return nil
 	}
 	return []string{"In a closed loop a connection asks again when it has its answer: a server " +
-		"that stalls is asked less, " +
-		"and a stall counts once for each connection, however long it is. Latencies that count " +
-		"the requests " +
-		"held up meanwhile need an open loop (-rate)."}
+		"that stalls is asked less, and a stall counts once for each connection, however long it " +
+		"is. Latencies that count the requests held up meanwhile need an open loop (-rate)."}
 }
 
 func tiles(all []Named) (list []Tile) {
 	if len(all) != 1 {
 		return nil
 	}
-	r := all[0].Result
-	from := "lower is better"
-	if r.Options.Open() {
-		from = "from the intended times; lower is better"
-	}
-	latency := func(p float64) Tile {
-		return Tile{result.PercentileName(p), figure.Latency(float64(r.Response.At(p))), from}
-	}
-	list = []Tile{{"Requests a second", figure.Rate(r.RequestsPerSecond()), "higher is better"},
-		latency(50), latency(99), latency(99.9),
-		{"Errors", figure.Count(float64(r.Totals.Errors.Sum())), figure.Share(r.ErrorShare()) +
-			" of all attempts"}}
-	if r.Elapsed > 0 {
-		seconds := r.Elapsed.Seconds()
-		list = append(list, Tile{"Received", figure.Bytes(float64(r.Totals.BytesIn)/seconds) + "/s",
-			"sent " + figure.Bytes(float64(r.Totals.BytesOut)/seconds) + "/s"})
+	for _, f := range figure.Present(figure.All(), all[0].Result) {
+		list = append(list, Tile{f.Name, f.Write(f.Of(all[0].Result)), f.Better.String()})
 	}
 	return list
-}
-
-// percentilesOf returns the percentiles that the results were asked for.
-func percentilesOf(all []Named) (ps []float64) {
-	for _, n := range all {
-		ps = append(ps, n.Options.Percentiles...)
-	}
-	if len(ps) == 0 {
-		ps = []float64{50, 90, 99, 99.9, 99.99}
-	}
-	return result.SortedPercentiles(ps)
 }
 
 // distribution is one of a result's histograms, as a row and as a line.
@@ -162,43 +136,52 @@ func distributions(all []Named) (list []distribution) {
 }
 
 func latencyTable(all []Named) Table {
-	t := Table{Caption: "Latency, lower is better", Head: []string{""}}
-	ps := percentilesOf(all)
+	t := Table{Caption: "Latency, lower is better", Head: Words("")}
 	if len(all) > 1 {
-		t.Head = append(t.Head, "requests/s")
+		t.Head = append(t.Head, Words("requests/s")...)
+	}
+	var ps []float64
+	for _, n := range all {
+		ps = append(ps, n.Options.Percentiles...)
+	}
+	if ps = result.SortedPercentiles(ps); len(ps) == 0 {
+		ps = []float64{50, 90, 99, 99.9, 99.99}
 	}
 	for _, p := range ps {
-		t.Head = append(t.Head, result.PercentileName(p))
+		t.Head = append(t.Head, Words(result.PercentileName(p))...)
 	}
-	t.Head = append(t.Head, "max", "mean", "count")
+	t.Head = append(t.Head, Words("max", "mean", "count")...)
 	for i, d := range distributions(all) {
 		row := []Cell{{Text: d.name, Hint: d.hint}}
 		if len(all) > 1 {
-			row = append(row, Cell{Text: figure.Rate(all[i].RequestsPerSecond())})
+			row = append(row, Words(figure.Rate(all[i].RequestsPerSecond()))...)
 		}
-		for _, p := range ps {
-			row = append(row, latencyCell(d.histogram, float64(d.histogram.At(p))))
-		}
-		t.Rows = append(t.Rows, append(row, latencyCell(d.histogram, float64(d.histogram.Max())),
-			latencyCell(d.histogram, d.histogram.Mean()),
-			Cell{Text: figure.Count(float64(d.histogram.Count()))}))
+		row = append(row, Latencies(d.histogram, ps...)...)
+		row = append(row, Words(figure.Latency(d.histogram.Mean()),
+			figure.Count(float64(d.histogram.Count())))...)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
 
-func latencyCell(h *result.Histogram, ns float64) Cell {
-	if h.Count() == 0 {
-		ns = math.NaN()
+// Latencies are the percentiles of a histogram, and its highest value.
+func Latencies(h *result.Histogram, ps ...float64) (cells []Cell) {
+	for _, p := range append(slices.Clone(ps), 100) {
+		ns := math.NaN()
+		if h.Count() > 0 {
+			ns = float64(h.At(p))
+		}
+		cells = append(cells, Words(figure.Latency(ns))...)
 	}
-	return Cell{Text: figure.Latency(ns)}
+	return cells
 }
 
 // perDecade is how many points a line by percentile has for each nine.
 const perDecade = 12
 
-// percentileChart shows the distributions up to the percentile of the last
+// PercentileChart shows the distributions up to the percentile of the last
 // value.
-func percentileChart(all []Named) Chart {
+func PercentileChart(all []Named) Chart {
 	c := Chart{Title: "Latency by percentile", Hint: "lower is better; both scales are logarithmic",
 		XLabel: "percentile", YLabel: "latency",
 		XUnit: Percentile, YUnit: Nanoseconds, XLog: true, YLog: true}
@@ -230,67 +213,62 @@ func percentileChart(all []Named) Chart {
 	return c
 }
 
+// A line is a value of each second. It has the name of its result where there
+// are several, or where it has none itself.
+type line struct {
+	name string
+	of   func(*result.Second) float64
+}
+
 // timeCharts shows what went on from second to second.
 func timeCharts(all []Named) []Chart {
-	latency := overTime(all, Chart{Title: "Latency over time", Hint: "lower is better",
-		YLabel: "latency", YUnit: Nanoseconds, YLog: true},
-		map[string]func(*result.Second) float64{"p99": func(s *result.Second) float64 {
-			return float64(s.P99)
-		}})
+	rate := func(of func(*result.Second) uint64) []line {
+		return []line{{"", func(s *result.Second) float64 {
+			return float64(of(s)) / s.Length.Seconds()
+		}}}
+	}
+	latency := Chart{Title: "p99 over time", Hint: "lower is better", YLabel: "latency",
+		YUnit: Nanoseconds, YLog: true}
+	lines := []line{{"p99", func(s *result.Second) float64 { return float64(s.P99) }}}
 	if len(all) == 1 {
-		latency = overTime(all, latency, map[string]func(*result.Second) float64{
-			"p50": func(s *result.Second) float64 { return float64(s.P50) },
-			"p99": func(s *result.Second) float64 { return float64(s.P99) },
-			"max": func(s *result.Second) float64 { return float64(s.Max) },
-		})
-	} else {
-		latency.Title = "p99 over time"
+		latency.Title = "Latency over time"
+		lines = append(lines,
+			line{"p50", func(s *result.Second) float64 { return float64(s.P50) }},
+			line{"max", func(s *result.Second) float64 { return float64(s.Max) }})
 	}
-	perSecond := func(of func(*result.Second) float64) map[string]func(*result.Second) float64 {
-		return map[string]func(*result.Second) float64{"": func(s *result.Second) float64 {
-			return of(s) / s.Length.Seconds()
-		}}
-	}
-	rate := overTime(all, Chart{Title: "Throughput over time", Hint: "higher is better",
-		YLabel: "requests", YUnit: PerSecond},
-		perSecond(func(s *result.Second) float64 { return float64(s.Requests) }))
-	charts := []Chart{latency, rate}
-	if slices.ContainsFunc(all, func(n Named) bool { return n.Totals.Errors.Sum() > 0 }) {
-		charts = append(charts,
-			overTime(all, Chart{Title: "Errors over time", Hint: "lower is better",
-				YLabel: "errors", YUnit: PerSecond},
-				perSecond(func(s *result.Second) float64 { return float64(s.Errors) })))
+	charts := []Chart{overTime(all, latency, lines),
+		overTime(all, Chart{Title: "Throughput over time", Hint: "higher is better",
+			YLabel: "requests", YUnit: PerSecond},
+			rate(func(s *result.Second) uint64 { return s.Requests }))}
+	if anyErrors(all) {
+		charts = append(charts, overTime(all, Chart{Title: "Errors over time",
+			Hint: "lower is better", YLabel: "errors", YUnit: PerSecond},
+			rate(func(s *result.Second) uint64 { return s.Errors })))
 	}
 	return charts
 }
 
-// overTime fills c with a line for each result and each of lines. A line is
-// named by what there are several of.
-func overTime(all []Named, c Chart, lines map[string]func(*result.Second) float64) Chart {
-	c.XLabel, c.XUnit, c.X, c.Series = "time", Seconds, nil, nil
-	at := map[int]int{} // seconds to their index in X
+// overTime fills c with a line for each result and each of lines.
+func overTime(all []Named, c Chart, lines []line) Chart {
+	c.XLabel, c.XUnit = "time", Seconds
 	for _, n := range all {
 		for _, s := range n.Series {
-			at[s.At] = 0
+			c.X = append(c.X, float64(s.At))
 		}
 	}
-	seconds := make([]int, 0, len(at))
-	for s := range at {
-		seconds = append(seconds, s)
-	}
-	slices.Sort(seconds)
-	for i, s := range seconds {
-		at[s], c.X = i, append(c.X, float64(s))
-	}
+	slices.Sort(c.X)
+	c.X = slices.Compact(c.X)
 	for _, n := range all {
-		for _, name := range slices.SortedFunc(maps.Keys(lines), compareLines) {
+		for _, l := range lines {
 			y := slices.Repeat([]float64{math.NaN()}, len(c.X))
 			for i := range n.Series {
 				s := &n.Series[i]
 				if i == 0 || s.Length.Seconds() >= shortSecond {
-					y[at[s.At]] = lines[name](s)
+					at, _ := slices.BinarySearch(c.X, float64(s.At))
+					y[at] = l.of(s)
 				}
 			}
+			name := l.name
 			if len(all) > 1 || name == "" {
 				name = n.Name
 			}
@@ -300,70 +278,38 @@ func overTime(all []Named, c Chart, lines map[string]func(*result.Second) float6
 	return c
 }
 
-// compareLines orders p50, p99, max.
-func compareLines(a, b string) int {
-	return cmp.Or(-cmp.Compare(a[:min(1, len(a))], b[:min(1, len(b))]), cmp.Compare(a, b))
-}
-
-func errorSection(all []Named) Section {
-	s := Section{Heading: "Errors"}
-	var sum uint64
-	t := sideBySide("Lower is better", all)
-	for i, class := range (&result.Errors{}).Classes() {
-		row := []Cell{{Text: class.Name}}
-		for _, n := range all {
-			row = append(row, countCell(n.Totals.Errors.Classes()[i].Count))
-		}
-		t.Rows = append(t.Rows, row)
-	}
+func statusTable(all []Named) Table {
+	t := sideBySide("Answers by status", all)
 	statuses := map[string]bool{}
 	for _, n := range all {
-		sum += n.Totals.Errors.Sum()
 		for status := range n.Totals.Status {
 			statuses[status] = true
 		}
 	}
-	if sum > 0 {
-		s.Tables = append(s.Tables, t)
-	} else {
-		s.Text = append(s.Text, "None.")
-	}
-	if len(statuses) > 0 {
-		t := sideBySide("Answers by status", all)
-		for _, status := range slices.Sorted(maps.Keys(statuses)) {
-			row := []Cell{{Text: status}}
-			for _, n := range all {
-				row = append(row, Cell{Text: figure.Count(float64(n.Totals.Status[status]))})
-			}
-			t.Rows = append(t.Rows, row)
+	for _, status := range slices.Sorted(maps.Keys(statuses)) {
+		row := Words(status)
+		for _, n := range all {
+			row = append(row, Words(figure.Count(float64(n.Totals.Status[status])))...)
 		}
-		s.Tables = append(s.Tables, t)
+		t.Rows = append(t.Rows, row)
 	}
-	return s
-}
-
-func countCell(n uint64) Cell {
-	c := Cell{Text: figure.Count(float64(n)), Tone: "quiet"}
-	if n > 0 {
-		c.Tone = "bad"
-	}
-	return c
+	return t
 }
 
 // sideBySide returns a table with a column for each result.
 func sideBySide(caption string, all []Named) Table {
 	t := Table{Caption: caption}
 	if len(all) > 1 {
-		t.Head = []string{""}
+		t.Head = Words("")
 		for _, n := range all {
-			t.Head = append(t.Head, n.Name)
+			t.Head = append(t.Head, Words(n.Name)...)
 		}
 	}
 	return t
 }
 
 func thresholdTable(all []Named) Table {
-	t := Table{Head: []string{"limit", "measured", ""}}
+	t := Table{Head: Words("limit", "measured", "")}
 	for _, n := range all {
 		for _, limit := range n.Thresholds {
 			verdict := Cell{Text: "kept", Tone: "good"}
@@ -377,134 +323,73 @@ func thresholdTable(all []Named) Table {
 	return t
 }
 
-// A fact is a row of a table of facts. One that no result has is left out.
-type fact struct {
-	name string
-	of   func(*result.Result) string
-}
-
-func factTable(caption string, all []Named, facts []fact, tone string) Table {
+// facts is a table of the fields of a struct that each result has, or none. A
+// field that is zero in all is left out.
+func facts(caption string, all []Named, of func(*result.Result) any) Table {
 	t := sideBySide(caption, all)
-	for _, f := range facts {
-		row, any := []Cell{{Text: f.name}}, false
-		for _, n := range all {
-			text := f.of(n.Result)
-			any = any || text != ""
-			row = append(row, Cell{Text: cmp.Or(text, "–"), Tone: tone})
+	var structs []reflect.Value
+	for _, n := range all {
+		structs = append(structs, reflect.Indirect(reflect.ValueOf(of(n.Result))))
+	}
+	at := slices.IndexFunc(structs, reflect.Value.IsValid)
+	if at < 0 {
+		return t
+	}
+	for i, field := range reflect.VisibleFields(structs[at].Type()) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		row, known := []Cell{{Text: strings.ReplaceAll(name, "_", " ")}}, false
+		for _, s := range structs {
+			text := ""
+			if s.IsValid() && !s.Field(i).IsZero() {
+				text, known = fieldText(name, s.Field(i).Interface()), true
+			}
+			row = append(row, Cell{Text: cmp.Or(text, "–"), Tone: "text"})
 		}
-		if any {
+		if known {
 			t.Rows = append(t.Rows, row)
 		}
 	}
 	return t
 }
 
-func resourceTable(all []Named) Table {
-	server := func(of func(*result.Result, *result.Server) string) func(*result.Result) string {
-		return func(r *result.Result) string {
-			if r.Server == nil || r.Totals.Requests == 0 {
-				return ""
-			}
-			return of(r, r.Server)
+// fieldText writes the value of a field of that name.
+func fieldText(name string, value any) string {
+	switch v := value.(type) {
+	case float64:
+		if name == "share" || name == "peak" {
+			return figure.Share(v)
 		}
-	}
-	perRequest := func(n int64, r *result.Result) string {
-		if n == 0 {
-			return ""
+		return figure.Rate(v)
+	case int64:
+		if strings.HasPrefix(name, "rss") {
+			return figure.Bytes(float64(v))
 		}
-		return figure.Rate(float64(n) / float64(r.Totals.Requests))
+		return figure.Count(float64(v))
+	case uint64:
+		return figure.Count(float64(v))
+	case time.Time:
+		return v.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
-	return factTable("", all, []fact{
-		{"generator: share of its threads' time", func(r *result.Result) string {
-			return nonZero(r.Generator.Share, figure.Share)
-		}},
-		{"generator: highest of a second", func(r *result.Result) string {
-			return nonZero(r.Generator.Peak, figure.Share)
-		}},
-		{"server: CPU per request", server(func(r *result.Result, s *result.Server) string {
-			return figure.Latency(float64(s.CPUPerRequest(r.Totals.Requests)))
-		})},
-		{"server: RSS at the start", server(func(_ *result.Result, s *result.Server) string {
-			return figure.Bytes(float64(s.RSSStart))
-		})},
-		{"server: RSS at most", server(func(_ *result.Result, s *result.Server) string {
-			return figure.Bytes(float64(s.RSSMax))
-		})},
-		{"server: switches per request", server(func(r *result.Result, s *result.Server) string {
-			return perRequest(s.Voluntary+s.Involuntary, r)
-		})},
-		{"server: reads per request", server(func(r *result.Result, s *result.Server) string {
-			return perRequest(s.Reads, r)
-		})},
-		{"server: writes per request", server(func(r *result.Result, s *result.Server) string {
-			return perRequest(s.Writes, r)
-		})},
-	}, "")
+	return fmt.Sprint(value)
 }
 
-func nonZero(v float64, write func(float64) string) string {
-	if v == 0 {
-		return ""
-	}
-	return write(v)
-}
-
-func environmentSection(all []Named) Section {
-	count := func(n int) string { return nonZero(float64(n), figure.Count) }
-	span := func(d result.Duration) string {
-		return nonZero(float64(d), func(float64) string { return d.String() })
-	}
-	options := []fact{
-		{"target", func(r *result.Result) string { return r.Target }},
-		{"loop", loop},
-		{"connections", func(r *result.Result) string { return count(r.Options.Connections) }},
-		{"idle connections", func(r *result.Result) string { return count(r.Options.Idle) }},
-		{"in flight on each", func(r *result.Result) string { return count(r.Options.Pipeline) }},
-		{"size", func(r *result.Result) string { return r.Options.Size }},
-		{"measured for", func(r *result.Result) string {
-			return span(result.Duration(time.Duration(r.Elapsed).Round(time.Millisecond)))
-		}},
-		{"warm-up", func(r *result.Result) string { return span(r.Options.Warmup) }},
-		{"time-out", func(r *result.Result) string { return span(r.Options.Timeout) }},
-		{"requests per connection", func(r *result.Result) string {
-			return count(r.Options.Churn)
-		}},
-		{"command line", func(r *result.Result) string { return strings.Join(r.Args, " ") }},
-	}
-	machine := []fact{
-		{"started", func(r *result.Result) string {
-			if r.Start.IsZero() {
-				return ""
-			}
-			return r.Start.UTC().Format("2006-01-02 15:04:05 UTC")
-		}},
-		{"sum of", func(r *result.Result) string {
-			return nonZero(float64(r.Merged), func(v float64) string {
-				return figure.Count(v) + " runs"
-			})
-		}},
-		{"generator threads", func(r *result.Result) string { return count(r.Options.Threads) }},
-		{"CPU", func(r *result.Result) string { return r.Environment.CPU }},
-		{"cores", func(r *result.Result) string { return count(r.Environment.Cores) }},
-		{"kernel", func(r *result.Result) string {
-			return strings.TrimSpace(r.Environment.OS + " " + r.Environment.Kernel)
-		}},
-		{"architecture", func(r *result.Result) string { return r.Environment.Arch }},
-		{"Go", func(r *result.Result) string { return r.Environment.Go }},
-		{"netco-bench", func(r *result.Result) string { return r.Tool }},
+// Environment shows what results are of.
+func Environment(all ...Named) Section {
+	type run struct {
+		Target      string          `json:"target"`
+		CommandLine string          `json:"command_line"`
+		Start       time.Time       `json:"start"`
+		Elapsed     result.Duration `json:"elapsed"`
+		Merged      int             `json:"sum_of"`
+		Tool        string          `json:"netco-bench"`
 	}
 	return Section{Heading: "Load and environment", Tables: []Table{
-		factTable("Load", all, options, "text"), factTable("Generator's machine", all, machine,
-			"text")}}
-}
-
-func loop(r *result.Result) string {
-	switch {
-	case r.Options.Ramp != "":
-		return "open, rate rising " + r.Options.Ramp
-	case r.Options.Open():
-		return strings.TrimSpace("open, " + figure.Rate(r.Options.Rate) + " requests/s, " +
-			r.Options.Arrival)
-	}
-	return "closed"
+		facts("Run", all, func(r *result.Result) any {
+			return run{r.Target, strings.Join(r.Args, " "), r.Start, r.Elapsed, r.Merged, r.Tool}
+		}),
+		facts("Load", all, func(r *result.Result) any { return r.Options }),
+		facts("Generator", all, func(r *result.Result) any { return r.Generator }),
+		facts("Server", all, func(r *result.Result) any { return r.Server }),
+		facts("Generator's machine", all, func(r *result.Result) any { return r.Environment }),
+	}}
 }

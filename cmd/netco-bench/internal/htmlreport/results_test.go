@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/sweep"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -68,29 +66,6 @@ func spoiled() *result.Result {
 	return r
 }
 
-// sampleComparison has one comparison of two sides, and one of three.
-func sampleComparison() *compare.File {
-	c := &compare.Comparison{Title: "echo, 64 connections", Sides: []*compare.Side{{Name: "net"},
-		{Name: "netco"}, {Name: "short", Failure: "gone"}}}
-	for i := range uint64(6) {
-		c.Sides[0].Rounds = append(c.Sides[0].Rounds, made(i, 100, time.Millisecond))
-		c.Sides[1].Rounds = append(c.Sides[1].Rounds, made(10+i, 200, time.Millisecond/2))
-	}
-	c.Sides[2].Rounds = c.Sides[0].Rounds[:1]
-	return compare.NewFile("Servers", c, &compare.Comparison{Title: "two", Sides: c.Sides[:2]})
-}
-
-func sampleSweep() *sweep.Sweep {
-	s := &sweep.Sweep{Target: "tcp://127.0.0.1:8080", Factor: 5, Capacity: 1000, Knee: 300,
-		Past: 400, Why: "latency turned up",
-		Closed: made(1, 500, time.Millisecond)}
-	for i := range 4 {
-		s.Steps = append(s.Steps, sweep.Step{Rate: float64(100 * (i + 1)),
-			Result: made(uint64(i), 100*(i+1), time.Millisecond<<i)})
-	}
-	return s
-}
-
 // pages returns one of each kind, and what must and must not stand on it.
 func pages() map[string]struct {
 	page       Page
@@ -102,32 +77,21 @@ func pages() map[string]struct {
 		want, none []string
 	}{
 		"one": {Page{Title: "one", Sections: Results(Named{"one", one})},
-			[]string{"Requests a second", "response", "service", "sent late", "None.", "AMD EPYC",
-				"open, 200 requests/s, poisson", "server: CPU per request",
-				`"name":"max"`, "20s"},
+			[]string{"<dt>requests/s", "response", "service", "sent late", "None.", "AMD EPYC",
+				"poisson", "server CPU/request", ">rss max</th><td class=\"text\">12 MiB",
+				">share</th><td class=\"text\">34 %", "-c 64 -rate 1000 tcp://", `"name":"max"`,
+				"20s", "2026-11-22 20:00:00 UTC"},
 			[]string{"closed loop", "role=\"note\"", "Thresholds", "Errors over time"}},
 		"spoiled": {Page{Title: "spoiled", Sections: Results(Named{"spoiled", spoiled()})},
 			[]string{"could not be finished: connection refused", "interrupted", "busy for 93 %",
-				"late or more", "of the intended 600 requests",
-				"1,200", "503", "broken", "kept", "Errors over time"},
+				"of the intended 600 requests",
+				"1,200", ">refused</th>", "503", "broken", "kept", "Errors over time"},
 			nil},
 		"several": {Page{Title: "several", Sections: Results(Named{"first", one},
 			Named{"second", spoiled()})},
 			[]string{"second: The run was interrupted", "p99 over time",
 				"<th scope=\"col\">second</th>", `"name":"second"`},
-			[]string{"Requests a second<", "sent late</th>"}},
-		"comparison": {Page{Title: "comparison", Sections: Comparisons(sampleComparison())},
-			[]string{"netco beside net", "Beside net; coloured", "class=\"good\">better",
-				"no difference shown", "×2.00\u00a0(2.00\u2060–", "), no difference shown</small>",
-				"short ended in round 2: gone", "requests/s by round", "↑ higher is better",
-				"AMD EPYC"},
-			[]string{"class=\"bad\""}},
-		"sweep": {Page{Title: "sweep", Sections: Sweeps([]string{"x"}, sampleSweep())},
-			[]string{"The knee is at 300 requests/s, 30 %", "Answered by rate", `"text":"knee"`},
-			[]string{"p99 by rate"}},
-		"sweeps": {Page{Title: "sweeps", Sections: Sweeps([]string{"x", "y"}, sampleSweep(),
-			sampleSweep())},
-			[]string{"p99 by rate", "Latency by rate: y"}, nil},
+			[]string{"<dt>", "sent late</th>"}},
 		"nothing": {Page{Title: "nothing", Sections: Results(Named{"nothing", result.New()})},
 			[]string{"None.", "closed loop"}, []string{"<figure"}},
 	}

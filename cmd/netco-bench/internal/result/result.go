@@ -4,17 +4,12 @@
 // Histograms are HdrHistograms in nanoseconds, and are written with all their
 // counts, so adding up the files of several machines loses nothing: the
 // percentiles of the sum are those of all the requests. The percentiles beside
-// them are there to be read, and are computed anew by ReadFile and Merge.
+// them are there to be read, and are computed anew by Decode and Merge.
 package result
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -226,58 +221,7 @@ func (r *Result) ErrorShare() float64 {
 // New returns an empty Result of this schema.
 func New() *Result { return &Result{Kind: kind, Schema: Schema} }
 
-// WriteFile writes r to a file, or to standard output if name is "-". A file is
-// replaced as a whole.
-func WriteFile(name string, r *Result) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	b = append(b, '\n')
-	if name == "-" {
-		_, err := os.Stdout.Write(b)
-		return err
-	}
-	return replace(name, b)
-}
-
-func replace(name string, b []byte) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(name, b, 0o644) // a pipe, /dev/null
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = cmp.Or(err, f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		f.Close()
-		os.Remove(f.Name())
-	}
-	return err
-}
-
-// ReadFile reads what WriteFile wrote.
-func ReadFile(name string) (*Result, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: no such file", name)
-		}
-		return nil, err
-	}
-	r, err := Decode(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return r, nil
-}
-
-// Decode is ReadFile of a file's content.
+// Decode reads a result in JSON.
 func Decode(b []byte) (*Result, error) {
 	var head struct {
 		Kind   string `json:"kind"`

@@ -18,9 +18,9 @@ import (
 	"io"
 	"math"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 )
@@ -130,23 +130,10 @@ func (s *Sweep) conclude() {
 	}
 }
 
-const (
-	// busyShare is the generator's share from which on it is the limit.
-	busyShare = 0.8
-	// lateShare is the part of the p99 from which on the generator's own
-	// lateness makes up most of it.
-	lateShare = 0.5
-)
-
 // doubt says why what r shows may be the generator's doing, if it may.
 func doubt(r *result.Result) string {
-	switch late := float64(r.Lateness.At(99)); {
-	case r.Generator.Share > busyShare:
-		return "The generator was busy for " + figure.Share(r.Generator.Share) +
-			" of the time there: the knee may be its own."
-	case late > lateShare*float64(r.Response.At(99)):
-		return "The generator itself sent 1 in 100 requests " + figure.Latency(late) +
-			" late there: the knee may be its own."
+	if d := figure.Doubt(r); d != "" {
+		return d + " there: the knee may be its own."
 	}
 	return ""
 }
@@ -232,23 +219,62 @@ func (s *Sweep) Conclusion() string {
 		figure.Share(s.Knee/s.Capacity), figure.Rate(s.Capacity), figure.Rate(s.Past), s.Why)
 }
 
-// Print writes a row for each rate.
-func (s *Sweep) Print(w io.Writer) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(tw, "rate\tof capacity\tanswered/s\tp50\tp90\tp99\tp99.9\tmax\terrors\t\n")
+// table has a row for each rate.
+func (s *Sweep) table() htmlreport.Table {
+	t := htmlreport.Table{Caption: "Open loops by rate, latency from the intended times",
+		Head: htmlreport.Words("rate", "of capacity", "answered/s", "p50", "p90", "p99", "p99.9",
+			"max", "errors", "")}
 	why := s.Judge()
 	for i, step := range s.Steps {
-		h := &step.Result.Response
-		at := func(p float64) string { return figure.Latency(float64(h.At(p))) }
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", figure.Rate(step.Rate),
-			figure.Share(step.Rate/s.Capacity),
-			figure.Rate(step.Result.RequestsPerSecond()), at(50), at(90), at(99), at(99.9),
-			figure.Latency(float64(h.Max())),
-			figure.Share(step.Result.ErrorShare()), why[i])
+		row := htmlreport.Words(figure.Rate(step.Rate), figure.Share(step.Rate/s.Capacity),
+			figure.Rate(step.Result.RequestsPerSecond()))
+		row = append(row, htmlreport.Latencies(&step.Result.Response, 50, 90, 99, 99.9)...)
+		t.Rows = append(t.Rows, append(row,
+			htmlreport.Cell{Text: figure.Share(step.Result.ErrorShare())},
+			htmlreport.Cell{Text: why[i], Tone: "bad wrap"}))
 	}
-	tw.Flush()
+	return t
+}
+
+// Print writes a row for each rate.
+func (s *Sweep) Print(w io.Writer) {
+	s.table().Print(w)
 	fmt.Fprintf(w, "\n%s\n", s.Conclusion())
 	if s.Doubt != "" {
 		fmt.Fprintln(w, s.Doubt)
 	}
+}
+
+// Sections shows latency by rate, of a sweep of that name.
+func (s *Sweep) Sections(name string) []htmlreport.Section {
+	section := htmlreport.Section{Heading: "Latency by rate: " + name, Tables: []htmlreport.Table{
+		s.table()}, Text: []string{s.Conclusion(), fmt.Sprintf("A rate is past the knee if its "+
+		"p99 is more than %g times the lowest of all lower rates, less than 98 %% of it is "+
+		"answered, or more than 1 %% of the requests fail; one that is was measured again, and "+
+		"the better run counts.", s.Factor)}}
+	if s.Doubt != "" {
+		section.Warnings = []string{s.Doubt}
+	}
+	chart := htmlreport.Chart{Title: "Latency by rate", Hint: "lower is better", YLabel: "latency",
+		XLabel: "requests a second", XUnit: htmlreport.PerSecond, YUnit: htmlreport.Nanoseconds,
+		YLog: true}
+	if s.Knee > 0 {
+		chart.Marks = []htmlreport.Mark{{X: s.Knee, Text: "knee"}}
+	}
+	for _, step := range s.Steps {
+		chart.X = append(chart.X, step.Rate)
+	}
+	for _, p := range []float64{50, 99, 99.9} {
+		line := htmlreport.Series{Name: result.PercentileName(p), Points: true}
+		for _, step := range s.Steps {
+			line.Y = append(line.Y, float64(step.Result.Response.At(p)))
+		}
+		chart.Series = append(chart.Series, line)
+	}
+	section.Charts = []htmlreport.Chart{chart}
+	if s.Closed == nil {
+		return []htmlreport.Section{section}
+	}
+	return []htmlreport.Section{section, htmlreport.Environment(htmlreport.Named{Name: name,
+		Result: s.Closed})}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -118,6 +119,14 @@ func TestFile(t *testing.T) {
 			"up.\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	testenv.OK(t, htmlreport.Write(&b, htmlreport.Page{Sections: back.Sections("a server")}))
+	for _, want := range []string{"Latency by rate: a server", "The knee is at 800 requests/s",
+		`"text":"knee"`, "<td class=\"bad wrap\">latency turned up", "Load and environment"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q", want)
 		}
 	}
 	if _, err := Decode([]byte(`{"kind":"other"}`)); err == nil {

@@ -1,4 +1,4 @@
-package gen
+package result
 
 import (
 	"os"
@@ -6,13 +6,11 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
-// environment describes this machine, without its name.
-func environment() result.Environment {
-	e := result.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
+// ThisMachine describes this machine, without its name.
+func ThisMachine() Environment {
+	e := Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
 		Go: runtime.Version()}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
