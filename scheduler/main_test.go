@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -64,6 +65,14 @@ func within(t testing.TB, d time.Duration) {
 		panic(t.Name() + ": not over after " + d.String())
 	})
 	t.Cleanup(func() { timer.Stop() })
+}
+
+// startDefault starts the default Scheduler for a test, which ends it.
+func startDefault(t testing.TB, o netco.Options) {
+	t.Helper()
+	within(t, 5*time.Minute)
+	testenv.OK(t, netco.Start(o))
+	t.Cleanup(func() { testenv.NoError(t, netco.Shutdown(context.Background())) })
 }
 
 // start makes a running Scheduler, which the test shuts down.

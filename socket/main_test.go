@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	testenv.Split(m, 3)
+	testenv.Split(m, 4)
 }
 
 // limit is when a test gives up waiting. No test passes by waiting that long.

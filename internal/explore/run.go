@@ -130,7 +130,7 @@ func (s *search) follow(path []move) (more [][]move, failure string) {
 		for _, mv := range moves[1:] {
 			more = append(more, append(path[:len(path):len(path)], mv))
 		}
-		path = append(path[:len(path):len(path)], moves[0])
+		path = append(path, moves[0])
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 
 // Split is Main for a package with many tests that wait and cannot run at once
 // in one process: all but those that a command line chooses are run by several
-// processes, side by side; by two at most under the race detector, which keeps
+// processes, side by side; by half as many under the race detector, which keeps
 // the CPUs busy.
 func Split(m *testing.M, processes int) {
 	Parallel()
 	if goruntime.RaceEnabled {
-		processes = min(processes, 2)
+		processes = max(1, processes/2)
 	}
 	others, err := startOthers(processes)
 	if err != nil {

@@ -11,5 +11,5 @@ func TestMain(m *testing.M) {
 		child()
 		return
 	}
-	testenv.Main(m)
+	testenv.Split(m, 2)
 }

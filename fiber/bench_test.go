@@ -1,4 +1,4 @@
-package coroutine_test
+package fiber_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package coroutine_test
+package scheduler_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // TestInheritAcrossProcessors: what a coroutine starts, wherever, inherits from
 // it and not from what runs there.
 func TestInheritAcrossProcessors(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
+	startDefault(t, netco.Options{Processors: 2})
 	path := coroutine.NewLocal(
 		coroutine.LocalOptions[[]string]{Inherit: func(parent *[]string) []string {
 			return slices.Clone(*parent)
@@ -49,7 +49,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 					*path.Get() = append(*path.Get(), "child")
 					join(netco.GoLocal(func() { expect("root", "child") }))
 					join(netco.GoOn(1-p, func() { expect("root", "child") }))
-					f := coroutine.New(func(y *yielder, _ int) int {
+					f := coroutine.New(func(y *coroutine.Yielder[int, int], _ int) int {
 						expect("root", "child")
 						*path.Get() = append(*path.Get(), "by hand")
 						join(netco.Go(func() { expect("root", "child", "by hand") }))
@@ -77,7 +77,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 // and the Processor ends.
 func TestDropAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
-	for range many(50) + 1 {
+	for range scaled(50) + 1 {
 		testenv.OK(t, netco.Start(netco.Options{Processors: 2, PoolCap: 2}))
 		var parked, dropped, returned atomic.Int32
 		var locals [3]*coroutine.Local[int]
@@ -106,27 +106,32 @@ func TestDropAtShutdown(t *testing.T) {
 			})
 			netco.Go(use) // is dropping
 			netco.Go(func() {
-				coroutine.New(func(*yielder, int) int {
+				coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 					use()
 					netco.Sleep(time.Hour)
 					return 0
 				}).Resume(0)
 			})
 			netco.Go(func() {
-				coroutine.New(func(y *yielder, _ int) int { use(); y.Yield(0); return 0 }).Resume(0)
+				coroutine.New(func(y *coroutine.Yielder[int, int], _ int) int {
+					use()
+					y.Yield(0)
+					return 0
+				}).Resume(0)
 				netco.Sleep(time.Hour)
 			})
 		}
 		testenv.Until(t, "all to park", func() bool { return parked.Load() == 5*each })
 		testenv.Fails(t, netco.Shutdown(over()), context.Canceled)
 		// Shutdown may have gone before a slow thread has unwound all.
-		collected(t, "not all are dropped", func() bool {
+		testenv.Until(t, "all to be dropped", func() bool {
 			return dropped.Load() >= 5*each*int32(len(locals))
 		})
-		if dropped.Load() != 5*each*int32(len(locals)) || returned.Load() != 0 {
-			t.Errorf("%d dropped, want %d; %d returned", dropped.Load(), 5*each*len(locals),
-				returned.Load())
-		}
+		testenv.Equal(t, dropped.Load(), 5*each*int32(len(locals)), "dropped")
+		testenv.Equal(t, returned.Load(), 0, "returned")
 	}
-	collected(t, "goroutines are left", func() bool { return runtime.NumGoroutine() <= goroutines })
+	testenv.Until(t, "the goroutines to end", func() bool {
+		runtime.GC()
+		return runtime.NumGoroutine() <= goroutines
+	})
 }

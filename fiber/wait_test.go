@@ -1,4 +1,4 @@
-package coroutine_test
+package fiber_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 )
 
 type (
-	fiber   = coroutine.Fiber[int, int]
+	numbers = coroutine.Fiber[int, int]
 	yielder = coroutine.Yielder[int, int]
 )
 
@@ -56,6 +56,17 @@ func collected(t testing.TB, what string, cond func() bool) {
 	t.Error(what)
 }
 
+// total yields the sum of what it has been given; at a negative number it ends
+// with that.
+func total(y *yielder, in int) int {
+	sum := 0
+	for in >= 0 {
+		sum += in
+		in, _ = y.Yield(sum)
+	}
+	return in
+}
+
 func over() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -63,7 +74,7 @@ func over() context.Context {
 }
 
 // echoFiber returns a fiber that sends each value over c and reads it back.
-func echoFiber(t *testing.T, c io.ReadWriter) fiber {
+func echoFiber(t *testing.T, c io.ReadWriter) numbers {
 	self := netco.Self()
 	return coroutine.New(func(y *yielder, in int) int {
 		buf := make([]byte, 1)
@@ -82,7 +93,7 @@ func echoFiber(t *testing.T, c io.ReadWriter) fiber {
 
 // waitingFiber returns a fiber that waits in other ways: for mu, under which it
 // counts shared, to sleep, for another coroutine and, in inner, to read.
-func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner fiber) fiber {
+func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner numbers) numbers {
 	self := netco.Self()
 	return coroutine.New(func(y *yielder, in int) int {
 		for in >= 0 {
@@ -152,7 +163,7 @@ func step(t *testing.T, i int, do func()) {
 }
 
 // expects returns a function that resumes *f and compares.
-func expects(t *testing.T, f *fiber) func(in, want int, wantErr error) func() {
+func expects(t *testing.T, f *numbers) func(in, want int, wantErr error) func() {
 	return func(in, want int, wantErr error) func() {
 		return func() {
 			t.Helper()
@@ -168,7 +179,7 @@ func expects(t *testing.T, f *fiber) func(in, want int, wantErr error) func() {
 func TestFibersOutliveTheirResumers(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	start(t, netco.Options{Processors: 2})
-	var f fiber
+	var f numbers
 	var y *yielder
 	expect := expects(t, &f)
 	step(t, 0, func() {
@@ -198,7 +209,7 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 func TestFiberInUse(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	start(t, netco.Options{Processors: 2})
-	var f fiber
+	var f numbers
 	expect := expects(t, &f)
 	step(t, 0, func() {
 		inside, tries := false, 0
@@ -303,7 +314,7 @@ func TestFibersDropped(t *testing.T) {
 type atShutdown struct {
 	t                                 *testing.T
 	suspended, inside, unwound, after atomic.Int32
-	keep                              [2][]fiber
+	keep                              [2][]numbers
 }
 
 // suspend makes 100 fibers that are suspended, some of them made while
@@ -395,7 +406,7 @@ func TestFibersAtShutdown(t *testing.T) {
 func TestFibersNotResumedAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
-	var made []coroutine.Fiber[int, int]
+	var made []numbers
 	step(t, 0, func() {
 		for range 3 {
 			made = append(made, coroutine.New(total))

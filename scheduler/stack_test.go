@@ -1,4 +1,4 @@
-package coroutine_test
+package scheduler_test
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func connected(t testing.TB) (near, far *socket.TCPConn) {
 // netco's functions: the function they called, and their own below it.
 // Afterwards each wait ends as it would have.
 func TestStackOfWaits(t *testing.T) {
-	start(t, netco.Options{Processors: 1})
+	startDefault(t, netco.Options{Processors: 1})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	near, far := connected(t)
@@ -123,7 +123,7 @@ func TestStackOfWaits(t *testing.T) {
 // TestStackOfChannel: in channels that are their thread's own, with others
 // ready to run. Both directions are asked for while they go on.
 func TestStackOfChannel(t *testing.T) {
-	start(t, netco.Options{Processors: 1})
+	startDefault(t, netco.Options{Processors: 1})
 	there, back := channel.Make[int](0), channel.Make[int](0)
 	var over atomic.Bool
 	for range 3 {
@@ -166,7 +166,7 @@ func TestStackOfChannel(t *testing.T) {
 	}
 	for _, h := range []coroutine.Handle{serves, calls} {
 		end := time.Now().Add(5 * time.Second) // with one core an answer takes a time slice
-		for n := 0; n < many(500) && (n == 0 || time.Now().Before(end)); n++ {
+		for n := 0; n < scaled(500) && (n == 0 || time.Now().Before(end)); n++ {
 			if i, ok := coroutine.Find(h.ID()); !ok ||
 				time.Duration(clock.Now()-i.Since) > time.Hour {
 				t.Errorf("it has been %v for %v", i.State, time.Duration(clock.Now()-i.Since))
@@ -299,7 +299,7 @@ func TestStackOfChurn(t *testing.T) {
 		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
-		c := &churn{t: t, s: s, rounds: max(many(8000), 50)}
+		c := &churn{t: t, s: s, rounds: max(scaled(8000), 50)}
 		var askers stdsync.WaitGroup
 		for range 3 {
 			askers.Go(c.ask)

@@ -1,0 +1,9 @@
+package fiber_test
+
+import (
+	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
