@@ -209,12 +209,39 @@ func (h *head1) add(line string) bool {
 	return true
 }
 
+// readHead is what was read of a request, as far as that is its head.
+type readHead struct {
+	raw    []byte
+	fields int
+	ended  bool // raw has the empty line
+}
+
+// add takes note of what was read, and returns how many fields there are. Lines
+// that continue a field are none.
+func (h *readHead) add(p []byte) (fields int) {
+	from := max(1, len(h.raw))
+	h.raw = append(h.raw, p...)
+	for i := from; i < len(h.raw) && !h.ended; i++ {
+		if h.raw[i-1] == '\n' {
+			switch h.raw[i] {
+			case '\r', '\n':
+				h.ended = true
+			case ' ', '\t':
+			default:
+				h.fields++
+			}
+		}
+	}
+	return h.fields
+}
+
 // readSlowly makes w by http.ReadRequest, and does what net/http's server does
 // besides. head is what the buffer has.
 func (w *response) readSlowly(head []byte) error {
 	x := w.c.work
-	raw := bytes.Clone(head)
-	x.from.record = &raw
+	var read readHead
+	read.add(head)
+	x.from.record = &read
 	std, err := http.ReadRequest(x.in)
 	x.from.record = nil
 	if err != nil {
@@ -226,7 +253,7 @@ func (w *response) readSlowly(head []byte) error {
 	if std.ProtoMajor != 1 && !isPreface(std) {
 		return statusError{StatusHTTPVersionNotSupported, "unsupported protocol version"}
 	}
-	if err := w.check(std, raw); err != nil {
+	if err := w.check(std, read.raw); err != nil {
 		return err
 	}
 	w.req = *std.WithContext((*requestContext)(w))
@@ -316,7 +343,7 @@ func isToken(s string) bool { return s != "" && allIn(s, &tokenBytes) }
 func isHost(s string) bool { return allIn(s, &hostBytes) }
 
 // allIn reports whether all bytes of s are in the set.
-func allIn(s string, set *[4]uint64) bool {
+func allIn[T string | []byte](s T, set *[4]uint64) bool {
 	for i := range len(s) {
 		if set[s[i]>>6]>>(s[i]&63)&1 == 0 {
 			return false

@@ -257,10 +257,9 @@ var longAgo = time.Unix(1, 0)
 
 func (s *Server) shuttingDown() bool { return s.inShutdown.Load() }
 
-// doKeepAlives reports whether a connection may serve another request.
-func (s *Server) doKeepAlives() bool {
-	return !s.disableKeepAlives.Load() && !s.shuttingDown() && !draining()
-}
+// doKeepAlives reports whether a connection may serve another request, unless
+// the Scheduler is ending.
+func (s *Server) doKeepAlives() bool { return !s.disableKeepAlives.Load() && !s.shuttingDown() }
 
 // draining reports whether the Scheduler of the caller is ending.
 func draining() bool {
