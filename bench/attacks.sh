@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # 50 clients of a server of http.Handlers at a fixed rate, without and with each attack of bench/httpattack, in alternating rounds: on netco's
-# server and on net/http's, with a limit of 2 s for reading a request and for writing its answer. The server has one core, generator and
+# server and on net/http's, with a limit of 1 s for reading a request and for writing its answer. The server has one core, generator and
 # attackers the other, the attackers at a low priority. The ratios are to the rounds without an attack; below stand the attacks that the
 # server has ended, those that have sent all they had, and those that it has not ended within 10 s.
 #
@@ -16,7 +16,7 @@ go build -o "$work/netco-bench" ./cmd/netco-bench
 (cd bench && go build -o "$work/handlers" ./handlers && go build -o "$work/httpattack" ./httpattack)
 
 for name in $servers; do
-	server="env taskset -c 0 $work/handlers -engine $name -limit 2s -addr $address"
+	server="env taskset -c 0 $work/handlers -engine $name -limit 1s -addr $address"
 	sides=(-side "alone=$server")
 	for attack in "${attacks[@]}"; do
 		sides+=(-side "$attack=nice -n 19 taskset -c 1 $work/httpattack $how '$attack' $address >>'$work/$attack' & $server")

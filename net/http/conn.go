@@ -490,10 +490,12 @@ func (c *conn) handshake() error {
 	}
 	c.tlsState = new(tls.ConnectionState)
 	*c.tlsState = c.tls().ConnectionState()
-	switch c.tlsState.NegotiatedProtocol {
-	case "", "http/1.1", "http/1.0":
+	switch proto := c.tlsState.NegotiatedProtocol; {
+	case proto == "", proto == "http/1.1", proto == "http/1.0":
 		return nil
-	case "h2":
+	case c.s.TLSNextProto[proto] != nil:
+		return c.nextProto(c.s.TLSNextProto[proto])
+	case proto == "h2":
 		return c.handOver(nil)
 	}
 	return errServed

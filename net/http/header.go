@@ -33,9 +33,9 @@ type chunkWriter response
 // Write implements io.Writer.
 func (cw *chunkWriter) Write(p []byte) (n int, err error) { return cw.put(p, false, false) }
 
-// put writes the header, if that has not happened, and p, and sends all of it if
-// asked to. last means that p ends the body: then it is sent as well, unless
-// there is another request.
+// put writes the header, if that has not happened, and p, and sends all that
+// was written if asked to. last means that p ends the body: then all is sent as
+// well, unless there is another request.
 func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 	w := (*response)(cw)
 	h, first := w.headerFor(p)

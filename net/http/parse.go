@@ -209,27 +209,37 @@ func (h *head1) add(line string) bool {
 	return true
 }
 
-// readHead is what was read of a request, as far as that is its head.
+// readHead is what was read of a request's fields, and perhaps of what follows.
 type readHead struct {
-	raw    []byte
-	fields int
-	ended  bool // raw has the empty line
+	raw     []byte
+	started bool // the line before them has ended
+	fields  int
+	ended   bool // raw has the empty line
 }
 
 // add takes note of what was read, and returns how many fields there are. Lines
 // that continue a field are none.
 func (h *readHead) add(p []byte) (fields int) {
-	from := max(1, len(h.raw))
+	if !h.started {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			return 0
+		}
+		h.started, p = true, p[end:]
+	}
+	next := max(0, len(h.raw)-1)
 	h.raw = append(h.raw, p...)
-	for i := from; i < len(h.raw) && !h.ended; i++ {
-		if h.raw[i-1] == '\n' {
-			switch h.raw[i] {
-			case '\r', '\n':
-				h.ended = true
-			case ' ', '\t':
-			default:
-				h.fields++
-			}
+	for !h.ended {
+		end := bytes.IndexByte(h.raw[next:], '\n')
+		if next += end + 1; end < 0 || next == len(h.raw) {
+			break
+		}
+		switch h.raw[next] {
+		case '\r', '\n':
+			h.ended = true
+		case ' ', '\t':
+		default:
+			h.fields++
 		}
 	}
 	return h.fields
@@ -278,8 +288,9 @@ func isPreface(r *Request) bool {
 		r.ProtoMinor == 0
 }
 
-// check is what net/http's server checks behind ReadRequest. raw begins with
-// the request's head: the request does not show its Host any more.
+// check is what net/http's server checks behind ReadRequest. raw has the
+// fields, after the end of the line before: the request does not show its Host
+// any more.
 func (w *response) check(r *Request, raw []byte) error {
 	host, hasHost := hostOf(raw)
 	if r.ProtoAtLeast(1, 1) && !hasHost && !isPreface(r) && r.Method != MethodConnect {

@@ -25,8 +25,8 @@ func TestContentType(t *testing.T) {
 			same(string([]byte{byte(b), byte(b)}) + rest)
 		}
 	}
-	for _, begins := range []string{"true", "wOFF", "wOF2", "ttcf", "<html>", "%PDF-", "GIF87a", "BM",
-		"RIFF", "ID3", "OggS\x00", "Rar!\x1A\x07\x00", "PK\x03\x04", "OTTO", ".snd", "FORM"} {
+	for _, begins := range []string{"true", "wOFF", "wOF2", "ttcf", "<html>", "%PDF-", "GIF87a",
+		"BM", "RIFF", "ID3", "OggS\x00", "Rar!\x1A\x07\x00", "PK\x03\x04", "OTTO", ".snd", "FORM"} {
 		same(begins)
 		same(" " + begins + " and more")
 	}
