@@ -333,6 +333,18 @@ func (c *Conn) settle() (done func()) {
 // NetConn returns the connection below. To read or write it breaks TLS.
 func (c *Conn) NetConn() net.Conn { return c.raw }
 
+// Standard shakes hands if that has not happened, and returns crypto/tls's
+// connection, for what takes no other: c is not to be used any more, and must
+// not have been used yet. Its methods park too, but hold locks of package sync
+// meanwhile: what reads and writes it at the same time should be goroutines.
+func (c *Conn) Standard() (*stdtls.Conn, error) {
+	if err := c.Handshake(); err != nil {
+		return nil, err
+	}
+	c.wire.direct = true
+	return c.tls, nil
+}
+
 // LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.raw.LocalAddr() }
 

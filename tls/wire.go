@@ -21,9 +21,12 @@ import (
 //     record.
 //   - During the handshake, which crypto/tls cannot interrupt, a read sends
 //     what was written and then waits for the peer.
+//   - For Standard it is the connection below.
 type wire struct {
 	c    *Conn        // constant
 	wait func() error // constant: waits until raw has something to read; nil for none
+	// Set by Standard: raw is read and written, once in is empty.
+	direct bool
 
 	// The reading half, of the caller that shakes hands or reads.
 	shaking *handshake // nil when it is over
@@ -73,8 +76,11 @@ func (w *wire) Read(p []byte) (int, error) {
 		return w.shaking.read(p)
 	}
 	if w.in == nil {
-		if w.err != nil {
+		switch {
+		case w.err != nil:
 			return 0, w.err
+		case w.direct:
+			return w.c.raw.Read(p)
 		}
 		return 0, errEmpty
 	}
@@ -121,8 +127,11 @@ func isPassing(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, coroutine.ErrShutdown)
 }
 
-// Write implements net.Conn. It does not wait.
+// Write implements net.Conn. It does not wait, unless w is direct.
 func (w *wire) Write(p []byte) (int, error) {
+	if w.direct {
+		return w.c.raw.Write(p)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over {
@@ -189,8 +198,25 @@ func (w *wire) NetConn() net.Conn { return w.c.raw }
 func (w *wire) LocalAddr() net.Addr  { return w.c.raw.LocalAddr() }
 func (w *wire) RemoteAddr() net.Addr { return w.c.raw.RemoteAddr() }
 
-// The deadlines are Conn's: writing to memory has none.
+// The deadlines are Conn's, unless w is direct: writing to memory has none.
 
-func (w *wire) SetDeadline(time.Time) error      { return nil }
-func (w *wire) SetReadDeadline(time.Time) error  { return nil }
-func (w *wire) SetWriteDeadline(time.Time) error { return nil }
+func (w *wire) SetDeadline(t time.Time) error {
+	if w.direct {
+		return w.c.raw.SetDeadline(t)
+	}
+	return nil
+}
+
+func (w *wire) SetReadDeadline(t time.Time) error {
+	if w.direct {
+		return w.c.raw.SetReadDeadline(t)
+	}
+	return nil
+}
+
+func (w *wire) SetWriteDeadline(t time.Time) error {
+	if w.direct {
+		return w.c.raw.SetWriteDeadline(t)
+	}
+	return nil
+}

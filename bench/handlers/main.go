@@ -2,7 +2,7 @@
 // same handlers, ServeMux and files. On fasthttp it has a hello only.
 // handlers.sh loads it.
 //
-//	handlers -engine netco|std|fast [-addr ADDRESS] [-processors n] [-tls]
+//	handlers -engine netco|std|fast [-addr ADDRESS] [-processors n] [-tls] [-limit TIME]
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"math/big"
 	stdhttp "net/http"
 	"os"
@@ -103,6 +104,7 @@ func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "where to listen")
 	processors := flag.Int("processors", 1, "of netco")
 	secure := flag.Bool("tls", false, "with TLS, and a certificate of its own")
+	limit := flag.Duration("limit", 0, "how long a request may take; then HTTP/2 is spoken without TLS, too")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "handlers")
 	if err != nil {
@@ -117,20 +119,29 @@ func main() {
 	if *secure {
 		config = selfSigned()
 	}
+	var protocols *http.Protocols
+	if *limit > 0 {
+		protocols = new(http.Protocols)
+		protocols.SetHTTP1(true)
+		protocols.SetUnencryptedHTTP2(true)
+	}
+	quiet := log.New(io.Discard, "", 0)
 	switch *engine {
 	case "fast":
 		fail(fasthttp.ListenAndServe(*addr, func(ctx *fasthttp.RequestCtx) {
 			ctx.WriteString("hello, world\n")
 		}))
 	case "std":
-		s := stdhttp.Server{Addr: *addr, Handler: mux(file), TLSConfig: config}
+		s := stdhttp.Server{Addr: *addr, Handler: mux(file), TLSConfig: config, ReadTimeout: *limit,
+			WriteTimeout: *limit, Protocols: protocols, ErrorLog: quiet}
 		if *secure {
 			fail(s.ListenAndServeTLS("", ""))
 		}
 		fail(s.ListenAndServe())
 	}
 	os.Exit(netco.Main(func(context.Context) error {
-		s := http.Server{Addr: *addr, Handler: mux(file), TLSConfig: config}
+		s := http.Server{Addr: *addr, Handler: mux(file), TLSConfig: config, ReadTimeout: *limit,
+			WriteTimeout: *limit, Protocols: protocols, ErrorLog: quiet}
 		if *secure {
 			return s.ListenAndServeTLS("", "")
 		}

@@ -120,15 +120,11 @@ func TestHTTP2Attacks(t *testing.T) {
 			} {
 				most.Store(0)
 				before := handlers.Load()
-				answered := make(chan bool)
-				go func() {
-					defer close(answered)
-					others(t, addr)
-				}()
+				wait := beside(t, addr)
 				if reason := attack(t, addr, x.frames); reason != x.reason && reason != 0 {
 					t.Errorf("it ends for reason %d, not %d", reason, x.reason)
 				}
-				testenv.Await(t, answered, "the others")
+				wait()
 				if n := most.Load() - before; n > maxHandlers {
 					t.Errorf("%d handlers at a time", n)
 				}

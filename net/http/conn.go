@@ -55,6 +55,9 @@ type work struct {
 	in   *bufio.Reader // reads from it
 	from input
 	body *bufio.Writer // of the response under way, to find out how long it is
+	// Constant: what body writes to first, of which Buffered says how much.
+	bodyBuf []byte
+	unsent  bool // an answer waits in out, and nothing is to send it yet
 
 	trailers []string // that the response has declared
 
@@ -74,6 +77,7 @@ var works = stdsync.Pool{New: func() any {
 	w.in = bufio.NewReaderSize(&w.from, readSize)
 	w.out = bufio.NewWriterSize(nil, writeSize)
 	w.body = bufio.NewWriterSize(nil, bodySize)
+	w.bodyBuf = w.body.AvailableBuffer()[:bodySize]
 	return w
 }}
 
@@ -342,6 +346,10 @@ func (c *conn) awaitRequest() error {
 
 // flushAhead starts flushSoon if answers wait.
 func (x *work) flushAhead() {
+	if !x.unsent {
+		return
+	}
+	x.unsent = false
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.out.Buffered() > 0 && !x.flusher {
@@ -482,10 +490,12 @@ func (c *conn) handshake() error {
 	}
 	c.tlsState = new(tls.ConnectionState)
 	*c.tlsState = c.tls().ConnectionState()
-	switch c.tlsState.NegotiatedProtocol {
-	case "", "http/1.1", "http/1.0":
+	switch proto := c.tlsState.NegotiatedProtocol; {
+	case proto == "", proto == "http/1.1", proto == "http/1.0":
 		return nil
-	case "h2":
+	case c.s.TLSNextProto[proto] != nil:
+		return c.nextProto(c.s.TLSNextProto[proto])
+	case proto == "h2":
 		return c.handOver(nil)
 	}
 	return errServed
@@ -506,8 +516,8 @@ const noLimit = 1<<63 - 1
 // has hijacked it.
 type input struct {
 	c      *conn
-	left   int64 // what may be read, then there is an end
-	record *[]byte
+	left   int64     // what may be read, then there is an end
+	record *readHead // of a request, while http.ReadRequest reads that; or nil
 }
 
 // Read implements io.Reader. It sends what was written before it waits.
@@ -535,8 +545,9 @@ func (r *input) Read(p []byte) (n int, err error) {
 		}
 	}
 	r.left -= int64(n)
-	if r.record != nil {
-		*r.record = append(*r.record, p[:n]...)
+	if r.record != nil && r.record.add(p[:n]) > c.s.maxHeaderValues() {
+		r.left = 0
+		return 0, io.EOF
 	}
 	return n, err
 }

@@ -69,9 +69,6 @@
 //   - A request's context finds out that its peer has gone once Done or Err was
 //     called, of it or of one derived from it.
 //   - http.MaxBytesReader of the standard's does not close the connection.
-//   - TLSNextProto's functions get connections of crypto/tls: a Server that has
-//     any but for "h2" is served TLS by net/http's server, on goroutines. On a
-//     listener of netco/tls they are not called.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.
 //   - A deadline of a listener of netco's without TLS ends Serve once it has

@@ -20,6 +20,7 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net/http"
+	"github.com/netco-go/netco/tls"
 )
 
 // derived is the key of a value in a context made from a request's.
@@ -490,9 +491,9 @@ func TestKeepAlivesEnabled(t *testing.T) {
 	testenv.Equal(t, ask(t, c, bufio.NewReader(c), plain).Close, true)
 }
 
-// withTLS serves h with TLS, on a listener of netco or of package net, and
-// returns its URL and a client.
-func withTLS(t *testing.T, s *http.Server, own, two bool) (string, *stdhttp.Client) {
+// withTLS serves with TLS on a listener of "netco", "netco/tls" or "net", and
+// returns the URL and a client.
+func withTLS(t *testing.T, s *http.Server, on string, two bool) (string, *stdhttp.Client) {
 	t.Helper()
 	pattern := httptest.NewUnstartedServer(nil)
 	pattern.EnableHTTP2 = two
@@ -502,13 +503,22 @@ func withTLS(t *testing.T, s *http.Server, own, two bool) (string, *stdhttp.Clie
 	for proto := range s.TLSNextProto {
 		s.TLSConfig.NextProtos = append(s.TLSConfig.NextProtos, proto)
 	}
-	listen := netco.Listen
-	if !own {
+	if two {
+		s.TLSConfig.NextProtos = append(s.TLSConfig.NextProtos, "h2")
+	}
+	listen, serve := netco.Listen, func(l net.Listener) error { return s.ServeTLS(l, "", "") }
+	switch on {
+	case "net":
 		listen = net.Listen
+	case "netco/tls":
+		listen = func(network, addr string) (net.Listener, error) {
+			return tls.Listen(network, addr, s.TLSConfig)
+		}
+		serve = s.Serve
 	}
 	l := testenv.Must(listen("tcp", "127.0.0.1:0"))
 	ended := make(chan error, 1)
-	go func() { ended <- s.ServeTLS(l, "", "") }()
+	go func() { ended <- serve(l) }()
 	t.Cleanup(func() {
 		s.Close()
 		testenv.Fails(t, testenv.Await(t, ended, "ServeTLS"), http.ErrServerClosed)
@@ -521,16 +531,16 @@ func withTLS(t *testing.T, s *http.Server, own, two bool) (string, *stdhttp.Clie
 // TestTLS: HTTP/1 and 2 over TLS, on netco's listener and on another's.
 func TestTLS(t *testing.T) {
 	testrun.Start(t, 2)
-	for _, own := range []bool{true, false} {
+	for _, on := range []string{"netco", "netco/tls", "net"} {
 		for _, two := range []bool{false, true} {
-			t.Run(fmt.Sprintf("own=%v two=%v", own, two), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s two=%v", on, two), func(t *testing.T) {
 				s := &http.Server{}
 				s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					body, _ := io.ReadAll(r.Body)
 					fmt.Fprintf(w, "%s %v %s %v", r.Proto, r.TLS.HandshakeComplete, body,
 						r.Context().Value(http.ServerContextKey) == s)
 				})
-				url, client := withTLS(t, s, own, two)
+				url, client := withTLS(t, s, on, two)
 				want := "HTTP/1.1 true hello true"
 				if two {
 					want = "HTTP/2.0 true hello true"
@@ -546,32 +556,59 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNextProto: TLSNextProto's functions serve their protocols, on netco's
-// listener and on another's, beside HTTP.
+// TestNextProto: TLSNextProto's functions serve their protocols, beside HTTP:
+// with crypto/tls's connection, a handler that knows the connection, and a
+// Shutdown that waits for them. A panic ends the connection.
 func TestNextProto(t *testing.T) {
 	testrun.Start(t, 2)
-	for _, own := range []bool{true, false} {
-		t.Run(fmt.Sprintf("own=%v", own), func(t *testing.T) {
-			s := &http.Server{}
+	for _, on := range []string{"netco", "netco/tls", "net"} {
+		t.Run(on, func(t *testing.T) {
+			s := &http.Server{ErrorLog: quiet}
 			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				io.WriteString(w, r.TLS.NegotiatedProtocol)
+				fmt.Fprintf(w, "%q %v", r.TLS.NegotiatedProtocol, r.RemoteAddr != "")
 			})
 			s.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, http.Handler){
-				"echo": func(got *http.Server, c *stdtls.Conn, _ http.Handler) {
+				"echo": func(got *http.Server, c *stdtls.Conn, h http.Handler) {
 					testenv.Equal(t, got, s)
-					io.Copy(c, c)
-				}}
-			url, client := withTLS(t, s, own, false)
+					w := httptest.NewRecorder()
+					h.ServeHTTP(w, &http.Request{})
+					io.Copy(c, io.MultiReader(w.Body, c))
+				},
+				"panics": func(*http.Server, *stdtls.Conn, http.Handler) { panic("on purpose") },
+			}
+			url, client := withTLS(t, s, on, false)
 			res := testenv.Must(client.Get(url))
-			testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(res.Body)))
+			testenv.Gives(t, `"" true`, nil)(testenv.AsText(io.ReadAll(res.Body)))
 			res.Body.Close()
 			config := client.Transport.(*stdhttp.Transport).TLSClientConfig.Clone()
-			config.NextProtos = []string{"echo"}
-			c := testenv.Must(stdtls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))
-			testenv.Must(io.WriteString(c, "hello"))
-			testenv.OK(t, c.CloseWrite())
-			testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(c)))
-			c.Close()
+			speak := func(proto string) *stdtls.Conn {
+				config.NextProtos = []string{proto}
+				c := testenv.Must(stdtls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))
+				return testenv.Closing(t, c)
+			}
+			_, err := speak("panics").Read(make([]byte, 1))
+			testenv.Equal(t, err != nil, true)
+			c := speak("echo")
+			testenv.Must(io.WriteString(c, " hello"))
+			want := `"echo" true hello`
+			got := make([]byte, len(want))
+			testenv.Must(io.ReadFull(c, got))
+			testenv.Equal(t, string(got), want)
+			ended := make(chan error, 1)
+			go func() { ended <- s.Shutdown(context.Background()) }()
+			testenv.Until(t, "it shuts down", func() bool {
+				refused, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
+				if err == nil {
+					refused.Close()
+				}
+				return err != nil
+			})
+			testenv.Must(io.WriteString(c, "on"))
+			testenv.Must(io.ReadFull(c, got[:2]))
+			testenv.Equal(t, string(got[:2]), "on")
+			testenv.Equal(t, len(ended), 0)
+			testenv.OK(t, c.Close())
+			testenv.OK(t, testenv.Await(t, ended, "Shutdown"))
 		})
 	}
 }
@@ -579,7 +616,7 @@ func TestNextProto(t *testing.T) {
 // TestPlainToTLS: a request without TLS gets net/http's answer.
 func TestPlainToTLS(t *testing.T) {
 	testrun.Start(t, 2)
-	url, _ := withTLS(t, &http.Server{ErrorLog: quiet}, true, false)
+	url, _ := withTLS(t, &http.Server{ErrorLog: quiet}, "netco", false)
 	got, err := talk(strings.TrimPrefix(url, "https://"), []byte(plain))
 	testenv.NoError(t, err)
 	testenv.Equal(t, got, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an "+

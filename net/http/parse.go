@@ -209,12 +209,49 @@ func (h *head1) add(line string) bool {
 	return true
 }
 
+// readHead is what was read of a request's fields, and perhaps of what follows.
+type readHead struct {
+	raw     []byte
+	started bool // the line before them has ended
+	fields  int
+	ended   bool // raw has the empty line
+}
+
+// add takes note of what was read, and returns how many fields there are. Lines
+// that continue a field are none.
+func (h *readHead) add(p []byte) (fields int) {
+	if !h.started {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			return 0
+		}
+		h.started, p = true, p[end:]
+	}
+	next := max(0, len(h.raw)-1)
+	h.raw = append(h.raw, p...)
+	for !h.ended {
+		end := bytes.IndexByte(h.raw[next:], '\n')
+		if next += end + 1; end < 0 || next == len(h.raw) {
+			break
+		}
+		switch h.raw[next] {
+		case '\r', '\n':
+			h.ended = true
+		case ' ', '\t':
+		default:
+			h.fields++
+		}
+	}
+	return h.fields
+}
+
 // readSlowly makes w by http.ReadRequest, and does what net/http's server does
 // besides. head is what the buffer has.
 func (w *response) readSlowly(head []byte) error {
 	x := w.c.work
-	raw := bytes.Clone(head)
-	x.from.record = &raw
+	var read readHead
+	read.add(head)
+	x.from.record = &read
 	std, err := http.ReadRequest(x.in)
 	x.from.record = nil
 	if err != nil {
@@ -226,7 +263,7 @@ func (w *response) readSlowly(head []byte) error {
 	if std.ProtoMajor != 1 && !isPreface(std) {
 		return statusError{StatusHTTPVersionNotSupported, "unsupported protocol version"}
 	}
-	if err := w.check(std, raw); err != nil {
+	if err := w.check(std, read.raw); err != nil {
 		return err
 	}
 	w.req = *std.WithContext((*requestContext)(w))
@@ -251,8 +288,9 @@ func isPreface(r *Request) bool {
 		r.ProtoMinor == 0
 }
 
-// check is what net/http's server checks behind ReadRequest. raw begins with
-// the request's head: the request does not show its Host any more.
+// check is what net/http's server checks behind ReadRequest. raw has the
+// fields, after the end of the line before: the request does not show its Host
+// any more.
 func (w *response) check(r *Request, raw []byte) error {
 	host, hasHost := hostOf(raw)
 	if r.ProtoAtLeast(1, 1) && !hasHost && !isPreface(r) && r.Method != MethodConnect {
@@ -316,7 +354,7 @@ func isToken(s string) bool { return s != "" && allIn(s, &tokenBytes) }
 func isHost(s string) bool { return allIn(s, &hostBytes) }
 
 // allIn reports whether all bytes of s are in the set.
-func allIn(s string, set *[4]uint64) bool {
+func allIn[T string | []byte](s T, set *[4]uint64) bool {
 	for i := range len(s) {
 		if set[s[i]>>6]>>(s[i]&63)&1 == 0 {
 			return false

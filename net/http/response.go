@@ -265,7 +265,7 @@ func (w *response) FlushError() error {
 		w.WriteHeader(StatusOK)
 	}
 	err := w.c.work.body.Flush()
-	if flushed := (*chunkWriter)(w).flush(); err == nil {
+	if _, flushed := (*chunkWriter)(w).put(nil, false, true); err == nil {
 		err = flushed
 	}
 	return err
@@ -295,8 +295,7 @@ func (w *response) finish(mayWait bool) {
 	if !w.wroteHeader {
 		w.WriteHeader(StatusOK)
 	}
-	c.work.body.Flush()
-	(*chunkWriter)(w).close(!mayWait || w.closeAfter || c.work.in.Buffered() == 0)
+	(*chunkWriter)(w).put(c.work.bodyBuf[:c.work.body.Buffered()], true, !mayWait)
 	c.stopRead()
 	w.closeBody()
 	if w.req.MultipartForm != nil {
@@ -351,7 +350,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	}
 	w.disableContinue(true)
 	if w.wroteHeader {
-		(*chunkWriter)(w).flush()
+		(*chunkWriter)(w).put(nil, false, true)
 	} else {
 		c.flush()
 	}

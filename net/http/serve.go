@@ -118,7 +118,7 @@ func (s *Server) drain() {
 // serveConn serves one connection, and returns at once.
 func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Config) {
 	raw, tc := ownConn(nc)
-	if raw == nil || tc == nil && config != nil && s.ownProtocols() {
+	if raw == nil {
 		if config != nil {
 			nc = stdtls.Server(nc, config)
 		}
@@ -161,12 +161,6 @@ func isOwn(l net.Listener) bool {
 		return true
 	}
 	return false
-}
-
-// ownProtocols reports whether TLSNextProto has more than HTTP/2.
-func (s *Server) ownProtocols() bool {
-	_, two := s.TLSNextProto["h2"]
-	return len(s.TLSNextProto) > 1 || len(s.TLSNextProto) == 1 && !two
 }
 
 // ownConn returns the connection of netco below c, and c if that is netco's
@@ -327,4 +321,47 @@ func (c *conn) handOver(read []byte) error {
 	l := &oneConn{conn: &handed{c.nc, read}, base: c.context(), own: c}
 	c.s.handToStandard(c.s.standard(&c.s.h2), l)
 	return nil
+}
+
+// nextProto has a function of TLSNextProto serve the connection, on a
+// goroutine.
+func (c *conn) nextProto(serve func(*Server, *stdtls.Conn, Handler)) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.abort(v)
+			err = errServed
+		}
+	}()
+	c.nc.SetDeadline(time.Time{})
+	std, err := c.tls().Standard()
+	if err != nil {
+		return err
+	}
+	call := func() { serve(c.s, std, nextHandler{c}) }
+	if err := goroutines.Do(context.Background(), call); err != nil {
+		return err
+	}
+	std.Close()
+	return errServed
+}
+
+// nextHandler is the Handler for functions of TLSNextProto.
+type nextHandler struct{ c *conn }
+
+// BaseContext is what net/http's server for HTTP/2 looks for.
+func (h nextHandler) BaseContext() context.Context { return h.c.context() }
+
+// ServeHTTP implements http.Handler.
+func (h nextHandler) ServeHTTP(w ResponseWriter, r *Request) {
+	if r.TLS == nil {
+		r.TLS = new(stdtls.ConnectionState)
+		*r.TLS = *h.c.tlsState
+	}
+	if r.Body == nil {
+		r.Body = NoBody
+	}
+	if r.RemoteAddr == "" {
+		r.RemoteAddr = h.c.remote
+	}
+	h.c.s.serveHTTP(w, r)
 }

@@ -35,8 +35,8 @@ type Server struct {
 	IdleTimeout                  time.Duration
 	MaxHeaderBytes               int
 	MaxHeaderValueCount          int
-	// With functions for other protocols than "h2", net/http's own server
-	// serves TLS. A map that is not nil and has no "h2" turns HTTP/2 off.
+	// The functions are called on goroutines. A map that is not nil and has no
+	// "h2" turns HTTP/2 off.
 	TLSNextProto map[string]func(*Server, *stdtls.Conn, Handler)
 	// ConnState is called with the connection that the listener has returned.
 	ConnState             func(net.Conn, ConnState)
@@ -257,10 +257,9 @@ var longAgo = time.Unix(1, 0)
 
 func (s *Server) shuttingDown() bool { return s.inShutdown.Load() }
 
-// doKeepAlives reports whether a connection may serve another request.
-func (s *Server) doKeepAlives() bool {
-	return !s.disableKeepAlives.Load() && !s.shuttingDown() && !draining()
-}
+// doKeepAlives reports whether a connection may serve another request, unless
+// the Scheduler is ending.
+func (s *Server) doKeepAlives() bool { return !s.disableKeepAlives.Load() && !s.shuttingDown() }
 
 // draining reports whether the Scheduler of the caller is ending.
 func draining() bool {
