@@ -106,6 +106,10 @@ func column(rounds []echoRound, server string, m metric) []float64 {
 	return values
 }
 
+func median(rounds []echoRound, server string, m metric) float64 {
+	return stats.Median(column(rounds, server, m))
+}
+
 // pairRatios returns a[i]/b[i]. Both have one value per pair, in order.
 func pairRatios(a, b []float64) []float64 {
 	ratios := make([]float64, min(len(a), len(b)))
@@ -177,7 +181,7 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 	row("", func(m metric) string { return m.name })
 	for _, s := range cfg.Servers {
 		row(serverLabel(rounds, s), func(m metric) string {
-			return fmt.Sprintf(m.format, stats.Median(column(rounds, s, m)))
+			return fmt.Sprintf(m.format, median(rounds, s, m))
 		})
 		if cfg.Rounds > 1 {
 			row("  range", func(m metric) string {
@@ -192,10 +196,11 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 			continue
 		}
 		row(s+"/"+base, func(m metric) string {
-			return ratioCell(m, stats.Median(column(rounds, s, m))/stats.Median(column(rounds, base, m)))
+			return ratioCell(m, median(rounds, s, m)/median(rounds, base, m))
 		})
 		row("  median of pairs", func(m metric) string {
-			return ratioCell(m, stats.Median(pairRatios(column(rounds, s, m), column(rounds, base, m))))
+			return ratioCell(m, stats.Median(pairRatios(column(rounds, s, m),
+				column(rounds, base, m))))
 		})
 	}
 	tw.Flush()
@@ -203,7 +208,7 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 
 // printWarnings says what a server's figures can't be trusted for.
 func printWarnings(w io.Writer, server string, offered echoLoad, rounds []echoRound) {
-	of := func(m metric) float64 { return stats.Median(column(rounds, server, m)) }
+	of := func(m metric) float64 { return median(rounds, server, m) }
 	busy := of(clientBusy)
 	if offered.rate == 0 {
 		if busy > busyLimit {

@@ -5,12 +5,12 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/child"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
@@ -150,9 +150,7 @@ func TestMaxConns(t *testing.T) {
 // TestIdleByDefault: connections on which nothing moves are not kept for ever,
 // unless that is asked for.
 func TestIdleByDefault(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-h")
-	cmd.Env = append(os.Environ(), "PROXY_CHILD=1")
-	out, err := cmd.CombinedOutput()
+	out, err := child.Command("-h").CombinedOutput()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/reports"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -24,7 +25,7 @@ import (
 const defaultIdle = 10 * time.Minute
 
 func main() {
-	p := &proxy{said: reports{program: "proxy"}}
+	p := &proxy{said: reports.Reports{Program: "proxy"}}
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
 	flag.StringVar(&p.target, "target", "127.0.0.1:7001", "`address` to connect to")
 	flag.DurationVar(&p.idle, "idle", defaultIdle, "close connections on which nothing has moved "+

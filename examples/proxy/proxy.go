@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/reports"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -17,7 +18,7 @@ type proxy struct {
 	target      string
 	idle        time.Duration // 0: for ever
 	dialTimeout time.Duration
-	said        reports
+	said        reports.Reports
 }
 
 func (p *proxy) accept(ln *socket.TCPListener) {
@@ -35,7 +36,7 @@ func (p *proxy) accept(ln *socket.TCPListener) {
 // refuse resets a connection that cannot be forwarded: the client is to see
 // that this is no end of stream.
 func (p *proxy) refuse(client *socket.TCPConn, err error) {
-	p.said.report(err)
+	p.said.Report(err)
 	client.SetLinger(0)
 	client.Close()
 }

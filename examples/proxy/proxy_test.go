@@ -1,26 +1,25 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/examples/internal/child"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestMain runs the proxy itself when a test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("PROXY_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -41,18 +40,9 @@ func startProxy(t *testing.T, target string, args ...string) (addr string) {
 // startProcess is startProxy that returns the process too.
 func startProcess(t *testing.T, target string, args ...string) (addr string, process *os.Process) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0],
-		append([]string{"-addr", "127.0.0.1:0", "-target", target, "-grace", "100ms"}, args...)...)
-	cmd.Env = append(os.Environ(), "PROXY_CHILD=1")
 	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, addr := child.StartTo(t, &said, append([]string{"-addr", "127.0.0.1:0", "-target", target,
+		"-grace", "100ms"}, args...)...)
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		gaveUp := time.AfterFunc(limit, func() { cmd.Process.Kill() })
@@ -61,11 +51,7 @@ func startProcess(t *testing.T, target string, args ...string) (addr string, pro
 		}
 		gaveUp.Stop()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err, &said)
-	}
-	return strings.TrimPrefix(strings.TrimSpace(line), "listening on "), cmd.Process
+	return addr, cmd.Process
 }
 
 // setup runs a proxy before a listener of this process.

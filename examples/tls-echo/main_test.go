@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
@@ -16,11 +15,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/examples/internal/child"
 )
 
 // TestMain runs the daemon itself when the test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("TLS_ECHO_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -32,22 +33,8 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, args ...string) (*exec.Cmd, string, *tls.Config) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	cmd := exec.Command(os.Args[0],
-		append([]string{"-addr", "127.0.0.1:0", "-ca", ca, "-grace", "100ms"}, args...)...)
-	cmd.Env = append(os.Environ(), "TLS_ECHO_CHILD=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, addr := child.Start(t, append([]string{"-addr", "127.0.0.1:0", "-ca", ca, "-grace",
+		"100ms"}, args...)...)
 	pem, err := os.ReadFile(ca)
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +43,7 @@ func start(t *testing.T, args ...string) (*exec.Cmd, string, *tls.Config) {
 	if !roots.AppendCertsFromPEM(pem) {
 		t.Fatal("no certificate in the file")
 	}
-	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on "),
-		&tls.Config{RootCAs: roots, ServerName: "localhost"}
+	return cmd, addr, &tls.Config{RootCAs: roots, ServerName: "localhost"}
 }
 
 // TestEcho: several clients at once get back what they send, in pieces of all
@@ -139,8 +125,7 @@ func TestStrangers(t *testing.T) {
 func TestBadFiles(t *testing.T) {
 	for _, args := range [][]string{{"-cert", "/nowhere"}, {"-ca", "/nowhere/ca.pem"},
 		{"-addr", "nonsense"}} {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), "TLS_ECHO_CHILD=1")
+		cmd := child.Command(args...)
 		if out, err := cmd.CombinedOutput(); err == nil ||
 			!strings.HasPrefix(string(out), "tls-echo: ") {
 			t.Errorf("%v: %q, %v", args, out, err)

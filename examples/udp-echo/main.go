@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/reports"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -75,7 +76,7 @@ func run(addr string, processors, size int, gro bool) error {
 }
 
 // said is what the coroutines of all sockets have to report.
-var said = reports{program: "udp-echo"}
+var said = reports.Reports{Program: "udp-echo"}
 
 // batch is how many datagrams a call takes at most.
 const batch = 32
@@ -90,7 +91,7 @@ func serve(c *socket.UDPConn, size int) {
 	for {
 		n, err := c.ReadBatch(in)
 		if err != nil {
-			said.report(fmt.Errorf("reading: %w", err))
+			said.Report(fmt.Errorf("reading: %w", err))
 			return
 		}
 		for i := range n {
@@ -103,7 +104,7 @@ func serve(c *socket.UDPConn, size int) {
 				return
 			}
 			if err != nil {
-				said.report(fmt.Errorf("answering: %w", err))
+				said.Report(fmt.Errorf("answering: %w", err))
 				sent++ // whoever that is for gets none
 			}
 			answers = answers[sent:]

@@ -1,22 +1,23 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/examples/internal/child"
+	"github.com/netco-go/netco/examples/internal/reports"
 )
 
 // TestMain runs the daemon itself when the test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("UDP_ECHO_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -29,24 +30,10 @@ func TestEchoAndStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		for _, gro := range []bool{false, true} {
 			t.Run(fmt.Sprint(sig, " gro ", gro), func(t *testing.T) {
-				cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-processors", "2",
+				cmd, addr := child.Start(t, "-addr", "127.0.0.1:0", "-processors", "2",
 					fmt.Sprint("-gro=", gro))
-				cmd.Env = append(os.Environ(), "UDP_ECHO_CHILD=1")
-				cmd.Stderr = os.Stderr
-				out, err := cmd.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				defer cmd.Process.Kill()
-				line, err := bufio.NewReader(out).ReadString('\n')
-				if err != nil {
-					t.Fatal(err)
-				}
 				for client := range 8 { // which the kernel spreads over the sockets
-					talk(t, strings.TrimPrefix(strings.TrimSpace(line), "listening on "), client)
+					talk(t, addr, client)
 				}
 				cmd.Process.Signal(sig)
 				if err := cmd.Wait(); err != nil {
@@ -92,23 +79,8 @@ func TestPortZero(t *testing.T) {
 		t.Skip("cannot make datagrams by hand: ", err)
 	}
 	defer raw.Close()
-	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-processors", "1")
-	cmd.Env = append(os.Environ(), "UDP_ECHO_CHILD=1")
 	var log bytes.Buffer
-	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	cmd, address := child.StartTo(t, &log, "-addr", "127.0.0.1:0", "-processors", "1")
 	c, err := net.Dial("udp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +102,7 @@ func TestPortZero(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("ended with %v", err)
 	}
-	lines, most := strings.Count(log.String(), "\n"), 2+int(time.Since(began)/reportEvery)
+	lines, most := strings.Count(log.String(), "\n"), 2+int(time.Since(began)/reports.Every)
 	if lines == 0 || lines > most {
 		t.Errorf("%d lines, want 1 to %d: %.300s", lines, most, &log)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +14,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/examples/internal/child"
 )
 
 // TestMain runs the daemon itself when the test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("ENGINES_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -28,25 +29,7 @@ func TestMain(m *testing.M) {
 
 func startChild(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0],
-		append([]string{"-addr", "127.0.0.1:0", "-grace", "2s"}, args...)...)
-	cmd.Env = append(os.Environ(), "ENGINES_CHILD=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	return child.Start(t, append([]string{"-addr", "127.0.0.1:0", "-grace", "2s"}, args...)...)
 }
 
 // TestServe asks each engine on each transport from several clients that keep
@@ -109,8 +92,7 @@ func TestEndWhileIdle(t *testing.T) {
 // TestBadFlags: what is unknown is said.
 func TestBadFlags(t *testing.T) {
 	for _, args := range [][]string{{"-engine", "x"}, {"-transport", "x"}, {"-addr", "nonsense"}} {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), "ENGINES_CHILD=1")
+		cmd := child.Command(args...)
 		out, err := cmd.CombinedOutput()
 		if err == nil || !strings.HasPrefix(string(out), "engines: ") {
 			t.Errorf("%v: %q, %v", args, out, err)

@@ -1,22 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/examples/internal/child"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestMain runs the server itself when the test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("ECHOSVR_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -27,23 +25,8 @@ func TestMain(m *testing.M) {
 // waits until one of them ends, and then is served. The server then ends in
 // order, with connections open.
 func TestLimitAndStop(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2",
+	cmd, addr := child.Start(t, "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2",
 		"-grace", "100ms")
-	cmd.Env = append(os.Environ(), "ECHOSVR_CHILD=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
 	var served []net.Conn
 	for range 4 {
 		c := dial(t, addr)

@@ -1,4 +1,5 @@
-package main
+// Package reports writes errors that peers can cause as many of as they like.
+package reports
 
 import (
 	"errors"
@@ -12,11 +13,10 @@ import (
 	"github.com/netco-go/netco"
 )
 
-// reports writes errors that are not the end, one line a second at most, since
-// peers can cause as many as they like. How many went without a line is
-// said with the next.
-type reports struct {
-	program string
+// Reports writes errors that are not the end, one line a second at most. How
+// many went without a line is said with the next.
+type Reports struct {
+	Program string
 	to      io.Writer        // nil: stderr
 	now     func() time.Time // nil: time.Now
 
@@ -25,9 +25,11 @@ type reports struct {
 	unwritten int
 }
 
-const reportEvery = time.Second
+// Every is how often a line is written at most.
+const Every = time.Second
 
-func (r *reports) report(err error) {
+// Report writes err, unless it is the end of a listener or of netco.
+func (r *Reports) Report(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, netco.ErrShutdown) {
 		return
 	}
@@ -43,15 +45,15 @@ func (r *reports) report(err error) {
 		return
 	}
 	more := r.unwritten
-	r.next, r.unwritten = at.Add(reportEvery), 0
+	r.next, r.unwritten = at.Add(Every), 0
 	r.mu.Unlock()
 	to := r.to
 	if to == nil {
 		to = os.Stderr
 	}
 	if more > 0 {
-		fmt.Fprintf(to, "%s: %v (and %d errors before it)\n", r.program, err, more)
+		fmt.Fprintf(to, "%s: %v (and %d errors before it)\n", r.Program, err, more)
 		return
 	}
-	fmt.Fprintf(to, "%s: %v\n", r.program, err)
+	fmt.Fprintf(to, "%s: %v\n", r.Program, err)
 }

@@ -1,4 +1,4 @@
-package main
+package reports
 
 import (
 	"bytes"
@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// TestReports: one line a second, however many errors peers cause. There
-// was one for each datagram that could not be answered.
+// TestReports: one line a second, however many errors peers cause.
 func TestReports(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()
-	r := reports{program: "test", to: &out, now: func() time.Time { return now }}
+	r := Reports{Program: "test", to: &out, now: func() time.Time { return now }}
 	for range 3 {
 		for range 1000 {
-			r.report(errors.New("bad"))
+			r.Report(errors.New("bad"))
 		}
-		r.report(net.ErrClosed) // is none
-		now = now.Add(reportEvery)
+		r.Report(net.ErrClosed) // is none
+		now = now.Add(Every)
 	}
 	want := "test: bad\ntest: bad (and 999 errors before it)\ntest: bad (and 999 errors before " +
 		"it)\n"
