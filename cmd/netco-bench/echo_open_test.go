@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -41,54 +39,24 @@ func TestEchoOpenLoop(t *testing.T) {
 		t.Run(arrival, func(t *testing.T) {
 			noChildren(t)
 			sameFiles(t)
-			var stdout, stderr bytes.Buffer
-			longEnough(t, func(duration string) error {
-				stdout.Reset()
-				stderr.Reset()
-				file := filepath.Join(t.TempDir(), "out.json")
-				args := "echo -servers net -conns 4 -rate 0.4k,800 -warmup 10ms -rounds 1 " +
-					"-verify -arrival " + arrival +
-					" -json " + file + " -duration " + duration
-				if code := run(t.Context(), strings.Fields(args), &stdout,
-					&stderr); code != exitOK {
-					return fmt.Errorf("exit code %d\n%s", code, &stderr)
+			stdout, stderr, doc := measured(t, "echo -servers net -conns 4 -rate 0.4k,800 "+
+				"-warmup 10ms -rounds 1 -verify -arrival "+arrival, 2)
+			// Each round intends exactly rate times duration.
+			for i, rate := range []int{400, 800} {
+				r := doc.Rounds[i]
+				if want := load.Intended(rate, doc.Config.Duration); r.Offered != rate ||
+					r.Intended != uint64(want) || r.LateMaxUs < r.LateP50Us {
+					t.Errorf("round: %+v\nwant %d intended at %d/s", r, want, rate)
 				}
-				checkOpenReport(t, file)
-				return checkReport(t, file)
-			})
-			if !hasLine(stdout.String(), strings.Fields("4 connections, 64 B, 400 req/s intended ("+
-				arrival+"),")) {
-				t.Errorf("table:\n%s", &stdout)
 			}
-			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, 64 bytes, 800/s, net: ") {
-				t.Errorf("progress:\n%s", &stderr)
+			if !hasLine(stdout, strings.Fields("4 connections, 64 B, 400 req/s intended ("+
+				arrival+"),")) {
+				t.Errorf("table:\n%s", stdout)
+			}
+			if !strings.Contains(stderr, "round 2/2: 4 conns, 64 bytes, 800/s, net: ") {
+				t.Errorf("progress:\n%s", stderr)
 			}
 		})
-	}
-}
-
-// checkOpenReport: each round intends exactly rate times duration.
-func checkOpenReport(t *testing.T, file string) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Config struct {
-			Duration time.Duration `json:"duration_ns"`
-		}
-		Rounds []echoRound
-	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
-	for i, rate := range []int{400, 800} {
-		r := doc.Rounds[i]
-		if want := load.Intended(rate, doc.Config.Duration); r.Offered != rate ||
-			r.Intended != uint64(want) || r.LateMaxUs < r.LateP50Us {
-			t.Errorf("round: %+v\nwant %d intended at %d/s", r, want, rate)
-		}
 	}
 }
 

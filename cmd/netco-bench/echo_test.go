@@ -23,13 +23,60 @@ import (
 // that the count of files is steady.
 func warmedUp(t *testing.T) {
 	t.Helper()
+	measured(t, "echo -servers net -conns 1 -warmup 0s -rounds 1", 1)
+}
+
+// document is what -json writes of echo and proxy.
+type document struct {
+	Environment environment
+	Error       string
+	Config      struct {
+		Duration time.Duration `json:"duration_ns"`
+	}
+	Rounds []echoRound
+}
+
+// measured runs a command that measures for long enough, and wants so many
+// rounds that have all figures and pass the checks. It returns what it has said
+// and written.
+func measured(t *testing.T, args string, rounds int,
+	checks ...func(*echoRound) error) (stdout, stderr string, doc document) {
+	t.Helper()
 	longEnough(t, func(duration string) error {
-		args := "echo -servers net -conns 1 -warmup 0s -rounds 1 -duration " + duration
-		if code := run(t.Context(), strings.Fields(args), io.Discard, io.Discard); code != exitOK {
-			return fmt.Errorf("exit code %d", code)
+		file := filepath.Join(t.TempDir(), "out.json")
+		var out, errs bytes.Buffer
+		code := run(t.Context(), strings.Fields(args+" -json "+file+" -duration "+duration), &out,
+			&errs)
+		if stdout, stderr = out.String(), errs.String(); code != exitOK {
+			return fmt.Errorf("exit code %d\n%s", code, stderr)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc = document{}
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		if doc.Environment.Kernel == "" || doc.Environment.Go == "" || doc.Error != "" ||
+			len(doc.Rounds) != rounds {
+			t.Fatalf("report:\n%s", text)
+		}
+		for _, r := range doc.Rounds {
+			if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us ||
+				r.CPUUs <= 0 || r.RSS < 1<<20 && r.Server != "c" || r.ClientBusy <= 0 ||
+				r.GOMAXPROCS < 1 && r.Server != "c" || r.Server == "" || r.Size == 0 {
+				return fmt.Errorf("round: %+v", r)
+			}
+			for _, check := range checks {
+				if err := check(&r); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
+	return stdout, stderr, doc
 }
 
 // longEnough has something measured for so short a time that a busy machine may
@@ -57,25 +104,14 @@ func TestEchoEndToEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			noChildren(t)
 			sameFiles(t)
-			var stdout, stderr bytes.Buffer
-			longEnough(t, func(duration string) error {
-				stdout.Reset()
-				stderr.Reset()
-				file := filepath.Join(t.TempDir(), "out.json")
-				args := "echo -servers net -conns 4 -warmup 10ms -rounds 2 -verify -json " + file +
-					" " + flags + " -duration " + duration
-				if code := run(t.Context(), strings.Fields(args), &stdout,
-					&stderr); code != exitOK {
-					return fmt.Errorf("exit code %d\n%s", code, &stderr)
-				}
-				return checkReport(t, file)
-			})
-			if !hasLine(stdout.String(), []string{"4", "connections,"}) ||
-				!hasLine(stdout.String(), []string{"net"}) {
-				t.Errorf("table:\n%s", &stdout)
+			stdout, stderr, _ := measured(t, "echo -servers net -conns 4 -warmup 10ms -rounds 2 "+
+				"-verify "+flags, 2)
+			if !hasLine(stdout, []string{"4", "connections,"}) ||
+				!hasLine(stdout, []string{"net"}) {
+				t.Errorf("table:\n%s", stdout)
 			}
-			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, ") {
-				t.Errorf("progress:\n%s", &stderr)
+			if !strings.Contains(stderr, "round 2/2: 4 conns, ") {
+				t.Errorf("progress:\n%s", stderr)
 			}
 		})
 	}
@@ -91,16 +127,7 @@ func TestFloor(t *testing.T) {
 	sameFiles(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, flags := range []string{"", "-pipeline 16", "-size 1000000 -pipeline 2"} {
-		var stdout, stderr bytes.Buffer
-		longEnough(t, func(duration string) error {
-			stderr.Reset()
-			args := "echo -servers c -conns 4 -warmup 10ms -rounds 1 -verify " + flags +
-				" -duration " + duration
-			if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-				return fmt.Errorf("exit code %d\n%s", code, &stderr)
-			}
-			return nil
-		})
+		measured(t, "echo -servers c -conns 4 -warmup 10ms -rounds 1 -verify "+flags, 1)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
@@ -123,48 +150,11 @@ func TestFloorNeedsCompiler(t *testing.T) {
 func TestWatched(t *testing.T) {
 	warmedUp(t)
 	noChildren(t)
-	var stdout, stderr bytes.Buffer
-	longEnough(t, func(duration string) error {
-		stdout.Reset()
-		stderr.Reset()
-		args := "echo -servers netco-bare,netco-watched -conns 2 -warmup 10ms -rounds 1 -verify " +
-			"-duration " + duration
-		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-			return fmt.Errorf("exit code %d\n%s", code, &stderr)
-		}
-		return nil
-	})
-	if !strings.Contains(stdout.String(), "netco-watched") {
-		t.Errorf("table:\n%s", &stdout)
+	stdout, _, _ := measured(t, "echo -servers netco-bare,netco-watched -conns 2 -warmup 10ms "+
+		"-rounds 1 -verify", 2)
+	if !strings.Contains(stdout, "netco-watched") {
+		t.Errorf("table:\n%s", stdout)
 	}
-}
-
-// checkReport returns an error if there was nothing to count.
-func checkReport(t *testing.T, file string) error {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Environment environment
-		Error       string
-		Rounds      []echoRound
-	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if doc.Environment.Kernel == "" || doc.Environment.Go == "" || len(doc.Rounds) != 2 ||
-		doc.Error != "" {
-		t.Fatalf("report:\n%s", text)
-	}
-	for _, r := range doc.Rounds {
-		if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us || r.CPUUs <= 0 ||
-			r.RSS < 1<<20 || r.ClientBusy <= 0 || r.GOMAXPROCS < 1 {
-			return fmt.Errorf("round: %+v", r)
-		}
-	}
-	return nil
 }
 
 func TestEchoServerFaults(t *testing.T) {

@@ -1,12 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,53 +12,17 @@ func TestProxyEndToEnd(t *testing.T) {
 	warmedUp(t)
 	noChildren(t)
 	sameFiles(t)
-	var stdout, stderr bytes.Buffer
-	longEnough(t, func(duration string) error {
-		stdout.Reset()
-		stderr.Reset()
-		file := filepath.Join(t.TempDir(), "out.json")
-		args := "proxy -conns 4 -size 1000,100000x3 -warmup 10ms -rounds 2 -verify -json " + file +
-			" -duration " + duration
-		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-			return fmt.Errorf("exit code %d\n%s", code, &stderr)
-		}
-		return checkProxyReport(t, file)
-	})
+	stdout, stderr, _ := measured(t, "proxy -conns 4 -size 1000,100000x3 -warmup 10ms -rounds 2 "+
+		"-verify", 12)
 	for _, want := range []string{"1000 B, 1 in flight", "100000 B, 3 in flight", "CPU ms/GiB",
 		"CPU, netco / net-copy: ", "CPU, netco / net-splice: "} {
-		if !strings.Contains(stdout.String(), want) {
-			t.Errorf("no %q in\n%s", want, &stdout)
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
 		}
 	}
-	if !strings.Contains(stderr.String(), "round 12/12: 4 conns, 100000x3 bytes, net-copy: ") {
-		t.Errorf("progress:\n%s", &stderr)
+	if !strings.Contains(stderr, "round 12/12: 4 conns, 100000x3 bytes, net-copy: ") {
+		t.Errorf("progress:\n%s", stderr)
 	}
-}
-
-// checkProxyReport returns an error if there was nothing to count.
-func checkProxyReport(t *testing.T, file string) error {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Environment environment
-		Rounds      []echoRound
-	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if doc.Environment.Kernel == "" || len(doc.Rounds) != 12 {
-		t.Fatalf("report:\n%s", text)
-	}
-	for _, r := range doc.Rounds {
-		if r.CPUUs <= 0 || r.Rate <= 0 || r.Requests == 0 || r.Server == "" || r.Size == 0 ||
-			r.RSS < 1<<20 {
-			return fmt.Errorf("round: %+v", r)
-		}
-	}
-	return nil
 }
 
 func TestProxyFlags(t *testing.T) {
