@@ -76,7 +76,7 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
 	}
-	addrs, err := defaultResolver().internetAddrs(only(ctx), ctx, n.String(), address)
+	addrs, err := (*Resolver)(nil).internetAddrs(only(ctx), ctx, n.String(), address)
 	if err != nil {
 		return nil, err
 	}
