@@ -18,16 +18,16 @@ import "github.com/netco-go/netco/internal/diagnose"
 //	Site      string  where it was started, as "file:line function", or
 //	                  "function"; "" if unknown
 //
-// and of what it was
+// and of the cause
 //
 //	Cause     string  "channel", "mutex", "wait", "sleep", "syscall", "io",
 //	                  "cgo", "computation", "page fault", "not scheduled" or
 //	                  "unknown"
-//	Detail    string  what Cause was derived from: the runtime's word for the
-//	                  wait, the system call, the CPU time
-//	Stack     string  that of the goroutine that has the thread, as a traceback
-//	                  prints it, innermost call first; "" if it was not taken:
-//	                  Detail then says why
+//	Detail    string  the evidence for Cause: the runtime's word for the wait,
+//	                  the system call, the CPU time
+//	Stack     string  the stack of the goroutine that has the thread, as a
+//	                  traceback prints it, innermost call first; "" if it was
+//	                  not taken: Detail then says why
 type Stall = diagnose.Stall
 
 // Handoff counts how often Processors went on without a coroutine that was
@@ -41,7 +41,7 @@ type Stall = diagnose.Stall
 //
 // and of the last one
 //
-//	Detail    string  what shows the cause: the system call, or the runtime's
+//	Detail    string  the evidence for Cause: the system call, or the runtime's
 //	                  function
 //	Coroutine uint64
 //	Name      string  may be ""
@@ -54,9 +54,9 @@ type Handoff = diagnose.Handoff
 // Its fields are
 //
 //	Count      int       coroutines
-//	Coroutines []string  describes them, 20 lines at most: number, name, what it
-//	                     waits for, where it was made. Those that differ in
-//	                     their numbers only share a line
+//	Coroutines []string  describes them, 20 lines at most: number, name, reason
+//	                     of the wait, where it was made. Coroutines that differ
+//	                     only in their numbers share a line
 type DeadlockError = diagnose.DeadlockError
 
 // Stalls returns the last 64 stalls, oldest first, those that go on included,

@@ -3,16 +3,16 @@ package scheduler
 import "github.com/netco-go/netco/internal/diagnose"
 
 // EndedByForce describes the coroutines whose waits [Scheduler.Shutdown] had to
-// end, 20 at most: id, name, state, where they were made. all is how many there
-// were, with those that had been started and had not run yet. It is empty as
-// long as there was none. From any thread.
+// end, 20 at most: id, name, state, where they were made. all is their number,
+// coroutines that had not run yet included. Without a forced end both are zero.
+// From any thread.
 func (s *Scheduler) EndedByForce() (some []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.forced.some, s.forced.all
 }
 
-// forced is what EndedByForce returns.
+// forced has the results of EndedByForce.
 type forced struct {
 	some []string
 	all  int

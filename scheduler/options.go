@@ -28,9 +28,9 @@ type Options struct {
 	// and where coroutines cannot move, all are active.
 	MinActive int
 	// LockThreads gives each Processor an OS thread of its own, for libraries
-	// that count on threads. A coroutine that blocks outside netco, in a Go
-	// channel say, then holds up its Processor. By default Processors move
-	// among threads, and go on without such a coroutine.
+	// that count on threads. By default Processors move among threads, and go
+	// on without a coroutine that blocks outside netco; with LockThreads it
+	// holds up its Processor (README.md, "What blocks a Processor").
 	LockThreads bool
 	// NoSpin keeps idle Processors from looking for events for up to 50 µs
 	// before they sleep, as they do while that has been paying lately, and
@@ -43,8 +43,8 @@ type Options struct {
 	// to 16 MiB.
 	BufferSize int
 	// BufferMemory is how many bytes of hot buffers each Processor has at most,
-	// those in use and those kept together; at least BufferSize; default 0: any
-	// number in use, and 64 kept. At the limit AcquireBuffer waits, and the
+	// in use or kept; at least BufferSize; default 0: any number in use, and 64
+	// buffers kept. At the limit AcquireBuffer waits, and the
 	// library's own copies and Buffereds go on with 2 KiB at a time.
 	BufferMemory int
 	// MaxCoroutines is how many coroutines may live or be on their way; default

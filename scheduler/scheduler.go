@@ -156,7 +156,7 @@ func (s *Scheduler) members() []*processor.Processor {
 // Engine is for netco's own packages.
 func (s *Scheduler) Engine() engine.Engine { return engine.New(s.group.Load(), s.observer) }
 
-// Logger returns what the Scheduler logs to. It is not nil.
+// Logger returns the Scheduler's logger. It is not nil.
 func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
 
 // here returns the caller's Processor if that is one of s, else nil.
@@ -167,8 +167,9 @@ func (s *Scheduler) here() *processor.Processor {
 	return nil
 }
 
-// enter returns here; or why its caller may not start coroutines now. For a
-// caller inside only the phase counts, which processor.Group.Go checks.
+// enter returns the caller's Processor if it belongs to s, nil otherwise. The
+// error says why the caller may not start coroutines. For a coroutine of s only
+// the phase counts, which processor.Group.Go checks.
 func (s *Scheduler) enter() (here *processor.Processor, err error) {
 	if here = s.here(); here != nil {
 		return here, nil
@@ -188,12 +189,12 @@ func (s *Scheduler) enter() (here *processor.Processor, err error) {
 	return nil, nil
 }
 
-// Spawn is what to start as a coroutine. Its fields for users are
+// Spawn describes a coroutine to start. Its fields for users are
 //
-//	Fn   func()   what the coroutine runs
+//	Fn   func()   the coroutine runs it
 //	Name string   may be ""
-//	Site uintptr  the program counter of what starts it, as coroutine listings
-//	              show it; or 0
+//	Site uintptr  the program counter of the starting call, for listings of
+//	              coroutines; or 0
 type Spawn = coroutine.Spawn
 
 // NewSpawn returns the Spawn for fn, without a name. Its Site is the call of
@@ -254,7 +255,7 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
 }
 
 // Run starts a coroutine and returns when no coroutine of the Scheduler lives
-// any more. It may be called again, and by several goroutines. From a coroutine
+// any more. It may be called again, and by several goroutines. In a coroutine
 // of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
 // When all coroutines of the process wait for one another for ever it returns a
 // *DeadlockError, about a second later, if there is a watchdog; they stay as
@@ -298,8 +299,8 @@ func (s *Scheduler) wait(ctx context.Context) error {
 }
 
 // unwindGrace is how long coroutines get to end after their waits were ended by
-// force. They need a moment; a machine that others use may need seconds, and to
-// give up on one that is about to end is an error that says what is not so.
+// force. A loaded machine may need seconds, and giving up on a coroutine that
+// is about to end would report an error that does not exist.
 var unwindGrace = 5 * time.Second // tests shorten it
 
 // Shutdown ends the Scheduler. It closes the door to new work, lets coroutines

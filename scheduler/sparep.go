@@ -10,9 +10,9 @@ import (
 var spared atomic.Int32
 
 // spareP lets Go run one goroutine more than n Processors at once. A Processor
-// that sleeps in epoll keeps Go's P as long as another P is idle. If there is
-// none, the runtime gives the P to another goroutine, often on the core of
-// another Processor, and this one has to wait for a P when it wakes.
+// that sleeps in epoll keeps its P as long as some other P is idle. Without an
+// idle P the runtime gives it to some goroutine, often on the core of a second
+// Processor, and the sleeper has to wait for a P when it wakes.
 //
 // It raises GOMAXPROCS by one, once in a process, and not if the environment
 // sets it.

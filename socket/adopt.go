@@ -11,13 +11,13 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// adopted is an fd that came from elsewhere, and what it has been found to be.
+// adopted is an fd that came from elsewhere, and its network.
 type adopted struct {
 	fd      int
 	network network
 }
 
-// adopt finds out what fd is and makes it non-blocking. It does not close it.
+// adopt finds out fd's network and makes it non-blocking. It does not close it.
 // Errors are net's.
 func adopt(fd int) (adopted, error) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
@@ -115,9 +115,9 @@ func listens(fd int) bool {
 
 // netFileConn returns a connection of a duplicate of f's fd: a *TCPConn,
 // *UDPConn or *UnixConn. Both are to be closed, each by its owner. The socket
-// is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what
-// is no socket, EPROTONOSUPPORT for one of a family or type that is not here,
-// for which there is AdoptSocket.
+// is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for any
+// other file, EPROTONOSUPPORT for a socket of any other family or type, for
+// which there is AdoptSocket.
 func netFileConn(f *os.File) (net.Conn, error) {
 	a, err := adoptFile(f)
 	if err != nil {

@@ -45,10 +45,10 @@ const (
 
 // ReadBatch takes datagrams that are there, at most len(ms) and at most 32, and
 // waits for the first if there is none. Of each it sets N, NN, Flags, Addr and
-// SegmentSize, and returns how many they are; what does not fit into a Buf is
-// dropped, with unix.MSG_TRUNC in Flags. With an empty ms it takes none and
-// does not wait. An error comes alone: what came before it has been returned,
-// what comes after it is still there. Parks. It does not allocate, but for
+// SegmentSize, and returns how many they are; bytes that do not fit into a Buf
+// are dropped, with unix.MSG_TRUNC in Flags. With an empty ms it takes none and
+// does not wait. An error comes alone: datagrams before it have been returned,
+// datagrams after it are still there. Parks. It does not allocate, but for
 // memory that the socket keeps: some 110 bytes for each Message of the longest
 // batch, up to 32.
 func (c *UDPConn) ReadBatch(ms []Message) (n int, err error) {
@@ -109,14 +109,14 @@ func (c *UDPConn) takeBatch(ms []Message, gro bool) int {
 	return bytes
 }
 
-// weight is what a batch counts for when others are to get their turn, in
-// bytes: several small datagrams are one large one.
+// weight is a batch's share of the budget for one turn, in bytes: several small
+// datagrams count as a large datagram.
 func weight(messages, bytes int) int { return bytes + messages*fd.BudgetBytes/4 }
 
 // WriteBatch sends all of ms, in order, waiting for room if need be. Of each
-// one sent it sets N and NN. With an error, n is how many were sent; ms[n] is
-// the one that the error is of, and may be tried again. A closed port that an
-// earlier datagram of the same batch ran into need not show. Parks. It does not
+// one sent it sets N and NN. With an error, n is how many were sent; the error
+// is of ms[n], which may be tried again. A closed port that an earlier datagram
+// of the same batch ran into need not show. Parks. It does not
 // allocate, but for memory that the socket keeps, as for ReadBatch.
 func (c *UDPConn) WriteBatch(ms []Message) (n int, err error) {
 	if len(ms) == 0 {
@@ -162,8 +162,8 @@ func (c *UDPConn) writeBatch(ms []Message) (n int, err error) {
 }
 
 // describeBatch describes to the kernel as many of ms as one call may send. An
-// error is that of the first; another that cannot be sent ends the batch before
-// it.
+// error is of the first; a later message that cannot be sent ends the batch
+// before it.
 func (c *UDPConn) describeBatch(ms []Message) (n int, err error) {
 	bytes, control := 0, 0
 	for n < len(ms) && n < batchMessages {

@@ -240,7 +240,7 @@ var longAgo = time.Unix(1, 0)
 
 func sysError(call string, err error) error { return os.NewSyscallError(call, err) }
 
-// limits are what ends a dial or a look-up early. The time is kept apart from
+// limits end a dial or a look-up early. The time is kept apart from
 // the context, so that a timeout, the common case, takes no context and no
 // timer of Go's.
 type limits struct {
@@ -311,7 +311,7 @@ func (timeoutError) Error() string   { return "i/o timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// Is: it is also what waits of this package end with, which net's is not.
+// Is: waits of this package end with it, too, other than net's.
 func (timeoutError) Is(target error) bool {
 	return target == context.DeadlineExceeded || target == os.ErrDeadlineExceeded
 }

@@ -41,13 +41,13 @@ func mismatched(local net.Addr) error {
 // reachableFrom returns those of the family that local is of; one without an IP
 // is of both.
 func reachableFrom(addrs []net.Addr, local net.Addr) ([]net.Addr, error) {
-	from, _ := ipOf(local)
+	from := ipOf(local)
 	fits := addrs[:0]
 	for _, a := range addrs {
 		if a.Network() != local.Network() {
 			return nil, mismatched(local)
 		}
-		if to, _ := ipOf(a); wildcard(from) || wildcard(to) || sameFamily(from, to) {
+		if to := ipOf(a); wildcard(from) || wildcard(to) || sameFamily(from, to) {
 			fits = append(fits, a)
 		}
 	}

@@ -13,14 +13,14 @@
 // that saves one.
 //
 // An fd is registered with epoll when something first waits for it, until it is
-// closed. For coroutines that is the Processor of the first that waits, or the
-// one to which the reader has moved since. A coroutine of another Processor may
-// wait for it too, and is then woken across threads; so the coroutines that
-// read and write one connection had better be of one Processor. What ordinary
-// goroutines wait for is watched apart from the Processors, so that it does not
-// depend on a thread that a coroutine may be holding up.
+// closed. For coroutines that is the epoll of the first waiter's Processor, and
+// later of the Processor to which the reader moves. A coroutine elsewhere may
+// wait for the fd too, and is then woken across threads; so the coroutines that
+// read and write one connection had better share a Processor. The fds of
+// ordinary goroutines are watched apart from the Processors, so that they do
+// not depend on a thread that a coroutine may be holding up.
 //
-// # What to use when
+// # Choosing a type
 //
 //	a connection, a coroutine for each   netco.Listen, netco.Dial: TCPConn,
 //	                                     UnixConn
@@ -70,30 +70,29 @@
 // Unless its comment says otherwise every method may be called from coroutines
 // and from ordinary goroutines, of any thread; the latter block. Reads are
 // serialised among themselves, as are writes. Close ends every operation under
-// way with net.ErrClosed. The fd is closed at once if those only wait; if one
-// is in the middle of a system call, it closes the fd when it returns, for
-// which a goroutine's Close waits up to 100 ms. What is unreachable and has no
-// waiter is closed by the garbage collector, as with package net; code that is
-// done with something had better call Close. A deadline ends with
-// os.ErrDeadlineExceeded what waits and what comes later, until it is moved.
+// way with net.ErrClosed. The fd is closed at once if all of them wait; an
+// operation in the middle of a system call closes the fd when it returns, for
+// which a goroutine's Close waits up to 100 ms. The garbage collector closes a
+// socket that is unreachable and has no waiter, as with package net; call Close
+// all the same. A deadline ends present and later waits with
+// os.ErrDeadlineExceeded, until it is moved.
 // When the scheduler ends, Accept returns netco.ErrShutdown at once, as
 // does a Read of a handler of netco.Serve that waits for a request, and every
 // wait when the end is forced.
 //
 // A coroutine whose reads or writes always succeed at once yields after a burst
 // of them, or when its Processor's turn has lasted half a millisecond, so that
-// it does not starve the others of its Processor. So a lock that others of that
-// Processor take had better park, as netco/sync's Mutex and RWMutex do, if it
-// is held across a read or write, even one that will not have to wait: a
-// sync.Mutex makes the whole Processor late, and blocks it for good where
-// Processors are not handed on (README.md, "What blocks a Processor").
+// it does not starve the others of its Processor. So take a lock that parks,
+// netco/sync's Mutex or RWMutex, if it is held across a read or write, even if
+// there is always data: a sync.Mutex makes the whole Processor late, and may
+// block it for good (README.md, "What blocks a Processor").
 // crypto/tls has such a lock in every connection: one coroutine should read and
 // write it. Package netco/tls has none. Server and Buffered do not take a
 // tls.Conn: netco/tls's Conn takes a ServerConn, and its package comment has
 // Buffered's flushing over bufio.
 //
-// Reads, writes and WaitReadable of streams do not allocate; elsewhere the
-// comments say what does.
+// Reads, writes and WaitReadable of streams do not allocate; comments name the
+// methods that do.
 //
 // # Limits
 //
@@ -101,8 +100,8 @@
 //   - Sendfile, that is ReadFrom of a regular file, blocks while the disk is
 //     read, as other system calls do.
 //   - Multipath TCP is not used. There is no type for raw IP: [Socket] does it.
-//   - What a copy has read and could not write is kept in the process and read
-//     next; raw use of the fd does not see it.
+//   - Bytes that a copy has read and could not write are kept in the process
+//     and read next; raw use of the fd does not see them.
 //   - Package net's FileConn and its like and [NewFile] make the fd
 //     non-blocking for all that share it.
 //

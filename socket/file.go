@@ -28,9 +28,9 @@ import (
 //
 // A pollable fd is made non-blocking, and so is every fd of the same open file
 // description: duplicates of it, also in other processes, as a terminal's
-// usually are. Close does not undo that. If another makes it blocking again,
-// the next operation takes that back; one that comes between its check and its
-// system call may hold up the whole Processor.
+// usually are. Close does not undo that. If another process makes it blocking
+// again, the next operation takes that back; if that happens between the
+// operation's check and its system call, the whole Processor may be held up.
 //
 // Reads are serialised among themselves, as are writes. The fd is closed when
 // the last operation under way has returned.
@@ -49,9 +49,8 @@ type fileDescriptor struct {
 }
 
 // NewFile makes a File of a duplicate of f's fd, under f's name. Both are to be
-// closed, each by its owner, in any order. If it is pollable it is non-blocking
-// from now on, for f too: an f that os did not open as such then fails with
-// EAGAIN.
+// closed, each by its owner, in any order. A pollable fd is non-blocking from
+// now on, for f too: reads of an f that os opened as blocking fail with EAGAIN.
 func NewFile(f *os.File) (*File, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 )
 
 // LimitListener returns l, limited: Accept pauses while n connections that it
-// returned are open, and goes on when one of them is closed. What comes
-// meanwhile waits in the kernel's backlog. It is x/net/netutil's LimitListener,
+// returned are open, and goes on when one of them is closed. New connections
+// wait meanwhile in the kernel's backlog. It is x/net/netutil's LimitListener,
 // for coroutines and goroutines.
 //
-// A listener of this package is itself limited and returned, so that it still
-// is what it was; another limit may be added to it. A pause ends as a wait for
+// A listener of this package is itself limited and returned, so that it keeps
+// its type; a second limit may be added to it. A pause ends as a wait for
 // a connection does: by Close, by the deadline, with ErrShutdown when the
 // scheduler is ending. A connection counts until its fd is closed here;
 // duplicates of it (File, a child process) do not count.
 //
-// Any other listener is wrapped, and so are its connections. It has a place
-// while it waits for a connection, too. A pause of that one is ended only by
-// Close of what LimitListener returned. To limit a tls listener, limit what it
-// listens on.
+// Any other listener is wrapped, and so are its connections. Its Accept takes a
+// place while it waits, too. Only Close of the returned listener ends its
+// pauses. To limit a tls listener, limit the listener beneath it.
 //
 // With n < 1 every Accept fails.
 func LimitListener(l net.Listener, n int) net.Listener {
@@ -85,8 +84,8 @@ type limitedConn struct {
 	place *place
 }
 
-// place is a place in a room. What the program has lost without a Close gives
-// it back when it is collected.
+// place is a place in a room. A connection that the program has lost without a
+// Close gives it back when it is collected.
 type place struct {
 	room *fd.Room
 	once sync.Once

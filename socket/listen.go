@@ -30,13 +30,13 @@ type ListenConfig struct {
 func (lc *ListenConfig) MultipathTCP() bool { return false }
 
 // SetMultipathTCP exists for code that sets it on a net.ListenConfig, and has
-// no effect: connections are plain TCP, which every peer of a multipath
-// listener can fall back to. Those of a multipath listener would not inherit
-// its options on every kernel.
+// no effect: connections are plain TCP, which every multipath peer can fall
+// back to. Connections of a multipath listener do not inherit its options on
+// every kernel.
 func (lc *ListenConfig) SetMultipathTCP(use bool) {}
 
-// keepAlive is what connections are to have; if it is not enabled they are left
-// as they are.
+// keepAlive returns the settings of a listener's connections, which are left
+// alone if it is not enabled.
 func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig {
 	if config.Enable {
 		return config
@@ -76,7 +76,7 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
 	}
-	addrs, err := defaultResolver().internetAddrs(only(ctx), ctx, n.String(), address)
+	addrs, err := (*Resolver)(nil).internetAddrs(only(ctx), ctx, n.String(), address)
 	if err != nil {
 		return nil, err
 	}

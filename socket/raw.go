@@ -14,10 +14,10 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Socket is a socket of any family and type that the kernel has, for those that
-// package net does not know: netlink, vsock, packet, raw IP and so on. Its
-// methods are the system calls of the same name, but what would block parks the
-// coroutine, and blocks an ordinary goroutine. They may be called concurrently;
+// Socket is a socket of any family and type that the kernel has, also of those
+// that package net does not know: netlink, vsock, packet, raw IP and so on. Its
+// methods are the system calls of the same name. A call that would block parks
+// the coroutine, and blocks an ordinary goroutine. Calls may be concurrent;
 // reads are serialised among themselves, as are writes.
 //
 // Errors are *net.OpError with network "socket" and without addresses: a system

@@ -131,8 +131,8 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// acceptKept is l.Accept for a connection that is closed in any case, by what
-// refers to it: see conn.initKept.
+// acceptKept is l.Accept for a connection that its owner closes in any case:
+// see conn.initKept.
 func acceptKept(l net.Listener) (net.Conn, error) {
 	switch l := l.(type) {
 	case *TCPListener:
@@ -182,10 +182,10 @@ func (s *Server) ServeConn(c Stream) error {
 	return nil
 }
 
-// Shutdown closes the listeners and the connections that are idle, lets those
-// that Handle works on be until it returns, and waits for them or for ctx,
-// whose error it then returns. In a bubble of testing/synctest it does not
-// wait: ErrBubble. Parks.
+// Shutdown closes the listeners and the idle connections, leaves the others
+// alone until Handle returns, and waits for that or for ctx, whose error it
+// then returns. In a bubble of testing/synctest it does not wait: ErrBubble.
+// Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shut((*ServerConn).kick)
 	limit := coroutine.Context(ctx)
@@ -213,7 +213,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// shut begins the end, and does to each connection what is due.
+// shut begins the end, and calls each for every connection.
 func (s *Server) shut(each func(*ServerConn)) {
 	s.mu.Lock()
 	s.closing.Store(true)
@@ -234,8 +234,8 @@ func (s *Server) shut(each func(*ServerConn)) {
 	}
 }
 
-// addListener notes l and puts it under the limit of MaxConns. It returns where
-// what to accept from is noted.
+// addListener notes l and puts it under the limit of MaxConns. It returns the
+// place where it has noted the listener to accept from.
 func (s *Server) addListener(l net.Listener) (key *net.Listener, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -79,8 +79,8 @@ func packageOf(v any) string {
 	return t.PkgPath()
 }
 
-// refuseListener is refuseConn for what is sure to return such connections. Of
-// an unknown type its first connection is checked.
+// refuseListener is refuseConn for a listener that is sure to return such
+// connections. For an unknown type the first connection is checked.
 func refuseListener(l net.Listener) error {
 	if limited, ok := l.(*limitedListener); ok {
 		return refuseListener(limited.Listener)

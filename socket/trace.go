@@ -47,7 +47,7 @@ func traceLookup(ctx context.Context, host string) (done func(httptrace.DNSDoneI
 // left by the time that it ends. The connections to name servers are traced
 // there, if ctx says so.
 func askTraced[T any](r *Resolver, l limits, ctx context.Context, host string,
-	fn func(context.Context, *net.Resolver) (T, error)) (T, error) {
+	fn func(*net.Resolver, context.Context) (T, error)) (T, error) {
 	done, trace := traceLookup(l.ctx, host), httptrace.ContextClientTrace(ctx)
 	if done == nil && trace == nil {
 		return ask(r, l, ctx, host, fn)

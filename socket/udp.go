@@ -16,8 +16,9 @@ import (
 // [UDPConn.ReadBatch] and [UDPConn.WriteBatch] for many datagrams in one system
 // call.
 //
-// A read takes one datagram, which may be empty, and drops what does not fit. A
-// write sends one, an empty one too, as a whole or not at all.
+// A read takes one datagram, which may be empty, and drops bytes that do not
+// fit. A write sends one datagram, which may be empty, as a whole or not at
+// all.
 type UDPConn struct {
 	conn
 	is6       bool // of the family of IPv6, which may carry IPv4 too; constant

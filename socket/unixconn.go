@@ -24,9 +24,9 @@ import (
 // differences. WriteTo and WriteToUnix to a unixgram socket whose queue is full
 // wait for room as the others do, but the kernel reports no room if others fill
 // that queue too; so they try again, after a millisecond at first and up to
-// every 100 ms. And what ReadMsgUnix or WriteMsgUnix cannot do at once they do
-// not do by blocking the thread, whatever mode the fd is in. Errors are
-// *net.OpError with net's contents, except io.EOF.
+// every 100 ms. ReadMsgUnix and WriteMsgUnix never block the thread, whatever
+// mode the fd is in. Errors are *net.OpError with net's contents, except
+// io.EOF.
 type UnixConn struct {
 	conn
 	connected bool // constant: it was dialled, so that a write names no address

@@ -98,9 +98,9 @@ func (l *UnixListener) Close() error {
 	return l.listener.Close()
 }
 
-// files runs what makes and removes the files of Unix sockets. It is a pool of
-// its own: in the common one that would wait until the program's own calls have
-// ended, which may be for a client that is to connect to such a socket.
+// files makes and removes the files of Unix sockets. In the common pool these
+// calls could wait for the program's own, which may wait for a client of such a
+// socket.
 var files blocking.Pool
 
 // removeFile unlinks path where it holds up no coroutine. One that is ended by
@@ -187,7 +187,7 @@ func takeUnixgram(theirs *net.UnixConn) (*UnixConn, error) {
 }
 
 // openElsewhere runs fn, which may wait for a disk, where it holds up no
-// coroutine. What it opens after the wait for it was ended by force is closed.
+// coroutine. A file opened after the wait was ended by force is closed.
 func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
 	var o struct {
 		mu         sync.Mutex // held for a moment

@@ -32,8 +32,8 @@ func (l *Listener) Init(d *Descriptor, fd int, k Kind) {
 	l.SetListener()
 }
 
-// SetListener marks the fd as one that waits for connections, until draining
-// begins. Called before its first wait.
+// SetListener marks the fd as a listener's, which waits until draining begins.
+// Called before its first wait.
 func (s *FD) SetListener() { s.pd.SetListener() }
 
 // SetRoom sets the room in which the connection of s has a place. Called before
@@ -134,8 +134,8 @@ func (l *Listener) awaitRoomLocked(full *Room, at net.Listener) error {
 // onPermit implements permitWaiter: an edge makes a caller of Accept try again.
 func (l *Listener) onPermit() { l.MarkReadable() }
 
-// MarkReadable does what an edge does: what waits to read, or the next that
-// would, tries again. Any thread.
+// MarkReadable has the effect of an edge: the waiting reader, or else the next
+// reader, tries again. Any thread.
 func (s *FD) MarkReadable() { s.pd.MarkReady(Read) }
 
 // Room returns the room that connections need, or nil.

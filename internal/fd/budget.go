@@ -26,10 +26,10 @@ const (
 func (b coopBudget) spent() bool { return b >= budgetOps }
 
 // spend accounts for an operation, and yields if it is time to: other
-// coroutines of the Processor run, and its events are polled. What is done
+// coroutines of the Processor run, and its events are polled. The user's code
 // between two operations may take much longer than these, so the clock counts
-// too, but not at the first operation after a park. It reports whether the
-// coroutine has yielded, and may run on another Processor now.
+// too, but not at the first operation after a park. spend reports whether the
+// coroutine has yielded, and may run on a different Processor now.
 func (b *coopBudget) spend(bytes int) bool {
 	if *b == 0 && bytes < BudgetBytes {
 		*b = 1

@@ -18,9 +18,9 @@ import (
 //     Then the last of them closes the fd. A goroutine waits for that up to
 //     closeLimit: the operation may be kept from returning by a coroutine that
 //     waits, in a Go channel perhaps, for the caller of Close. A coroutine does
-//     not wait: it may hold what the other needs to return, a sync.Once or a
-//     mutex, and would block the thread of both. Nor does a goroutine in a
-//     bubble of testing/synctest, which the other may not be in.
+//     not wait: it may hold a mutex or a sync.Once that the operation needs to
+//     return, and would block the thread of both. Nor does a goroutine in a
+//     bubble of testing/synctest: the operation may be outside of it.
 
 // closeLimit bounds how long a goroutine's Close waits for operations to
 // return.

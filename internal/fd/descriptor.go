@@ -19,7 +19,7 @@ import (
 // is in the PollDesc and refers to its connection.
 //
 // uses is ownedUse plus inspectUse for each Inspect that is asking the kernel
-// about the fd. The one that brings it to 0 closes the fd.
+// about the fd. Whoever brings it to 0 closes the fd.
 type Descriptor struct {
 	pd   processor.PollDesc
 	fd   int32 // constant; valid while uses is not 0
@@ -29,7 +29,7 @@ type Descriptor struct {
 	// description, here or in another process. Set before they are made; never
 	// cleared.
 	shared atomic.Bool
-	stream bool  // constant: close(2) may wait for what is unsent, SO_LINGER
+	stream bool  // constant: close(2) may wait for unsent bytes, SO_LINGER
 	Label  Label // constant: the owner's, for the list of sockets
 
 	// Permits of the connection, returned when the fd is closed; nil for none.
@@ -37,7 +37,8 @@ type Descriptor struct {
 	room *Room
 }
 
-// Label says what a Descriptor is part of, in its owner's numbers.
+// Label names the kind of socket that a Descriptor is part of, in its owner's
+// numbers.
 type Label struct{ Network, Role uint8 }
 
 const (
@@ -55,15 +56,15 @@ func (d *Descriptor) init(fd int) {
 	countOpen(1)
 }
 
-// SetOwner sets what the list of sockets finds, if that is not d itself: what d
-// is part of. Called before Init.
+// SetOwner sets the object that the list of sockets finds in place of d: the
+// socket that d is part of. Called before Init.
 func (d *Descriptor) SetOwner(owner any) { d.pd.Owner = owner }
 
-// SetLinger notes that close(2) may wait for what is unsent, as that of a
-// stream over a network does. Called before Init.
+// SetLinger notes that close(2) may wait for unsent bytes, as it does for a
+// stream over a network. Called before Init.
 func (d *Descriptor) SetLinger() { d.stream = true }
 
-// State is what the list of sockets shows of a Descriptor.
+// State describes a Descriptor to the list of sockets.
 type State struct {
 	FD                      int
 	Home                    *processor.Processor // watches the fd; nil for none
@@ -72,8 +73,8 @@ type State struct {
 }
 
 // Inspect calls f with the state of d while the fd is sure to be open, and
-// reports whether it was. It accesses only what is constant, atomic or the
-// kernel's. A Close meanwhile leaves closing the fd to it. Any thread.
+// reports whether it was. It accesses only constants, atomics and the kernel's
+// state. A Close meanwhile leaves closing the fd to Inspect. Any thread.
 func (d *Descriptor) Inspect(f func(State)) (open bool) {
 	if !d.inspectable() {
 		return false

@@ -1,8 +1,8 @@
 // Package fd is an fd whose operations park the coroutine that calls them, and
 // block an ordinary goroutine. It is to package socket what internal/poll is to
 // package net: socket has types, addresses, dialling and errors with names;
-// here are the fd, its locks, what is known of it, and the loops "check, try,
-// wait, try again". Nothing above this package waits for an fd by itself, calls
+// here are the fd, its locks, its state, and the loops "check, try, wait, try
+// again". Nothing above this package waits for an fd by itself, calls
 // a PollDesc or asks epoll. It is for the engine.
 //
 // # Model
@@ -10,10 +10,10 @@
 // An operation takes the lock of its direction, checks deadline and end
 // (check), makes an attempt that never blocks, and waits for an edge if that
 // found nothing (waitLocked to read, awaitWritableLocked to write). ReadWith
-// and WriteWith do this for any attempt; Read, and what has more to decide,
-// have loops of their own around the same three steps. A wake means "look
-// again": Close, deadlines and the end of the Scheduler wake what waits, and
-// the check finds them.
+// and WriteWith do this for any attempt; Read, and operations with more to
+// decide, have loops of their own around the same three steps. A wake means
+// "try again": Close, deadlines and the end of the Scheduler wake the waiter,
+// and the check finds them.
 //
 // # States
 //
@@ -22,12 +22,12 @@
 //	unmade   the zero value: operations fail with net.ErrClosed, Close with
 //	         EINVAL
 //	open     has an fd; operations run
-//	closing  Close was called: no operation begins, those that wait end
+//	closing  Close was called: no operation begins, and waits end
 //	closed   the last user has gone and the fd is closed
 //
 //	unmade → open      Init
-//	open → closing     Close; the garbage collector, for what is unreachable
-//	                   (CloseWhenLost), which then has no users
+//	open → closing     Close; the garbage collector, for an unreachable FD
+//	                   (CloseWhenLost), which has no users
 //	closing → closed   the last of: the operations under way, Close itself, an
 //	                   Inspect
 //
@@ -39,7 +39,8 @@
 //	          coroutine
 //
 //	idle → trying      the operation has the lock, and check lets it
-//	idle → waiting     a read of what is known to be empty, see recvQueue
+//	idle → waiting     a read of a queue that is known to be empty, see
+//	                   recvQueue
 //	trying → waiting   the attempt returned EAGAIN
 //	waiting → trying   an edge, or a wake for another reason
 //	any → idle         the operation's end

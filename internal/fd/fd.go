@@ -96,8 +96,8 @@ func OpenCount() int {
 }
 
 // Init makes s of an fd, which it owns from then on, and of d, which is new.
-// Unless CloseWhenLost is called too, whoever has s closes it in any case: that
-// saves the memory of a cleanup.
+// Unless CloseWhenLost is called too, the owner of s closes it in any case,
+// which saves the memory of a cleanup.
 func (s *FD) Init(d *Descriptor, fd int, k Kind) {
 	d.init(fd)
 	s.Descriptor, s.fd, s.kind = d, fd, k

@@ -79,7 +79,7 @@ func (m *fdMutex) lockSlow(s Mode) bool {
 	}
 }
 
-// tryLock is lock that does not park: false means that another has the lock or
+// tryLock is lock that does not park: false means that the lock is taken or
 // that the fd is closed.
 func (m *fdMutex) tryLock(s Mode) bool {
 	for {

@@ -44,7 +44,7 @@ func (s *FD) WriteFile(p []byte) (n int, err error) {
 	return n, err
 }
 
-// ReadElsewhere is ReadFile of what epoll refuses, on another thread.
+// ReadElsewhere is ReadFile of a file that epoll refuses, on another thread.
 func (s *FD) ReadElsewhere(p []byte) (int, error) {
 	return s.offload(Read, func() (int, error) {
 		n, errno := sysx.Read(s.fd, p)
@@ -56,7 +56,7 @@ func (s *FD) ReadElsewhere(p []byte) (int, error) {
 	})
 }
 
-// WriteElsewhere is WriteFile of what epoll refuses, on another thread.
+// WriteElsewhere is WriteFile of a file that epoll refuses, on another thread.
 func (s *FD) WriteElsewhere(p []byte) (int, error) {
 	return s.offload(Write, func() (n int, err error) {
 		for {
@@ -75,9 +75,8 @@ func (s *FD) WriteElsewhere(p []byte) (int, error) {
 	})
 }
 
-// offload does I/O that blocks the thread on another. When the wait for it is
-// ended by force the I/O goes on, if it has begun, and the fd stays open until
-// it has ended.
+// offload does blocking I/O on a second thread. If the wait for it is ended by
+// force, I/O that has begun goes on, and the fd stays open until it has ended.
 func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
 	if !s.mu.lock(m) {
 		return 0, net.ErrClosed

@@ -22,8 +22,9 @@ type Limit struct {
 	Max int // constant
 
 	mu   sync.Mutex // never held across a park or a call
-	open int        // under mu: those accepted, and one for each accept(2) under way
-	// Under mu: those that have found it full since a permit was last returned.
+	open int        // under mu: connections, and one for each accept(2) under way
+	// Under mu: waiters that have found it full since a permit was last
+	// returned.
 	waiting []permitWaiter
 }
 
@@ -174,9 +175,10 @@ func (g *Gate) onPermit() { g.bell.Ring() }
 // joining guards the room field of the FD that Join is called for.
 var joining sync.Mutex // held for a moment
 
-// Join gives a connection that another's listener has returned a place in r,
-// which is taken: beside those that it has where that listener accepts from a
-// limited one. If the connection is closed by now the place is given back.
+// Join gives a connection of a foreign listener a place in r, which is taken.
+// If that listener accepts from a limited listener, the connection has places
+// of that limit too. If the connection is closed by now the place is given
+// back.
 func (s *FD) Join(r *Room) {
 	if !s.mu.use() {
 		r.Release()
@@ -202,7 +204,7 @@ var pauses struct {
 }
 
 // paused counts a pause. It logs one line a second at most: at the limit each
-// connection that is closed ends one pause and begins another.
+// closed connection ends a pause, and the next accept begins a new pause.
 func paused(at net.Addr) {
 	n := pauses.count.Add(1)
 	logged, now := pauses.logged.Load(), time.Now().UnixNano()

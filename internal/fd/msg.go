@@ -94,8 +94,8 @@ func (s *FD) sendMsgLocked(call string, p, oob []byte, addr *string) (int, error
 // read, or until a time to try again.
 //
 // An edge at once is worth nothing. The kernel makes it when it frees the
-// packet that it refused, in each epoll that has the socket: taken for room, it
-// would have the next attempt make another, and so on without end.
+// refused packet, in each epoll that has the socket. Taken for room it would
+// cause an attempt, whose refused packet causes the next edge, without end.
 func (s *FD) awaitRoomLocked(until int64) error {
 	for early := clock.Real() + int64(minBackoff); ; {
 		s.pd.Clear(Write)

@@ -90,11 +90,11 @@ func paced(n int) (int, error) {
 // Nothing is lost although the Processor watches the instance edge-triggered:
 // an event on any of the fds is an edge of the instance, no matter what the
 // instance holds already, and the mark of an edge is cleared before each check.
-// So what comes after a check ends the next wait.
+// So an event after a check ends the next wait.
 //
-// The instance lives for one wait and takes its registrations with it. Were it
-// kept, those of an fd that was closed while a duplicate lives on could never
-// be taken out.
+// The instance lives for one wait and takes its registrations with it. In an
+// instance that was kept, the registration of an fd that was closed while a
+// duplicate lives on could never be removed.
 type pollWait struct {
 	fds   []unix.PollFd
 	until int64 // CLOCK_MONOTONIC ns; 0: for ever

@@ -29,11 +29,11 @@ func MakeNonblocking(fd int) error {
 	return os.NewSyscallError("fcntl", err)
 }
 
-// keepNonblocking sees to it that a call which has no flag of its own for that
-// does not block: blocked it would hold up the thread and with it the process's
-// garbage collection. The owner of another fd of this open file description, a
-// child perhaps, can make it blocking at any time; so that is checked before
-// each attempt. Sockets that are not shared pay nothing.
+// keepNonblocking makes the fd non-blocking before a system call that has no
+// flag for that: blocked, the call would hold up the thread and with it the
+// process's garbage collection. A child process that shares the open file
+// description can make it blocking at any time, so each attempt checks. Sockets
+// that are not shared pay nothing.
 func (s *FD) keepNonblocking() syscall.Errno {
 	if s.shared.Load() && MakeNonblocking(s.fd) != nil {
 		return unix.EINVAL
@@ -42,8 +42,8 @@ func (s *FD) keepNonblocking() syscall.Errno {
 }
 
 // RawRead calls f until it returns true, with a wait for an edge after each
-// time it does not. What f does with the fd, and what its answer says about
-// there being data, is not known. Parks.
+// time it does not. f may do anything with the fd, and its answer says nothing
+// about the receive queue. Parks.
 func (s *FD) RawRead(f func(fd uintptr) bool) error {
 	if !s.mu.lock(Read) {
 		return net.ErrClosed

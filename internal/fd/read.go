@@ -92,8 +92,8 @@ func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
 	for again := true; again; {
 		n, short, errno = sysx.TryRecv(s.fd, p)
 		counts.CountRead(n, errno)
-		// In front of urgent data a thread with a signal pending, and Go sends
-		// those, gets EAGAIN though there is something (tcp_recvmsg).
+		// In front of urgent data a thread with a pending signal, such as Go's
+		// for preemption, gets EAGAIN though there is data (tcp_recvmsg).
 		again = errno == unix.EAGAIN && s.pd.ReadOn() && s.pollIn()
 	}
 	return n, short && s.kind == TCPStream, errno
@@ -189,9 +189,9 @@ func (s *FD) awaitReadableLocked(here *processor.Processor) error {
 }
 
 // waitLocked waits for an edge, or for a deadline, Close or shutdown, which is
-// the error; or for less: nil means to look again. A wait for a request ends
-// when the Scheduler drains, unless there is something to read. here is what
-// processor.Current returned since the last wait. Under the read lock.
+// the error. nil means to try again, perhaps in vain. A wait for a request ends
+// when the Scheduler drains, unless there is something to read. here is the
+// result of processor.Current since the last wait. Under the read lock.
 func (s *FD) waitLocked(here *processor.Processor) error {
 	s.readBudget = 0
 	s.readParks.Inc()

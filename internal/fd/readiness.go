@@ -8,18 +8,18 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// recvQueue is what is known of a socket's receive queue, as of the last edge.
-// Under the read lock. Beside it there are the mark of an edge, in the
-// PollDesc, and whether the peer has hung up (ReadOn); what they mean together
-// is said here and nowhere else.
+// recvQueue is the known state of a socket's receive queue, as of the last
+// edge. Under the read lock. Beside it there are the mark of an edge, in the
+// PollDesc, and whether the peer has hung up (ReadOn); this file has all code
+// that combines them.
 //
 //	maybe       a read is worth an attempt
 //	drained     the kernel has returned EAGAIN, or registering the fd will
-//	            report what there is: only an edge makes a read worth while
+//	            report any data: only an edge makes a read worth while
 //	shortRead   the last read took all there was, so the kernel need not be
 //	            asked
 //
-//	any → what the attempt shows    a read
+//	any → as the attempt shows      a read
 //	shortRead → drained             the wait that replaces an attempt begins,
 //	                                and is counted
 //	any → maybe                     an edge ended the wait, or there is no
@@ -64,8 +64,8 @@ func (s *FD) beginWaitLocked() (saved bool) {
 }
 
 // updateQueueLocked resolves maybe, before a wait that is to end only when
-// there is something to read. The mark of an edge found here may be of what has
-// been read since.
+// there is something to read. The mark of an edge found here may be of bytes
+// that have been read since.
 func (s *FD) updateQueueLocked() {
 	switch {
 	case s.unread != nil:

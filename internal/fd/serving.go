@@ -7,8 +7,8 @@ import "github.com/netco-go/netco/coroutine"
 // its handler. While the Scheduler drains, a read that would wait ends with
 // ErrShutdown where the handler waits for the first byte of a request.
 //
-// What a request is, only the handler knows. A socket knows what has moved, and
-// keeps it in its word served:
+// Only the handler knows where a request ends. A socket knows which side moved
+// bytes last, and keeps that in its word served:
 //
 //	0          no handler: a drain ends no read
 //	id<<1      idle: the last to move bytes was the handler, by a write; or
@@ -17,18 +17,19 @@ import "github.com/netco-go/netco/coroutine"
 //
 //	0 → idle       Serve, in the handler, before that uses the connection
 //	idle → busy    a read of anything, by any caller, under the read lock; a
-//	               write by another than the handler, under the write lock; a
-//	               Buffered in which a part of a request is left, by its reader
+//	               write by any other caller than the handler, under the write
+//	               lock; a Buffered in which a part of a request is left, by its
+//	               reader
 //	busy → idle    a write by the handler begins, under the write lock; the
 //	               handler ends a handshake of netco/tls
 //
-// So a handler that has read is not ended before it has answered, nor is one
-// that reads while another writes, as in a relay or a chat: what the other is
-// about to write may belong to a request.
+// So a handler that has read is not ended before it has answered. Nor is a
+// handler that reads while a second coroutine writes, as in a relay or a chat:
+// those bytes may belong to a request.
 //
-// A store is a plain one, of whichever caller holds the lock. Where only the
-// handler reads and writes, which is where a drain may end it, it finds what it
-// has stored itself. A write by another is stored before it begins.
+// The caller that holds the lock stores, without synchronisation. Where only
+// the handler reads and writes, so that a drain may end it, the handler finds
+// its own stores. Any other caller's write is stored before it begins.
 
 // busy is the bit of served.
 const busy = 1
@@ -41,8 +42,8 @@ func (s *FD) BeginServing() {
 	}
 }
 
-// RequestAnswered says that what was read so far belongs to no request that is
-// still to be answered. Without effect if the caller is not the handler.
+// RequestAnswered says that every request read so far has been answered.
+// Without effect if the caller is not the handler.
 func (s *FD) RequestAnswered() {
 	if v := s.served.Load(); s.byHandler(v) {
 		s.served.Set(v &^ busy)

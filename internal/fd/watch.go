@@ -7,8 +7,7 @@ import (
 )
 
 // A Watch waits for an FD to become readable and holds no coroutine meanwhile.
-// Whoever arms it has the read lock, which it keeps while it is armed, so that
-// a Read by another waits its turn.
+// The read lock stays taken while it is armed, so that a Read waits its turn.
 
 // InitWatch prepares x, whose owner is called at the end of each wait for s.
 func (s *FD) InitWatch(x *processor.Watch, owner processor.Watcher) { x.Init(&s.pd, owner) }
@@ -49,20 +48,19 @@ func (s *FD) PendingLocked(woken bool) bool {
 // open, in ns of CLOCK_MONOTONIC.
 func (s *FD) SetReadDeadlineNs(ns int64) { s.pd.SetDeadline(Read, ns) }
 
-// Unblock wakes what waits to read, a Watch too, to look again. Any thread.
+// Unblock makes the waiting reader or Watch try again. Any thread.
 func (s *FD) Unblock() { s.pd.Unblock(Read) }
 
 // MoveHere takes the fd along to the Processor of a caller that has moved.
 func (s *FD) MoveHere() { s.pd.MoveHere(s.fd) }
 
 // LockRead takes the read lock; false means that the fd is closed. Parks while
-// another has it.
+// the lock is taken.
 func (s *FD) LockRead() bool { return s.mu.lock(Read) }
 
-// TryLockRead is LockRead that does not park: false means that another has the
-// lock or that the fd is closed.
+// TryLockRead is LockRead that does not park: false means that the lock is
+// taken or the fd closed.
 func (s *FD) TryLockRead() bool { return s.mu.tryLock(Read) }
 
-// UnlockRead releases the read lock, and closes the fd if it is the last user
-// of one that is closed.
+// UnlockRead releases the read lock. After a Close the last user closes the fd.
 func (s *FD) UnlockRead() { s.unlock(Read) }

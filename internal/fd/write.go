@@ -112,16 +112,16 @@ func (s *FD) awaitWritableLocked() error {
 }
 
 // The write lock is for callers with a buffer of their own, which stands under
-// it. LockWrite parks while another has the lock; false means that the fd is
+// it. LockWrite parks while the lock is taken; false means that the fd is
 // closed.
 func (s *FD) LockWrite() bool { return s.mu.lock(Write) }
 
-// TryLockWrite is LockWrite that does not park: false means that another has
-// the lock or that the fd is closed.
+// TryLockWrite is LockWrite that does not park: false means that the lock is
+// taken or the fd closed.
 func (s *FD) TryLockWrite() bool { return s.mu.tryLock(Write) }
 
-// UnlockWrite releases the write lock, and closes the fd if it is the last user
-// of one that is closed.
+// UnlockWrite releases the write lock. After a Close the last user closes the
+// fd.
 func (s *FD) UnlockWrite() { s.unlock(Write) }
 
 // UnlockWriteIfOpen is UnlockWrite, unless the fd is closed: then the caller
