@@ -266,8 +266,8 @@ func (w *subject) sees(co *coroutine.Coroutine, now int64) {
 }
 
 // unclear reports whether a stall, in which that coroutine has the thread now,
-// may have another cause than the one on record: that was the machine's doing,
-// or of no single coroutine, or another's.
+// may have a different cause: the recorded cause is the machine's doing, or of
+// no single coroutine, or of a different coroutine.
 func (st *stall) unclear(co uint64) bool {
 	switch st.Cause {
 	case CauseNotScheduled, CauseUnknown, CausePageFault:
@@ -278,8 +278,8 @@ func (st *stall) unclear(co uint64) bool {
 
 // reconsider looks for the cause of a stall that goes on. On a busy machine a
 // coroutine that computes has had little CPU time at first; and one that blocks
-// may have the thread only late in a turn that was slow before. Another than
-// that on record is blamed only if one run of it was seen at two checks.
+// may have the thread only late in a turn that was slow before. Blame a
+// different coroutine only if two checks saw the same run of it.
 func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
 	st := w.stall
 	st.again = now + (now - st.began)

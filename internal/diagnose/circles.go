@@ -89,12 +89,8 @@ func (l *LockWaits) circles() (all []Circle) {
 
 // fromLowest returns c turned so that the lowest number comes first.
 func (c Circle) fromLowest() Circle {
-	first := 0
-	for i := range c {
-		if c[i].ID < c[first].ID {
-			first = i
-		}
-	}
+	lowest := slices.MinFunc(c, func(a, b LockWait) int { return cmp.Compare(a.ID, b.ID) })
+	first := slices.IndexFunc(c, func(w LockWait) bool { return w.ID == lowest.ID })
 	return slices.Concat(c[first:], c[:first])
 }
 

@@ -17,16 +17,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// DeadlockError describes a deadlock: all coroutines of the process wait for
-// locks, channels, groups or one another, netco's or Go's, without a timer, a
-// context, a signal or an fd that could end a wait, and no ordinary goroutine
-// is there that could. Run returns it; it is netco.ErrDeadlock to errors.Is.
+// DeadlockError is scheduler.DeadlockError, which documents the fields.
 type DeadlockError struct {
-	Count int // coroutines
-
-	// Coroutines describes them, 20 lines at most: number, name, what it waits
-	// for, where it was made. Those that differ in their numbers only share a
-	// line.
+	Count      int
 	Coroutines []string
 
 	shown int // coroutines in the lines
@@ -315,7 +308,7 @@ func (d *watchdog) lookForCircles() {
 			return b.String() == c.String()
 		})
 		if !known && !d.all {
-			d.reportCircle(c)
+			d.announce(c.report, "deadlock of some", zap.Stringer("circle", c))
 		}
 	}
 }
@@ -330,26 +323,30 @@ func circles() []Circle {
 	return waits.Circles()
 }
 
-func (d *watchdog) reportCircle(c Circle) {
+// announce logs, or reports on stderr, as the Scheduler's options say.
+func (d *watchdog) announce(report func(), line string, fields ...zap.Field) {
 	switch {
 	case d.o.cfg.Logs:
-		d.report(func() { d.o.cfg.Logger.Error("deadlock of some", zap.Stringer("circle", c)) })
+		d.report(func() { d.o.cfg.Logger.Error(line, fields...) })
 	case d.o.reporting():
-		d.report(func() {
-			reports.write("deadlock of some", func() string {
-				list := make([]alike, len(c))
-				for i := range c {
-					c[i].Resolve()
-					list[i] = alike{c[i].Info, 1}
-				}
-				var text strings.Builder
-				fmt.Fprintf(&text, "deadlock of %d coroutines, while others go on.\n", len(c))
-				writeAlike(&text, list)
-				fmt.Fprintf(&text, "\tin a circle: %v\n\t%sLIMITS.md#deadlocks\n", c, pages)
-				return text.String()
-			})
-		})
+		d.report(report)
 	}
+}
+
+// report writes the circle, with the coroutines' stacks.
+func (c Circle) report() {
+	reports.write("deadlock of some", func() string {
+		list := make([]alike, len(c))
+		for i := range c {
+			c[i].Resolve()
+			list[i] = alike{c[i].Info, 1}
+		}
+		var text strings.Builder
+		fmt.Fprintf(&text, "deadlock of %d coroutines, while others go on.\n", len(c))
+		writeAlike(&text, list)
+		fmt.Fprintf(&text, "\tin a circle: %v\n\t%sLIMITS.md#deadlocks\n", c, pages)
+		return text.String()
+	})
 }
 
 // runs are the calls of Run under way, of all Schedulers, as a deadlock is.
@@ -395,7 +392,8 @@ func (d *watchdog) look(now int64) (again int64) {
 		e := found.err()
 		if text := e.Error(); (found.sure || !found.outside) && text != d.reported {
 			d.reported = text
-			d.reportDeadlock(found, e)
+			d.announce(found.report, "deadlock", zap.Int("count", e.Count),
+				zap.Strings("coroutines", e.Coroutines), zap.Bool("sure", found.sure))
 		}
 		if found.sure && now-d.movedAt >= pauseAfter && found.lasts() {
 			EndRuns(e)
@@ -408,20 +406,4 @@ func (d *watchdog) look(now int64) (again int64) {
 		return d.movedAt + pauseAfter
 	}
 	return now + min(now-d.movedAt, lookFor)
-}
-
-func (d *watchdog) reportDeadlock(found *deadlock, e *DeadlockError) {
-	switch {
-	case d.o.cfg.Logs:
-		d.report(func() {
-			d.o.cfg.Logger.Error(
-				"deadlock",
-				zap.Int("count", e.Count),
-				zap.Strings("coroutines", e.Coroutines),
-				zap.Bool("sure", found.sure),
-			)
-		})
-	case d.o.reporting():
-		d.report(found.report)
-	}
 }

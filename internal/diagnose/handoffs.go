@@ -12,20 +12,15 @@ import (
 	"github.com/netco-go/netco/internal/stacks"
 )
 
-// Handoff counts how often Processors went on without a coroutine that was
-// blocked outside netco at one place. As JSON it is a row of a live page.
+// Handoff is scheduler.Handoff, which documents the fields. As JSON it is a row
+// of a live page.
 type Handoff struct {
-	Cause string `json:"cause"` // as of a Stall
-	// BlockedAt is the user's call in which it was, as Stall.Site; "elsewhere"
-	// beyond the first 64; or "" if it is unknown, since it had woken.
+	Cause     string `json:"cause"`
 	BlockedAt string `json:"blocked_at"`
 	Count     uint64 `json:"count"`
-
-	// Of the last one. Detail shows the cause: the system call, or the
-	// runtime's function.
 	Detail    string `json:"detail"`
 	Coroutine uint64 `json:"coroutine"`
-	Name      string `json:"name"` // may be ""
+	Name      string `json:"name"`
 }
 
 // BlockedElsewhere stands for all places but the first 64.
@@ -117,9 +112,7 @@ func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 	return cause, detail, site(f.File, f.Line, f.Function)
 }
 
-// Handoffs returns how often Processors went on without blocked coroutines, by
-// cause and by where these were blocked, the most frequent first. There are at
-// most 64, and then one more for each cause.
+// Handoffs is Scheduler.Handoffs.
 func (o *Observer) Handoffs() []Handoff {
 	h := &o.handoffs
 	h.mu.Lock()

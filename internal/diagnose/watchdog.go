@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,33 +12,19 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Stall describes a Processor that has not turned for longer than
-// Options.Watchdog: while it lasts, no other coroutine of that Processor runs.
-// As JSON it is a row of a live page.
+// Stall is scheduler.Stall, which documents the fields. As JSON it is a row of
+// a live page.
 type Stall struct {
-	Processor int           `json:"processor"` // its number, counted from 0
-	Began     time.Time     `json:"began"`     // when the turn began that has not ended
-	Length    time.Duration `json:"length_ns"` // until now; or in all if it is over
+	Processor int           `json:"processor"`
+	Began     time.Time     `json:"began"`
+	Length    time.Duration `json:"length_ns"`
 	Over      bool          `json:"over"`
-
-	// Coroutine had the thread at the time of the check; 0 for none: the loop
-	// itself, or a function of its own.
-	Coroutine uint64 `json:"coroutine"`
-	Name      string `json:"name"` // the coroutine's, may be ""
-	// Site is where it was started, as "file:line function", or "function"; ""
-	// if unknown.
-	Site string `json:"site"`
-
-	// Cause is what it was: "channel", "mutex", "wait", "sleep", "syscall",
-	// "io", "cgo", "computation", "page fault", "not scheduled" or "unknown".
-	// Detail is what it was derived from: the runtime's word for the wait, the
-	// system call, the CPU time.
-	Cause  string `json:"cause"`
-	Detail string `json:"detail"`
-
-	// Stack is that of the goroutine that has the thread, as a traceback prints
-	// it, innermost call first; "" if it was not taken: Detail then says why.
-	Stack string `json:"stack"`
+	Coroutine uint64        `json:"coroutine"`
+	Name      string        `json:"name"`
+	Site      string        `json:"site"`
+	Cause     string        `json:"cause"`
+	Detail    string        `json:"detail"`
+	Stack     string        `json:"stack"`
 }
 
 // The causes of a Stall and of a Handoff. The first seven are of coroutines
@@ -160,8 +147,7 @@ func (d *watchdog) report(f func()) {
 func (d *watchdog) begun(st *stall, suppressed int) {
 	d.mu.Lock()
 	if len(d.recent) == stallsKept {
-		copy(d.recent, d.recent[1:])
-		d.recent = d.recent[:stallsKept-1]
+		d.recent = slices.Delete(d.recent, 0, 1)
 	}
 	d.recent = append(d.recent, st)
 	s := st.Stall
@@ -169,6 +155,10 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 	if st.logged {
 		d.publish(s, suppressed)
 	}
+	d.callOnStall(s)
+}
+
+func (d *watchdog) callOnStall(s Stall) {
 	if d.o.cfg.OnStall != nil {
 		d.report(func() { d.o.cfg.OnStall(s) })
 	}
@@ -211,13 +201,10 @@ func (d *watchdog) over(st *stall, end int64) {
 				zap.String("cause", s.Cause))
 		})
 	}
-	if d.o.cfg.OnStall != nil {
-		d.report(func() { d.o.cfg.OnStall(s) })
-	}
+	d.callOnStall(s)
 }
 
-// Stalls returns the last 64 stalls, oldest first, those that go on included,
-// with their lengths up to now.
+// Stalls is Scheduler.Stalls.
 func (o *Observer) Stalls() []Stall {
 	d := o.dog.Load()
 	if d == nil {
@@ -241,8 +228,7 @@ func (o *Observer) Stalls() []Stall {
 	return all
 }
 
-// StallCount returns how many stalls a Processor has had, reported or
-// not; 0 for one that does not exist. Does not park.
+// StallCount is Scheduler.StallCount.
 func (o *Observer) StallCount(processor int) uint64 {
 	d := o.dog.Load()
 	if d == nil || processor < 0 || processor >= len(d.subjects) {
