@@ -340,8 +340,8 @@ func TestWithLoad(t *testing.T) {
 	if code, _, errs := runLoadArgs(t, url, "-n", "10", "-report", "l.html"); code != exitOK {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for name, want := range map[string]string{"c.html": "netco beside net", "s.html": "Latency by rate",
-		"l.html": "Latency by percentile"} {
+	for name, want := range map[string]string{"c.html": "netco beside net",
+		"s.html": "Latency by rate", "l.html": "Latency by percentile"} {
 		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
 			t.Errorf("%s: no %q", name, want)
 		}

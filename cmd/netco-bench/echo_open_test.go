@@ -22,8 +22,8 @@ func TestLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(c.loads()); got != "[8 conns, 64 bytes, 10000/s 8 conns, 64 bytes, 30000/s "+
-		"64 conns, 64 bytes, 10000/s 64 conns, 64 bytes, 30000/s]" {
+	if got := fmt.Sprint(c.loads()); got != "[8 conns, 64 bytes, 10000/s "+
+		"8 conns, 64 bytes, 30000/s 64 conns, 64 bytes, 10000/s 64 conns, 64 bytes, 30000/s]" {
 		t.Errorf("loads %s", got)
 	}
 	if want := 4 * 3 * 5 * time.Second; c.total() != want {

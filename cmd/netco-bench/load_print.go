@@ -173,7 +173,8 @@ func writeCSV(w io.Writer, r *result.Result) error {
 }
 
 // writeHDR writes the response times to a file of that name: the distribution
-// by percentile in milliseconds, which HdrHistogram's plotter reads, or its log.
+// by percentile in milliseconds, which HdrHistogram's plotter reads, or its
+// log.
 func writeHDR(w io.Writer, r *result.Result, name string) error {
 	if strings.HasSuffix(name, ".hlog") {
 		return writeHlog(w, r)

@@ -218,7 +218,8 @@ func TestLoadThresholds(t *testing.T) {
 		if err := cfg.addLimit(text); err != nil {
 			t.Fatal(err)
 		}
-		if got := cfg.limits[0].check(r); got.Broken != broken || got.Limit != text || got.Value == "" {
+		if got := cfg.limits[0].check(r); got.Broken != broken || got.Limit != text ||
+			got.Value == "" {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
@@ -399,7 +400,8 @@ func checkMetrics(t *testing.T, text string) {
 func TestLiveView(t *testing.T) {
 	var out bytes.Buffer
 	v := liveView{w: &out}
-	l := gen.Live{Requests: 5, Seconds: []gen.LiveSecond{{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}},
+	l := gen.Live{Requests: 5, Seconds: []gen.LiveSecond{
+		{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}},
 		{At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
 	v.show(l)
 	v.show(l)

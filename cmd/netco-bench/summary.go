@@ -192,10 +192,12 @@ func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metr
 			continue
 		}
 		row(s+"/"+base, func(m metric) string {
-			return ratioCell(m, stats.Median(column(rounds, s, m))/stats.Median(column(rounds, base, m)))
+			return ratioCell(m, stats.Median(column(rounds, s, m))/
+				stats.Median(column(rounds, base, m)))
 		})
 		row("  median of pairs", func(m metric) string {
-			return ratioCell(m, stats.Median(pairRatios(column(rounds, s, m), column(rounds, base, m))))
+			return ratioCell(m, stats.Median(pairRatios(column(rounds, s, m),
+				column(rounds, base, m))))
 		})
 	}
 	tw.Flush()

@@ -30,7 +30,8 @@ func TestSwitchCommand(t *testing.T) {
 	if code := run(t.Context(), args, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
-	for _, want := range []string{"runtime.Gosched", "netco, Yield among 1,000", "netco, GoLocal, Join"} {
+	for _, want := range []string{"runtime.Gosched", "netco, Yield among 1,000",
+		"netco, GoLocal, Join"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %s in\n%s", want, &stdout)
 		}

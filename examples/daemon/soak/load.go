@@ -22,8 +22,8 @@ type load struct {
 	wg    sync.WaitGroup
 }
 
-// kind is one way of using, or misusing, the daemon. A round has a connection of
-// its own.
+// kind is one way of using, or misusing, the daemon. A round has a connection
+// of its own.
 type kind struct {
 	name    string
 	clients int

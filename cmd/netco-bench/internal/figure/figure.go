@@ -112,8 +112,8 @@ func serverRSS(r *result.Result) float64 {
 }
 
 const (
-	// BusyShare is the generator's share from which on it adds to latencies, and
-	// may be what limits the rate.
+	// BusyShare is the generator's share from which on it adds to latencies,
+	// and may be what limits the rate.
 	BusyShare = 0.8
 	// lateShare is the part of the p99 from which on the generator's own
 	// lateness makes up most of it.

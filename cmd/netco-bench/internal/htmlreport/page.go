@@ -3,10 +3,10 @@
 // a ticket and opened years later.
 //
 // page.go knows charts and tables and no results; results.go turns results
-// into sections, as packages compare and sweep do with theirs. uPlot (50 KiB) draws the charts in the browser: a spike in a
-// series of hundreds of seconds is read by pointing and zooming, for which an
-// SVG would need a script too. Every figure is in a table as well, so that a
-// page reads without scripts.
+// into sections, as packages compare and sweep do with theirs. uPlot (50 KiB)
+// draws the charts in the browser: a spike in a series of hundreds of seconds
+// is read by pointing and zooming, for which an SVG would need a script too.
+// Every figure is in a table as well, so that a page reads without scripts.
 package htmlreport
 
 import (
