@@ -4,17 +4,14 @@ import (
 	"os"
 	"runtime"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // ThisMachine describes this machine, without its name.
 func ThisMachine() Environment {
 	e := Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
 		Go: runtime.Version()}
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		e.Kernel = unix.ByteSliceToString(u.Release[:])
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		e.Kernel = strings.TrimSpace(string(release))
 	}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		e.CPU = cpuModel(string(info))
