@@ -52,7 +52,7 @@ func Default() Case { return Case{kind: kindDefault} }
 // selectable is a channel of any type to a Select. The pointers are *T. Methods
 // whose name ends in Locked need the channel locked.
 type selectable interface {
-	lockDriven()
+	lock()
 	release() waitq.Claims
 	order() uintptr
 	isReadyLocked(k kind) bool
@@ -68,6 +68,9 @@ type selectWaiter interface {
 	cancelLocked()
 	finish(at unsafe.Pointer) (chosen, ok bool)
 }
+
+// release unlocks the channel and returns the claimed waiters.
+func (c *Chan[T]) release() waitq.Claims { return c.guard.Release() }
 
 // order returns the channel's place in the order in which channels are locked.
 func (c *Chan[T]) order() uintptr { return uintptr(unsafe.Pointer(c)) }
@@ -130,7 +133,7 @@ func (wa *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
 		*(*T)(at) = wa.value
 	}
 	wa.cancelLocked()
-	c.unlock()
+	c.guard.Unlock()
 	return chosen, ok
 }
 

@@ -55,7 +55,7 @@ func (c *Chan[T]) Len() int {
 	}
 	c.lock()
 	n := c.count
-	c.unlock()
+	c.guard.Unlock()
 	return n
 }
 
@@ -83,13 +83,13 @@ func (c *Chan[T]) Close() {
 func (c *Chan[T]) closeOnce() bool {
 	c.lock()
 	if c.closed {
-		c.unlock()
+		c.guard.Unlock()
 		return false
 	}
 	c.closed = true
 	c.claimAllLocked(&c.recvq)
 	c.claimAllLocked(&c.sendq)
-	c.unlock()
+	c.guard.Unlock()
 	return true
 }
 

@@ -40,8 +40,8 @@
 // These allocate: Make, a wait bounded by a context, a Select of more than
 // eight cases, and a wait on a channel that has more waiters than ever before.
 //
-// Between coroutines of one Processor an operation takes no atomic instruction;
-// from elsewhere it takes a guard, some 10 ns. The first operation from
+// Between coroutines of one Processor Send and Recv take no atomic instruction;
+// all else takes a guard, some 10 ns. The first operation from
 // elsewhere on a channel that is biased to a Processor takes some microseconds.
 //
 // # How it works

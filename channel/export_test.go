@@ -1,7 +1,7 @@
 package channel
 
 // Biased reports whether one thread does without the guard.
-func (c *Chan[T]) Biased() bool { return c.hasOwner() }
+func (c *Chan[T]) Biased() bool { o := c.owner.Load(); return o != nil && o != shared }
 
 // CanBias reports whether the kernel and the build let channels have an owner.
 // It takes a moment to become true.
@@ -10,7 +10,7 @@ func CanBias() bool { return canBias() }
 // Waiting returns how many senders and receivers are queued.
 func (c *Chan[T]) Waiting() (senders, receivers int) {
 	c.lock()
-	defer c.unlock()
+	defer c.guard.Unlock()
 	for s := c.sendq.front(); s != nil; s = s.Link {
 		senders++
 	}
@@ -26,14 +26,14 @@ func (c *Chan[T]) ReadyToReceive() bool { return c.isReady(kindRecv) }
 
 func (c *Chan[T]) isReady(k kind) bool {
 	c.lock()
-	defer c.unlock()
+	defer c.guard.Unlock()
 	return c.isReadyLocked(k)
 }
 
 // Stock gives c free waiters; otherwise it has as many as ever waited at once.
 func (c *Chan[T]) Stock(n int) {
 	c.lock()
-	defer c.unlock()
+	defer c.guard.Unlock()
 	for range n {
 		c.recycleLocked(&waiter[T]{c: c})
 	}

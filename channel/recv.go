@@ -88,7 +88,7 @@ func (c *Chan[T]) recv(limit coroutine.Limit, bounded bool) (v T, err error) {
 func (c *Chan[T]) tryRecv() (v T, ok, done bool) {
 	c.lock()
 	v, ok, done = c.tryRecvLocked()
-	c.unlock()
+	c.guard.Unlock()
 	return v, ok, done
 }
 
@@ -126,7 +126,7 @@ func (c *Chan[T]) recvSlow(limit coroutine.Limit) (v T, err error) {
 		return v, closedError(ok)
 	}
 	c.queueLocked(s)
-	c.unlock()
+	c.guard.Unlock()
 	return c.received(s, c.await(s, limit), limit)
 }
 

@@ -102,10 +102,9 @@ func lockOrder(cases []Case, order []int32) []int32 {
 }
 
 func lockAll(cases []Case, order []int32) {
-	coroutine.Rejoin() // not while a guard is held: see package inside
 	for k, i := range order {
 		if k == 0 || cases[order[k-1]].on != cases[i].on {
-			cases[i].on.lockDriven()
+			cases[i].on.lock()
 		}
 	}
 }

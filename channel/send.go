@@ -77,11 +77,11 @@ func (c *Chan[T]) send(v T, limit coroutine.Limit, bounded bool) error {
 func (c *Chan[T]) trySend(v T) (sent, closed bool) {
 	c.lock()
 	if c.closed {
-		c.unlock()
+		c.guard.Unlock()
 		return false, true
 	}
 	sent = c.trySendLocked(v)
-	c.unlock()
+	c.guard.Unlock()
 	return sent, false
 }
 
@@ -113,7 +113,7 @@ func (c *Chan[T]) sendSlow(v T, limit coroutine.Limit) error {
 	}
 	s.value = v
 	c.queueLocked(s)
-	c.unlock()
+	c.guard.Unlock()
 	return c.sent(s, c.await(s, limit), limit)
 }
 

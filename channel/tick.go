@@ -30,7 +30,7 @@ func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 	if when != 0 && (was == 0 || when < was) {
 		c.claimAllLocked(&c.recvq)
 	}
-	c.unlock()
+	c.guard.Unlock()
 	return was != 0
 }
 
@@ -52,7 +52,7 @@ func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 		}
 		c.queueLocked(s)
 		until := sooner(limit, c.tick.When)
-		c.unlock()
+		c.guard.Unlock()
 		why := c.await(s, until)
 		v, ok := c.finish(s)
 		switch {
@@ -67,7 +67,7 @@ func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 
 func (c *Chan[T]) isClosed() bool {
 	c.lock()
-	defer c.unlock()
+	defer c.guard.Unlock()
 	return c.closed
 }
 

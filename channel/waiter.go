@@ -117,7 +117,7 @@ func (c *Chan[T]) unused() *waiter[T] {
 	if s != nil {
 		c.free, s.Link = s.Link, nil
 	}
-	c.unlock()
+	c.guard.Unlock()
 	if s == nil {
 		s = &waiter[T]{c: c}
 	}
@@ -143,7 +143,7 @@ func (c *Chan[T]) queueLocked(s *waiter[T]) {
 func (c *Chan[T]) discardLocked(s *waiter[T]) {
 	w := s.w
 	c.recycleLocked(s)
-	c.unlock()
+	c.guard.Unlock()
 	waitq.Release(w)
 }
 
@@ -176,4 +176,4 @@ func block(limit coroutine.Limit) error {
 type locker[T any] Chan[T]
 
 func (l *locker[T]) Lock()   { (*Chan[T])(l).lock() }
-func (l *locker[T]) Unlock() { (*Chan[T])(l).unlock() }
+func (l *locker[T]) Unlock() { l.guard.Unlock() }

@@ -43,7 +43,7 @@ import (
 // together.
 //
 // When no coroutine was left behind for habitNs, a resume checks
-// Executor.careful and no credit.
+// Executor.careful and no credit. docs/RATIONALE.md has what each part brings.
 const (
 	maxCredit      = 8
 	standbyAfterNs = 50_000

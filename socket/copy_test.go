@@ -425,27 +425,24 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno,
 	return remove
 }
 
-// TestMovePutBack: the sink fails, by messages and by bulk. n says what
-// reached it, and the source goes on right behind that, for whoever reads it:
-// Read, WaitReadable, a copy to a stream, a copy to anything.
-func TestMovePutBack(t *testing.T) {
+// TestMoveSinkFails: the sink fails, by messages and by bulk. n says what
+// reached it, and the source can be read on.
+func TestMoveSinkFails(t *testing.T) {
 	for _, nets := range []string{"tcp", "unix"} {
-		for i, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
+		for _, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
 			t.Run(fmt.Sprintf("%s/%d", nets, after), func(t *testing.T) {
 				inPlaces(t, func(t *testing.T, p testrun.Place) {
-					movePutBack(t, p, nets, after, i%2 == 0)
+					moveSinkFails(t, p, nets, after)
 				})
 			})
 		}
 	}
 }
 
-func movePutBack(t *testing.T, p testrun.Place, nets string, after int, byReading bool) {
-	const total = 1 << 20
+func moveSinkFails(t *testing.T, p testrun.Place, nets string, after int) {
 	src, up := withPeerOf(t, nets)
 	dst, down := withPeer(t)
-	next, nextDown := withPeer(t)
-	fed := supply(t, up, total)
+	fed := supply(t, up, 1<<20)
 	var got []byte
 	arrived := testrun.Goroutine.Go(func() { got, _ = io.ReadAll(down) })
 	remove := failAfter(t, dst.FD(), after, unix.EPIPE, sysx.Send, sysx.SpliceOut)
@@ -462,62 +459,11 @@ func movePutBack(t *testing.T, p testrun.Place, nets string, after int, byReadin
 	arrived.Wait(t)
 	testenv.Equal(t, int64(len(got)), n, "bytes that reached the sink")
 	testenv.Equal(t, differs(got, 0), "")
-	at := int(n) + 10
-	drained := swallowFrom(t, nextDown, at, total)
 	p.Do(t, func() {
-		testenv.NoError(t, src.(socket.Stream).WaitReadable())
-		b := make([]byte, 10)
-		testenv.Gives(t, 10, nil)(io.ReadFull(src, b))
-		testenv.Equal(t, differs(b, int(n)), "")
-		if byReading {
-			rest, err := io.ReadAll(struct{ io.Reader }{src})
-			testenv.NoError(t, err)
-			next.Write(rest)
-		} else {
-			testenv.Gives(t, int64(total-at), nil)(copyStream(next, src))
-		}
-		next.Close()
+		_, err := io.ReadAll(struct{ io.Reader }{src})
+		testenv.NoError(t, err)
 	})
 	testenv.Await(t, fed, "writes")
-	testenv.Await(t, drained, "reads")
-}
-
-// TestMovePutBackAlone: when nothing else is there to read, no edge reports
-// what was put back, and still every way to read finds it.
-func TestMovePutBackAlone(t *testing.T) {
-	for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
-		"Read": func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
-		"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) {
-			testenv.NoError(t, c.WaitReadable())
-			return c.Read(b)
-		},
-		"WriteTo": func(c *socket.TCPConn, b []byte) (int, error) {
-			n, err := c.WriteTo(struct{ io.Writer }{bytes.NewBuffer(b[:0])})
-			return int(n), err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				src, up := withPeer(t)
-				dst, _ := withPeer(t)
-				k := p.Go(func() {
-					remove := failAfter(t, dst.FD(), 2, unix.EPIPE, sysx.Send)
-					testenv.Gives(t, int64(2), unix.EPIPE)(io.Copy(dst, src))
-					remove()
-					src.SetReadDeadline(time.Now().Add(limit / 2))
-					if name == "WriteTo" {
-						up.CloseWrite()
-					}
-					b := make([]byte, 10)
-					n, err := read(src, b)
-					testenv.Gives(t, "llo", nil)(string(b[:n]), err)
-				})
-				k.UntilParked(t, coroutine.ReasonRead)
-				up.Write([]byte("hello"))
-				k.Wait(t)
-			})
-		})
-	}
 }
 
 // swallowFrom is swallow for a stream that begins within the pattern.
@@ -528,48 +474,6 @@ func swallowFrom(t *testing.T, r io.Reader, first, total int) (done chan struct{
 			t.Errorf("read %d bytes of %d, %v %s", len(got), total-first, err, d)
 		}
 	}).Done
-}
-
-// TestMoveResumes: copies that are ended again and again by deadlines of either
-// side, each continued by another, lose nothing.
-func TestMoveResumes(t *testing.T) {
-	const total = 4 << 20
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		src, up := withPeer(t)
-		dst, down := unixWithPeer(t)
-		dst.SetWriteBuffer(64 << 10)
-		through(t, p, up, &slowly{Reader: down}, total, func() {
-			defer dst.Close()
-			r := rand.New(rand.NewPCG(8, 8))
-			sum := int64(0)
-			for ended := 0; ; ended++ {
-				src.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
-				dst.SetWriteDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
-				n, err := io.Copy(dst, src)
-				if sum += n; errors.Is(err, os.ErrDeadlineExceeded) {
-					continue
-				}
-				testenv.Gives(t, total, nil)(int(sum), err)
-				if ended == 0 {
-					t.Error("no deadline has ended a copy")
-				}
-				return
-			}
-		})
-	})
-}
-
-// slowly is a reader that lets others run.
-type slowly struct {
-	io.Reader
-	n int
-}
-
-func (s *slowly) Read(p []byte) (int, error) {
-	if s.n++; s.n%64 == 0 {
-		yield()
-	}
-	return s.Reader.Read(p[:min(len(p), 3000)])
 }
 
 // stuck starts a copy that waits for its sink, with bytes on the way, and
@@ -657,7 +561,7 @@ func TestMoveCloseSource(t *testing.T) {
 // gets.
 func TestMoveCloseSink(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		k, n, err, src, dst, up, down := stuck(t, p)
+		k, n, err, _, dst, up, down := stuck(t, p)
 		dst.Close()
 		k.Wait(t)
 		testenv.Fails(t, *err, net.ErrClosed)
@@ -665,12 +569,6 @@ func TestMoveCloseSink(t *testing.T) {
 		if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
 			t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
 		}
-		p.Do(t, func() {
-			b := make([]byte, 400_000)
-			if _, err := io.ReadFull(src, b); err != nil || differs(b, int(*n)) != "" {
-				t.Errorf("the source goes on with %v %s", err, differs(b, int(*n)))
-			}
-		})
 		up.Close()
 	})
 }

@@ -42,11 +42,9 @@ func newKeptTCPConn(fd int, n network) *TCPConn {
 //
 // From a stream connection of this package, or an *io.LimitedReader of one, it
 // splices bulk data, without copying it, and copies small amounts through a
-// buffer of the Processor; while it waits for r it holds neither. If the
-// connection fails to take bytes from r, because of an error or a deadline, the
-// next read of r returns them: nothing is lost, and a copy that a deadline
-// ended may be started again. (If others read r at the same time, or it is
-// closed, those bytes are lost.)
+// buffer of the Processor; while it waits for r it holds neither. Bytes that it
+// has taken from r, and that the connection then fails to take because of an
+// error or a deadline, are lost, as with net.
 //
 // From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile,
 // from the file's position on, which moves by what was sent, and 512 KiB at a

@@ -57,7 +57,7 @@
 //	FD                           part of a connection or listener
 //	  Descriptor, fd, kind       constant
 //	  mu                         its own protocol, see fdMutex
-//	  queue, unread, readBudget  the holder of the read lock
+//	  queue, readBudget          the holder of the read lock
 //	  readParks                  the same, for others to read
 //	  writeBudget, parksSeen     the holder of the write lock
 //	  served                     the holder of either lock, see serving.go

@@ -36,7 +36,6 @@ type FD struct {
 	queue                   recvQueue  // under mu's read lock
 	readBudget, writeBudget coopBudget // under mu's read and write lock
 
-	unread    *unreadBuf      // taken by a copy whose sink did not take it; under mu's read lock
 	served    counter.Counter // which coroutine serves it, see serving.go
 	readParks counter.Counter // written under the read lock
 	parksSeen uint64          // of readParks, by the last write; under mu's write lock

@@ -26,8 +26,7 @@ import (
 //	take: empty → in pipe    for bulk data: after full buffers in a row, until
 //	                         pieces are small again
 //	give: in … → empty       all of it reached the sink
-//	end:  in … → empty       what did not reach the sink is put back, see
-//	                         unreadBuf
+//	end:  in … → empty       what did not reach the sink is lost
 //
 // It waits for the source only when empty, so an idle connection costs neither.
 // It holds the source's read lock from take on, and releases it only to wait
@@ -84,31 +83,11 @@ func (t *transfer) run() error {
 	return nil
 }
 
-// end puts back what the sink did not take, and releases everything. If another
-// reads the source at the moment, or it is closed, the bytes are lost.
+// end releases everything. What the sink did not take is lost, as with net: the
+// count that the copy returns is of what reached it.
 func (t *transfer) end() {
-	rest := t.to - t.from + t.held
-	if rest > 0 && !t.locked {
-		t.locked = t.src.mu.tryLock(Read)
-	}
-	if rest > 0 && t.locked {
-		t.src.putBack(t.rest())
-	}
 	t.letGo()
 	t.unlockSource()
-}
-
-// rest takes the bytes out that are held.
-func (t *transfer) rest() []byte {
-	if t.pipe == nil {
-		p := append([]byte(nil), t.buf.Bytes()[t.from:t.to]...)
-		t.from = t.to
-		return p
-	}
-	p := make([]byte, t.held)
-	n := sysx.EmptyPipe(t.pipe.fds.r, p)
-	t.held -= n
-	return p[:n]
 }
 
 // letGo releases buffer and pipe.
@@ -154,10 +133,6 @@ func (t *transfer) take() error {
 		return verdictError(v)
 	}
 	for {
-		if s.unread != nil {
-			t.takeUnread()
-			return nil
-		}
 		if s.worthAttemptLocked() {
 			n, call, errno := t.tryTake()
 			switch {
@@ -176,10 +151,6 @@ func (t *transfer) take() error {
 			return err
 		}
 	}
-}
-
-func (t *transfer) takeUnread() {
-	t.to = t.src.takeUnread(t.room())
 }
 
 // room acquires a buffer and returns the part of it to be filled.
@@ -309,38 +280,4 @@ func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 	n, errno = t.dst.TrySend(t.buf.Bytes()[t.from:t.to])
 	t.from += n
 	return n, "write", errno
-}
-
-// A copy from one connection to another takes bytes from the source before it
-// is known whether the sink accepts them. What the sink did not take, because
-// it failed, was closed or its deadline passed, is put back: the next read of
-// the source returns it first. So nothing is lost, the count that the copy
-// returns is also the source's position, and a copy that a deadline ended can
-// be continued by another. The bytes are put back into the process's memory,
-// not the kernel's: raw use of the fd does not see them.
-
-// unreadBuf is what was put back and has not been read yet; never empty. Few
-// sockets ever have one, so it is allocated apart.
-type unreadBuf struct{ p []byte }
-
-// putBack puts p, which it keeps, in front of what is still to be read. Under
-// the read lock.
-func (s *FD) putBack(p []byte) {
-	if len(p) == 0 {
-		return
-	}
-	if s.unread != nil {
-		p = append(p, s.unread.p...)
-	}
-	s.unread = &unreadBuf{p}
-}
-
-// takeUnread moves bytes that were put back into p. Under the read lock.
-func (s *FD) takeUnread(p []byte) int {
-	s.NoteRead()
-	n := copy(p, s.unread.p)
-	if s.unread.p = s.unread.p[n:]; len(s.unread.p) == 0 {
-		s.unread = nil
-	}
-	return n
 }

@@ -19,10 +19,6 @@ import (
 func (s *FD) RecvMsg(call string, p, oob []byte, from *sysx.UnixName) (n, oobn, flags int,
 	err error) {
 	err = s.ReadWith(call, func(fd int) (int, bool, syscall.Errno) {
-		if len(p) > 0 && s.unread != nil {
-			n = s.takeUnread(p)
-			return n, false, 0
-		}
 		var errno syscall.Errno
 		for tries := 0; ; tries++ {
 			n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, from)

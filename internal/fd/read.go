@@ -49,9 +49,6 @@ func (s *FD) readLocked(p []byte, wait bool) (int, error) {
 	if v := s.check(Read); v != processor.Try {
 		return 0, verdictError(v)
 	}
-	if s.unread != nil {
-		return s.takeUnread(p), nil
-	}
 	for {
 		here := processor.Current() // each time: a wait may have moved the caller
 		if s.worthAttemptLocked() {

@@ -36,7 +36,7 @@ const (
 // clears the mark of the last edge first: an edge from then on leaves a new
 // one.
 func (s *FD) worthAttemptLocked() bool {
-	return s.queue == maybe || s.unread != nil || s.pd.Edge(Read)
+	return s.queue == maybe || s.pd.Edge(Read)
 }
 
 // endAttemptLocked notes what an attempt to read shows: errno, or that it took
@@ -68,7 +68,6 @@ func (s *FD) beginWaitLocked() (saved bool) {
 // that have been read since.
 func (s *FD) updateQueueLocked() {
 	switch {
-	case s.unread != nil:
 	case s.queue == maybe && !s.pd.Bound():
 		s.queue = drained // registering it reports an edge for whatever is there
 	case s.pd.Clear(Read) || s.queue == maybe:
@@ -85,7 +84,7 @@ func (s *FD) Readable() bool {
 		return s.Err(Read) != nil
 	}
 	known := s.pd.Bound() && !s.worthAttemptLocked()
-	ready := s.unread != nil || s.Err(Read) != nil || !known && s.PollReadable()
+	ready := s.Err(Read) != nil || !known && s.PollReadable()
 	if s.mu.unlock(Read) {
 		s.destroy()
 	}

@@ -41,7 +41,7 @@ func (s *FD) PendingLocked(woken bool) bool {
 		return true
 	}
 	s.updateQueueLocked()
-	return s.queue == maybe || s.unread != nil
+	return s.queue == maybe
 }
 
 // SetReadDeadlineNs is SetDeadline of the read side for a caller that keeps s

@@ -184,24 +184,3 @@ func NewPipe(size int) (r, w int, failed syscall.Errno) {
 	syscall.RawSyscall(unix.SYS_FCNTL, uintptr(fds[0]), unix.F_SETPIPE_SZ, uintptr(size))
 	return int(fds[0]), int(fds[1]), 0
 }
-
-// EmptyPipe reads what is in a pipe into p, and returns how much that was. It
-// does not block if the pipe is non-blocking.
-func EmptyPipe(fd int, p []byte) int {
-	n := 0
-	for n < len(p) {
-		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(base(p[n:])),
-			uintptr(len(p)-n))
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 || r == 0 {
-			break
-		}
-		n += int(r)
-	}
-	if goruntime.RaceEnabled {
-		goruntime.RaceWriteRange(base(p), n)
-	}
-	return n
-}
