@@ -341,12 +341,8 @@ func TestWithLoad(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	for name, want := range map[string]string{"c.html": "netco beside net",
-<<<<<<< HEAD
 		"s.html": "Latency by rate",
 		"l.html": "Latency by percentile"} {
-=======
-		"s.html": "Latency by rate", "l.html": "Latency by percentile"} {
->>>>>>> ci
 		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
 			t.Errorf("%s: no %q", name, want)
 		}

@@ -26,13 +26,8 @@ func TestParseEchoDefaults(t *testing.T) {
 }
 
 func TestParseEcho(t *testing.T) {
-<<<<<<< HEAD
 	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -verify -spin off "+
 		"-pipeline 4"), io.Discard)
-=======
-	c, err := parseEcho(strings.Fields(
-		"-servers net -conns 1,64,1000 -verify -spin off -pipeline 4"), io.Discard)
->>>>>>> ci
 	if err != nil {
 		t.Fatal(err)
 	}

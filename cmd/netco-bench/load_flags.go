@@ -113,13 +113,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"there is no other end", cfg.setCount)
 	fs.Func("rate", "open loop: requests per `second`, over all connections; 0: a closed loop",
 		cfg.setRate)
-<<<<<<< HEAD
 	fs.Var(&value{cfg.Mix.String(), cfg.setMix}, "size", "`bytes` of a request, or a mix such as "+
 		"64:80,4k:20")
-=======
-	fs.Var(&value{cfg.Mix.String(), cfg.setMix}, "size",
-		"`bytes` of a request, or a mix such as 64:80,4k:20")
->>>>>>> ci
 	fs.Var(durationValue(&cfg.Duration, minDuration), "d", "`duration` of the measurement")
 	fs.Var(durationValue(&cfg.Timeout, time.Millisecond), "timeout",
 		"`time` for an answer, and for a connect")
