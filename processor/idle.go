@@ -7,7 +7,7 @@ func (p *Processor) idle(now int64) {
 	if p.steal(now) {
 		return
 	}
-	if p.group.sharing.Load() && p.pollOthers() {
+	if p.group.sharing.Load() && !p.polled && p.pollOthers() {
 		return
 	}
 	deadline, timed := p.timers.Next()

@@ -66,6 +66,7 @@ type Processor struct {
 	runs       runMeter
 	domain     []*Processor // constant once it has started: shares fds with it; or nil
 	homeEvents bool         // owner: while sharing an event of an fd that is not shared has come
+	polled     bool         // owner: pollOthers has found nothing since the last run
 	cfg        Config
 	group      *Group
 

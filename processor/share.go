@@ -82,6 +82,7 @@ func (g *Group) setDomains() {
 // noteRuns measures a turn, and begins sharing if runs are long and wait long.
 // Owner.
 func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
+	p.polled = false
 	g := p.group
 	may := p.domain != nil && g.balanced.Load()
 	begin, batch := p.runs.note(turnNs, waitNs, runs, g.sharing.Load(), may)
@@ -326,7 +327,9 @@ func (p *Processor) offer() {
 }
 
 // pollOthers acts on events that other members of the domain have not
-// collected, and reports whether there were any. Owner.
+// collected, and reports whether there were any. It is called once between two
+// runs: a wake for nothing, such as a signal's, must not cost more than a wake.
+// Owner.
 func (p *Processor) pollOthers() bool {
 	n := 0
 	for _, q := range p.domain {
@@ -336,5 +339,6 @@ func (p *Processor) pollOthers() bool {
 			})
 		}
 	}
+	p.polled = n == 0
 	return n > 0
 }
