@@ -74,7 +74,7 @@ func newThread(w *World, id int, body func(*Thread)) *Thread {
 				w.fail("thread %d panicked: %v", id, r)
 			}
 		}()
-		growStack()
+		_ = growStack()
 		body(t)
 	})
 	return t
