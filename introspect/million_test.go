@@ -19,7 +19,7 @@ import (
 // bounded time, and many at once share walks.
 func TestMillion(t *testing.T) {
 	if goruntime.RaceEnabled {
-		t.Skip("a million of everything")
+		t.Skip("the race detector takes too much memory and time for a million")
 	}
 	once(t)
 	noHang(t)

@@ -12,7 +12,7 @@ import (
 // latencies in order, with every generator that is installed.
 func TestRound(t *testing.T) {
 	if runtime.NumCPU() < 2 {
-		t.Skip("server and generator are given a CPU each")
+		t.Skip("one CPU: server and generator are bound to one each")
 	}
 	dir := t.TempDir()
 	if err := build(dir); err != nil {
@@ -35,7 +35,7 @@ func TestRound(t *testing.T) {
 // TestOurs: the same with netco-bench alone, which needs nothing installed.
 func TestOurs(t *testing.T) {
 	if runtime.NumCPU() < 2 {
-		t.Skip("server and generator are given a CPU each")
+		t.Skip("one CPU: server and generator are bound to one each")
 	}
 	dir := t.TempDir()
 	if err := build(dir); err != nil {
