@@ -95,6 +95,10 @@ const (
 	// connections are long, and now and then a turn has long runs.
 	timedNs = 10_000_000
 
+	// timedEvery is of how many turns one is measured from then on: two reads
+	// of the CPU time are system calls, and took a tenth of a request's time.
+	timedEvery = 7
+
 	// batchNs bounds how long the events that a sharing Processor takes at once
 	// may take to serve: others could serve them meanwhile.
 	batchNs = 40_000
@@ -421,13 +425,14 @@ func rising(n int, found bool) int {
 //
 // By the clock, runs are long also beside other programs that compute, since
 // turns include the time of those. So where runs seem to be long, CPU time is
-// read before and after each turn's runs, and decides.
+// read before and after a turn's runs, and decides.
 type runMeter struct {
 	runNs  float64 // from a resume to the next wait, by the clock
 	waitNs float64 // from an event or a wake to the resume
 	cpuNs  float64 // CPU time of a run; 0: not known
 	ran    int     // runs in cpuNs, since exact
 	exact  bool    // CPU time is to be read
+	turns  uint    // in which it was wanted
 	shared bool    // the group was sharing at the last turn
 }
 
@@ -443,8 +448,12 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 		return false, wholeBatch
 	}
 	r.shared = sharing
-	if r.exact = sharing || may && r.runNs >= longBelowNs; !r.exact {
-		r.cpuNs, r.ran = 0, 0
+	if wanted := sharing || may && r.runNs >= longBelowNs; !wanted {
+		r.exact, r.cpuNs, r.ran = false, 0, 0
+	} else if r.turns++; r.takes(0) {
+		r.exact = r.turns%timedEvery == 0
+	} else {
+		r.exact = true
 	}
 	if sharing {
 		return false, max(int(batchNs/cmp.Or(r.cpuNs, r.runNs)), 1)

@@ -265,7 +265,7 @@ func TestRunMeter(t *testing.T) {
 		{timedNs/longAboveNs/4 + 2, longAboveNs + 100, waitAboveNs + 100, false, true, true, 0},
 		{1000, longAboveNs + 100, waitAboveNs + 100, true, true, false, 1},
 		{1000, 2 * batchNs, waitAboveNs + 100, true, true, false, 1},
-		{1000, 4_900, waitAboveNs + 100, true, true, false, 8},
+		{4000, 4_900, waitAboveNs + 100, true, true, false, 8},
 		{1, 100 * longAboveNs, waitAboveNs + 100, false, true, false, wholeBatch},
 		{1, longAboveNs, waitAboveNs + 100, false, true, false, 0}, // measured anew
 	} {
@@ -274,7 +274,31 @@ func TestRunMeter(t *testing.T) {
 			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
 		}
 	}
-	r = runMeter{cpuNs: offerRunNs, ran: 64}
+	r, cpuOf = runMeter{}, func(int64) int64 { return longAboveNs / 2 }
+	if begin, _ := turns(1000, 10*longAboveNs, 10*waitAboveNs, false, true); begin {
+		t.Error("it begins for others' time")
+	}
+}
+
+// TestTimedTurns: once the CPU time of runs is known few turns measure it.
+func TestTimedTurns(t *testing.T) {
+	var r runMeter
+	timed := 0
+	for range 1000 {
+		r.note(timedNs/8, 0, 1, false, true)
+		if r.exact {
+			timed++
+			r.used(timedNs/8, 1)
+		}
+	}
+	if want := 8 + 1000/timedEvery; timed < want-2 || timed > want+2 {
+		t.Errorf("%d turns of 1000 are measured, want %d", timed, want)
+	}
+}
+
+// TestOffers: when ready coroutines are offered to another Processor.
+func TestOffers(t *testing.T) {
+	r := runMeter{cpuNs: offerRunNs, ran: 64}
 	if r.offers(9, 99, false) {
 		t.Error("offers after one turn")
 	}
@@ -292,10 +316,6 @@ func TestRunMeter(t *testing.T) {
 		if r.offers(c.queued, c.before, c.sharing) != c.want {
 			t.Errorf("%+v", c)
 		}
-	}
-	r, cpuOf = runMeter{}, func(int64) int64 { return longAboveNs / 2 }
-	if begin, _ := turns(1000, 10*longAboveNs, 10*waitAboveNs, false, true); begin {
-		t.Error("it begins for others' time")
 	}
 }
 

@@ -182,10 +182,17 @@ func (pd *PollDesc) Bound() bool {
 	return pd.home.Load() != nil || pd.goroutineRegistration() != nil
 }
 
-// EdgesTwice reports whether each edge may come twice, since a Processor and
-// the goroutine poller both watch the fd. The second may announce data that has
-// been read since.
-func (pd *PollDesc) EdgesTwice() bool { return pd.goroutineRegistration() != nil }
+// EdgesTwice reports whether each edge may come twice, since several Processors
+// watch the fd, or the goroutine poller too. The second may announce data that
+// has been read since.
+func (pd *PollDesc) EdgesTwice() bool {
+	return pd.Shared() || pd.goroutineRegistration() != nil
+}
+
+// Shared reports whether a domain watches the fd. Then events do not say that
+// the peer has closed its side, nor that urgent data has come, so ReadOn may
+// miss both.
+func (pd *PollDesc) Shared() bool { return pd.shared.Load() != nil }
 
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0
 // is never. It wakes a waiter, which then checks the deadline.

@@ -195,7 +195,6 @@ func (pd *PollDesc) share(fd int, p *Processor) error {
 	}
 	pd.unregisterLocked(fd)
 	s := &sharedRegs{domain: p.domain}
-	pd.flags.Or(flagReadOn) // until one Processor watches the fd again: shared events do not say so
 	var failed error
 	done := 0
 	for i, q := range p.domain {
@@ -221,8 +220,7 @@ func (pd *PollDesc) isHome() bool { return pd.shared.Load() == nil && !pd.isList
 
 // unshareLocked registers a shared fd with one Processor alone.
 func (pd *PollDesc) unshareLocked(fd int, to *Processor) error {
-	pd.unregisterLocked(fd) // first: to may be of the domain
-	pd.flags.And(^uint32(flagReadOn))
+	pd.unregisterLocked(fd)            // first: to may be of the domain
 	reg, err := to.ep.Register(fd, pd) // its first event says whether to read on
 	if err != nil {
 		return err // the next wait registers it

@@ -34,6 +34,7 @@ type FD struct {
 	kind Kind // constant
 
 	queue                   recvQueue  // under mu's read lock
+	unreadKnown             bool       // ReportUnread was called; under mu's read lock
 	readBudget, writeBudget coopBudget // under mu's read and write lock
 
 	served    counter.Counter // which coroutine serves it, see serving.go

@@ -174,7 +174,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 		switch {
 		case errno == unix.EINVAL:
 			t.fulls = noSplice // not from this kind of socket
-		case n == 0 && errno == 0, errno == unix.EAGAIN && s.pd.ReadOn():
+		case n == 0 && errno == 0, errno == unix.EAGAIN && (s.pd.Shared() || s.pd.ReadOn()):
 			// In front of urgent data a splice finds nothing for ever, or the
 			// end of the stream if the peer has closed it. A read goes on
 			// behind it.

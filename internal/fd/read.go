@@ -87,13 +87,30 @@ func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
 		return n, false, errno
 	}
 	for again := true; again; {
-		n, short, errno = sysx.TryRecv(s.fd, p)
+		shared := s.pd.Shared()
+		if shared && s.kind == TCPStream {
+			n, short, errno = s.tryRecvShared(p)
+		} else {
+			n, short, errno = sysx.TryRecv(s.fd, p)
+			short = short && s.kind == TCPStream
+		}
 		counts.CountRead(n, errno)
 		// In front of urgent data a thread with a pending signal, such as Go's
 		// for preemption, gets EAGAIN though there is data (tcp_recvmsg).
-		again = errno == unix.EAGAIN && s.pd.ReadOn() && s.pollIn()
+		again = errno == unix.EAGAIN && (shared || s.pd.ReadOn()) && s.pollIn()
 	}
-	return n, short && s.kind == TCPStream, errno
+	return n, short, errno
+}
+
+// tryRecvShared is TryRecv of a connection whose events do not say that the
+// peer has closed its side: then only the kernel's count shows that a short
+// read has left nothing.
+func (s *FD) tryRecvShared(p []byte) (n int, all bool, errno syscall.Errno) {
+	if !s.unreadKnown {
+		s.unreadKnown = true
+		sysx.ReportUnread(s.fd)
+	}
+	return sysx.TryRecvAll(s.fd, p)
 }
 
 func (s *FD) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {

@@ -55,6 +55,50 @@ func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 	}
 }
 
+// TryRecvAll is TryRecv from a TCP connection on which ReportUnread has
+// succeeded. all reports that it got everything there was, and that the peer's
+// end had not come; without ReportUnread it is false.
+func TryRecvAll(fd int, p []byte) (got int, all bool, failed syscall.Errno) {
+	var inq struct { // a control message of one int
+		unix.Cmsghdr
+		unread int32
+		_      int32
+	}
+	n := min(len(p), MaxIO)
+	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Recv, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, false, errno
+			}
+			n = limit
+		}
+		iov := unix.Iovec{Base: (*byte)(base(p)), Len: uint64(n)}
+		msg := unix.Msghdr{Iov: &iov, Iovlen: 1}
+		msg.Control, msg.Controllen = (*byte)(unsafe.Pointer(&inq)), uint64(unsafe.Sizeof(inq))
+		r, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd),
+			uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
+		if errno == 0 {
+			received(fd, p, int(r))
+			return int(r), inq.Type == unix.TCP_CM_INQ && inq.unread == 0, 0
+		}
+		if errno != unix.EINTR {
+			return 0, false, errno
+		}
+	}
+}
+
+// ReportUnread makes the kernel say with each recvmsg from a TCP connection how
+// much is left to read (TCP_INQ, Linux 4.18), for TryRecvAll.
+func ReportUnread(fd int) {
+	on := int32(1)
+	syscall.RawSyscall6(unix.SYS_SETSOCKOPT, uintptr(fd), unix.SOL_TCP, unix.TCP_INQ,
+		uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
+}
+
 // TrySend writes what the socket takes, without blocking and without SIGPIPE,
 // repeating an interrupted call. It returns EAGAIN if it takes nothing.
 func TrySend(fd int, p []byte) (int, syscall.Errno) {

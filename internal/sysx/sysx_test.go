@@ -93,6 +93,61 @@ func TestRecv(t *testing.T) {
 	}
 }
 
+// TestRecvAll: a read of a TCP connection that got all there is says so, unless
+// the peer's end has come.
+func TestRecvAll(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		reports bool
+		send    string
+		end     bool
+		room    int
+		all     bool
+	}{
+		{"all", true, "abc", false, 8, true},
+		{"just all", true, "abc", false, 3, true},
+		{"part", true, "abcdef", false, 3, false},
+		{"end", true, "abc", true, 8, false},
+		{"not asked for", false, "abc", false, 8, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fd, peer := tcpPair(t)
+			if c.reports {
+				sysx.ReportUnread(fd)
+			}
+			if _, _, errno := sysx.TryRecvAll(fd, make([]byte, 8)); errno != unix.EAGAIN {
+				t.Errorf("without anything: %v", errno)
+			}
+			testenv.Must(peer.Write([]byte(c.send)))
+			want := int16(unix.POLLIN)
+			if c.end {
+				testenv.OK(t, peer.CloseWrite())
+				want = unix.POLLRDHUP
+			}
+			testenv.Until(t, "it has come", func() bool {
+				fds := []unix.PollFd{{Fd: int32(fd), Events: want}}
+				n, _ := unix.Poll(fds, 0)
+				return n > 0
+			})
+			b := make([]byte, c.room)
+			n, all, errno := sysx.TryRecvAll(fd, b)
+			if errno != 0 || string(b[:n]) != c.send[:min(c.room, len(c.send))] || all != c.all {
+				t.Errorf("%q, all: %t, %v", b[:n], all, errno)
+			}
+		})
+	}
+}
+
+// tcpPair returns a connection's fd, and its peer.
+func tcpPair(t *testing.T) (fd int, peer *net.TCPConn) {
+	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	peer = testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())).(*net.TCPConn))
+	accepted := testenv.Closing(t, testenv.Must(l.Accept()).(*net.TCPConn))
+	f := testenv.Closing(t, testenv.Must(accepted.File()))
+	testenv.OK(t, unix.SetNonblock(int(f.Fd()), true))
+	return int(f.Fd()), peer
+}
+
 // TestSend: the same of a write; one to a peer that has gone is EPIPE and no
 // signal.
 func TestSend(t *testing.T) {
