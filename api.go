@@ -216,7 +216,8 @@ func Go(fn func()) (Handle, error) {
 
 // Spawn is what GoWith starts, and how:
 //
-//	_, err := netco.GoWith(netco.Spawn{Name: "clerk", On: netco.OnProcessor(1), Fn: work})
+//	here := netco.OnProcessor(1)
+//	h, err := netco.GoWith(netco.Spawn{Name: "clerk", On: here, Fn: work})
 //
 // Its fields for users are
 //
