@@ -56,15 +56,16 @@ type PanicInfo = scheduler.PanicInfo
 
 // Errors; all work with errors.Is.
 var (
-	ErrShutdown    = coroutine.ErrShutdown
-	ErrStarted     = engine.ErrStarted
-	ErrNotStarted  = engine.ErrNotStarted
-	ErrNoProcessor = engine.ErrNoProcessor
-	ErrInCoroutine = engine.ErrInCoroutine
-	ErrJoinSelf    = coroutine.ErrJoinSelf
-	ErrBubble      = coroutine.ErrBubble // in a bubble of testing/synctest
-	ErrGoexit      = coroutine.ErrGoexit // of a Future or Fiber whose function called it
-	ErrDeadlock    = diagnose.ErrDeadlock
+	ErrShutdown     = coroutine.ErrShutdown
+	ErrStarted      = engine.ErrStarted
+	ErrNotStarted   = engine.ErrNotStarted
+	ErrNoProcessor  = engine.ErrNoProcessor
+	ErrInCoroutine  = engine.ErrInCoroutine
+	ErrJoinSelf     = coroutine.ErrJoinSelf
+	ErrNotCoroutine = coroutine.ErrNotCoroutine // of what only a coroutine can do
+	ErrBubble       = coroutine.ErrBubble       // in a bubble of testing/synctest
+	ErrGoexit       = coroutine.ErrGoexit       // of a Future or Fiber whose function called it
+	ErrDeadlock     = diagnose.ErrDeadlock
 
 	ErrTooManyCoroutines = processor.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
@@ -177,12 +178,12 @@ func callers(again bool) (*scheduler.Scheduler, error) {
 
 // start starts a coroutine of the caller's Scheduler, its own if it is a
 // coroutine, else the default one.
-func start(sp scheduler.Spawn) (Handle, error) {
+func start(sp Spawn) (Handle, error) {
 	s, err := callers(false)
 	if err != nil {
 		return Handle{}, err
 	}
-	return s.Go(sp)
+	return s.GoWith(sp)
 }
 
 // Run starts fn as a coroutine and returns when no coroutine lives any more. It
@@ -198,7 +199,7 @@ func Run(fn func()) error {
 	if err != nil {
 		return err
 	}
-	return s.Run(scheduler.Spawn{Fn: fn, Site: site})
+	return s.Run(coroutine.SpawnAt(fn, site))
 }
 
 // Go starts fn as a coroutine on the least loaded of the active Processors (see
@@ -210,37 +211,53 @@ func Run(fn func()) error {
 //
 //go:noinline
 func Go(fn func()) (Handle, error) {
-	return start(scheduler.Spawn{Fn: fn, Site: asm.CallerPC()})
+	return start(coroutine.SpawnAt(fn, asm.CallerPC()))
 }
 
-// GoNamed is Go with a name for the coroutine, which logs and panics show.
+// Spawn is what GoWith starts, and how:
 //
-//go:noinline
-func GoNamed(name string, fn func()) (Handle, error) {
-	return start(scheduler.Spawn{Fn: fn, Name: name, Site: asm.CallerPC()})
-}
+//	here := netco.OnProcessor(1)
+//	h, err := netco.GoWith(netco.Spawn{Name: "clerk", On: here, Fn: work})
+//
+// Its fields for users are
+//
+//	Fn    func()  the coroutine runs it
+//	Name  string  logs, panics and listings show it
+//	On    Place   the Processor where it starts and stays; by default the
+//	              least loaded, and it may move
+//	Local bool    the caller's Processor, where both stay from then on: among
+//	              such coroutines nothing runs in parallel. On an ordinary
+//	              goroutine it changes nothing
+//	Child bool    it ends with the caller, its parent; some 100 bytes more
+//
+// When the parent of a child ends, by return, by runtime.Goexit, by a panic
+// that Options.OnPanic has dealt with or by force, each of its children is
+// stopped ([Handle.Stop]): its waits end as when the Scheduler ends by force.
+// The parent has ended only when they all have, so that nothing is left of it
+// when Join returns: its own deferred calls run first, then the children end,
+// then its Locals are dropped. Children of children go the same way. A child
+// that ends by itself is forgotten at once.
+//
+// To wait for children that are to finish their work, Join them or use an
+// errgroup.Group before the parent ends. A child that takes no notice of being
+// stopped holds up its parent's end.
+type Spawn = coroutine.Spawn
 
-// GoLocal starts fn as a coroutine on the caller's own Processor, where both
-// stay from then on: among such coroutines nothing runs in parallel. From an
-// ordinary goroutine it is Go.
-//
-//go:noinline
-func GoLocal(fn func()) (Handle, error) {
-	return start(scheduler.Spawn{Fn: fn, Site: asm.CallerPC(), Local: true})
-}
+// Place is Spawn.On, from OnProcessor.
+type Place = coroutine.Place
 
-// GoOn starts fn as a coroutine on Processor i, where it stays. Numbers run
-// from 0 to one less than Options.Processors; for others it returns
-// ErrNoProcessor.
+// OnProcessor is the Place of Processor i, from 0 to one less than
+// Options.Processors.
+func OnProcessor(i int) Place { return coroutine.OnProcessor(i) }
+
+// GoWith is Go as s says. The error is Go's; ErrNoProcessor for a Processor
+// that is not there; ErrNotCoroutine for a Child of an ordinary goroutine; or
+// one for Local together with On. It does not wait.
 //
 //go:noinline
-func GoOn(i int, fn func()) (Handle, error) {
-	site := asm.CallerPC()
-	s, err := callers(false)
-	if err != nil {
-		return Handle{}, err
-	}
-	return s.GoOn(i, scheduler.Spawn{Fn: fn, Site: site})
+func GoWith(s Spawn) (Handle, error) {
+	s.Site = asm.CallerPC()
+	return start(s)
 }
 
 // Yield lets the other ready coroutines of the caller's Processor run first. On

@@ -85,7 +85,7 @@ func TestDefaultComesAndGoes(t *testing.T) {
 			t.Errorf("Start after Shutdown: %v", err)
 		}
 		shutdown(t)
-		if _, err := one.Go(scheduler.NewSpawn(func() {})); !errors.Is(err, netco.ErrShutdown) {
+		if _, err := one.Go(func() {}); !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("Go of one that is over: %v", err)
 		}
 	}
@@ -147,14 +147,8 @@ func TestSites(t *testing.T) {
 		h, err := netco.Go(site)
 		check("Go", after(want, 1), h, err)
 		want = here()
-		h, err = netco.GoNamed("name", site)
-		check("GoNamed", after(want, 1), h, err)
-		want = here()
-		h, err = netco.GoLocal(site)
-		check("GoLocal", after(want, 1), h, err)
-		want = here()
-		h, err = netco.GoOn(1, site)
-		check("GoOn", after(want, 1), h, err)
+		h, err = netco.GoWith(netco.Spawn{Fn: site})
+		check("GoWith", after(want, 1), h, err)
 	}
 	all() // from a goroutine
 	want := here()
@@ -197,13 +191,13 @@ func TestNamesAndIDs(t *testing.T) {
 	seen := make(map[uint64]bool)
 	for i := range 200 {
 		name, gotName, gotID := fmt.Sprint("number ", i), "", uint64(0)
-		h, err := netco.GoNamed(name, func() {
+		h, err := netco.GoWith(netco.Spawn{Name: name, Fn: func() {
 			info := self()
 			gotName, gotID = info.Name, info.ID
 			if netco.Self().ID() != gotID || info.State != coroutine.Running {
 				t.Errorf("number %d is %v", netco.Self().ID(), info)
 			}
-		})
+		}})
 		if err != nil || h.Join() != nil {
 			t.Fatal(err)
 		}
@@ -234,13 +228,15 @@ func TestCurrentProcessor(t *testing.T) {
 			before := netco.CurrentProcessor()
 			netco.Yield()
 			child := -1
-			h, err := netco.GoLocal(func() { child = netco.CurrentProcessor() })
+			h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+				child = netco.CurrentProcessor()
+			}})
 			if err != nil {
 				t.Error(err)
 			}
 			h.Join()
 			if after := netco.CurrentProcessor(); before != want || after != want || child != want {
-				t.Errorf("on Processor %d: %d, %d, its GoLocal %d", want, before, after, child)
+				t.Errorf("on Processor %d: %d, %d, its Local %d", want, before, after, child)
 			}
 		})
 	}
@@ -264,17 +260,12 @@ func TestOutside(t *testing.T) {
 	}
 	start(t, netco.Options{Processors: 2})
 	done := make(chan bool)
-	h, err := netco.GoLocal(func() { // is Go
+	h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() { // is Go
 		go func() { done <- netco.Self().ID() == 0 }() // of a goroutine started inside one
 		netco.Sleep(time.Millisecond)
-	})
+	}})
 	if err != nil || !<-done || h.Join() != nil {
-		t.Errorf("GoLocal outside: %v", err)
-	}
-	for _, i := range []int{-1, 2} {
-		if _, err := netco.GoOn(i, func() {}); !errors.Is(err, netco.ErrNoProcessor) {
-			t.Errorf("GoOn(%d): %v", i, err)
-		}
+		t.Errorf("Local outside: %v", err)
 	}
 }
 
@@ -297,11 +288,11 @@ func TestInside(t *testing.T) {
 			t.Errorf("Join of itself: %v", err)
 		}
 		h, err := netco.Go(func() {
-			h, err := netco.GoLocal(func() {
+			h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				netco.Yield()
 				netco.Sleep(1)
 				ran = true
-			})
+			}})
 			if err != nil || h.Join() != nil {
 				t.Error(err)
 			}
@@ -322,12 +313,13 @@ func TestCoroutinesOfAnotherScheduler(t *testing.T) {
 	if err != nil || other.Start() != nil {
 		t.Fatal(err)
 	}
-	other.Run(scheduler.NewSpawn(func() {
-		h, err := netco.GoOn(2, func() {}) // the default one has no Processor 2
+	other.Run(scheduler.Spawn{Fn: func() {
+		// The default one has no Processor 2.
+		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(2), Fn: func() {}})
 		if err != nil || h.Join() != nil {
 			t.Error(err)
 		}
-	}))
+	}})
 	if err := other.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -337,7 +329,7 @@ func TestCoroutinesOfAnotherScheduler(t *testing.T) {
 func TestPanicHandler(t *testing.T) {
 	infos := make(chan netco.PanicInfo, 1)
 	start(t, netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { infos <- i }})
-	h, _ := netco.GoNamed("bomb", func() { panic("boom") })
+	h, _ := netco.GoWith(netco.Spawn{Name: "bomb", Fn: func() { panic("boom") }})
 	h.Join()
 	if i := <-infos; i.Value != "boom" || i.Name != "bomb" || i.Coroutine != h.ID() ||
 		!strings.Contains(string(i.Stack), "TestPanicHandler") {
@@ -355,18 +347,18 @@ func TestHundredThousand(t *testing.T) {
 	var gates [2]netco.Handle
 	var open atomic.Bool
 	for i := range gates {
-		gates[i], _ = netco.GoOn(i, func() {
+		gates[i], _ = netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: func() {
 			for !open.Load() {
 				netco.Sleep(time.Millisecond)
 			}
-		})
+		}})
 	}
 	for i := range n {
-		netco.GoOn(i%2, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			parked.Add(1)
 			gates[i%2].Join()
 			ended.Add(1)
-		})
+		}})
 	}
 	for int(parked.Load()) < n {
 		time.Sleep(time.Millisecond)
@@ -410,13 +402,14 @@ func TestAllocs(t *testing.T) {
 	start(t, netco.Options{Processors: 1, Watchdog: -1})
 	netco.Run(func() {
 		nop := func() {}
+		local := netco.Spawn{Local: true, Fn: nop}
 		for name, f := range map[string]func(){
-			"Yield":         netco.Yield,
-			"Sleep":         func() { netco.Sleep(1) },
-			"Self":          func() { netco.Self() },
-			"GoLocal+end":   func() { netco.GoLocal(nop); netco.Yield() },
-			"GoLocal, Join": func() { h, _ := netco.GoLocal(nop); h.Join() },
-			"Go, Join":      func() { h, _ := netco.Go(nop); h.Join() },
+			"Yield":       netco.Yield,
+			"Sleep":       func() { netco.Sleep(1) },
+			"Self":        func() { netco.Self() },
+			"Local+end":   func() { netco.GoWith(local); netco.Yield() },
+			"Local, Join": func() { h, _ := netco.GoWith(local); h.Join() },
+			"Go, Join":    func() { h, _ := netco.Go(nop); h.Join() },
 		} {
 			for range 200 {
 				f()

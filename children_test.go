@@ -44,12 +44,12 @@ func TestChildren(t *testing.T) {
 					return
 				}
 				for range width {
-					h, err := netco.GoChild(func() {
+					h, err := netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 						begun.Add(1)
 						defer left.Add(1)
 						grow(level + 1)
 						netco.Sleep(time.Hour)
-					})
+					}})
 					if err != nil {
 						t.Error(err)
 					}
@@ -61,7 +61,7 @@ func TestChildren(t *testing.T) {
 				}
 			}
 			deferred := false
-			h, _ := netco.GoNamed("parent", func() {
+			h, _ := netco.GoWith(netco.Spawn{Name: "parent", Fn: func() {
 				defer func() {
 					deferred = true
 					if left.Load() != 0 {
@@ -73,7 +73,7 @@ func TestChildren(t *testing.T) {
 					netco.Sleep(time.Millisecond)
 				}
 				e.end()
-			})
+			}})
 			h.Join()
 			if left.Load() != want || early.Load() != 0 || !deferred {
 				t.Errorf(
@@ -96,7 +96,7 @@ func TestChildrenForgotten(t *testing.T) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
 	run := func(n int, f func()) (bytes int64) {
-		h, _ := netco.GoOn(0, func() {
+		h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 			f()
 			var before, after runtime.MemStats
 			runtime.GC()
@@ -107,18 +107,18 @@ func TestChildrenForgotten(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			bytes = int64(after.HeapAlloc) - int64(before.HeapAlloc)
-		})
+		}})
 		h.Join()
 		return bytes
 	}
 	const n = 20_000
 	for name, f := range map[string]func(){
 		"ended": func() {
-			h, _ := netco.GoChild(func() {})
+			h, _ := netco.GoWith(netco.Spawn{Child: true, Fn: func() {}})
 			h.Join()
 		},
 		"stopped before its start": func() {
-			h, _ := netco.GoChild(func() {})
+			h, _ := netco.GoWith(netco.Spawn{Child: true, Fn: func() {}})
 			h.Stop()
 			h.Join()
 		},
@@ -129,16 +129,10 @@ func TestChildrenForgotten(t *testing.T) {
 	}
 }
 
-// TestChildErrors: GoChild is for coroutines; what it could not start leaves
-// nothing behind, and its others are bound to no parent.
+// TestChildErrors: a Child that could not be started leaves nothing behind, and
+// the caller's others are bound to no parent.
 func TestChildErrors(t *testing.T) {
 	mustEnd(t)
-	if _, err := netco.GoChild(func() {}); err != netco.ErrNotCoroutine {
-		t.Error(err)
-	}
-	if _, err := netco.GoChildNamed("x", func() {}); err != netco.ErrNotCoroutine {
-		t.Error(err)
-	}
 	start(t, netco.Options{Processors: 1})
 	end := channel.Make[int](0)
 	var free netco.Handle
@@ -150,15 +144,15 @@ func TestChildErrors(t *testing.T) {
 					t.Error(v)
 				}
 			}()
-			netco.GoChild(nil)
+			netco.GoWith(netco.Spawn{Child: true, Fn: nil})
 		}()
 		// What failed binds no other: this one outlives its maker.
 		free, _ = netco.Go(func() { end.Recv(); returned.Store(true) })
-		named, err := netco.GoChildNamed("x", func() {
+		named, err := netco.GoWith(netco.Spawn{Child: true, Name: "x", Fn: func() {
 			if name := self().Name; name != "x" {
 				t.Error(name)
 			}
-		})
+		}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -191,12 +185,12 @@ func TestChildOfInherit(t *testing.T) {
 		return *p
 	}})
 	var child netco.Handle
-	h, _ := netco.GoOn(0, func() {
+	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		l.Set(1)
 		making = true
-		child, _ = netco.GoChild(func() { netco.Sleep(time.Hour) })
+		child, _ = netco.GoWith(netco.Spawn{Child: true, Fn: func() { netco.Sleep(time.Hour) }})
 		l.Set(0)
-	})
+	}})
 	h.Join()
 	if !child.Done() || other.Load().Done() {
 		t.Errorf("the child has ended: %t; the other: %t", child.Done(), other.Load().Done())
@@ -213,12 +207,15 @@ func TestChildrenInDrop(t *testing.T) {
 	var dropped atomic.Bool
 	l := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
 		dropped.Store(true)
-		netco.GoChild(func() { defer late.Add(1); netco.Sleep(time.Hour) })
+		netco.GoWith(netco.Spawn{Child: true, Fn: func() {
+			defer late.Add(1)
+			netco.Sleep(time.Hour)
+		}})
 	}})
 	h, _ := netco.Go(func() {
 		l.Set(1)
 		begun := channel.Make[int](1)
-		netco.GoChild(func() {
+		netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 			begun.Send(1)
 			defer func() {
 				if dropped.Load() {
@@ -227,7 +224,7 @@ func TestChildrenInDrop(t *testing.T) {
 				ended.Add(1)
 			}()
 			netco.Sleep(time.Hour)
-		})
+		}})
 		begun.Recv()
 	})
 	h.Join()
@@ -245,8 +242,8 @@ func TestChildrenAtShutdown(t *testing.T) {
 	}
 	var slow, order atomic.Int32
 	up := make(chan struct{})
-	h, _ := netco.GoOn(0, func() {
-		netco.GoChild(func() {
+	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+		netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 			defer func() {
 				for range 100 { // it has to go on by itself: no wait of its works
 					coroutine.Pass()
@@ -255,9 +252,9 @@ func TestChildrenAtShutdown(t *testing.T) {
 			}()
 			close(up)
 			netco.Sleep(time.Hour)
-		})
+		}})
 		netco.Sleep(time.Hour)
-	})
+	}})
 	<-up
 	joined := make(chan int32)
 	go func() {
@@ -281,18 +278,18 @@ func TestManyChildren(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	var begun, ended atomic.Int32
 	n := int32(scaled(50_000))
-	h, _ := netco.GoOn(0, func() {
+	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for range n {
-			netco.GoChild(func() {
+			netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 				begun.Add(1)
 				defer ended.Add(1)
 				netco.Sleep(time.Hour)
-			})
+			}})
 		}
 		for begun.Load() < n/2 {
 			netco.Sleep(time.Millisecond)
 		}
-	})
+	}})
 	h.Join()
 	if ended.Load() != begun.Load() || begun.Load() < n/2 {
 		t.Errorf("%d of %d have ended, of %d", ended.Load(), begun.Load(), n)
@@ -307,10 +304,10 @@ func TestChildrenHammer(t *testing.T) {
 	var live atomic.Int64
 	n := scaled(20_000)
 	for i := range n {
-		h, err := netco.GoOn(i%3, func() {
+		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: func() {
 			var mine atomic.Int64
 			for j := range 4 {
-				c, err := netco.GoChild(func() {
+				c, err := netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 					live.Add(1)
 					mine.Add(1)
 					defer live.Add(-1)
@@ -320,16 +317,16 @@ func TestChildrenHammer(t *testing.T) {
 					case 1:
 						netco.Yield()
 					case 2:
-						netco.GoChild(func() {
+						netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 							mine.Add(1)
 							defer mine.Add(-1)
 							netco.Sleep(time.Hour)
-						})
+						}})
 						netco.Yield()
 					default:
 						netco.Sleep(time.Hour)
 					}
-				})
+				}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -345,7 +342,7 @@ func TestChildrenHammer(t *testing.T) {
 					t.Error("a child lives")
 				}
 			}}).Set(1)
-		})
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -362,21 +359,21 @@ func TestChildrenHammer(t *testing.T) {
 	}
 }
 
-// ExampleGoChild shows a request whose helpers end with it.
-func ExampleGoChild() {
+// ExampleGoWith_child shows a request whose helpers end with it.
+func ExampleGoWith_child() {
 	netco.Run(func() {
-		request, _ := netco.GoNamed("request", func() {
+		request, _ := netco.GoWith(netco.Spawn{Name: "request", Fn: func() {
 			ready := channel.Make[bool](0)
-			netco.GoChildNamed("progress", func() {
+			netco.GoWith(netco.Spawn{Child: true, Name: "progress", Fn: func() {
 				defer fmt.Println("progress has ended")
 				for {
 					ready.Send(true)
 					netco.Sleep(time.Hour)
 				}
-			})
+			}})
 			ready.Recv()
 			fmt.Println("answered")
-		})
+		}})
 		request.Join()
 		fmt.Println("request is over")
 	})

@@ -88,7 +88,7 @@ func AddHooks(h Hooks) (remove func()) { return coroutine.AddHooks(h) }
 // by. Its fields for users are
 //
 //	ID       uint64  the number that Handle.ID returns
-//	Name     string  of GoNamed or SetName; ""
+//	Name     string  of Spawn or SetName; ""
 //	State    State   ready, running, waiting or outside netco, as it prints
 //	WaitsFor string  "data to read", "a lock"; "" unless it waits
 //
@@ -126,9 +126,9 @@ var (
 )
 
 // CurrentProcessor returns the number of the Processor that the caller runs on,
-// as GoOn takes it; -1 on an ordinary goroutine. After a wait a coroutine may
-// be on another one, unless GoOn or GoLocal started it. It takes a few
-// nanoseconds and does not park.
+// as OnProcessor takes it; -1 on an ordinary goroutine. After a wait a
+// coroutine may be on another one, unless it was started with On or Local. It
+// takes a few nanoseconds and does not park.
 func CurrentProcessor() int {
 	if p := processor.Current(); p != nil {
 		return p.Index()

@@ -30,7 +30,9 @@ func ExampleLocal() {
 
 func ExampleCurrentProcessor() {
 	netco.Start(netco.Options{Processors: 2})
-	h, err := netco.GoOn(1, func() { fmt.Println(netco.CurrentProcessor()) })
+	h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
+		fmt.Println(netco.CurrentProcessor())
+	}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,10 +73,15 @@ func ExampleRange() {
 	netco.Start(netco.Options{Processors: 1})
 	defer netco.Shutdown(context.Background())
 	orders, parked := channel.Make[int](0), channel.Make[int](0)
-	if _, err := netco.GoNamed("clerk", func() { orders.Recv() }); err != nil {
+	if _, err := netco.GoWith(netco.Spawn{Name: "clerk", Fn: func() {
+		orders.Recv()
+	}}); err != nil {
 		panic(err)
 	}
-	if _, err := netco.GoOn(0, func() { netco.Yield(); parked.Close() }); err != nil {
+	if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+		netco.Yield()
+		parked.Close()
+	}}); err != nil {
 		panic(err)
 	}
 	parked.Recv()

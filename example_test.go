@@ -12,10 +12,10 @@ import (
 func Example() {
 	netco.Run(func() {
 		for i := range 3 {
-			if _, err := netco.GoLocal(func() {
+			if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				netco.Sleep(time.Duration(i+1) * 5 * time.Millisecond)
 				fmt.Println("hello", i)
-			}); err != nil {
+			}}); err != nil {
 				fmt.Println(err)
 			}
 		}
@@ -60,7 +60,9 @@ func ExampleJoin() {
 func ExampleYield() {
 	netco.Run(func() {
 		var ran atomic.Bool
-		if _, err := netco.GoLocal(func() { ran.Store(true) }); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			ran.Store(true)
+		}}); err != nil {
 			fmt.Println(err)
 		}
 		fmt.Println("before:", ran.Load())
@@ -73,12 +75,12 @@ func ExampleYield() {
 	// after: true
 }
 
-func ExampleGoNamed() {
+func ExampleGoWith() {
 	netco.Run(func() {
-		if _, err := netco.GoNamed("greeter", func() {
+		if _, err := netco.GoWith(netco.Spawn{Name: "greeter", Fn: func() {
 			info, _ := netco.Self().Info()
 			fmt.Println(info.Name)
-		}); err != nil {
+		}}); err != nil {
 			fmt.Println(err)
 		}
 	})

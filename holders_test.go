@@ -21,12 +21,12 @@ func round(locks ...stdsync.Locker) {
 	var held sync.WaitGroup
 	held.Add(len(locks))
 	for i, mine := range locks {
-		netco.GoNamed("round", func() {
+		netco.GoWith(netco.Spawn{Name: "round", Fn: func() {
 			mine.Lock()
 			held.Done()
 			held.Wait()
 			locks[(i+1)%len(locks)].Lock()
-		})
+		}})
 	}
 }
 
@@ -119,7 +119,7 @@ var holders = map[string]struct {
 		func() {
 			var m sync.Mutex
 			m.Lock()
-			netco.GoLocal(m.Lock)
+			netco.GoWith(netco.Spawn{Local: true, Fn: m.Lock})
 			netco.Yield()
 			m.Unlock()
 			netco.Yield()

@@ -14,9 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/serving"
 	"github.com/netco-go/netco/internal/stacks"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // What Main returns, for os.Exit. After a second signal it is 128 and the
@@ -100,11 +100,11 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	failed, quiet := make(chan error, 1), make(chan error, 1)
 	go func() {
 		// Of this Scheduler: after its end Run would start another.
-		quiet <- s.Run(scheduler.Spawn{Site: site, Fn: func() {
+		quiet <- s.Run(coroutine.SpawnAt(func() {
 			err := errMainEnded
 			defer func() { failed <- err }()
 			err = main(ctx)
-		}})
+		}, site))
 	}()
 	code := o.end(o.await(signals, failed, quiet), cancel, signals)
 	select {

@@ -39,7 +39,9 @@ func returning(text string) func(context.Context) error {
 // sleeping is one that says when it sleeps, and when it is unwound.
 func sleeping(context.Context) error {
 	defer fmt.Println("unwound")
-	_, err := netco.GoLocal(func() { fmt.Println("ready") }) // runs once this one sleeps
+	_, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+		fmt.Println("ready")
+	}}) // runs once this one sleeps
 	netco.Sleep(time.Hour)
 	return err
 }

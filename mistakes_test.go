@@ -95,8 +95,8 @@ func inLocks() {
 		held.Wait()
 		second.Lock()
 	}
-	netco.GoNamed("one", func() { cross(&a, &b) })
-	netco.GoNamed("victim", func() { cross(&b, &a) })
+	netco.GoWith(netco.Spawn{Name: "one", Fn: func() { cross(&a, &b) }})
+	netco.GoWith(netco.Spawn{Name: "victim", Fn: func() { cross(&b, &a) }})
 }
 
 var mistakes = map[string]struct {
@@ -135,7 +135,7 @@ var reporters = testenv.Children{
 				m()
 				return
 			}
-			netco.GoNamed("victim", m)
+			netco.GoWith(netco.Spawn{Name: "victim", Fn: m})
 			netco.Sleep(time.Hour)
 		})
 	},
@@ -152,7 +152,7 @@ var reporters = testenv.Children{
 		}[os.Args[1]]
 		o.Processors = 2
 		testenv.MustOK(netco.Start(o))
-		netco.GoNamed("victim", func() { time.Sleep(time.Hour) })
+		netco.GoWith(netco.Spawn{Name: "victim", Fn: func() { time.Sleep(time.Hour) }})
 		noticed()
 	},
 	"many": func() {
@@ -361,7 +361,7 @@ var deadlocks = map[string]func(){
 	"another Scheduler's end": func() {
 		s := testenv.Must(scheduler.New(netco.Options{Processors: 1}))
 		testenv.MustOK(s.Start())
-		testenv.Must(s.Go(scheduler.NewSpawn(func() { netco.Sleep(1500 * time.Millisecond) })))
+		testenv.Must(s.Go(func() { netco.Sleep(1500 * time.Millisecond) }))
 		channel.Make[int](0).Recv()
 	},
 	"a goroutine, with signals": func() {

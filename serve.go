@@ -6,10 +6,10 @@ import (
 	"syscall"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/serving"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // Serve accepts connections from ln and calls handler for each, in a coroutine
@@ -69,10 +69,10 @@ func Serve(ln net.Listener, handler func(net.Conn)) error {
 		default:
 			return err
 		}
-		_, err = start(scheduler.Spawn{Site: site, Fn: func() {
+		_, err = start(coroutine.SpawnAt(func() {
 			serving.Begin(c)
 			handler(c)
-		}})
+		}, site))
 		if err != nil {
 			c.Close()
 		}

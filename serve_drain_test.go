@@ -241,16 +241,16 @@ var kept = []struct {
 		}},
 	{"another writes", "line\n", "end", "123", func(c net.Conn, next func()) {
 		c.Read(make([]byte, 5))
-		netco.GoChild(func() {
+		netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 			io.WriteString(c, "1")
 			next()
 			io.WriteString(c, "23")
-		})
+		}})
 		c.Read(make([]byte, 3))
 	}},
 	{"another writes first", "", "end", "123", func(c net.Conn, next func()) {
 		testenv.Must(netco.Go(func() { io.WriteString(c, "1") })).Join()
-		netco.GoChild(func() { next(); io.WriteString(c, "23") })
+		netco.GoWith(netco.Spawn{Child: true, Fn: func() { next(); io.WriteString(c, "23") }})
 		c.Read(make([]byte, 3))
 	}},
 	{"Shield", "", "line\n", "line\n", func(c net.Conn, _ func()) {

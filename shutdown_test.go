@@ -67,9 +67,7 @@ func TestAfterShutdown(t *testing.T) {
 	mustNot := func() { t.Error("it has run") }
 	calls := map[string]func() error{
 		"Go":      func() error { _, err := netco.Go(mustNot); return err },
-		"GoNamed": func() error { _, err := netco.GoNamed("late", mustNot); return err },
-		"GoLocal": func() error { _, err := netco.GoLocal(mustNot); return err },
-		"GoOn":    func() error { _, err := netco.GoOn(0, mustNot); return err },
+		"GoWith":  func() error { _, err := netco.GoWith(netco.Spawn{Fn: mustNot}); return err },
 		"Default": func() error { _, err := netco.Default(); return err },
 		"coroutine.Start": func() error {
 			_, err := coroutine.Start(coroutine.Spawn{Fn: mustNot})

@@ -247,7 +247,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	},
 	"join": func(t *testing.T) scene {
 		c := channel.Make[int](0)
-		h, _ := netco.GoOn(1, func() { c.Recv() })
+		h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() { c.Recv() }})
 		return scene{func() error { return h.Join() }, c.Close, nil}
 	},
 	"blocking": func(t *testing.T) scene {
@@ -342,12 +342,12 @@ func waiters(s scene) (all [5 + spared]*outcome) {
 	for i := range all {
 		o := new(outcome)
 		all[i] = o
-		o.h, _ = netco.GoOn(i%2, func() {
+		o.h, _ = netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			o.co.Store(coroutine.Current())
 			defer func() { o.deferred = true }()
 			o.err = s.wait()
 			o.returned = true
-		})
+		}})
 	}
 	for _, o := range all {
 		for !o.parked() {
@@ -385,9 +385,9 @@ func stopSome(t *testing.T, name string, make func(t *testing.T) scene, from str
 	case "goroutine":
 		stop()
 	case "first":
-		testenv.Must(netco.GoOn(0, stop)).Join()
+		testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: stop})).Join()
 	case "second":
-		testenv.Must(netco.GoOn(1, stop)).Join()
+		testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: stop})).Join()
 	}
 	for _, i := range victims {
 		o := all[i]

@@ -226,8 +226,10 @@ func TestBubbleRefuses(t *testing.T) {
 	all := func(t *testing.T) {
 		_, err := netco.Go(func() { t.Error("it runs") })
 		refused(t, "Go", err)
-		_, err = netco.GoOn(0, func() { t.Error("it runs") })
-		refused(t, "GoOn", err)
+		_, err = netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+			t.Error("it runs")
+		}})
+		refused(t, "GoWith", err)
 		refused(t, "Run", netco.Run(func() { t.Error("it runs") }))
 		var g errgroup.Group
 		g.Go(func() error { return nil })

@@ -94,7 +94,7 @@ func TestTickerForMany(t *testing.T) {
 	}
 	all.Add(5)
 	for i := range 4 {
-		netco.GoOn(i%2, receive)
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: receive})
 	}
 	go receive()
 	all.Wait()
@@ -110,14 +110,14 @@ func TestTickerReset(t *testing.T) {
 		tk := netco.NewTicker(time.Hour)
 		var got atomic.Int32
 		waiting := channel.Make[int](0)
-		_, err := netco.GoOn(1, func() {
+		_, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 			waiting.Close()
 			for range tk.C.All() {
 				if got.Add(1) == 3 {
 					return
 				}
 			}
-		})
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,10 +5,10 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/ticking"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // Timer is one event in the future: package time's, for coroutines and
@@ -93,7 +93,9 @@ func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 		return time.AfterFunc(d, f)
 	}
 	return time.AfterFunc(d, func() {
-		s.Go(scheduler.Spawn{Fn: f, Site: site, Unlimited: true}) // or it has ended
+		sp := coroutine.SpawnAt(f, site)
+		sp.Unlimited = true
+		s.GoWith(sp) // or it has ended
 	})
 }
 

@@ -15,12 +15,12 @@ func BenchmarkTimers(b *testing.B) {
 	start(b, netco.Options{Processors: 1})
 	bench := func(name string, do func()) {
 		b.Run(name, func(b *testing.B) {
-			h, err := netco.GoOn(0, func() {
+			h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 				b.ReportAllocs()
 				for b.Loop() {
 					do()
 				}
-			})
+			}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -33,12 +33,12 @@ func BenchmarkTimers(b *testing.B) {
 	for _, standing := range []string{"alone", "among10000"} {
 		var others []*netco.Timer
 		if standing != "alone" {
-			h, _ := netco.GoOn(0, func() {
+			h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 				for i := range 10_000 {
 					others = append(others,
 						netco.AfterFunc(time.Hour+time.Duration(i)*time.Millisecond, f))
 				}
-			})
+			}})
 			h.Join()
 		}
 		bench("NewTimer+Stop/netco/"+standing, func() { netco.NewTimer(time.Second).Stop() })

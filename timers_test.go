@@ -25,7 +25,7 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 	o := netco.Options{Processors: 2, Watchdog: -1} // it allocates when it finds a stall
 	t.Run("coroutine", func(t *testing.T) {
 		start(t, o)
-		h, err := netco.GoOn(0, func() { f(t) })
+		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() { f(t) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,10 @@ func TestTimerMoved(t *testing.T) {
 			all.Add(n)
 			for i := range n {
 				if i%2 == 0 {
-					netco.GoOn(1, func() { receive(); all.Done() })
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
+						receive()
+						all.Done()
+					}})
 				} else {
 					go func() { receive(); all.Done() }()
 				}
@@ -262,13 +265,13 @@ func TestSelectSentBack(t *testing.T) {
 			tm, other := netco.NewTimer(time.Hour), channel.Make[int](0)
 			tm.Stop()
 			before := time.Now()
-			h, err := netco.GoOn(1, func() {
+			h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 				at := before
 				i, err := channel.Select(tm.C.RecvCase(&at), other.RecvCase(nil))
 				if i != 1 || err != nil || at != before {
 					t.Errorf("case %d, %v; the variable is %v", i, err, at)
 				}
-			})
+			}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -457,16 +460,16 @@ func TestSleep(t *testing.T) {
 		}
 		for _, d := range []time.Duration{0, -time.Hour} {
 			ran := false
-			netco.GoLocal(func() { ran = true })
+			netco.GoWith(netco.Spawn{Local: true, Fn: func() { ran = true }})
 			netco.Sleep(d)
 			if !ran {
 				t.Errorf("Sleep(%v) does not yield", d)
 			}
 		}
-		h, _ := netco.GoLocal(func() {
+		h, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			netco.Sleep(math.MaxInt64 - 1)
 			t.Error("centuries have passed")
-		})
+		}})
 		netco.Sleep(time.Millisecond)
 		if h.Done() {
 			t.Error("it does not sleep")
@@ -620,7 +623,7 @@ func TestTimerHammer(t *testing.T) {
 			}
 		}
 		if i < 4 {
-			netco.GoOn(i/2, many)
+			netco.GoWith(netco.Spawn{On: netco.OnProcessor(i / 2), Fn: many})
 		} else {
 			go many()
 		}

@@ -16,10 +16,10 @@ func ExampleDo() {
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
 		notified := make(chan struct{})
-		if _, err := netco.GoLocal(func() {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			fmt.Println("others run meanwhile")
 			close(notified)
-		}); err != nil {
+		}}); err != nil {
 			fmt.Println(err)
 			return
 		}

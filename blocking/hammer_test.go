@@ -170,7 +170,7 @@ func (h *hammer) inChild(f func()) {
 		<-done
 		return
 	}
-	child, err := netco.GoLocal(f)
+	child, err := netco.GoWith(netco.Spawn{Local: true, Fn: f})
 	if err == nil {
 		err = child.Join()
 	}

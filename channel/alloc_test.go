@@ -28,11 +28,11 @@ func TestAllocs(t *testing.T) {
 					goroutine(func() { c.Len() })
 				}
 			}
-			netco.GoLocal(func() {
+			netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				for v := range ping.All() {
 					pong.Send(v)
 				}
-			})
+			}})
 			defer ping.Close()
 			var v, w int
 			for what, f := range map[string]func(){
@@ -103,7 +103,7 @@ func TestNothingIsKept(t *testing.T) {
 				c.Send(value()) // through the buffer
 				c.Recv()
 				d.SendTimeout(value(), time.Microsecond) // times out
-				netco.GoLocal(func() { d.Recv() })
+				netco.GoWith(netco.Spawn{Local: true, Fn: func() { d.Recv() }})
 				d.Send(value()) // from hand to hand
 			}
 			left := 3 * n

@@ -50,11 +50,11 @@ func goPingPong(b *testing.B, locked bool) {
 func pingPong(b *testing.B, processors int) {
 	testrun.With(b, processors, func() {
 		ping, pong := channel.Make[int](0), channel.Make[int](0)
-		netco.GoOn(processors-1, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(processors - 1), Fn: func() {
 			for v, ok := ping.Recv(); ok; v, ok = ping.Recv() {
 				pong.Send(v)
 			}
-		})
+		}})
 		awaitBarriers()
 		for range 100 { // so that the channels are their thread's own, if they can be
 			ping.Send(0)

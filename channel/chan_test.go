@@ -24,10 +24,16 @@ import (
 // peers by spawn.
 func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
 	t.Run("one thread", func(t *testing.T) {
-		testrun.With(t, 1, func() { f(t, func(g func()) { netco.GoLocal(g) }) })
+		testrun.With(t, 1, func() {
+			f(t, func(g func()) { netco.GoWith(netco.Spawn{Local: true, Fn: g}) })
+		})
 	})
 	t.Run("two threads", func(t *testing.T) {
-		testrun.With(t, 2, func() { f(t, func(g func()) { netco.GoOn(1, g) }) })
+		testrun.With(t, 2, func() {
+			f(t, func(g func()) {
+				netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: g})
+			})
+		})
 	})
 	t.Run("goroutines", func(t *testing.T) { f(t, func(g func()) { go g() }) })
 	t.Run("mixed", func(t *testing.T) {

@@ -117,10 +117,10 @@ func drive(seed uint64) (program []action, results []string) {
 			}
 			a.cases = append(a.cases, p)
 		}
-		netco.GoLocal(func() {
+		netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			r := protected(func() string { return act(c, a) })
 			ended = append(ended, fmt.Sprint(n, "=", r))
-		})
+		}})
 		for range 20 {
 			netco.Yield()
 		}

@@ -127,7 +127,7 @@ func (h *hammer) run(t *testing.T) {
 		if i%3 == 2 {
 			go g()
 		} else {
-			netco.GoOn(i%3, g)
+			netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: g})
 		}
 	}
 	for i := range hammerSenders {
@@ -203,7 +203,7 @@ func TestOwnThreadHammer(t *testing.T) {
 			const n, people = 60, 4
 			sum := 0
 			for i := range people {
-				netco.GoLocal(func() {
+				netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 					for k := range n {
 						c.Send(i*n + k)
 						if k == n/2 && i == round%people {
@@ -213,8 +213,8 @@ func TestOwnThreadHammer(t *testing.T) {
 							}()
 						}
 					}
-				})
-				netco.GoLocal(func() {
+				}})
+				netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 					for range n {
 						v, ok := c.Recv()
 						if !ok {
@@ -222,7 +222,7 @@ func TestOwnThreadHammer(t *testing.T) {
 						}
 						back.Send(v)
 					}
-				})
+				}})
 			}
 			for range n * people {
 				v, _ := back.Recv()
@@ -289,10 +289,10 @@ func TestBias(t *testing.T) {
 		}
 		got := channel.Make[int](4)
 		for range 2 {
-			netco.GoLocal(func() {
+			netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				v, _ := c.Recv()
 				got.Send(v)
-			})
+			}})
 		}
 		until(t, "two wait", func() bool { _, r := c.Waiting(); return r == 2 })
 		c.Send(1) // without the guard
@@ -322,12 +322,12 @@ func TestBusyOwner(t *testing.T) {
 	testrun.Start(t, 1)
 	c := channel.Make[int](1)
 	busy, over := make(chan struct{}), make(chan struct{})
-	h, _ := netco.GoOn(0, func() {
+	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		bias(c)
 		c.Send(1)
 		close(busy)
 		<-over // holds up its thread
-	})
+	}})
 	<-busy
 	if v, ok := c.Recv(); v != 1 || !ok {
 		t.Error(v, ok)
@@ -367,7 +367,7 @@ func TestShutdown(t *testing.T) {
 			})
 			var unwound, returned atomic.Int32
 			for i, wait := range waits(empty, full) {
-				netco.GoOn(0, func() {
+				netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 					defer unwound.Add(1)
 					err := wait()
 					if err == netco.ErrShutdown {
@@ -375,7 +375,7 @@ func TestShutdown(t *testing.T) {
 					} else {
 						t.Errorf("wait %d returned %v", i, err)
 					}
-				})
+				}})
 			}
 			waiting := func() int {
 				s, r := empty.Waiting()

@@ -29,27 +29,12 @@ type children struct {
 	waiter *Waiter      // the parent's at its end, to be woken when the list is empty; under mu
 }
 
-// AsChild returns s for a child of the calling coroutine: when that ends, each
-// of its children is stopped ([Handle.Stop]), and only when all of them have
-// ended the parent has, so that its joiners wait for them too. s is then to be
-// started by the parent.
-//
-// The error is ErrNotCoroutine. Inside a coroutine driven by hand the parent is
-// the coroutine that drives it. A child takes some 100 bytes more.
-func AsChild(s Spawn) (Spawn, error) {
-	co := Current()
-	if co == nil {
-		return s, ErrNotCoroutine
+// bind makes a new coroutine a child of the calling one.
+func (co *Coroutine) bind(caller *Coroutine) {
+	if caller.children == nil {
+		caller.children = &children{of: caller.Handle()}
 	}
-	if co.children == nil {
-		co.children = &children{of: co.Handle()}
-	}
-	s.parent = co.children
-	return s, nil
-}
-
-// bind makes a new coroutine a child.
-func (co *Coroutine) bind(parent *children) {
+	parent := caller.children
 	c := &children{of: co.Handle(), parent: parent}
 	co.children = c
 	parent.mu.Lock()

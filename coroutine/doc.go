@@ -58,7 +58,7 @@
 // [Executor.Stop] ends all coroutines of an executor, [Handle.Stop] ends one:
 // their waits end with WakeShutdown, at once. An operation that cannot return
 // an error then calls [Unwind]. A wait that must not be ended is done in
-// [Shield]. A coroutine may have children, which end with it: [AsChild].
+// [Shield]. A coroutine may have children, which end with it: [Spawn].
 //
 // # Contract
 //

@@ -52,7 +52,7 @@ func TestRange(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		ex.SetClock(turn)
 		site := asm.CallerPC()
-		sleeper := ex.Spawn(Spawn{Name: "sleeper", Site: site,
+		sleeper := ex.Spawn(Spawn{Name: "sleeper", internals: internals{Site: site},
 			Fn: func() { Current().Park(ReasonRead) }}).Handle()
 		yielder := ex.Spawn(Spawn{Fn: func() {
 			for { // the end by force unwinds it
@@ -151,7 +151,7 @@ func TestRangeAllocs(t *testing.T) {
 		for range 100 {
 			ex.Spawn(Spawn{Fn: func() {
 				Current().Park(ReasonUser)
-			}, Name: "one of many", Site: asm.CallerPC()})
+			}, Name: "one of many", internals: internals{Site: asm.CallerPC()}})
 		}
 		Yield()
 		n := 0
@@ -271,7 +271,8 @@ func TestRangeHammer(t *testing.T) {
 		}
 		churn.Add(1)
 		live := func() { defer churn.Done(); h.live(k, name) }
-		threads[k%2].submit(Make(nil, Spawn{Fn: live, Name: name, Site: uintptr(k)}))
+		threads[k%2].submit(Make(nil, Spawn{Fn: live, Name: name,
+			internals: internals{Site: uintptr(k)}}))
 		if k%64 == 63 {
 			churn.Wait()
 		}
@@ -304,7 +305,7 @@ func TestRangeReuse(t *testing.T) {
 				for range k % 20 {
 					Current()
 				}
-			}, Name: names[k%3], Site: uintptr(k + 1)})
+			}, Name: names[k%3], internals: internals{Site: uintptr(k + 1)}})
 			lives[co.ID()] = k
 			Yield()
 		}
@@ -335,7 +336,8 @@ func BenchmarkRange(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range n {
-			ex.Spawn(Spawn{Fn: func() { Current().Park(ReasonUser) }, Name: "sleeper", Site: 1})
+			ex.Spawn(Spawn{Fn: func() { Current().Park(ReasonUser) }, Name: "sleeper",
+				internals: internals{Site: 1}})
 			if ex.Queued() == 200 {
 				Yield()
 			}

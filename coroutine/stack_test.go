@@ -45,7 +45,7 @@ func TestStackOf(t *testing.T) {
 	woken := make(chan Wake, 1)
 	h := th.submit(Make(nil, Spawn{Fn: func() {
 		woken <- parksWithin()
-	}, Name: "sleeper", Site: asm.CallerPC()}))
+	}, Name: "sleeper", internals: internals{Site: asm.CallerPC()}}))
 	until(t, "it parks", func() bool { return waits(h) })
 	before, _ := rangedOver(h)
 	ticket := before.Coroutine.ticket

@@ -21,18 +21,51 @@ var ErrBubble = errors.New(
 var ErrNoScheduler = errors.New(
 	"netco: no scheduler: import package netco, or call this from a coroutine")
 
-// Spawn says what to start as a coroutine, and how. Only Fn must be set.
+// Spawn says what to start as a coroutine, and how; netco.Spawn has more of its
+// fields. Only Fn must be set.
 type Spawn struct {
-	Fn   func()
-	Name string
-	Site uintptr // the return address of the call that starts it; 0 if unknown
+	Fn    func()
+	Name  string // logs, panics and listings show it
+	On    Place  // where it starts and stays
+	Local bool   // it starts on the caller's Processor, and both stay there
+	Child bool   // it ends with its caller; inside a Fiber, with the coroutine that drives that
 
-	// How; Make reads Pinned only.
-	Pinned    bool // it stays where it is adopted, see Pin
-	Local     bool // it starts on the caller's thread, and both stay there
-	Unlimited bool // also beyond a limit: what the library starts by itself
+	internals
+}
 
-	parent *children // of a child, see AsChild
+// internals are what netco's own packages set of a Spawn. Make reads neither On
+// nor Local nor Unlimited, which are for its caller.
+type internals struct {
+	Site      uintptr // the return address of the call that starts it; 0 if unknown
+	Pinned    bool    // it stays where it is adopted, see Pin
+	Unlimited bool    // also beyond a limit: what the library starts by itself
+}
+
+// SpawnAt returns the Spawn for fn, started by the call that returns to site.
+func SpawnAt(fn func(), site uintptr) Spawn {
+	return Spawn{Fn: fn, internals: internals{Site: site}}
+}
+
+// Place names a Processor, or with its zero value none.
+type Place struct {
+	number int // one more than the Processor's; below zero as OnProcessor got it
+}
+
+// OnProcessor names Processor i of a Scheduler, counted from 0.
+func OnProcessor(i int) Place {
+	if i >= 0 {
+		i++
+	}
+	return Place{i}
+}
+
+// Processor returns the number that OnProcessor got; ok is false for the zero
+// value.
+func (p Place) Processor() (i int, ok bool) {
+	if p.number > 0 {
+		return p.number - 1, true
+	}
+	return p.number, p.number != 0
 }
 
 // bare holds coroutines that Make takes without an executor. The executor that
@@ -40,7 +73,8 @@ type Spawn struct {
 var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 
 // Make makes a coroutine that some executor is to Adopt. here is the executor
-// on whose thread the caller runs, or nil, which allocates more. Does not park.
+// on whose thread the caller runs, or nil, which allocates more. Only a
+// coroutine makes a Child. Does not park.
 //
 //go:norace
 func Make(here *Executor, s Spawn) *Coroutine {
@@ -61,8 +95,8 @@ func Make(here *Executor, s Spawn) *Coroutine {
 	}
 	co.status.SetOrdered(uint64(Ready))
 	co.id.SetOrdered(id)
-	if s.parent != nil {
-		co.bind(s.parent)
+	if s.Child {
+		co.bind(Current())
 	}
 	co.raceMade()
 	return co

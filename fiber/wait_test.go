@@ -156,7 +156,7 @@ func TestFibersWait(t *testing.T) {
 // step runs do on Processor i.
 func step(t *testing.T, i int, do func()) {
 	t.Helper()
-	h, err := netco.GoOn(i, do)
+	h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: do})
 	if err != nil || h.Join() != nil {
 		t.Error(err)
 	}
@@ -223,8 +223,11 @@ func TestFiberInUse(t *testing.T) {
 				in, _ = y.Yield(in)
 			}
 		})
-		a, _ := netco.GoLocal(func() { expect(5, 5, nil)(); expect(6, 6, nil)() })
-		b, _ := netco.GoLocal(func() {
+		a, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			expect(5, 5, nil)()
+			expect(6, 6, nil)()
+		}})
+		b, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			for tries < 3 {
 				if inside {
 					tries++
@@ -238,7 +241,7 @@ func TestFiberInUse(t *testing.T) {
 				}
 				netco.Yield()
 			}
-		})
+		}})
 		a.Join()
 		b.Join()
 		if err := f.Cancel(); err != nil {
@@ -265,7 +268,7 @@ func TestFibersDropped(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	netco.Run(func() {
 		for p := range 2 {
-			netco.GoOn(p, func() {
+			netco.GoWith(netco.Spawn{On: netco.OnProcessor(p), Fn: func() {
 				here := coroutine.CurrentExecutor()
 				for i := range n {
 					coroutine.New(func(y *yielder, in int) int {
@@ -292,7 +295,7 @@ func TestFibersDropped(t *testing.T) {
 						netco.Yield()
 					}
 				}
-			})
+			}})
 		}
 	})
 	collected(t, "not all have ended", func() bool {
@@ -380,7 +383,10 @@ func TestFibersAtShutdown(t *testing.T) {
 		ctx, unwound, after := context.Background(), int32(0), int32(0)
 		if force {
 			for i := range 20 {
-				netco.GoOn(i%2, func() { defer e.after.Add(1); e.wait(2) })
+				netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
+					defer e.after.Add(1)
+					e.wait(2)
+				}})
 			}
 			testenv.Until(t, "all to wait", func() bool { return e.inside.Load() == 20 })
 			ctx, unwound, after = over(), 40, 20

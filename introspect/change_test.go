@@ -39,7 +39,7 @@ func TestStop(t *testing.T) {
 	noHang(t)
 	core, logs := observer.New(zapcore.InfoLevel)
 	s := start(t, scheduler.Options{Processors: 1, Logger: zap.New(core)})
-	handle := testenv.Must(s.Go(spawn("runaway", func() { processor.Sleep(time.Hour) })))
+	handle := testenv.Must(s.GoWith(spawn("runaway", func() { processor.Sleep(time.Hour) })))
 	forbidden, h := New(s, Options{}),
 		New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
 	eventually(t, "it sleeps", func() bool {

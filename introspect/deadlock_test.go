@@ -39,8 +39,8 @@ func TestDeadlock(t *testing.T) {
 			defer others.Unlock()
 		}
 	}
-	s.GoOn(0, spawn("takes a, then b", embrace(&a, &b)))
-	s.GoOn(1, spawn("takes b, then a", embrace(&b, &a)))
+	s.GoWith(spawnOn(0, "takes a, then b", embrace(&a, &b)))
+	s.GoWith(spawnOn(1, "takes b, then a", embrace(&b, &a)))
 	var o *overviewJSON
 	eventually(t, "a deadlock is told of", func() bool {
 		o = getJSON[overviewJSON](t, h, "/overview.json")
@@ -73,18 +73,18 @@ func TestDeadlockOfSome(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
-	s.Go(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
+	s.GoWith(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
 	var a, b sync.Mutex
 	var held sync.WaitGroup
 	held.Add(2)
 	embrace := func(mine, others *sync.Mutex) func() {
 		return func() { mine.Lock(); held.Done(); held.Wait(); others.Lock() }
 	}
-	one, err := s.Go(spawn("takes a, then b", embrace(&a, &b)))
+	one, err := s.GoWith(spawn("takes a, then b", embrace(&a, &b)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Go(spawn("takes b, then a", embrace(&b, &a)))
+	s.GoWith(spawn("takes b, then a", embrace(&b, &a)))
 	var o *overviewJSON
 	eventually(t, "the circle", func() bool {
 		o = getJSON[overviewJSON](t, h, "/overview.json")
@@ -158,9 +158,9 @@ func TestNoDeadlock(t *testing.T) {
 			end, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			for range 2 {
-				s.Go(spawn("deadlocked", func() { channel.Make[int](0).Recv() }))
+				s.GoWith(spawn("deadlocked", func() { channel.Make[int](0).Recv() }))
 			}
-			extra, err := s.Go(spawn("extra", func() { c.extra(t, end) }))
+			extra, err := s.GoWith(spawn("extra", func() { c.extra(t, end) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +216,7 @@ func TestIdleConnection(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return io.EOF }}
-	s.Go(spawn("deadlocked", func() {
+	s.GoWith(spawn("deadlocked", func() {
 		if err := server.ServeConn(dialled(t).(socket.Stream)); err != nil {
 			t.Error(err)
 		}

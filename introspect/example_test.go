@@ -25,10 +25,10 @@ func Example() {
 	defer admin.Close()
 
 	asleep := make(chan struct{})
-	h, _ := netco.GoNamed("sweeper", func() {
+	h, _ := netco.GoWith(netco.Spawn{Name: "sweeper", Fn: func() {
 		close(asleep)
 		netco.Sleep(time.Hour)
-	})
+	}})
 	<-asleep
 	var list struct { // docs/PAGES.md has the fields
 		Coroutines []struct {

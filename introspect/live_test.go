@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,12 +23,11 @@ import (
 )
 
 func spawn(name string, fn func()) scheduler.Spawn {
-	sp := scheduler.NewSpawn(fn)
-	sp.Name = name
-	var pc [1]uintptr
-	runtime.Callers(2, pc[:])
-	sp.Site = pc[0]
-	return sp
+	return scheduler.Spawn{Name: name, Fn: fn}
+}
+
+func spawnOn(i int, name string, fn func()) scheduler.Spawn {
+	return scheduler.Spawn{On: scheduler.OnProcessor(i), Name: name, Fn: fn}
 }
 
 // TestNotStarted: pages of a Scheduler that has not begun, runs, and has ended.
@@ -75,7 +73,7 @@ func TestLive(t *testing.T) {
 	h := New(s, Options{})
 	addresses := make(chan string, 1)
 	c := channel.Make[int](0)
-	s.GoOn(1, spawn("listener", func() {
+	s.GoWith(spawnOn(1, "listener", func() {
 		ln, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Error(err)
@@ -86,9 +84,9 @@ func TestLive(t *testing.T) {
 		addresses <- ln.Addr().String()
 		ln.Accept()
 	}))
-	s.GoOn(0, spawn("receiver", func() { c.Recv() }))
-	s.GoOn(0, spawn("sleeper", func() { processor.Sleep(time.Hour) }))
-	other.Go(spawn("another Scheduler's", func() { processor.Sleep(time.Hour) }))
+	s.GoWith(spawnOn(0, "receiver", func() { c.Recv() }))
+	s.GoWith(spawnOn(0, "sleeper", func() { processor.Sleep(time.Hour) }))
+	other.GoWith(spawn("another Scheduler's", func() { processor.Sleep(time.Hour) }))
 	address := <-addresses
 	var list *coroutinesJSON
 	eventually(t, "three wait", func() bool {
@@ -172,7 +170,7 @@ func TestStalledProcessors(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2, LockThreads: true})
 	h := New(s, Options{})
-	parked, err := s.GoOn(0, spawn("parked", func() { processor.Sleep(time.Hour) }))
+	parked, err := s.GoWith(spawnOn(0, "parked", func() { processor.Sleep(time.Hour) }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +182,7 @@ func TestStalledProcessors(t *testing.T) {
 	for i := range 2 {
 		holding.Add(1)
 		// As no coroutine may.
-		s.GoOn(i, spawn("holds its thread", func() { holding.Done(); <-held }))
+		s.GoWith(spawnOn(i, "holds its thread", func() { holding.Done(); <-held }))
 	}
 	holding.Wait()
 	defer close(held)
@@ -230,7 +228,7 @@ func TestLeftBehind(t *testing.T) {
 	h := New(s, Options{})
 	held := make(chan bool)
 	defer close(held)
-	left, err := s.GoOn(0, spawn("blocked", func() { <-held }))
+	left, err := s.GoWith(spawnOn(0, "blocked", func() { <-held }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,10 +291,10 @@ func churn(s *scheduler.Scheduler, addr string, stop *atomic.Bool) *sync.WaitGro
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Add(1)
-		s.GoOn(i%2, spawn("churn", func() {
+		s.GoWith(spawnOn(i%2, "churn", func() {
 			defer wg.Done()
 			for !stop.Load() {
-				h, err := s.Go(spawn("short life", func() {
+				h, err := s.GoWith(spawn("short life", func() {
 					processor.Sleep(50 * time.Microsecond)
 					if c, err := new(socket.Dialer).Dial("tcp", addr); err == nil {
 						c.Read(make([]byte, 1))
@@ -383,7 +381,7 @@ func TestHundredThousand(t *testing.T) {
 	end := channel.Make[int](0)
 	for range n {
 		all.Add(1)
-		if _, err := s.Go(spawn("one of many", func() {
+		if _, err := s.GoWith(spawn("one of many", func() {
 			defer all.Done()
 			end.Recv()
 		})); err != nil {

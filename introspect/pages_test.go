@@ -394,11 +394,11 @@ func TestNotInCoroutine(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	codes := make(chan int, 1)
-	if _, err := s.Go(scheduler.NewSpawn(func() {
+	if _, err := s.Go(func() {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/", nil))
 		codes <- w.Code
-	})); err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if code := <-codes; code != 503 {

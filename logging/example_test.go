@@ -26,10 +26,10 @@ func Example() {
 func ExampleHere() {
 	log := logging.Here(zap.NewExample()) // to stdout
 	netco.Run(func() {
-		if _, err := netco.GoNamed("teller", func() {
+		if _, err := netco.GoWith(netco.Spawn{Name: "teller", Fn: func() {
 			// And Write: with processor, coroutine and name.
 			log.Named("bank").Check(zapcore.InfoLevel, "paid")
-		}); err != nil {
+		}}); err != nil {
 			fmt.Println(err)
 		}
 	})

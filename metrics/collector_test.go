@@ -24,7 +24,7 @@ import (
 // run runs fn as a coroutine of Processor 0 and waits for its end.
 func run(t testing.TB, s *scheduler.Scheduler, fn func()) {
 	t.Helper()
-	h, err := s.GoOn(0, scheduler.NewSpawn(fn))
+	h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: fn})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestCoroutines(t *testing.T) {
 	var gate sync.WaitGroup
 	gate.Add(1)
 	for range 7 {
-		if _, err := s.Go(scheduler.NewSpawn(func() { gate.Wait() })); err != nil {
+		if _, err := s.Go(func() { gate.Wait() }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,16 +91,16 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1, LockThreads: true})
 	r := registered(t, s)
 	running, release := make(chan bool), make(chan bool)
-	h, err := s.GoOn(0, scheduler.NewSpawn(func() {
+	h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		spawnHere(func() {}) // stays in the run queue meanwhile
 		running <- true
 		<-release
-	}))
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-running
-	if _, err := s.Go(scheduler.NewSpawn(func() {})); err != nil {
+	if _, err := s.Go(func() {}); err != nil {
 		t.Fatal(err)
 	}
 	got := gather(t, r)
@@ -141,7 +141,7 @@ func TestSockets(t *testing.T) {
 	before := gather(t, r)
 	ln := testenv.Closing(t, testenv.Must(new(socket.ListenConfig).Listen(context.Background(),
 		"tcp", "127.0.0.1:0")))
-	h := testenv.Must(s.GoOn(0, scheduler.NewSpawn(func() {
+	h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		c, err := ln.Accept()
 		if err != nil {
 			t.Error(err)
@@ -151,7 +151,7 @@ func TestSockets(t *testing.T) {
 		io.Copy(io.Discard, io.LimitReader(c, 5))
 		c.Write([]byte("seven!!"))
 		c.Read(make([]byte, 1)) // the end
-	})))
+	}}))
 	// It waits before there is anything to accept, or the Processor would never
 	// have to ask for events.
 	eventually(t, "the accept", func() bool {
@@ -221,12 +221,12 @@ func TestBlocking(t *testing.T) {
 	r := registered(t, s)
 	before := gather(t, r)
 	running, release := make(chan bool), make(chan bool)
-	h, err := s.Go(scheduler.NewSpawn(func() {
+	h, err := s.Go(func() {
 		blocking.Do(context.Background(), func() {
 			running <- true
 			<-release
 		})
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestLeftBehind(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	r := registered(t, s)
 	release := make(chan bool)
-	h, err := s.GoOn(0, scheduler.NewSpawn(func() { <-release }))
+	h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() { <-release }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,14 +359,14 @@ func TestLeftBehind(t *testing.T) {
 func TestMoved(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 3, MinActive: 2})
 	r := registered(t, s)
-	h, err := s.Go(scheduler.NewSpawn(func() {
+	h, err := s.Go(func() {
 		for _, p := range engine.Of(s).Processors() {
 			if p != processor.Current() {
 				coroutine.Current().MoveTo(p.Executor())
 				break
 			}
 		}
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,7 +394,7 @@ func TestEndedByForce(t *testing.T) {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Go(scheduler.NewSpawn(func() { processor.Sleep(time.Hour) })); err != nil {
+	if _, err := s.Go(func() { processor.Sleep(time.Hour) }); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the timer", func() bool {
@@ -453,7 +453,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 	gate.Add(1)
 	const many = 3000
 	for range many {
-		if _, err := s.Go(scheduler.NewSpawn(func() { gate.Wait() })); err != nil {
+		if _, err := s.Go(func() { gate.Wait() }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -479,14 +479,14 @@ func TestDeadlocked(t *testing.T) {
 	held.Add(2)
 	var all [2]coroutine.Handle
 	for i := range all {
-		all[i] = testenv.Must(s.Go(scheduler.NewSpawn(func() {
+		all[i] = testenv.Must(s.Go(func() {
 			locks[i].Lock()
 			defer locks[i].Unlock()
 			held.Done()
 			held.Wait()
 			locks[1-i].Lock()
 			defer locks[1-i].Unlock()
-		})))
+		}))
 	}
 	eventually(t, "the circle", func() bool {
 		return gather(t, r).sum("netco_deadlocked_coroutines") == 2

@@ -25,7 +25,7 @@ func ExampleRegister() {
 	if err := s.Start(); err != nil {
 		log.Fatal(err)
 	}
-	s.Run(scheduler.NewSpawn(func() { s.Go(scheduler.NewSpawn(func() {})) }))
+	s.Run(scheduler.Spawn{Fn: func() { s.Go(func() {}) }})
 	s.Shutdown(context.Background())
 
 	families, err := registry.Gather()

@@ -23,7 +23,9 @@ func TestHTTP(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot)
 		})}
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
-	testenv.Must(s.GoOn(0, scheduler.NewSpawn(func() { server.Serve(l) })))
+	testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
+		server.Serve(l)
+	}}))
 	defer server.Close()
 	client := &stdhttp.Client{Transport: &stdhttp.Transport{DisableKeepAlives: true}}
 	go client.Get("http://" + l.Addr().String())

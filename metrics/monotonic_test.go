@@ -106,7 +106,7 @@ func neverDown(t *testing.T, last, now scrape) {
 
 func spawn(t *testing.T, s *scheduler.Scheduler, fn func()) {
 	t.Helper()
-	if _, err := s.Go(scheduler.NewSpawn(fn)); err != nil {
+	if _, err := s.Go(fn); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -127,7 +127,9 @@ func serve(ln net.Listener) {
 // spawnHere starts a coroutine on the caller's Processor.
 func spawnHere(fn func()) {
 	p := processor.Current()
-	p.Group().Go(p, p, coroutine.Spawn{Fn: fn, Pinned: true})
+	sp := coroutine.Spawn{Fn: fn}
+	sp.Pinned = true
+	p.Group().Go(p, p, sp)
 }
 
 // busy opens connections, one after the other, and talks through each;

@@ -23,7 +23,7 @@ func Example() {
 				out.Send(message)
 			}
 		}
-		_, err := netco.GoLocal(func() {
+		_, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			for range 3 {
 				c, err := ln.Accept()
 				if err != nil {
@@ -35,7 +35,7 @@ func Example() {
 			for out := range subscribers {
 				out.Close()
 			}
-		})
+		}})
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -48,7 +48,7 @@ func (p *Processor) Pinned(fn func()) coroutine.Handle { return p.PinnedFrom(nil
 
 // PinnedFrom is Pinned for a caller on Processor here.
 func (p *Processor) PinnedFrom(here *Processor, fn func()) coroutine.Handle {
-	h, _ := p.group.Go(here, p, coroutine.Spawn{Fn: fn, Pinned: true, Unlimited: true})
+	h, _ := p.group.Go(here, p, own(fn))
 	return h
 }
 
@@ -57,6 +57,13 @@ func (p *Processor) PinnedHere(fn func()) coroutine.Handle { return p.PinnedFrom
 
 // Open is Pinned for a coroutine that may be stolen.
 func (p *Processor) Open(fn func()) coroutine.Handle {
-	h, _ := p.group.Go(nil, p, coroutine.Spawn{Fn: fn, Unlimited: true})
+	h, _ := p.group.Go(nil, p, spawnOf(fn, false, true))
 	return h
+}
+
+// spawnOf returns a Spawn with the fields that a literal cannot set.
+func spawnOf(fn func(), pinned, unlimited bool) coroutine.Spawn {
+	s := coroutine.Spawn{Fn: fn}
+	s.Pinned, s.Unlimited = pinned, unlimited
+	return s
 }

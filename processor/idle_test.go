@@ -140,7 +140,7 @@ func TestWakeAgainstSleepHammer(t *testing.T) {
 				if i%4 == 0 {
 					var ran atomic.Bool
 					note := func() { ran.Store(true) }
-					p.group.Go(nil, p, coroutine.Spawn{Fn: note, Pinned: i%8 == 0, Unlimited: true})
+					p.group.Go(nil, p, spawnOf(note, i%8 == 0, true))
 					for n := 0; !ran.Load(); spin(&n) {
 					}
 				}

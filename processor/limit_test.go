@@ -71,7 +71,7 @@ func TestSubmitTooLate(t *testing.T) {
 	}
 	end(g)
 	for range 3 {
-		_, err := p.group.Go(nil, p, coroutine.Spawn{Fn: func() {}, Pinned: true})
+		_, err := p.group.Go(nil, p, spawnOf(func() {}, true, false))
 		if !errors.Is(err, coroutine.ErrShutdown) {
 			t.Errorf("%v, want ErrShutdown", err)
 		}
@@ -163,7 +163,7 @@ const starvingMost = 3
 func (s *starving) fill() (full []coroutine.Handle) {
 	s.hold = new(latch)
 	for range starvingMost {
-		h, err := s.freed.group.Go(nil, s.freed, coroutine.Spawn{Fn: s.hold.wait, Pinned: true})
+		h, err := s.freed.group.Go(nil, s.freed, spawnOf(s.hold.wait, true, false))
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestWokenWatchesWaitForPermits(t *testing.T) {
 				if s.running.Load() != 1 {
 					t.Errorf("%d Watches run at the limit, want 1", s.running.Load())
 				}
-				_, err := s.p.group.Go(nil, s.p, coroutine.Spawn{Fn: func() {}, Pinned: true})
+				_, err := s.p.group.Go(nil, s.p, spawnOf(func() {}, true, false))
 				if !errors.Is(err, ErrTooManyCoroutines) {
 					t.Errorf("a start at the limit: %v", err)
 				}
@@ -306,7 +306,7 @@ func BenchmarkStartUnderLimit(b *testing.B) {
 				all = append(all, p.Pinned(func() {
 					for range b.N / 64 {
 						for range 64 {
-							p.group.Go(p, p, coroutine.Spawn{Fn: func() {}, Pinned: true})
+							p.group.Go(p, p, spawnOf(func() {}, true, false))
 						}
 						coroutine.Yield()
 					}

@@ -165,8 +165,7 @@ func (p *Processor) advance() (over bool) {
 		p.phase = Stopping
 		if p.ex.Suspended() && p.nothingLives() {
 			// Run the deferred calls of coroutines driven by hand.
-			p.group.Go(p, p,
-				coroutine.Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
+			p.group.Go(p, p, own(p.ex.ReapAll))
 		}
 		return !p.shared.any() && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}

@@ -78,7 +78,10 @@ var movesAt = []struct {
 	}, false},
 	{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
 	{"in the middle of something", func(*processor.Processor) { coroutine.YieldTurn() }, true},
-	{"pinned", func(*processor.Processor) { netco.GoLocal(func() {}); netco.Yield() }, true},
+	{"pinned", func(*processor.Processor) {
+		netco.GoWith(netco.Spawn{Local: true, Fn: func() {}})
+		netco.Yield()
+	}, true},
 }
 
 // TestReadyCoroutinesMove: a coroutine of a Processor that gives all away moves

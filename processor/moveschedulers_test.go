@@ -43,14 +43,16 @@ func newGuest(t *testing.T) *guest {
 		return err
 	}
 	procs := engine.Of(g.first).Processors()
-	testenv.Must(g.first.GoOn(0, scheduler.NewSpawn(func() { read() })))
+	testenv.Must(g.first.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
+		read()
+	}}))
 	g.sendTo(t, g.first)
-	testenv.Must(g.second.Go(scheduler.NewSpawn(func() {
+	testenv.Must(g.second.Go(func() {
 		read()
 		read()
 		_, err := g.release.RecvTimeout(testenv.Limit)
 		g.ended <- err == nil
-	})))
+	}))
 	g.sendTo(t, g.second)
 	procs[0].GiveAll(procs[1])
 	testenv.Until(t, "it to give all away", func() bool { return !procs[0].Gives() })
@@ -112,17 +114,17 @@ func TestGuestIsItsSchedulers(t *testing.T) {
 	t.Run("permits", func(t *testing.T) {
 		g := newGuest(t)
 		defer g.first.Shutdown(context.Background())
-		h := testenv.Must(g.second.Go(scheduler.NewSpawn(func() {
+		h := testenv.Must(g.second.Go(func() {
 			g.release.RecvTimeout(testenv.Limit)
-		})))
-		_, err := g.second.Go(scheduler.NewSpawn(func() {}))
+		}))
+		_, err := g.second.Go(func() {})
 		testenv.Fails(t, err, processor.ErrTooManyCoroutines, "beside two")
 		testenv.OK(t, g.release.SendTimeout(2, testenv.Limit))
 		testenv.OK(t, g.release.SendTimeout(2, testenv.Limit))
 		h.Join()
 		testenv.Await(t, g.ended, "its end")
 		for range 2 {
-			testenv.Must(g.second.Go(scheduler.NewSpawn(func() { processor.Sleep(1) }))).Join()
+			testenv.Must(g.second.Go(func() { processor.Sleep(1) })).Join()
 		}
 		testenv.NoError(t, g.second.Shutdown(context.Background()))
 	})

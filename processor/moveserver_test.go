@@ -382,7 +382,7 @@ func serveWork(t *testing.T, kind string, light *atomic.Bool) (address string, e
 		return err
 	}
 	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return answer(c) }}
-	netco.GoOn(0, func() {
+	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		if kind == "Server" {
 			server.Serve(l)
 			return
@@ -398,7 +398,7 @@ func serveWork(t *testing.T, kind string, light *atomic.Bool) (address string, e
 				}
 			})
 		}
-	})
+	}})
 	return l.Addr().String(), func() {
 		l.Close()
 		server.Close()

@@ -65,12 +65,12 @@ func TestLongSleepsEndByForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []time.Duration{time.Hour, math.MaxInt64, math.MaxInt64 - 1, 1 << 62} {
-			p.group.Go(nil, p, coroutine.Spawn{Fn: func() {
+			p.group.Go(nil, p, spawnOf(func() {
 				defer unwound.Add(1)
 				asleep.Add(1)
 				Sleep(d)
 				returned.Add(1)
-			}, Pinned: i == 0, Unlimited: true})
+			}, i == 0, true))
 		}
 	}
 	eventually(t, "all asleep", func() bool { return asleep.Load() == 8 })

@@ -192,7 +192,7 @@ func (p *Processor) Wake() {
 
 // Reap implements coroutine.Reaper.
 func (p *Processor) Reap(fn func()) {
-	p.group.Go(nil, p, coroutine.Spawn{Fn: fn, Pinned: true, Unlimited: true})
+	p.group.Go(nil, p, own(fn))
 }
 
 // Ended is closed when the Processor's loop has ended and its fds are closed.

@@ -77,6 +77,13 @@ func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, er
 	return h, nil
 }
 
+// own returns the Spawn of a coroutine of the library's on a given Processor.
+func own(fn func()) coroutine.Spawn {
+	s := coroutine.Spawn{Fn: fn}
+	s.Pinned, s.Unlimited = true, true
+	return s
+}
+
 // hold takes the token for the coroutines and Watches that are about to live
 // here. Owner.
 func (p *Processor) hold() {

@@ -20,9 +20,9 @@ var starts = []struct {
 }{
 	{"anywhere", coroutine.Spawn{}, -1,
 		func(g *Group, ran *Processor) bool { return ran != nil }, false, false},
-	{"on another", coroutine.Spawn{Pinned: true}, 2,
+	{"on another", spawnOf(nil, true, false), 2,
 		func(g *Group, ran *Processor) bool { return ran == g.members[2] }, true, false},
-	{"on the caller's", coroutine.Spawn{Pinned: true}, 0,
+	{"on the caller's", spawnOf(nil, true, false), 0,
 		func(g *Group, ran *Processor) bool { return ran == g.members[0] }, true, false},
 	{"local", coroutine.Spawn{Local: true}, -1,
 		func(g *Group, ran *Processor) bool { return ran == g.members[0] }, true, true},
@@ -94,8 +94,8 @@ func TestGoRefused(t *testing.T) {
 		full = append(full, h)
 	}
 	for _, on := range []*Processor{nil, p} {
-		sp := coroutine.Spawn{Fn: nop, Pinned: on != nil}
-		if _, err := g.Go(nil, on, sp); !errors.Is(err, ErrTooManyCoroutines) {
+		_, err := g.Go(nil, on, spawnOf(nop, on != nil, false))
+		if !errors.Is(err, ErrTooManyCoroutines) {
 			t.Errorf("at the limit: %v", err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestGoRefused(t *testing.T) {
 		t.Errorf("the hook was called %d times, and %d refusals counted, want 2", refused,
 			g.Refused())
 	}
-	h, err := g.Go(nil, nil, coroutine.Spawn{Fn: nop, Unlimited: true})
+	h, err := g.Go(nil, nil, spawnOf(nop, false, true))
 	if err != nil {
 		t.Errorf("the library's own: %v", err)
 	}

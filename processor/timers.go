@@ -153,7 +153,7 @@ func (p *Processor) begin(f *Func) {
 			f.fn()
 		}
 	}
-	p.ex.Spawn(coroutine.Spawn{Fn: fn, Site: f.site})
+	p.ex.Spawn(coroutine.SpawnAt(fn, f.site))
 }
 
 // retimed holds the Funcs that other threads have stopped or reset.

@@ -127,11 +127,11 @@ func TestCPUProfile(t *testing.T) {
 			netco.Yield()
 		}
 	}
-	netco.GoNamed("left", work)
-	netco.GoNamed("right", func() {
+	netco.GoWith(netco.Spawn{Name: "left", Fn: work})
+	netco.GoWith(netco.Spawn{Name: "right", Fn: func() {
 		pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"),
 			func(context.Context) { work() })
-	})
+	}})
 	defer over.Store(true)
 	for at.Load() < 2 { // both have all their labels
 		time.Sleep(time.Millisecond)

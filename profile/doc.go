@@ -14,8 +14,8 @@
 //	go tool pprof -tagfocus coroutine=checkout cpu.out # one name
 //	go tool trace trace.out                           # "User-defined regions"
 //
-// Names are given by netco.GoNamed and the like. Many coroutines may share one,
-// and should: a name is a kind of work, not a connection.
+// Names are given by netco.Spawn and Handle.SetName. Many coroutines may share
+// one, and should: a name is a kind of work, not a connection.
 //
 // # Threads
 //

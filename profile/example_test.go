@@ -17,9 +17,9 @@ import (
 func ExampleLabels() {
 	defer profile.Labels()()
 	netco.Run(func() {
-		if _, err := netco.GoNamed("checkout", func() {
+		if _, err := netco.GoWith(netco.Spawn{Name: "checkout", Fn: func() {
 			fmt.Println(pprof.Label(profile.Context(context.Background()), "coroutine"))
-		}); err != nil {
+		}}); err != nil {
 			fmt.Println(err)
 		}
 	})
@@ -31,7 +31,7 @@ func ExampleLabels() {
 func ExampleContext() {
 	defer profile.Labels()()
 	netco.Run(func() {
-		if _, err := netco.GoNamed("checkout", func() {
+		if _, err := netco.GoWith(netco.Spawn{Name: "checkout", Fn: func() {
 			pprof.Do(profile.Context(context.Background()), pprof.Labels("tenant", "acme"),
 				func(ctx context.Context) {
 					pprof.ForLabels(ctx, func(key, value string) bool {
@@ -39,7 +39,7 @@ func ExampleContext() {
 						return true
 					})
 				})
-		}); err != nil {
+		}}); err != nil {
 			fmt.Println(err)
 		}
 	})
@@ -59,9 +59,9 @@ func ExampleRegions() {
 		return
 	}
 	netco.Run(func() {
-		if _, err := netco.GoNamed("checkout", func() {
+		if _, err := netco.GoWith(netco.Spawn{Name: "checkout", Fn: func() {
 			netco.Sleep(time.Millisecond)
-		}); err != nil {
+		}}); err != nil {
 			fmt.Println(err)
 		}
 	})

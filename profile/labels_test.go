@@ -45,21 +45,21 @@ func labels(t *testing.T) (all []string) {
 // wait.
 func crowd(wait func()) {
 	for i := range 2 {
-		netco.GoNamed("a", wait)
-		netco.GoOn(i, wait)
-		netco.GoNamed("b", func() {
+		netco.GoWith(netco.Spawn{Name: "a", Fn: wait})
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: wait})
+		netco.GoWith(netco.Spawn{Name: "b", Fn: func() {
 			pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"),
 				func(context.Context) {
 					netco.Sleep(time.Microsecond)
 					netco.Yield()
 					wait()
 				})
-		})
-		netco.GoNamed("c", func() {
+		}})
+		netco.GoWith(netco.Spawn{Name: "c", Fn: func() {
 			pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "y"),
 				func(context.Context) { netco.Yield() })
 			wait()
-		})
+		}})
 		netco.Go(func() {
 			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(),
 				pprof.Labels("left", "over")))
@@ -106,7 +106,7 @@ func TestLabels(t *testing.T) {
 			t.Errorf("round %d, afterwards: %s", round, got)
 		}
 	}
-	netco.GoNamed("a", wait)
+	netco.GoWith(netco.Spawn{Name: "a", Fn: wait})
 	testenv.Until(t, "it to park", func() bool { return parked.Load() == 1 })
 	if got := labels(t); len(got) != 0 {
 		t.Errorf("after stop: %s", got)
@@ -122,7 +122,10 @@ func TestLabelsOfMany(t *testing.T) {
 	const n = 1000
 	var parked atomic.Int32
 	for i := range n {
-		netco.GoNamed(fmt.Sprint("n", i), func() { parked.Add(1); end.Recv() })
+		netco.GoWith(netco.Spawn{Name: fmt.Sprint("n", i), Fn: func() {
+			parked.Add(1)
+			end.Recv()
+		}})
 	}
 	for parked.Load() != n {
 		time.Sleep(time.Millisecond)
@@ -148,16 +151,16 @@ func TestLabelsOfOthers(t *testing.T) {
 	}
 	byHand := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { return in })
 	byHand.Resume(1)
-	h, _ := netco.GoNamed("panics", func() { panic("so") })
+	h, _ := netco.GoWith(netco.Spawn{Name: "panics", Fn: func() { panic("so") }})
 	h.Join()
 	var inside []string
-	h, _ = netco.GoNamed("drives", func() {
+	h, _ = netco.GoWith(netco.Spawn{Name: "drives", Fn: func() {
 		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
 			inside = labels(t)
 			return in
 		})
 		f.Resume(1)
-	})
+	}})
 	h.Join()
 	if got := strings.Join(inside, " "); got != `{"coroutine":"drives"} {"coroutine":"drives"}` {
 		t.Error(got)
@@ -210,11 +213,11 @@ func BenchmarkSwitch(b *testing.B) {
 			}
 			over := false
 			h, _ := netco.Go(func() {
-				netco.GoLocal(func() {
+				netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 					for !over {
 						netco.Yield()
 					}
-				})
+				}})
 				for b.Loop() {
 					netco.Yield()
 				}

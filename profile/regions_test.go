@@ -72,7 +72,7 @@ func resumes() (n uint64) {
 func crossing() {
 	for i := range 3 {
 		c := channel.Make[int](0)
-		netco.GoNamed("sender", func() {
+		netco.GoWith(netco.Spawn{Name: "sender", Fn: func() {
 			r := trace.StartRegion(context.Background(), "own")
 			for range 10 {
 				c.Send(1)
@@ -80,19 +80,19 @@ func crossing() {
 			}
 			r.End()
 			c.Close()
-		})
-		netco.GoNamed("receiver", func() {
+		}})
+		netco.GoWith(netco.Spawn{Name: "receiver", Fn: func() {
 			for range c.All() {
 				defer trace.StartRegion(context.Background(), "own").End()
 			}
-		})
-		netco.GoOn(i%2, func() {
+		}})
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			for range 10 {
 				netco.Sleep(time.Microsecond)
-				h, _ := netco.GoLocal(func() {})
+				h, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {}})
 				h.Join()
 			}
-		})
+		}})
 	}
 	netco.Run(func() {})
 }
@@ -151,14 +151,14 @@ func TestRegionsOff(t *testing.T) {
 	// On and off while they run.
 	var over atomic.Bool
 	for i := range 4 {
-		netco.GoNamed(fmt.Sprint("turning", i%2), func() {
+		netco.GoWith(netco.Spawn{Name: fmt.Sprint("turning", i%2), Fn: func() {
 			for !over.Load() {
 				for range 3 {
 					netco.Yield()
 				}
 				netco.Sleep(100 * time.Microsecond)
 			}
-		})
+		}})
 	}
 	traced(t, func() {
 		for range 20 {

@@ -134,10 +134,10 @@ func onProcessors(b *testing.B, processors, n int, f func(int)) {
 	b.ResetTimer()
 	for i := range n {
 		wg.Add(1)
-		if _, err := netco.GoOn(i%processors, func() {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % processors), Fn: func() {
 			defer wg.Done()
 			f(b.N/n + 1)
-		}); err != nil {
+		}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -173,16 +173,16 @@ func TestForcedShutdown(t *testing.T) {
 	testrun.Start(t, 2)
 	var refused, unwound atomic.Int32
 	for i, c := range bounded {
-		netco.GoOn(i%2, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			if err := c.long(&m); errors.Is(err, coroutine.ErrShutdown) {
 				refused.Add(1)
 			}
-		})
-		netco.GoOn(i%2, func() {
+		}})
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			defer unwound.Add(1)
 			lock(&m, "WR"[i%2])
 			t.Error("came in")
-		})
+		}})
 	}
 	m.awaitWaiting(2 * len(bounded))
 	if err := netco.Shutdown(cancelled); !errors.Is(err, context.Canceled) {
@@ -258,10 +258,10 @@ func hammerBounded(t *testing.T, seed uint64) {
 	}
 	for i := range 8 {
 		wg.Add(1)
-		if _, err := netco.GoOn(i%2, func() {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			defer wg.Done()
 			use(100+i, func() { netco.Sleep(20 * time.Microsecond) })
-		}); err != nil {
+		}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -306,7 +306,7 @@ func TestBoundedAllocs(t *testing.T) {
 		}
 	}
 	if err := netco.Run(func() {
-		netco.GoLocal(other)
+		netco.GoWith(netco.Spawn{Local: true, Fn: other})
 		if n := testenv.Allocs(100, func() {
 			netco.Yield() // the other locks
 			if m.state.Load()&^quick != 0 {

@@ -21,11 +21,11 @@ func TestBurstIsForgotten(t *testing.T) {
 		return m.HeapAlloc
 	}
 	burst := func(n int) {
-		s.Run(spawn(func() {
+		s.Run(scheduler.Spawn{Fn: func() {
 			for range n {
-				s.GoLocal(spawn(func() {}))
+				s.GoWith(scheduler.Spawn{Local: true, Fn: func() {}})
 			}
-		}))
+		}})
 	}
 	burst(100)
 	before := heap()

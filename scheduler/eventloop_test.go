@@ -58,17 +58,17 @@ func TestEventLoop(t *testing.T) {
 			if err := s.Shutdown(over()); !errors.Is(err, engine.ErrInCoroutine) {
 				t.Errorf("Shutdown in turn: %v", err)
 			}
-			sleeper, err := s.Go(spawn(func() { // by turn, the first coroutine
+			sleeper, err := s.Go(func() { // by turn, the first coroutine
 				defer func() { unwound = true }()
 				here()
 				processor.Sleep(time.Millisecond)
 				slept = true
 				processor.Sleep(time.Hour)
-			}))
+			})
 			if err != nil {
 				t.Error(err)
 			}
-			s.GoLocal(spawn(func() { join = sleeper.Join() }))
+			s.GoWith(scheduler.Spawn{Local: true, Fn: func() { join = sleeper.Join() }})
 		}
 		return !slept
 	})
@@ -80,7 +80,7 @@ func TestEventLoop(t *testing.T) {
 	if processor.Current() != nil || coroutine.CurrentExecutor() != nil {
 		t.Error("the goroutine is still a loop")
 	}
-	if _, err := s.Go(spawn(func() {})); !errors.Is(err, coroutine.ErrShutdown) {
+	if _, err := s.Go(func() {}); !errors.Is(err, coroutine.ErrShutdown) {
 		t.Errorf("Go after the end: %v", err)
 	}
 	if err := s.EventLoop(nil); !errors.Is(err, engine.ErrStarted) {
@@ -104,7 +104,7 @@ func TestEventLoopStartInTurn(t *testing.T) {
 	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{})
 	testenv.OK(t, s.EventLoop(func() bool {
-		testenv.Must(s.Go(spawn(func() {})))
+		testenv.Must(s.Go(func() {}))
 		if !engine.Of(s).Group().Active() {
 			t.Error("nothing lives after Go")
 		}
@@ -122,13 +122,13 @@ func TestEventLoopShutdown(t *testing.T) {
 		result := make(chan error, 1)
 		go func() {
 			for {
-				if _, err := s.Go(spawn(func() {
+				if _, err := s.Go(func() {
 					ran.Store(true)
 					if processor.Sleep(5 * time.Millisecond); force {
 						processor.Sleep(time.Hour)
 					}
 					returned.Store(true)
-				})); err == nil {
+				}); err == nil {
 					break
 				} else if !errors.Is(err, engine.ErrNotStarted) {
 					t.Error(err)
@@ -205,12 +205,12 @@ func TestEventLoopErrors(t *testing.T) {
 	if err := running.EventLoop(nil); !errors.Is(err, engine.ErrStarted) {
 		t.Errorf("of a running one: %v", err)
 	}
-	running.Run(spawn(func() {
+	running.Run(scheduler.Spawn{Fn: func() {
 		s := fresh(t, scheduler.Options{})
 		if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("in a coroutine: %v", err)
 		}
-	}))
+	}})
 	shutdown(t, running)
 	coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 		s := fresh(t, scheduler.Options{})
@@ -292,7 +292,7 @@ func TestEventLoopHands(t *testing.T) {
 			if turns%2 == 0 {
 				one.Resume(1)
 			}
-			s.GoLocal(spawn(func() {
+			s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
 				if f.Status() != coroutine.StatusSuspended {
 					return // another is inside, or it was unwound at the end
 				}
@@ -300,7 +300,7 @@ func TestEventLoopHands(t *testing.T) {
 				if one.Status() != coroutine.StatusDead {
 					one.Cancel()
 				}
-			}))
+			}})
 			return turns < rounds
 		}); err != nil {
 			t.Error(err)
@@ -332,7 +332,7 @@ func TestHundredEventLoops(t *testing.T) {
 		if err := s.EventLoop(func() bool {
 			if turns++; turns == 1 {
 				for range 10 {
-					s.Go(spawn(func() { processor.Sleep(time.Microsecond); ran.Add(1) }))
+					s.Go(func() { processor.Sleep(time.Microsecond); ran.Add(1) })
 				}
 			}
 			return ran.Load() < 10

@@ -20,22 +20,22 @@ func Example() {
 		return
 	}
 	sums := make([]int, 2)
-	s.Run(scheduler.NewSpawn(func() {
+	s.Run(scheduler.Spawn{Fn: func() {
 		var parts []coroutine.Handle
 		for i := range sums {
-			h, _ := s.GoOn(i, scheduler.NewSpawn(func() {
+			h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
 				for n := range 10 {
 					sums[i] += n
 					coroutine.Yield()
 				}
-			}))
+			}})
 			parts = append(parts, h)
 		}
 		for _, h := range parts {
 			h.Join()
 		}
 		fmt.Println(sums)
-	}))
+	}})
 	fmt.Println(s.Shutdown(context.Background()))
 	// Output:
 	// [45 45]
@@ -46,11 +46,11 @@ func ExampleScheduler_Shutdown() {
 	s, _ := scheduler.New(scheduler.Options{Processors: 1})
 	s.Start()
 	asleep := make(chan struct{})
-	s.Go(scheduler.NewSpawn(func() {
+	s.Go(func() {
 		defer fmt.Println("unwound")
 		close(asleep)
 		processor.Sleep(1 << 60)
-	}))
+	})
 	<-asleep
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // no time for coroutines to finish

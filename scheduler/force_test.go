@@ -3,7 +3,6 @@ package scheduler_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -39,9 +38,9 @@ func TestEndedByForce(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		s := start(t, scheduler.Options{Processors: 2, Logger: zap.New(core)})
 		for range c.sleepers {
-			sp := scheduler.NewSpawn(func() { processor.Sleep(time.Hour) })
+			sp := scheduler.Spawn{Fn: func() { processor.Sleep(time.Hour) }}
 			sp.Name = "sleeper " + strings.Repeat("x", 1000)
-			testenv.Must(s.Go(sp))
+			testenv.Must(s.GoWith(sp))
 		}
 		testenv.Until(t, "all to sleep", func() bool { return asleep(s) == c.sleepers })
 		if some, all := s.EndedByForce(); some != nil || all != 0 {
@@ -81,16 +80,16 @@ func TestEndedByForceUnstarted(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1, LockThreads: true, Quiet: true})
 	var free atomic.Bool
 	busy := make(chan bool)
-	testenv.Must(s.Go(spawn(func() {
+	testenv.Must(s.Go(func() {
 		close(busy)
 		for !free.Load() {
 			runtime.Gosched()
 		}
-	})))
+	}))
 	<-busy
 	const others = 5
 	for range others {
-		testenv.Must(s.Go(spawn(func() { processor.Sleep(time.Hour) })))
+		testenv.Must(s.Go(func() { processor.Sleep(time.Hour) }))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Shutdown(over()) }()
@@ -100,16 +99,4 @@ func TestEndedByForceUnstarted(t *testing.T) {
 	if _, all := s.EndedByForce(); all != 1+others {
 		t.Errorf("%d were ended by force, want %d", all, 1+others)
 	}
-}
-
-// TestNewSpawnSite: what was started by way of NewSpawn has a place.
-func TestNewSpawnSite(t *testing.T) {
-	s := start(t, scheduler.Options{Processors: 1})
-	sites := make(chan string, 1)
-	testenv.Must(s.Go(scheduler.NewSpawn(func() {
-		file, _ := coroutine.Current().Site()
-		sites <- filepath.Base(file)
-	})))
-	testenv.Equal(t, testenv.Await(t, sites, "the coroutine"), "force_test.go")
-	shutdown(t, s)
 }

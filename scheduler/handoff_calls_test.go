@@ -182,15 +182,15 @@ func TestHandoffInSystemCalls(t *testing.T) {
 				return asked, 0
 			})()
 			var p pulse
-			s.Go(spawn(p.run))
-			h, err := s.Go(spawn(func() {
+			s.Go(p.run)
+			h, err := s.Go(func() {
 				if err := do(); err != nil {
 					t.Error(err)
 				}
 				if err := usesAll(""); err != nil {
 					t.Error("afterwards:", err)
 				}
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

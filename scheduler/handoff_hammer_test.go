@@ -37,13 +37,13 @@ func TestHandoffHammer(t *testing.T) {
 	undisturbed := w.disturb()
 	var all []coroutine.Handle
 	for i := range workers {
-		sp := spawn(func() {
+		sp := scheduler.Spawn{Name: fmt.Sprint("worker ", i), On: scheduler.OnProcessor(i % 2)}
+		sp.Fn = func() {
 			w.work(rand.New(rand.NewPCG(w.seed, uint64(i))), func() bool {
 				return time.Now().Before(end)
 			})
-		})
-		sp.Name = fmt.Sprint("worker ", i)
-		h, err := w.s.GoOn(i%2, sp)
+		}
+		h, err := w.s.GoWith(sp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,15 +108,15 @@ func newMill(t *testing.T) *mill {
 		t.Fatal(err)
 	}
 	w.echo, w.addr = l, l.Addr().String()
-	w.s.Go(spawn(func() {
+	w.s.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			w.s.Go(spawn(func() { io.Copy(c, c); c.Close() }))
+			w.s.Go(func() { io.Copy(c, c); c.Close() })
 		}
-	}))
+	})
 	return w
 }
 
@@ -279,19 +279,18 @@ func (w *mill) fiber(rnd *rand.Rand) {
 
 // start starts fn on either Processor, as a child or not.
 func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
-	sp := spawn(func() { w.begun.Add(1); defer w.ended.Add(1); fn() })
-	if rnd.IntN(2) == 0 {
-		sp = testenv.Must(coroutine.AsChild(sp))
-	}
-	var err error
+	sp := scheduler.Spawn{Child: rnd.IntN(2) == 0, Fn: func() {
+		w.begun.Add(1)
+		defer w.ended.Add(1)
+		fn()
+	}}
 	switch rnd.IntN(3) {
 	case 0:
-		h, err = w.s.GoLocal(sp)
+		sp.Local = true
 	case 1:
-		h, err = w.s.GoOn(rnd.IntN(2), sp)
-	default:
-		h, err = w.s.Go(sp)
+		sp.On = scheduler.OnProcessor(rnd.IntN(2))
 	}
+	h, err := w.s.GoWith(sp)
 	if err != nil {
 		w.t.Error("Go:", err)
 	}
@@ -448,7 +447,7 @@ func TestNoHandoffInside(t *testing.T) {
 			mu.Lock()
 			rw.Lock()
 			var in atomic.Bool
-			h, _ := s.Go(spawn(func() { in.Store(true); c.wait() }))
+			h, _ := s.Go(func() { in.Store(true); c.wait() })
 			testenv.Until(t, "the coroutine", in.Load)
 			time.Sleep(50 * time.Millisecond) // many looks
 			if n := handoffs(s); n != 0 {
@@ -459,7 +458,7 @@ func TestNoHandoffInside(t *testing.T) {
 			h.Join()
 		})
 	}
-	h, _ := s.Go(spawn(func() { inside.Pin().Unpin(); time.Sleep(50 * time.Millisecond) }))
+	h, _ := s.Go(func() { inside.Pin().Unpin(); time.Sleep(50 * time.Millisecond) })
 	testenv.Until(t, "a handoff after Unpin", func() bool { return h.Done() || handoffs(s) > 0 })
 	h.Join()
 	shutdown(t, s)

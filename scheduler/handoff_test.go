@@ -346,14 +346,14 @@ func TestHandoff(t *testing.T) {
 			s := start(t, scheduler.Options{Processors: 1})
 			defer shutdown(t, s)
 			var p pulse
-			s.Go(spawn(p.run))
+			s.Go(p.run)
 			defer p.stop.Store(true)
 			for round := range 2 {
 				name := fmt.Sprintf("blocks %d", round)
 				wait, release := b.make(t)
 				var in, out atomic.Bool
 				before := handoffs(s)
-				sp := spawn(func() {
+				h, err := s.GoWith(scheduler.Spawn{Name: name, Fn: func() {
 					inherited.Set(name)
 					if err := usesAll(name); err != nil {
 						t.Error("before:", err)
@@ -366,9 +366,7 @@ func TestHandoff(t *testing.T) {
 							t.Error("afterwards:", err)
 						}
 					}
-				})
-				sp.Name = name
-				h, err := s.Go(sp)
+				}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -406,11 +404,12 @@ func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 	a := &aside{s: start(t, o)}
 	c := make(chan int)
 	a.release = stdsync.OnceFunc(func() { close(c) })
-	a.s.Go(spawn(a.p.run))
-	sp := spawn(func() { <-c; after() })
-	sp.Name = "aside"
+	a.s.Go(a.p.run)
 	var err error
-	if a.h, err = a.s.Go(sp); err != nil {
+	if a.h, err = a.s.GoWith(scheduler.Spawn{Name: "aside", Fn: func() {
+		<-c
+		after()
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Until(t, "a handoff", func() bool { return handoffs(a.s) > 0 })
@@ -466,11 +465,11 @@ func TestHandoffEnds(t *testing.T) {
 		ready, started := make(chan struct{}), make(chan struct{})
 		a = leave(t, scheduler.Options{}, func() {
 			<-ready
-			a.s.Go(testenv.Must(coroutine.AsChild(spawn(func() {
+			a.s.GoWith(scheduler.Spawn{Child: true, Fn: func() {
 				defer func() { did = append(did, "child ended") }()
 				close(started)
 				processor.Sleep(time.Hour)
-			}))))
+			}})
 			<-started // or it would end without having begun
 			l.Set(1)
 			time.Sleep(20 * time.Millisecond)
@@ -617,7 +616,7 @@ func TestHandoffLooks(t *testing.T) {
 // startHeld starts a Scheduler with a coroutine that runs held.
 func startHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
 	s := start(t, o)
-	testenv.Must(s.Go(spawn(held)))
+	testenv.Must(s.Go(held))
 	return s
 }
 
@@ -628,7 +627,7 @@ func loopHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Schedul
 	go s.EventLoop(func() bool {
 		if !begun {
 			begun = true
-			s.GoLocal(spawn(held))
+			s.GoWith(scheduler.Spawn{Local: true, Fn: held})
 		}
 		return true
 	})
@@ -712,13 +711,13 @@ func TestHandoffThreadLocked(t *testing.T) {
 func TestNoHandoffLocked(t *testing.T) {
 	within(t, 5*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1})
-	h, err := s.Go(spawn(func() {
+	h, err := s.Go(func() {
 		runtime.LockOSThread()
 		time.Sleep(50 * time.Millisecond) // many looks of the monitor
 		coroutine.Current()
 		runtime.UnlockOSThread()
 		coroutine.Yield()
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -734,13 +733,11 @@ func init() {
 		s, _ := scheduler.New(scheduler.Options{Processors: 1})
 		s.Start()
 		c := make(chan int)
-		sp := spawn(func() {
+		h, _ := s.GoWith(scheduler.Spawn{Name: "culprit", Fn: func() {
 			<-c
 			runtime.LockOSThread()
 			coroutine.Current()
-		})
-		sp.Name = "culprit"
-		h, _ := s.Go(sp)
+		}})
 		for handoffs(s) == 0 {
 			time.Sleep(time.Millisecond)
 		}

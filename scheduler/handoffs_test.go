@@ -67,9 +67,7 @@ func TestHandoffs(t *testing.T) {
 func blocks(t *testing.T, s *scheduler.Scheduler, b blocker) (coroutine.Handle, func()) {
 	t.Helper()
 	wait, release := b.make(t)
-	sp := spawn(func() { wait() })
-	sp.Name = "blocks"
-	h, err := s.Go(sp)
+	h, err := s.GoWith(scheduler.Spawn{Name: "blocks", Fn: func() { wait() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +104,13 @@ func TestHandoffsByPlace(t *testing.T) {
 		for n := before; n == before; _, n = ofThisFile(s) { // another wait may be the cause
 			all := counted(s)
 			c := make(chan int)
-			h, err := s.Go(spawn(func() {
+			h, err := s.Go(func() {
 				if i == 0 {
 					<-c
 				} else {
 					<-c // another line
 				}
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,11 +142,11 @@ func TestHandoffShortWaits(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	defer shutdown(t, s)
 	var over atomic.Bool
-	h, err := s.Go(spawn(func() {
+	h, err := s.Go(func() {
 		for !over.Load() {
 			time.Sleep(time.Millisecond)
 		}
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,33 +7,27 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
 
-// starter is a way for a coroutine to start another.
-type starter func(sp scheduler.Spawn) (coroutine.Handle, error)
-
-// startersOf are all there are.
+// startersOf are all ways in which a coroutine starts another.
 func startersOf(s *scheduler.Scheduler) map[string]starter {
+	var own scheduler.Spawn
+	own.Unlimited = true
 	return map[string]starter{
-		"Go":      s.Go,
-		"GoLocal": s.GoLocal,
-		"GoOn here": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.GoOn(processor.Current().Index(), sp)
+		"Go":    s.Go,
+		"Local": with(s, scheduler.Spawn{Local: true}),
+		"Child": with(s, scheduler.Spawn{Child: true}),
+		"On here": func(fn func()) (coroutine.Handle, error) {
+			return on(s, processor.Current().Index())(fn)
 		},
-		"GoOn elsewhere": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.GoOn(1-processor.Current().Index(), sp)
+		"On elsewhere": func(fn func()) (coroutine.Handle, error) {
+			return on(s, 1-processor.Current().Index())(fn)
 		},
-		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.Go(scheduler.Spawn{Fn: sp.Fn, Unlimited: true})
-		},
-		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return coroutine.Start(coroutine.Spawn{Fn: sp.Fn})
-		},
-		"AsChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.Go(testenv.Must(coroutine.AsChild(sp)))
+		"the library's": with(s, own),
+		"coroutine.Start": func(fn func()) (coroutine.Handle, error) {
+			return coroutine.Start(coroutine.Spawn{Fn: fn})
 		},
 	}
 }
@@ -60,14 +54,14 @@ func TestInheritPanics(t *testing.T) {
 	defer shutdown(t, s)
 	for name, start := range startersOf(s) {
 		for _, how := range []string{"panic", "Goexit"} {
-			err := s.Run(scheduler.NewSpawn(func() {
+			err := s.Run(scheduler.Spawn{Fn: func() {
 				for range 3 {
 					// Which may end by Goexit.
 					f := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 						counted.Set(1)
 						copies.Add(1)
 						bad.Set(how)
-						start(scheduler.NewSpawn(func() { t.Error(name, how, "it has run") }))
+						start(func() { t.Error(name, how, "it has run") })
 						t.Error(name, how, "it has started")
 						return 0
 					})
@@ -83,12 +77,12 @@ func TestInheritPanics(t *testing.T) {
 						t.Errorf("%s, %s: panicked: %v", name, how, panicked)
 					}
 				}
-				h, err := start(scheduler.NewSpawn(func() {}))
+				h, err := start(func() {})
 				if err != nil {
 					t.Errorf("%s, %s: a start after it: %v", name, how, err)
 				}
 				h.Join()
-			}))
+			}})
 			if err != nil {
 				t.Fatalf("%s, %s: Run: %v", name, how, err)
 			}
@@ -117,7 +111,7 @@ func TestPanicNil(t *testing.T) {
 			runtime.Goexit()
 		},
 	} {
-		if err := s.Run(scheduler.NewSpawn(f)); err != nil {
+		if err := s.Run(scheduler.Spawn{Fn: f}); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -129,8 +123,8 @@ func TestPanicNil(t *testing.T) {
 			t.Errorf("%s: the panic has vanished", name)
 		}
 	}
-	s.Run(scheduler.NewSpawn(func() { runtime.Goexit() }))
-	s.Run(scheduler.NewSpawn(func() {
+	s.Run(scheduler.Spawn{Fn: func() { runtime.Goexit() }})
+	s.Run(scheduler.Spawn{Fn: func() {
 		defer func() {
 			if _, ok := recover().(*coroutine.PanicError); !ok {
 				t.Error("Resume has not panicked")
@@ -143,7 +137,7 @@ func TestPanicNil(t *testing.T) {
 			}
 		}()
 		coroutine.New(func(*coroutine.Yielder[int, int], int) int { panic(nil) }).Resume(0)
-	}))
+	}})
 	if len(values) != 0 {
 		t.Errorf("a Goexit was taken for a panic: %v", <-values)
 	}

@@ -23,9 +23,13 @@ func TestStartsClean(t *testing.T) {
 		debug.SetPanicOnFault(true)
 	}
 	starts := map[string]func(fn func()) error{
-		"Go":      func(fn func()) error { h, err := s.Go(spawn(fn)); h.Join(); return err },
-		"GoLocal": func(fn func()) error { h, err := s.GoLocal(spawn(fn)); h.Join(); return err },
-		"GoOn":    func(fn func()) error { h, err := s.GoOn(1, spawn(fn)); h.Join(); return err },
+		"Go": func(fn func()) error { h, err := s.Go(fn); h.Join(); return err },
+		"Local": func(fn func()) error {
+			h, err := with(s, scheduler.Spawn{Local: true})(fn)
+			h.Join()
+			return err
+		},
+		"On": func(fn func()) error { h, err := on(s, 1)(fn); h.Join(); return err },
 		"Fiber": func(fn func()) error {
 			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 				fn()
@@ -61,5 +65,5 @@ func TestStartsClean(t *testing.T) {
 		}
 	}
 	check("on a goroutine")
-	s.Run(spawn(func() { check("in a coroutine") }))
+	s.Run(scheduler.Spawn{Fn: func() { check("in a coroutine") }})
 }

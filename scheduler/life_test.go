@@ -3,7 +3,6 @@ package scheduler_test
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -33,10 +32,10 @@ func TestThousandLives(t *testing.T) {
 		s := start(t, scheduler.Options{Processors: 2, PoolCap: i%3 - 1})
 		var ran atomic.Int32
 		for range i % 7 {
-			s.Go(spawn(func() { processor.Sleep(1); ran.Add(1) }))
+			s.Go(func() { processor.Sleep(1); ran.Add(1) })
 		}
 		if i%4 == 3 {
-			s.Go(spawn(func() { processor.Sleep(time.Hour) }))
+			s.Go(func() { processor.Sleep(time.Hour) })
 			if err := s.Shutdown(over()); !errors.Is(err, context.Canceled) {
 				t.Fatalf("forced Shutdown: %v", err)
 			}
@@ -53,7 +52,7 @@ func TestThousandLives(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	nop := spawn(func() {})
+	nop := func() {}
 	s, err := scheduler.New(scheduler.Options{Processors: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +60,9 @@ func TestStates(t *testing.T) {
 	calls := func(want error) {
 		t.Helper()
 		_, goErr := s.Go(nop)
-		_, localErr := s.GoLocal(nop)
-		_, onErr := s.GoOn(0, nop)
-		for name, err := range map[string]error{"Go": goErr, "GoLocal": localErr, "GoOn": onErr,
-			"Run": s.Run(nop)} {
+		_, onErr := on(s, 0)(nop)
+		for name, err := range map[string]error{"Go": goErr, "GoWith": onErr,
+			"Run": s.Run(scheduler.Spawn{Fn: nop})} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", name, err, want)
 			}
@@ -81,11 +79,6 @@ func TestStates(t *testing.T) {
 		t.Errorf("the second Start: %v", err)
 	}
 	calls(nil)
-	for _, i := range []int{-1, 1, math.MaxInt, math.MinInt} {
-		if _, err := s.GoOn(i, nop); !errors.Is(err, engine.ErrNoProcessor) {
-			t.Errorf("GoOn(%d): %v", i, err)
-		}
-	}
 	shutdown(t, s)
 	calls(coroutine.ErrShutdown)
 	if err := s.Start(); !errors.Is(err, engine.ErrStarted) {
@@ -104,10 +97,9 @@ func TestNilFuncs(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	defer shutdown(t, s)
 	for name, f := range map[string]func(){
-		"Go":      func() { s.Go(spawn(nil)) },
-		"GoLocal": func() { s.GoLocal(spawn(nil)) },
-		"GoOn":    func() { s.GoOn(0, spawn(nil)) },
-		"Run":     func() { s.Run(spawn(nil)) },
+		"Go":     func() { s.Go(nil) },
+		"GoWith": func() { s.GoWith(scheduler.Spawn{}) },
+		"Run":    func() { s.Run(scheduler.Spawn{}) },
 	} {
 		func() {
 			defer func() {
@@ -159,7 +151,7 @@ func startWithoutFDs(t *testing.T, s *scheduler.Scheduler, start func() error) {
 			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs,
 				after.FDs)
 		}
-		if _, err := s.Go(spawn(func() {})); !errors.Is(err, engine.ErrNotStarted) {
+		if _, err := s.Go(func() {}); !errors.Is(err, engine.ErrNotStarted) {
 			t.Errorf("Go after a start that failed: %v", err)
 		}
 	}
@@ -175,7 +167,7 @@ func TestShutdownDrains(t *testing.T) {
 	var done atomic.Int32
 	release := make(chan struct{})
 	for range 50 {
-		s.Go(spawn(func() {
+		s.Go(func() {
 			for more := true; more; {
 				select {
 				case <-release:
@@ -186,15 +178,15 @@ func TestShutdownDrains(t *testing.T) {
 			}
 			processor.Sleep(time.Millisecond)
 			// Inside, work may still be started while draining.
-			if _, err := s.Go(spawn(func() { processor.Sleep(1); done.Add(1) })); err != nil {
+			if _, err := s.Go(func() { processor.Sleep(1); done.Add(1) }); err != nil {
 				t.Errorf("Go while draining, from inside: %v", err)
 			}
-		}))
+		})
 	}
 	ended := make(chan struct{})
 	go func() { shutdown(t, s); close(ended) }()
 	for { // until the door is closed
-		if _, err := s.Go(spawn(func() {})); err != nil {
+		if _, err := s.Go(func() {}); err != nil {
 			if !errors.Is(err, coroutine.ErrShutdown) {
 				t.Errorf("Go while draining: %v", err)
 			}
@@ -253,12 +245,12 @@ func TestShutdownByForce(t *testing.T) {
 		s := start(t, scheduler.Options{Processors: processors})
 		var begun atomic.Int32
 		var e endless
-		e.forever = testenv.Must(s.Go(spawn(func() {
+		e.forever = testenv.Must(s.Go(func() {
 			defer e.unwound.Add(1)
 			for {
 				processor.Sleep(time.Hour)
 			}
-		})))
+		}))
 		const each = 10
 		want := int32(1) // forever
 		for name, wait := range e.waits(t) {
@@ -266,11 +258,11 @@ func TestShutdownByForce(t *testing.T) {
 				want += each // which counts too
 			}
 			for range each {
-				s.Go(spawn(func() {
+				s.Go(func() {
 					defer e.unwound.Add(1)
 					begun.Add(1)
 					wait()
-				}))
+				})
 			}
 		}
 		testenv.Until(t, "all to begin", func() bool { return begun.Load() == 5*each })
@@ -289,7 +281,10 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	release, stuck := make(chan struct{}), make(chan struct{})
-	h, _ := s.GoOn(0, spawn(func() { close(stuck); <-release }))
+	h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
+		close(stuck)
+		<-release
+	}})
 	<-stuck
 	err := s.Shutdown(over())
 	if !errors.Is(err, context.Canceled) || err == context.Canceled ||
@@ -312,12 +307,12 @@ func TestShutdownAtOnceFromMany(t *testing.T) {
 	within(t, 3*time.Minute)
 	for range scaled(50) {
 		s := start(t, scheduler.Options{Processors: 2})
-		s.Go(spawn(func() { processor.Sleep(time.Millisecond) }))
+		s.Go(func() { processor.Sleep(time.Millisecond) })
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				shutdown(t, s)
-				if _, err := s.Go(spawn(func() {})); !errors.Is(err, coroutine.ErrShutdown) {
+				if _, err := s.Go(func() {}); !errors.Is(err, coroutine.ErrShutdown) {
 					t.Errorf("Go after Shutdown: %v", err)
 				}
 			})
@@ -327,11 +322,11 @@ func TestShutdownAtOnceFromMany(t *testing.T) {
 	// One that comes second waits no longer than its own context.
 	s := start(t, scheduler.Options{Processors: 1})
 	release := make(chan struct{})
-	h, _ := s.Go(spawn(func() { <-release }))
+	h, _ := s.Go(func() { <-release })
 	first := make(chan struct{})
 	go func() { shutdown(t, s); close(first) }()
 	for {
-		if _, err := s.Go(spawn(func() {})); err != nil {
+		if _, err := s.Go(func() {}); err != nil {
 			break
 		}
 		runtime.Gosched()
@@ -348,29 +343,29 @@ func TestInsideACoroutine(t *testing.T) {
 	s, other := start(t, scheduler.Options{Processors: 2}),
 		start(t, scheduler.Options{Processors: 1})
 	ran := false
-	if err := s.Run(spawn(func() {
-		if err := s.Run(spawn(func() {})); !errors.Is(err, engine.ErrInCoroutine) {
+	if err := s.Run(scheduler.Spawn{Fn: func() {
+		if err := s.Run(scheduler.Spawn{Fn: func() {}}); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("Run: %v", err)
 		}
 		if err := s.Shutdown(context.Background()); !errors.Is(err, engine.ErrInCoroutine) {
 			t.Errorf("Shutdown: %v", err)
 		}
 		// Another Scheduler's are allowed: they block this thread meanwhile.
-		if err := other.Run(spawn(func() { ran = true })); err != nil || !ran {
+		if err := other.Run(scheduler.Spawn{Fn: func() { ran = true }}); err != nil || !ran {
 			t.Errorf("another's Run: %v", err)
 		}
-		h, err := other.GoLocal(spawn(func() {
+		h, err := other.GoWith(scheduler.Spawn{Local: true, Fn: func() {
 			if scheduler.Current() != other {
-				t.Error("another's GoLocal runs here")
+				t.Error("another's Local runs here")
 			}
-		}))
+		}})
 		if err != nil || h.Join() != nil {
-			t.Errorf("another's GoLocal: %v", err)
+			t.Errorf("another's Local: %v", err)
 		}
 		if err := other.Shutdown(context.Background()); err != nil {
 			t.Errorf("another's Shutdown: %v", err)
 		}
-	})); err != nil {
+	}}); err != nil {
 		t.Error(err)
 	}
 	shutdown(t, s)
@@ -386,15 +381,15 @@ func TestRunFromMany(t *testing.T) {
 		wg.Go(func() {
 			for range scaled(100) {
 				var done atomic.Int32
-				err := s.Run(spawn(func() {
+				err := s.Run(scheduler.Spawn{Fn: func() {
 					for range 4 {
-						s.Go(spawn(func() {
+						s.Go(func() {
 							coroutine.Yield()
 							done.Add(1)
-						}))
+						})
 					}
 					done.Add(1)
-				}))
+				}})
 				if err != nil || done.Load() != 5 {
 					t.Errorf("Run: %v, %d of 5 done", err, done.Load())
 				}
@@ -416,11 +411,11 @@ func TestSchedulersSideBySide(t *testing.T) {
 	for _, s := range all {
 		wg.Go(func() {
 			load(t, s)
-			s.Run(spawn(func() {
+			s.Run(scheduler.Spawn{Fn: func() {
 				if scheduler.Current() != s {
 					t.Error("runs on another's Processor")
 				}
-			}))
+			}})
 		})
 	}
 	wg.Wait()

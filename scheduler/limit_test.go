@@ -23,17 +23,17 @@ import (
 type limited struct {
 	*scheduler.Scheduler
 	t       *testing.T
-	ways    map[string]func(fn func()) (coroutine.Handle, error)
+	ways    map[string]starter
 	refused uint64
 }
 
 func newLimited(t *testing.T, logger *zap.Logger) *limited {
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: logger, Watchdog: -1})
-	return &limited{Scheduler: s, t: t, ways: map[string]func(fn func()) (coroutine.Handle, error){
-		"Go":      func(fn func()) (coroutine.Handle, error) { return s.Go(spawn(fn)) },
-		"GoLocal": func(fn func()) (coroutine.Handle, error) { return s.GoLocal(spawn(fn)) },
-		"GoOn 0":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(0, spawn(fn)) },
-		"GoOn 1":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(1, spawn(fn)) },
+	return &limited{Scheduler: s, t: t, ways: map[string]starter{
+		"Go":    s.Go,
+		"Local": with(s, scheduler.Spawn{Local: true}),
+		"On 0":  on(s, 0),
+		"On 1":  on(s, 1),
 	}}
 }
 
@@ -52,7 +52,7 @@ func (l *limited) full(place string) {
 // fill starts coroutines that run fn up to the limit, from one that does too.
 func (l *limited) fill(fn func()) (all []coroutine.Handle) {
 	done := make(chan struct{})
-	first := testenv.Must(l.GoOn(0, spawn(func() {
+	first := testenv.Must(l.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		for _, way := range l.ways {
 			h, err := way(fn)
 			if err != nil {
@@ -64,7 +64,7 @@ func (l *limited) fill(fn func()) (all []coroutine.Handle) {
 		l.full("coroutine")
 		close(done)
 		fn()
-	})))
+	}}))
 	<-done
 	if len(all) != 3 {
 		l.t.Fatalf("%d more coroutines beside one, want 3", len(all))
@@ -89,7 +89,8 @@ func TestMaxCoroutines(t *testing.T) {
 			}
 		})
 		l.full("goroutine")
-		testenv.Fails(t, l.Run(spawn(func() {})), processor.ErrTooManyCoroutines, "Run")
+		err := l.Run(scheduler.Spawn{Fn: func() {}})
+		testenv.Fails(t, err, processor.ErrTooManyCoroutines, "Run")
 		l.refused++
 		open.Store(true)
 		for _, h := range handles {
@@ -124,7 +125,7 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range scaled(20_000) {
-				if h, err := s.Go(spawn(body)); err == nil {
+				if h, err := s.Go(body); err == nil {
 					started.Add(1)
 					defer h.Join()
 				} else if !errors.Is(err, processor.ErrTooManyCoroutines) {
@@ -141,7 +142,7 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	for range scaled(5_000) {
 		var handles []coroutine.Handle
 		for range most {
-			h, err := s.Go(spawn(func() {}))
+			h, err := s.Go(func() {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -161,11 +162,11 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 	defer shutdown(t, s)
 	ran := make(chan struct{})
 	hold := make(chan struct{})
-	h, err := s.Go(spawn(func() {
+	h, err := s.Go(func() {
 		f := new(processor.Func)
 		f.Init(processor.Current(), 0, func() {
 			close(ran)
-			if _, err := s.Go(spawn(func() {})); !errors.Is(err, processor.ErrTooManyCoroutines) {
+			if _, err := s.Go(func() {}); !errors.Is(err, processor.ErrTooManyCoroutines) {
 				t.Errorf("beside two: %v", err)
 			}
 		}, 0)
@@ -177,12 +178,14 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 				processor.Sleep(time.Millisecond)
 			}
 		}
-	}))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-ran // a Func has fired at the limit
-	beside, err := s.Go(scheduler.Spawn{Fn: func() {}, Unlimited: true})
+	own := scheduler.Spawn{Fn: func() {}}
+	own.Unlimited = true
+	beside, err := s.GoWith(own)
 	if err != nil {
 		t.Fatalf("the library's own: %v", err)
 	}
@@ -192,12 +195,12 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 	quiet := func() bool { return !engine.Of(s).Group().Active() }
 	testenv.Until(t, "all to have ended", quiet)
 	for range 3 {
-		_, err := s.GoOn(0, spawn(func() {
-			if _, err := s.GoLocal(spawn(func() {})); !errors.Is(err,
+		_, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
+			if _, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {}}); !errors.Is(err,
 				processor.ErrTooManyCoroutines) {
 				t.Errorf("beside one, after all have ended: %v", err)
 			}
-		}))
+		}})
 		if err != nil {
 			t.Fatalf("after all have ended: %v", err)
 		}

@@ -44,11 +44,15 @@ func TestInheritAcrossProcessors(t *testing.T) {
 			expect()
 			path.Set([]string{"root"})
 			for p := range 2 {
-				join(netco.GoOn(p, func() {
+				join(netco.GoWith(netco.Spawn{On: netco.OnProcessor(p), Fn: func() {
 					expect("root")
 					*path.Get() = append(*path.Get(), "child")
-					join(netco.GoLocal(func() { expect("root", "child") }))
-					join(netco.GoOn(1-p, func() { expect("root", "child") }))
+					join(netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+						expect("root", "child")
+					}}))
+					join(netco.GoWith(netco.Spawn{On: netco.OnProcessor(1 - p), Fn: func() {
+						expect("root", "child")
+					}}))
 					f := coroutine.New(func(y *coroutine.Yielder[int, int], _ int) int {
 						expect("root", "child")
 						*path.Get() = append(*path.Get(), "by hand")
@@ -62,7 +66,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 					f.Resume(0)
 					join(netco.Go(func() { expect("root", "child") }))
 					f.Resume(0)
-				}))
+				}}))
 			}
 			if !slices.Equal(*path.Get(), []string{"root"}) {
 				t.Errorf("a child has changed it to %v", *path.Get())

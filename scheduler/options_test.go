@@ -92,24 +92,24 @@ func TestEveryOption(t *testing.T) {
 			load(t, s)
 			if len(o.CPUs) > 0 {
 				for i := range s.Processors() {
-					h, _ := s.GoOn(i, spawn(func() {
+					h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
 						var set unix.CPUSet
 						if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() != 1 ||
 							!set.IsSet(o.CPUs[0]) {
 							t.Errorf("Processor %d runs on %d CPUs: %v", i, set.Count(), err)
 						}
-					}))
+					}})
 					h.Join()
 				}
 			}
 			if o.BufferSize != 0 {
-				h, _ := s.GoOn(0, spawn(func() {
+				h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 					b := processor.AcquireBuffer()
 					defer b.Release()
 					if len(b.Bytes()) != o.BufferSize {
 						t.Errorf("a buffer of %d bytes, want %d", len(b.Bytes()), o.BufferSize)
 					}
-				}))
+				}})
 				h.Join()
 			}
 			shutdown(t, s)
@@ -128,10 +128,10 @@ func TestEveryOption(t *testing.T) {
 
 // load spawns, sleeps, yields, joins, ends by Goexit, and crosses threads.
 func load(t *testing.T, s *scheduler.Scheduler) {
-	err := s.Run(spawn(func() {
+	err := s.Run(scheduler.Spawn{Fn: func() {
 		var all []coroutine.Handle
 		for i := range 200 {
-			h, err := s.Go(spawn(func() {
+			h, err := s.Go(func() {
 				switch i % 5 {
 				case 0:
 					processor.Sleep(1000)
@@ -140,17 +140,19 @@ func load(t *testing.T, s *scheduler.Scheduler) {
 				case 2:
 					runtime.Goexit()
 				case 3:
-					h, err := s.GoOn(i%s.Processors(), spawn(coroutine.Yield))
+					h, err := on(s, i%s.Processors())(coroutine.Yield)
 					if err != nil || h.Join() != nil {
-						t.Errorf("GoOn: %v", err)
+						t.Errorf("On: %v", err)
 					}
 				case 4:
-					h, err := s.GoLocal(spawn(func() { processor.Sleep(1) }))
+					h, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
+						processor.Sleep(1)
+					}})
 					if err != nil || h.Join() != nil {
-						t.Errorf("GoLocal: %v", err)
+						t.Errorf("Local: %v", err)
 					}
 				}
-			}))
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -159,7 +161,7 @@ func load(t *testing.T, s *scheduler.Scheduler) {
 		for _, h := range all {
 			h.Join()
 		}
-	}))
+	}})
 	if err != nil {
 		t.Error(err)
 	}

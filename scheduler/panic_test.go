@@ -42,8 +42,8 @@ func crashing(o scheduler.Options, fn func()) func() {
 			err = s.Start()
 		}
 		if err == nil {
-			sp := spawn(fn)
-			sp.Name, sp.Site = "bomb", asm.CallerPC()
+			sp := coroutine.SpawnAt(fn, asm.CallerPC())
+			sp.Name = "bomb"
 			err = s.Run(sp)
 		}
 		fmt.Println("survived:", err)
@@ -87,10 +87,10 @@ var children = testenv.Children{
 	"while unwinding": func() {
 		s, _ := scheduler.New(two)
 		s.Start()
-		s.Go(spawn(func() {
+		s.Go(func() {
 			defer explosive("boom")
 			processor.Sleep(1 << 50)
-		}))
+		})
 		s.Shutdown(over())
 		fmt.Println("survived")
 		os.Exit(0)
@@ -100,7 +100,7 @@ var children = testenv.Children{
 		processor.Sleep(1)
 	}),
 	"locked, yields": crashing(scheduler.Options{Processors: 1}, func() {
-		scheduler.Current().GoLocal(scheduler.NewSpawn(func() {}))
+		scheduler.Current().GoWith(scheduler.Spawn{Local: true, Fn: func() {}})
 		runtime.LockOSThread()
 		coroutine.YieldTurn()
 	}),
@@ -200,7 +200,8 @@ func TestOnPanic(t *testing.T) {
 	ids := make(map[uint64]int)
 	deferred := 0
 	for i := range 100 {
-		sp := spawn(func() {
+		sp := scheduler.Spawn{Name: fmt.Sprint("bomb ", i), On: scheduler.OnProcessor(1)}
+		sp.Fn = func() {
 			defer func() { deferred++ }()
 			coroutine.Yield()
 			switch i % 3 {
@@ -211,9 +212,8 @@ func TestOnPanic(t *testing.T) {
 			case 2:
 				nilMap()
 			}
-		})
-		sp.Name = fmt.Sprint("bomb ", i)
-		h, err := s.GoOn(1, sp)
+		}
+		h, err := s.GoWith(sp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,11 +267,11 @@ func TestPanicsWhileUnwinding(t *testing.T) {
 	}})
 	for range 20 {
 		h := make(chan struct{})
-		s.Go(spawn(func() {
+		s.Go(func() {
 			defer explosive("deferred")
 			close(h)
 			processor.Sleep(1 << 50)
-		}))
+		})
 		<-h
 	}
 	if err := s.Shutdown(over()); err != context.Canceled {

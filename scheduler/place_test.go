@@ -32,24 +32,24 @@ func burst(t *testing.T, processors int) {
 	// None adopts any before all are there, however little CPU time the test
 	// gets; and none is idle, so none steals.
 	for i := range processors {
-		s.GoOn(i, spawn(func() {
+		s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
 			for held.Add(1); !sent.Load(); {
 				runtime.Gosched()
 			}
 			for begun.Load() < n {
 				coroutine.Yield()
 			}
-		}))
+		}})
 	}
 	testenv.Until(t, "all to be held", func() bool { return held.Load() == int32(processors) })
 	for range n {
-		s.Go(spawn(func() {
+		s.Go(func() {
 			defer wg.Done()
 			on[processor.Current().Index()].Add(1)
 			for begun.Add(1); begun.Load() < n; { // all are there at once
 				processor.Sleep(time.Millisecond)
 			}
-		}))
+		})
 	}
 	sent.Store(true)
 	wg.Wait()
@@ -61,7 +61,7 @@ func burst(t *testing.T, processors int) {
 	shutdown(t, s)
 }
 
-// TestStayWhereStarted: GoLocal and GoOn, from anywhere, run where they should,
+// TestStayWhereStarted: Local and On, from anywhere, run where they should,
 // and none steals them, however long their thread is busy.
 func TestStayWhereStarted(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 3})
@@ -77,28 +77,28 @@ func TestStayWhereStarted(t *testing.T) {
 		}
 		var all []coroutine.Handle
 		busy, outside := make(chan struct{}), make(chan struct{})
-		h, err := s.GoOn(i, spawn(func() {
+		h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
 			for range 100 {
-				a, _ := s.GoLocal(spawn(here))
-				b, _ := s.GoOn(i, spawn(here))
+				a, _ := s.GoWith(scheduler.Spawn{Local: true, Fn: here})
+				b, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: here})
 				all = append(all, a, b)
 			}
 			close(busy)
 			<-outside                        // blocks this thread,
 			time.Sleep(5 * time.Millisecond) // while the others have nothing to do
-		}))
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-busy
 		for n := range 100 {
-			h, err := s.GoOn(i, spawn(here))
+			h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: here})
 			if err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, h)
 			// One that may go wherever it likes brings thieves along.
-			if h, _ = s.Go(spawn(func() {})); n%2 == 0 {
+			if h, _ = s.Go(func() {}); n%2 == 0 {
 				all = append(all, h)
 			}
 		}
@@ -118,14 +118,14 @@ func TestStayWhereStarted(t *testing.T) {
 func TestIdleProcessorsHelp(t *testing.T) {
 	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
-	h, _ := s.Go(spawn(func() {
+	h, _ := s.Go(func() {
 		var done atomic.Int32
 		for range 50 {
-			s.Go(spawn(func() { done.Add(1) }))
+			s.Go(func() { done.Add(1) })
 		}
 		for done.Load() < 50 { // does not yield
 		}
-	}))
+	})
 	h.Join()
 	shutdown(t, s)
 }

@@ -36,16 +36,16 @@ func unlockedChild(between string, processors int) func() {
 		s, _ := scheduler.New(scheduler.Options{Processors: processors})
 		s.Start()
 		m := map[int]int{}
-		s.Run(spawn(func() {
+		s.Run(scheduler.Spawn{Fn: func() {
 			for i := range 8 {
-				s.Go(spawn(func() {
+				s.Go(func() {
 					for range 3 {
 						m[i]++
 						unlocked[between]()
 					}
-				}))
+				})
 			}
-		}))
+		}})
 	}
 }
 
@@ -99,7 +99,7 @@ var edges = []struct {
 	}},
 	{"a wake", func(s *scheduler.Scheduler, first, then func()) {
 		w := coroutine.AcquireWaiter()
-		s.Go(spawn(func() { first(); w.Wake() }))
+		s.Go(func() { first(); w.Wake() })
 		w.Park(coroutine.ReasonUser)
 		w.Release()
 		then()
@@ -113,31 +113,31 @@ var edges = []struct {
 	}},
 	{"a channel", func(s *scheduler.Scheduler, first, then func()) {
 		c := channel.Make[int](0)
-		s.Go(spawn(func() { first(); c.Send(1) }))
+		s.Go(func() { first(); c.Send(1) })
 		c.Recv()
 		then()
 	}},
 	{"a buffered channel", func(s *scheduler.Scheduler, first, then func()) {
 		c := channel.Make[int](1)
-		s.Go(spawn(func() { first(); c.Send(1) }))
+		s.Go(func() { first(); c.Send(1) })
 		c.Recv()
 		then()
 	}},
 	{"a closed channel", func(s *scheduler.Scheduler, first, then func()) {
 		c := channel.Make[int](0)
-		s.Go(spawn(func() { first(); c.Close() }))
+		s.Go(func() { first(); c.Close() })
 		c.Recv()
 		then()
 	}},
 	{"a select", func(s *scheduler.Scheduler, first, then func()) {
 		c, never := channel.Make[int](0), channel.Make[int](0)
-		s.Go(spawn(func() { first(); c.Send(1) }))
+		s.Go(func() { first(); c.Send(1) })
 		channel.Select(never.RecvCase(nil), c.RecvCase(nil))
 		then()
 	}},
 	{"a channel of Go's", func(s *scheduler.Scheduler, first, then func()) {
 		c := make(chan int, 1)
-		s.Go(spawn(func() { first(); c <- 1 }))
+		s.Go(func() { first(); c <- 1 })
 		for ok := false; !ok; coroutine.Yield() {
 			select {
 			case <-c:
@@ -165,13 +165,13 @@ var edges = []struct {
 	{"a Cond", func(s *scheduler.Scheduler, first, then func()) {
 		var mu netcosync.Mutex
 		c, done := netcosync.NewCond(&mu), false
-		s.Go(spawn(func() {
+		s.Go(func() {
 			first()
 			mu.Lock()
 			done = true
 			mu.Unlock()
 			c.Signal()
-		}))
+		})
 		mu.Lock()
 		for !done {
 			c.Wait()
@@ -193,7 +193,7 @@ var edges = []struct {
 	}},
 	{"a Future", func(s *scheduler.Scheduler, first, then func()) {
 		f := netcosync.NewFuture[int]()
-		s.Go(spawn(func() { first(); f.Set(1) }))
+		s.Go(func() { first(); f.Set(1) })
 		f.Get()
 		then()
 	}},
@@ -224,11 +224,11 @@ var edges = []struct {
 	}},
 	{"Stop and Join", func(s *scheduler.Scheduler, first, then func()) {
 		begun := netcosync.NewFuture[int]()
-		h, _ := s.Go(spawn(func() {
+		h, _ := s.Go(func() {
 			defer first()
 			begun.Set(1)
 			processor.Sleep(time.Hour)
-		}))
+		})
 		begun.Get()
 		h.Stop()
 		if h.Join() == nil {
@@ -251,7 +251,7 @@ var edges = []struct {
 			panic(err)
 		}
 		defer ln.Close()
-		s.Go(spawn(func() {
+		s.Go(func() {
 			c, err := ln.Accept()
 			if err != nil {
 				panic(err)
@@ -259,7 +259,7 @@ var edges = []struct {
 			defer c.Close()
 			first()
 			c.Write([]byte("x"))
-		}))
+		})
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			panic(err)
@@ -284,7 +284,7 @@ var edges = []struct {
 			_, err := c.Write(b[:])
 			return err
 		}}
-		h, _ := s.Go(spawn(func() { server.Serve(ln) }))
+		h, _ := s.Go(func() { server.Serve(ln) })
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			panic(err)
@@ -328,11 +328,11 @@ var edges = []struct {
 	}},
 	{"a handoff", func(s *scheduler.Scheduler, first, then func()) {
 		c := make(chan struct{})
-		h, _ := s.Go(spawn(func() {
+		h, _ := s.Go(func() {
 			<-c // its Processor goes on without it
 			coroutine.Yield()
 			then()
-		}))
+		})
 		processor.Sleep(time.Millisecond)
 		first()
 		close(c)
@@ -341,7 +341,7 @@ var edges = []struct {
 }
 
 func join(s *scheduler.Scheduler, f func()) {
-	h, err := s.Go(spawn(f))
+	h, err := s.Go(f)
 	if err != nil {
 		panic(err)
 	}
@@ -350,11 +350,11 @@ func join(s *scheduler.Scheduler, f func()) {
 
 // locked does both under a lock, in whatever order.
 func locked(s *scheduler.Scheduler, mu sync.Locker, first, then func()) {
-	h, _ := s.Go(spawn(func() {
+	h, _ := s.Go(func() {
 		mu.Lock()
 		defer mu.Unlock()
 		first()
-	}))
+	})
 	mu.Lock()
 	if _, blocks := mu.(*sync.Mutex); !blocks {
 		coroutine.Pass() // the other waits for the lock
@@ -383,9 +383,9 @@ func TestWhatOrdersIsNoRace(t *testing.T) {
 				s := start(t, scheduler.Options{Processors: processors, MinActive: processors})
 				for range 20 {
 					n := new(int)
-					h, err := s.Go(spawn(func() {
+					h, err := s.Go(func() {
 						edge.do(s, func() { *n++ }, func() { *n++ })
-					}))
+					})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -413,7 +413,7 @@ func TestEventLoopOrders(t *testing.T) {
 		if n++; n > 20 {
 			return false
 		}
-		h, _ = s.Go(spawn(func() { n++; coroutine.Yield(); n++ }))
+		h, _ = s.Go(func() { n++; coroutine.Yield(); n++ })
 		return true
 	})
 	if n++; err != nil || n != 23 {

@@ -30,13 +30,13 @@ func raceChild(ordered bool) func() {
 					coroutine.Yield()
 				}
 			}
-			a, _ := s.GoOn(0, spawn(write))
-			b, _ := s.GoOn(1, spawn(func() {
+			a, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: write})
+			b, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(1), Fn: func() {
 				if ordered {
 					a.Join()
 				}
 				write()
-			}))
+			}})
 			b.Join()
 			a.Join()
 			fmt.Println("shared:", shared)
@@ -66,18 +66,18 @@ func TestHandingOverIsOrdered(t *testing.T) {
 	for range scaled(500) {
 		n := 0
 		// Start from a goroutine, Join by a goroutine.
-		h, _ := s.GoOn(0, spawn(func() {
+		h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 			n++
 			// Start on another Processor, Join by a coroutine.
-			h, _ := s.GoOn(1, spawn(func() { n++ }))
+			h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(1), Fn: func() { n++ }})
 			h.Join()
 			// The same Processor.
-			h, _ = s.GoLocal(spawn(func() { n++; coroutine.Yield(); n++ }))
+			h, _ = with(s, scheduler.Spawn{Local: true})(func() { n++; coroutine.Yield(); n++ })
 			h.Join()
 			n++
 			// Ready from another Processor, from a goroutine.
 			for _, other := range []func(f func()){
-				func(f func()) { s.GoOn(1, spawn(f)) },
+				func(f func()) { s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(1), Fn: f}) },
 				func(f func()) { go f() },
 			} {
 				w := coroutine.AcquireWaiter()
@@ -86,15 +86,15 @@ func TestHandingOverIsOrdered(t *testing.T) {
 				w.Release()
 			}
 			n++
-		}))
+		}})
 		h.Join()
 		if n != 8 {
 			t.Fatalf("n is %d", n)
 		}
 		// The end of everything.
-		if err := s.Run(spawn(func() {
-			s.Go(spawn(func() { coroutine.Yield(); n = 100 }))
-		})); err != nil || n != 100 {
+		if err := s.Run(scheduler.Spawn{Fn: func() {
+			s.Go(func() { coroutine.Yield(); n = 100 })
+		}}); err != nil || n != 100 {
 			t.Fatalf("n is %d after Run: %v", n, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestHandingOverIsOrdered(t *testing.T) {
 		w.Release()
 	}()
 	<-ready
-	s.Go(spawn(func() { defer wg.Done(); shared++; w.Wake() }))
+	s.Go(func() { defer wg.Done(); shared++; w.Wake() })
 	wg.Wait()
 	if shared != 2 {
 		t.Errorf("shared is %d", shared)
@@ -132,20 +132,24 @@ func TestHandoffIsOrdered(t *testing.T) {
 			wait, release := b.make(t)
 			s := start(t, scheduler.Options{Processors: 1})
 			var children atomic.Int32
-			startChild := func() { s.GoLocal(spawn(func() { children.Add(1) })) }
-			s.Go(spawn(func() {
+			startChild := func() {
+				s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
+					children.Add(1)
+				}})
+			}
+			s.Go(func() {
 				for handoffs(s) == 0 {
 					coroutine.Yield()
 				}
 				startChild()
 				release()
-			}))
-			h, err := s.Go(spawn(func() {
+			})
+			h, err := s.Go(func() {
 				inherited.Set("") // of the coroutine's own, for the next one that gets its struct
 				startChild()      // of the Processor's
 				wait()
 				coroutine.Yield()
-			}))
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

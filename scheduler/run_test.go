@@ -16,14 +16,14 @@ import (
 func TestRunHeldUp(t *testing.T) {
 	s := testenv.Must(New(Options{Processors: 1, Watchdog: -1}))
 	end := func() int { return diagnose.EndRuns(&DeadlockError{Count: 1}) }
-	if err := s.Run(NewSpawn(func() {})); err != engine.ErrNotStarted || end() != 0 {
+	if err := s.Run(Spawn{Fn: func() {}}); err != engine.ErrNotStarted || end() != 0 {
 		t.Fatalf("before Start: %v, %d calls under way", err, end())
 	}
 	testenv.OK(t, s.Start())
 	ended := make(chan error, 1)
 	c := channel.Make[int](0)
 	s.mu.Lock() // which the start takes
-	go func() { ended <- s.Run(NewSpawn(func() { c.Recv() })) }()
+	go func() { ended <- s.Run(Spawn{Fn: func() { c.Recv() }}) }()
 	testenv.Until(t, "Run", func() bool { return end() == 1 })
 	s.mu.Unlock()
 	if err := <-ended; !errors.Is(err, diagnose.ErrDeadlock) {

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -189,19 +190,13 @@ func (s *Scheduler) enter() (here *processor.Processor, err error) {
 	return nil, nil
 }
 
-// Spawn describes a coroutine to start. Its fields for users are
-//
-//	Fn   func()   the coroutine runs it
-//	Name string   may be ""
-//	Site uintptr  the program counter of the starting call, for listings of
-//	              coroutines; or 0
+// Spawn says what to start as a coroutine, and how. Only Fn must be set.
 type Spawn = coroutine.Spawn
 
-// NewSpawn returns the Spawn for fn, without a name. Its Site is the call of
-// NewSpawn.
-//
-//go:noinline
-func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn, Site: asm.CallerPC()} }
+// OnProcessor is Spawn.On for Processor i, counted from 0.
+func OnProcessor(i int) coroutine.Place { return coroutine.OnProcessor(i) }
+
+var errLocalOn = errors.New("netco: Spawn has both Local, the caller's Processor, and On")
 
 // Current returns the Scheduler of the calling coroutine, or nil on an ordinary
 // goroutine. It takes a few nanoseconds and does not park.
@@ -218,55 +213,72 @@ func of(p *processor.Processor) *Scheduler {
 	return s
 }
 
-// Go starts a coroutine on the least loaded of the active Processors (see
+// Go starts fn as a coroutine on the least loaded of the active Processors (see
 // Options.MinActive). The error is ErrNotStarted, ErrShutdown,
 // ErrTooManyCoroutines, or ErrBubble in a bubble of testing/synctest. Does not
 // park.
-func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
+//
+//go:noinline
+func (s *Scheduler) Go(fn func()) (coroutine.Handle, error) {
+	return s.GoWith(coroutine.SpawnAt(fn, asm.CallerPC()))
+}
+
+// GoWith is Go as sp says. The error is Go's; ErrNoProcessor for a Processor
+// that is not there; ErrNotCoroutine for a Child of an ordinary goroutine; or
+// one for a Spawn that contradicts itself.
+//
+//go:noinline
+func (s *Scheduler) GoWith(sp Spawn) (coroutine.Handle, error) {
+	if sp.Site == 0 {
+		sp.Site = asm.CallerPC()
+	}
 	here, err := s.enter()
 	if err != nil {
 		return coroutine.Handle{}, err
 	}
-	return s.group.Load().Go(here, nil, sp)
-}
-
-// GoLocal starts a coroutine on the caller's Processor, where both stay. On an
-// ordinary goroutine, or a coroutine of another Scheduler, it is Go. The errors
-// are Go's. Does not park.
-func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
-	sp.Local = true
-	return s.Go(sp)
-}
-
-// GoOn starts a coroutine on Processor i, counted from 0, where it stays. The
-// error is ErrNoProcessor if there is none of that number, or Go's. Does not
-// park.
-func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
-	here, err := s.enter()
-	if err != nil {
-		return coroutine.Handle{}, err
+	var on *processor.Processor
+	if i, ok := sp.On.Processor(); ok {
+		if on, err = s.place(i, sp.Local); err != nil {
+			return coroutine.Handle{}, err
+		}
+		sp.Pinned = true
 	}
+	if sp.Child && coroutine.Current() == nil {
+		return coroutine.Handle{}, coroutine.ErrNotCoroutine
+	}
+	return s.group.Load().Go(here, on, sp)
+}
+
+// place returns Processor i for a Spawn that names it.
+func (s *Scheduler) place(i int, local bool) (*processor.Processor, error) {
 	procs := s.members()
-	if i < 0 || i >= len(procs) {
-		return coroutine.Handle{}, fmt.Errorf("%w: %d of %d", engine.ErrNoProcessor, i, len(procs))
+	switch {
+	case local:
+		return nil, errLocalOn
+	case i < 0 || i >= len(procs):
+		return nil, fmt.Errorf("%w: %d of %d", engine.ErrNoProcessor, i, len(procs))
 	}
-	sp.Pinned = true
-	return s.group.Load().Go(here, procs[i], sp)
+	return procs[i], nil
 }
 
-// Run starts a coroutine and returns when no coroutine of the Scheduler lives
+// Run is GoWith, and returns when no coroutine of the Scheduler lives
 // any more. It may be called again, and by several goroutines. In a coroutine
 // of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
 // When all coroutines of the process wait for one another for ever it returns a
 // *DeadlockError, about a second later, if there is a watchdog; they stay as
 // they are. Blocks.
+//
+//go:noinline
 func (s *Scheduler) Run(sp Spawn) error {
+	if sp.Site == 0 {
+		sp.Site = asm.CallerPC()
+	}
 	if s.here() != nil {
 		return engine.ErrInCoroutine
 	}
 	stuck, over := diagnose.Running() // before the start: a deadlock may be found at any time after
 	defer over()
-	h, err := s.Go(sp)
+	h, err := s.GoWith(sp)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func TestStackOfWaits(t *testing.T) {
 	} {
 		mu.Lock()
 		wg.Add(1)
-		h, err := netco.GoOn(0, func() { c.wait() })
+		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() { c.wait() }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,23 +127,23 @@ func TestStackOfChannel(t *testing.T) {
 	there, back := channel.Make[int](0), channel.Make[int](0)
 	var over atomic.Bool
 	for range 3 {
-		netco.GoOn(0, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 			for !over.Load() {
 				coroutine.Yield()
 			}
-		})
+		}})
 	}
-	serves, err := netco.GoOn(0, func() {
+	serves, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for v := range there.All() {
 			back.Send(v + 1)
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	asking := make(chan struct{})
 	var rounds atomic.Int64
-	calls, err := netco.GoOn(0, func() {
+	calls, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		defer there.Close()
 		for i, on := 0, true; on || i < 10_000; i++ {
 			there.Send(i)
@@ -157,7 +157,7 @@ func TestStackOfChannel(t *testing.T) {
 			default:
 			}
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ type churn struct {
 }
 
 func (c *churn) run(fn func()) {
-	if _, err := c.s.Go(scheduler.Spawn{Fn: fn}); err != nil {
+	if _, err := c.s.GoWith(scheduler.Spawn{Fn: fn}); err != nil {
 		c.t.Error(err)
 	}
 }

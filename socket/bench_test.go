@@ -78,7 +78,7 @@ func BenchmarkPoll(b *testing.B) {
 			start(b, 1)
 			testrun.First.Do(b, func() {
 				for range b.N {
-					netco.GoLocal(func() { ring(bell) })
+					netco.GoWith(netco.Spawn{Local: true, Fn: func() { ring(bell) }})
 					socket.Poll(set, time.Minute)
 					drain(bell)
 				}

@@ -329,10 +329,10 @@ func TestCloseInOnce(t *testing.T) {
 		c := testenv.Must(netco.Dial("tcp", address))
 		var once sync.Once
 		closeIt := func() { once.Do(func() { c.Close() }) }
-		reader := testenv.Must(netco.GoLocal(func() {
+		reader := testenv.Must(netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			c.Read(make([]byte, 1))
 			closeIt()
-		}))
+		}}))
 		netco.Yield() // the reader parks
 		closeIt()
 		reader.Join()

@@ -39,7 +39,7 @@
 //	UDP                                  UDPConn; ReadBatch, WriteBatch for
 //	                                     many
 //	a socket for each Processor          ListenReusePort, ListenUDPReusePort,
-//	                                     and netco.GoOn
+//	                                     and Spawn.On
 //	fds and credentials of a process     UnixConn.ReadMsgUnix, WriteMsgUnix
 //	settings, deadlines, cancellation    Dialer, ListenConfig
 //	names                                Resolver

@@ -59,10 +59,10 @@ func ExampleTCPConn_ReadFrom() {
 		}
 		defer c.Close()
 		server := c.(*socket.TCPConn)
-		answers, _ := netco.GoLocal(func() {
+		answers, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			client.ReadFrom(server) // as io.Copy(client, server) does
 			client.CloseWrite()
-		})
+		}})
 		server.ReadFrom(client)
 		server.CloseWrite()
 		answers.Join()

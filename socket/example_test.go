@@ -182,10 +182,10 @@ func ExampleConn_Close() {
 			fmt.Println(err)
 			return
 		}
-		reader, _ := netco.GoLocal(func() {
+		reader, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			_, err := c.Read(make([]byte, 1))
 			fmt.Println(errors.Is(err, net.ErrClosed))
-		})
+		}})
 		netco.Yield() // the reader runs, and waits
 		c.Close()
 		reader.Join()
@@ -205,22 +205,22 @@ func ExampleListenReusePort() {
 	var served sync.WaitGroup
 	served.Add(10)
 	for i, l := range listeners {
-		if _, err := netco.GoOn(i, func() {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: func() {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
 					return
 				}
-				if _, err := netco.GoLocal(func() {
+				if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 					defer served.Done()
 					defer c.Close()
 					io.Copy(c, c)
-				}); err != nil {
+				}}); err != nil {
 					served.Done()
 					c.Close()
 				}
 			}
-		}); err != nil {
+		}}); err != nil {
 			panic(err)
 		}
 	}
@@ -319,7 +319,9 @@ func ExamplePoll() {
 		}
 	}()
 	netco.Run(func() {
-		if _, err := netco.GoLocal(func() { unix.Write(b[1], []byte("hello")) }); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			unix.Write(b[1], []byte("hello"))
+		}}); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -351,7 +353,7 @@ func ExamplePollContext() {
 	defer unix.Close(timer)
 	ctx, cancel := context.WithCancel(context.Background())
 	netco.Run(func() {
-		if _, err := netco.GoLocal(cancel); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: cancel}); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -384,7 +386,9 @@ func ExampleNewFile() {
 		fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))
 
 		f.SetReadDeadline(time.Time{})
-		if _, err := netco.GoLocal(func() { fmt.Fprint(w, "hello") }); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			fmt.Fprint(w, "hello")
+		}}); err != nil {
 			fmt.Println(err)
 			return
 		}

@@ -118,8 +118,9 @@ func (r *race) finish() {
 // beside runs fn beside the caller: a coroutine's on its Processor.
 func spawnNear(fn func()) {
 	if p := processor.Current(); p != nil {
-		p.Group().Go(p, p, coroutine.Spawn{Fn: fn, Name: "dial fallback", Pinned: true,
-			Unlimited: true})
+		sp := coroutine.Spawn{Fn: fn, Name: "dial fallback"}
+		sp.Pinned, sp.Unlimited = true, true
+		p.Group().Go(p, p, sp)
 	} else {
 		go fn()
 	}

@@ -412,8 +412,8 @@ func serveInspected(l net.Listener) func() {
 			if err != nil {
 				return
 			}
-			if _, err := netco.GoLocal(func() { // half of them close first
-				defer c.Close()
+			if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+				defer c.Close() // half of them close first
 				buf := make([]byte, 100)
 				for {
 					n, err := c.Read(buf)
@@ -424,7 +424,7 @@ func serveInspected(l net.Listener) func() {
 						return
 					}
 				}
-			}); err != nil {
+			}}); err != nil {
 				c.Close()
 			}
 		}

@@ -133,10 +133,10 @@ func borrow(c syscall.Conn) (fd int, err error) {
 
 // ListenReusePort returns n listeners on one address by SO_REUSEPORT: the
 // kernel spreads connections over them by a hash of the peer's address. With
-// one for each Processor, accepted by a coroutine that GoOn started there, no
-// connection changes threads. A single TCPListener and Go spread more evenly.
-// With port 0 all get the port that the first was given. The network is tcp,
-// tcp4 or tcp6.
+// one for each Processor, accepted by a coroutine that stays there (Spawn.On),
+// no connection changes threads. A single TCPListener and Go spread more
+// evenly. With port 0 all get the port that the first was given. The network is
+// tcp, tcp4 or tcp6.
 func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 	if n < 1 {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport",
@@ -296,8 +296,9 @@ func netListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAdd
 // ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the
 // kernel spreads datagrams over them by a hash of both addresses, so that those
 // of one peer always come to the same. With one for each Processor, read by a
-// coroutine that GoOn started there, no datagram changes threads. With port 0
-// all get the port that the first was given. The network is udp, udp4 or udp6.
+// coroutine that stays there (Spawn.On), no datagram changes threads. With port
+// 0 all get the port that the first was given. The network is udp, udp4 or
+// udp6.
 func ListenUDPReusePort(network, address string, n int) ([]*UDPConn, error) {
 	if n < 1 {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport",

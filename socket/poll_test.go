@@ -910,7 +910,7 @@ func TestPollLetsOthersRun(t *testing.T) {
 	fd := eventfd(t, 1)
 	other := make(chan struct{})
 	k := testrun.First.Go(func() {
-		netco.GoLocal(func() { close(other) })
+		netco.GoWith(netco.Spawn{Local: true, Fn: func() { close(other) }})
 		for {
 			n, err := socket.Poll(in(fd), 0)
 			if err != nil {

@@ -317,7 +317,7 @@ func TestResolverAtOnce(t *testing.T) {
 	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: dial}}
 	other := 0
 	testrun.First.Do(t, func() {
-		netco.GoLocal(func() { other++ })
+		netco.GoWith(netco.Spawn{Local: true, Fn: func() { other++ }})
 		ctx := context.Background()
 		r.LookupHost(ctx, "192.0.2.1")
 		r.LookupIP(ctx, "ip6", "::1")

@@ -102,10 +102,10 @@ func coroutines(n int, f func(i int), processors int) {
 	var wg stdsync.WaitGroup
 	for i := range n {
 		wg.Add(1)
-		netco.GoOn(i%processors, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % processors), Fn: func() {
 			defer wg.Done()
 			f(i)
-		})
+		}})
 	}
 	wg.Wait()
 }

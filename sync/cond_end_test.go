@@ -24,7 +24,7 @@ func TestCondShutdown(t *testing.T) {
 				c := sync.NewCond(l)
 				var unwound, refused, inside atomic.Int32
 				for i := range 10 {
-					netco.GoOn(i%2, func() {
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 						defer unwound.Add(1)
 						l.Lock()
 						defer l.Unlock()
@@ -38,12 +38,12 @@ func TestCondShutdown(t *testing.T) {
 						} else {
 							t.Errorf("WaitTimeout: %v", err)
 						}
-					})
+					}})
 				}
 				sync.Await(c, 10)
 				if held {
 					has := make(chan struct{})
-					netco.GoOn(0, func() {
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 						l.Lock()
 						defer l.Unlock()
 						defer func() {
@@ -53,7 +53,7 @@ func TestCondShutdown(t *testing.T) {
 						}()
 						close(has)
 						netco.Sleep(time.Hour)
-					})
+					}})
 					<-has
 				}
 				testrun.ShutdownByForce(t)

@@ -48,7 +48,7 @@ func (k *stopKind) run(t *testing.T, bounded bool) {
 	c := sync.NewCond(k.l)
 	var held, inside, refused atomic.Bool
 	var co atomic.Pointer[coroutine.Coroutine]
-	victim, _ := netco.GoOn(0, func() {
+	victim, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		k.l.Lock()
 		defer k.l.Unlock()
 		defer func() {
@@ -64,7 +64,7 @@ func (k *stopKind) run(t *testing.T, bounded bool) {
 			c.Wait()
 			t.Error("Wait returned")
 		}
-	})
+	}})
 	sync.Await(c, 1)
 	release := k.hold(&held)
 	victim.Stop()
@@ -93,14 +93,14 @@ func (k *stopKind) run(t *testing.T, bounded bool) {
 // it.
 func (k *stopKind) hold(held *atomic.Bool) (release func()) {
 	has, over := make(chan struct{}), channel.Make[int](0)
-	h, _ := netco.GoOn(0, func() {
+	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		k.holder.Lock()
 		defer k.holder.Unlock()
 		held.Store(true)
 		defer held.Store(false)
 		close(has)
 		over.Recv()
-	})
+	}})
 	<-has
 	return func() {
 		over.Close()

@@ -48,7 +48,7 @@ func TestCondSignal(t *testing.T) {
 				if i%3 == 2 {
 					go who()
 				} else {
-					netco.GoOn(i%3, who)
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: who})
 				}
 				sync.Await(c, i+1)
 			}
@@ -150,19 +150,19 @@ func TestCondSignalNotLost(t *testing.T) {
 		front, behind := make(chan error, 1), make(chan error, 1)
 		waits := make(chan struct{})
 		m.Lock()
-		netco.GoOn(i%2, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			m.Lock()
 			defer m.Unlock()
 			front <- c.WaitTimeout(time.Duration(1+rand.IntN(60)) * time.Microsecond)
-		})
+		}})
 		sync.Await(&m, 1)
-		netco.GoOn(rand.IntN(2), func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(rand.IntN(2)), Fn: func() {
 			m.Lock()
 			defer m.Unlock()
 			close(waits)
 			c.Wait()
 			behind <- nil
-		})
+		}})
 		sync.Await(&m, 2)
 		m.Unlock()
 		<-waits
@@ -236,12 +236,12 @@ func TestCondAllocs(t *testing.T) {
 	c := sync.NewCond(new(sync.Mutex))
 	allocs(t, func() { c.Signal(); c.Broadcast() })
 	stop := false
-	netco.GoOn(0, func() {
+	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for !stop {
 			c.Signal()
 			netco.Yield()
 		}
-	})
+	}})
 	testrun.In(t, 0, func() {
 		c.L.Lock()
 		n := testing.AllocsPerRun(1000, func() {

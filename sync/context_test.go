@@ -36,10 +36,10 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var waiter *coroutine.Coroutine
 		result := sync.NewFuture[error]()
-		h, err := netco.GoLocal(func() {
+		h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			waiter = coroutine.Current()
 			result.Set(sync.Wait(ctx))
-		})
+		}})
 		if err != nil {
 			t.Error(err)
 		}
@@ -90,10 +90,10 @@ func TestWaitShutdown(t *testing.T) {
 	ended := make(chan error, 2)
 	for i, ctx := range []context.Context{ctx, context.Background()} {
 		parked := make(chan *coroutine.Coroutine, 1)
-		if _, err := netco.GoOn(i, func() {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: func() {
 			parked <- coroutine.Current()
 			ended <- sync.Wait(ctx)
-		}); err != nil {
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		for co := <-parked; co.Reason() != coroutine.ReasonContext; {

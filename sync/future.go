@@ -44,8 +44,7 @@ func async[T any](f func() (T, error), site uintptr) *Future[T] {
 		panic("sync: Async of a nil func")
 	}
 	future := NewFuture[T]()
-	spec := coroutine.Spawn{Fn: func() { future.run(f) }, Site: site}
-	if _, err := coroutine.Start(spec); err != nil {
+	if _, err := coroutine.Start(coroutine.SpawnAt(func() { future.run(f) }, site)); err != nil {
 		future.Fail(err)
 	}
 	return future

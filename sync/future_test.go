@@ -146,12 +146,12 @@ func TestFutureShutdown(t *testing.T) {
 	f := sync.NewFuture[int]()
 	var ended atomic.Int32
 	for i := range 4 {
-		if _, err := netco.GoOn(i%2, func() {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			if v, err := f.Get(); v != 0 || err != coroutine.ErrShutdown {
 				t.Errorf("Get: %d, %v", v, err)
 			}
 			ended.Add(1)
-		}); err != nil {
+		}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -271,12 +271,12 @@ func TestFutureAllocs(t *testing.T) {
 	futures := make([]sync.Future[int], 2*1001)
 	next := 0
 	testrun.In(t, 0, func() {
-		netco.GoLocal(func() {
+		netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			for i := range futures {
 				futures[i].AwaitWaiting(1)
 				futures[i].Set(i)
 			}
-		})
+		}})
 		wait := func(get func(f *sync.Future[int]) (int, error)) func() {
 			return func() {
 				if v, err := get(&futures[next]); v != next || err != nil {

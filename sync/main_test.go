@@ -21,9 +21,10 @@ func crowd(t testing.TB, n int, f func(i int)) {
 			defer wg.Done()
 			f(i)
 		}
+		on := netco.OnProcessor(i % 3)
 		if i%3 == 2 {
 			go run()
-		} else if _, err := netco.GoOn(i%3, run); err != nil {
+		} else if _, err := netco.GoWith(netco.Spawn{On: on, Fn: run}); err != nil {
 			t.Error(err)
 			wg.Done()
 		}

@@ -43,7 +43,7 @@ func TestMutexFIFO(t *testing.T) {
 		if i%3 == 2 {
 			go run()
 		} else {
-			netco.GoOn(i%3, run)
+			netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: run})
 		}
 		if i%5 != 4 {
 			want = append(want, i)
@@ -75,15 +75,18 @@ func TestMutexWaitIsBounded(t *testing.T) {
 			var got atomic.Bool
 			m.Lock()
 			if behind {
-				netco.GoOn(0, func() { m.Lock(); m.Unlock() })
+				netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+					m.Lock()
+					m.Unlock()
+				}})
 				sync.Await(&m, 1)
 			}
 			ahead := m.Waiting()
-			netco.GoOn(1, func() {
+			netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 				m.Lock()
 				got.Store(true)
 				m.Unlock()
-			})
+			}})
 			sync.Await(&m, ahead+1)
 			testrun.In(t, 0, func() {
 				m.Unlock()
@@ -104,11 +107,11 @@ func TestMutexStarved(t *testing.T) {
 	for handedOff := false; !handedOff; {
 		m.Lock()
 		turn := make(chan struct{}, 1)
-		netco.GoOn(1, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 			m.Lock()
 			turn <- struct{}{}
 			m.Unlock()
-		})
+		}})
 		sync.Await(&m, 1)
 		for len(turn) == 0 {
 			m.Unlock()
@@ -136,14 +139,14 @@ func TestMutexHeldOverYield(t *testing.T) {
 	var order []int
 	netco.Run(func() {
 		for who := range 4 {
-			netco.GoLocal(func() {
+			netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				for range 100 {
 					m.Lock()
 					order = append(order, who)
 					netco.Yield()
 					m.Unlock()
 				}
-			})
+			}})
 		}
 	})
 	longest, run := 0, 0

@@ -148,7 +148,11 @@ func TestMutexUnlockedByAnother(t *testing.T) {
 	ready := 0
 	for range testenv.Rounds(1000) {
 		m.Lock()
-		netco.GoOn(0, func() { netco.Sleep(time.Microsecond); ready++; m.Unlock() })
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+			netco.Sleep(time.Microsecond)
+			ready++
+			m.Unlock()
+		}})
 		testrun.In(t, 1, func() {
 			m.Lock()
 			ready++
@@ -169,7 +173,7 @@ func TestMutexShutdown(t *testing.T) {
 	var unwound, refused atomic.Int32
 	m.Lock()
 	for i := range 20 {
-		netco.GoOn(i%2, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			defer unwound.Add(1)
 			if i%4 < 2 {
 				m.Lock()
@@ -180,7 +184,7 @@ func TestMutexShutdown(t *testing.T) {
 			} else {
 				t.Errorf("LockTimeout: %v", err)
 			}
-		})
+		}})
 	}
 	sync.Await(&m, 20)
 	testrun.ShutdownByForce(t)
@@ -222,14 +226,14 @@ func TestMutexAllocs(t *testing.T) {
 	})
 	// One that waits: another holds m over a Yield.
 	stop := false
-	netco.GoOn(0, func() {
+	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for !stop {
 			m.Lock()
 			netco.Yield()
 			m.Unlock()
 			netco.Yield()
 		}
-	})
+	}})
 	testrun.In(t, 0, func() {
 		n := testing.AllocsPerRun(1000, func() {
 			m.Lock()

@@ -120,10 +120,10 @@ func TestOnceShutdown(t *testing.T) {
 	var o sync.Once
 	var unwound atomic.Int32
 	for i := range 6 {
-		netco.GoOn(i%2, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			defer unwound.Add(1)
 			o.Do(func() { netco.Sleep(time.Hour) })
-		})
+		}})
 	}
 	sync.Await(&o, 5)
 	testrun.ShutdownByForce(t)

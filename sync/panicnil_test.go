@@ -23,7 +23,7 @@ func TestPanicNil(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Shutdown(t.Context())
-	err = s.Run(scheduler.NewSpawn(func() {
+	err = s.Run(scheduler.Spawn{Fn: func() {
 		var failure *coroutine.PanicError
 		var nilError *runtime.PanicNilError
 		if _, err := sync.Async(func() (int, error) {
@@ -38,7 +38,7 @@ func TestPanicNil(t *testing.T) {
 				t.Errorf("OnceFunc: %v", value)
 			}
 		}
-	}))
+	}})
 	if err != nil {
 		t.Error(err)
 	}

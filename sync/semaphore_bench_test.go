@@ -86,7 +86,7 @@ func BenchmarkSemaphoreHandover(b *testing.B) {
 				var all stdsync.WaitGroup
 				all.Add(n)
 				for range n {
-					netco.GoOn(0, func() {
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 						defer all.Done()
 						for range b.N/n + 1 {
 							if timeout {
@@ -97,7 +97,7 @@ func BenchmarkSemaphoreHandover(b *testing.B) {
 							netco.Yield()
 							s.Release(1)
 						}
-					})
+					}})
 				}
 				all.Wait()
 			})

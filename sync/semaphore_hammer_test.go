@@ -121,7 +121,7 @@ func TestSemaphoreShutdown(t *testing.T) {
 		s.Acquire(2)
 		var ended atomic.Int32
 		for i := range 4 {
-			if _, err := netco.GoOn(i%2, func() {
+			if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 				defer ended.Add(1)
 				if i < 2 {
 					s.Acquire(3)
@@ -130,7 +130,7 @@ func TestSemaphoreShutdown(t *testing.T) {
 					coroutine.ErrShutdown) {
 					t.Errorf("AcquireTimeout: %v", err)
 				}
-			}); err != nil {
+			}}); err != nil {
 				t.Fatal(err)
 			}
 			s.AwaitWaiting(i + 1)
@@ -176,7 +176,9 @@ func TestSemaphoreShutdownHammer(t *testing.T) {
 			wg.Go(func() { use(i) })
 		}
 		for i := range 6 {
-			if _, err := netco.GoOn(i%2, func() { use(i) }); err != nil {
+			if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
+				use(i)
+			}}); err != nil {
 				t.Fatal(err)
 			}
 		}

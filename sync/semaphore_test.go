@@ -145,7 +145,7 @@ func TestSemaphoreOrder(t *testing.T) {
 		}
 		if i%3 == 2 {
 			go queue()
-		} else if _, err := netco.GoOn(i%3, queue); err != nil {
+		} else if _, err := testrun.GoOn(i%3, queue); err != nil {
 			t.Fatal(err)
 		}
 		s.AwaitWaiting(i + 1)
@@ -176,13 +176,18 @@ func TestSemaphoreGiveUp(t *testing.T) {
 	s.Acquire(7)
 	ctx, cancel := context.WithCancel(context.Background())
 	gaveUp := make(chan error, 1)
-	if _, err := netco.GoOn(0, func() { gaveUp <- s.AcquireContext(ctx, 5) }); err != nil {
+	if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+		gaveUp <- s.AcquireContext(ctx, 5)
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	s.AwaitWaiting(1)
 	in := make(chan int64, 3)
 	for i, n := range []int64{1, 2, 3} {
-		if _, err := netco.GoOn(1, func() { s.Acquire(n); in <- n }); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
+			s.Acquire(n)
+			in <- n
+		}}); err != nil {
 			t.Fatal(err)
 		}
 		s.AwaitWaiting(2 + i)
@@ -229,7 +234,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 	uncontended()
 	testrun.In(t, 0, uncontended)
 	stop, parks := false, 0
-	h, err := netco.GoOn(0, func() {
+	h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for !stop {
 			if !s.TryAcquire(2) {
 				parks++
@@ -238,7 +243,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 			s.Release(2)
 			netco.Yield()
 		}
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

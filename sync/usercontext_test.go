@@ -19,7 +19,7 @@ type guarded struct{ context.Context }
 
 func (c guarded) wait() {
 	f := sync.NewFuture[int]()
-	netco.GoLocal(func() { f.Set(1) })
+	netco.GoWith(netco.Spawn{Local: true, Fn: func() { f.Set(1) }})
 	f.Get()
 }
 

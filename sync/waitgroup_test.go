@@ -197,7 +197,7 @@ func TestWaitGroupShutdown(t *testing.T) {
 	var unwound, refused atomic.Int32
 	wg.Add(1)
 	for i := range 10 {
-		netco.GoOn(i%2, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			defer unwound.Add(1)
 			if i%4 < 2 {
 				wg.Wait()
@@ -208,7 +208,7 @@ func TestWaitGroupShutdown(t *testing.T) {
 			} else {
 				t.Errorf("WaitTimeout: %v", err)
 			}
-		})
+		}})
 	}
 	sync.Await(&wg, 10)
 	testrun.ShutdownByForce(t)
@@ -237,14 +237,14 @@ func TestWaitGroupAllocs(t *testing.T) {
 	stop := false
 	var round sync.WaitGroup
 	round.Add(1)
-	netco.GoOn(0, func() {
+	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for !stop {
 			if round.Waiting() > 0 {
 				round.Done()
 			}
 			netco.Yield()
 		}
-	})
+	}})
 	testrun.In(t, 0, func() {
 		n := testing.AllocsPerRun(1000, func() {
 			round.Wait()

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
-	"fmt"
 	"math/big"
 	stdsync "sync"
 	"testing"
@@ -96,7 +95,7 @@ func everywhere(t *testing.T, f func(t *testing.T, run func(...func() error))) {
 func runAll(t *testing.T, coroutines bool, parts []func() error) {
 	t.Helper()
 	errs := make(chan error, len(parts))
-	for i, part := range parts {
+	for _, part := range parts {
 		run := func() {
 			err := errors.New("ended without returning")
 			defer func() { errs <- err }()
@@ -104,7 +103,7 @@ func runAll(t *testing.T, coroutines bool, parts []func() error) {
 		}
 		if !coroutines {
 			go run()
-		} else if _, err := netco.GoNamed(fmt.Sprint("part ", i), run); err != nil {
+		} else if _, err := netco.Go(run); err != nil {
 			t.Fatal(err)
 		}
 	}

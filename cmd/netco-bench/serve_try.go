@@ -72,7 +72,7 @@ func runServeTry(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		cancel()
 		defer s.Shutdown(over) // so connections end at once
 		listen = netco.Listen
-		start = func(f func()) error { _, err := s.Go(scheduler.NewSpawn(f)); return err }
+		start = func(f func()) error { _, err := s.Go(f); return err }
 	}
 	ln, err := listen("tcp", *addr)
 	if err != nil {

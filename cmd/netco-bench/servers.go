@@ -169,7 +169,7 @@ type duplex interface {
 // Processor for each connection.
 func proxyNetco(client *socket.TCPConn, cfg serveConfig) {
 	forward(client, cfg.Target, netco.Dial, io.Copy, func(f func()) (func(), error) {
-		co, err := netco.GoLocal(f)
+		co, err := netco.GoWith(netco.Spawn{Local: true, Fn: f})
 		return func() { co.Join() }, err
 	})
 }

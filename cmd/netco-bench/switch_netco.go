@@ -13,11 +13,11 @@ import (
 // netcoMicros are netco's entries.
 func netcoMicros() []micro {
 	return []micro{
-		{name: "netco, GoLocal, Join", group: groupSpawn, run: netcoSpawnJoin},
-		{name: "netco, GoLocal, Yield", group: groupSpawn, run: func(n int) time.Duration {
+		{name: "netco, Local, Join", group: groupSpawn, run: netcoSpawnJoin},
+		{name: "netco, Local, Yield", group: groupSpawn, run: func(n int) time.Duration {
 			return netcoSpawnBatch(n, 1)
 		}},
-		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: func(n int) time.Duration {
+		{name: "netco, Local, Yield", group: groupSpawn100, run: func(n int) time.Duration {
 			return netcoSpawnBatch(n, spawnBatch)
 		}},
 		{name: "netco, Yield", group: groupYield, run: func(n int) time.Duration {
@@ -47,7 +47,7 @@ func onScheduler(o scheduler.Options, f func(s *scheduler.Scheduler)) {
 	s, err := scheduler.New(o)
 	if err == nil {
 		if err = s.Start(); err == nil {
-			err = s.Run(scheduler.NewSpawn(func() { f(s) }))
+			err = s.Run(scheduler.Spawn{Fn: func() { f(s) }})
 		}
 	}
 	if err == nil {
@@ -62,7 +62,7 @@ func netcoSpawnJoin(n int) (elapsed time.Duration) {
 	onScheduler(scheduler.Options{Processors: 1}, func(s *scheduler.Scheduler) {
 		start := time.Now()
 		for range n {
-			h, err := s.GoLocal(scheduler.NewSpawn(func() {}))
+			h, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {}})
 			if err != nil {
 				panic(err)
 			}
@@ -82,7 +82,7 @@ func netcoSpawnBatch(n, size int) (elapsed time.Duration) {
 			batch := min(n, size)
 			left = batch
 			for range batch {
-				if _, err := s.GoLocal(scheduler.NewSpawn(end)); err != nil {
+				if _, err := s.GoWith(scheduler.Spawn{Local: true, Fn: end}); err != nil {
 					panic(err)
 				}
 			}
@@ -105,7 +105,7 @@ func netcoYield(n, coroutines int) (elapsed time.Duration) {
 		ready := 0
 		var start time.Time
 		for range coroutines {
-			if _, err := s.GoLocal(scheduler.NewSpawn(func() {
+			if _, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
 				for ready++; ready < coroutines; {
 					coroutine.Yield()
 				}
@@ -118,7 +118,7 @@ func netcoYield(n, coroutines int) (elapsed time.Duration) {
 				if left--; left == 0 {
 					elapsed = time.Since(start) * time.Duration(n) / time.Duration(coroutines*each)
 				}
-			})); err != nil {
+			}}); err != nil {
 				panic(err)
 			}
 		}
@@ -140,12 +140,12 @@ func netcoWake(n int, pause time.Duration, busy int) (elapsed time.Duration) {
 				zero    = time.Now()
 			)
 			for range busy {
-				if _, err := s.GoLocal(scheduler.NewSpawn(func() {
+				if _, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
 					for !over.Load() {
 						spin(busyItem)
 						coroutine.Yield()
 					}
-				})); err != nil {
+				}}); err != nil {
 					panic(err)
 				}
 			}

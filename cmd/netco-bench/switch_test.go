@@ -31,7 +31,7 @@ func TestSwitchCommand(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
 	for _, want := range []string{"runtime.Gosched", "netco, Yield among 1,000",
-		"netco, GoLocal, Join"} {
+		"netco, Local, Join"} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %s in\n%s", want, &stdout)
 		}

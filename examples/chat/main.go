@@ -96,9 +96,9 @@ func (s *server) serveLines(addr string) (net.Addr, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = netco.GoNamed("accept", func() {
+	_, err = netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
 		netco.Serve(ln, func(c net.Conn) { newLines(s, c).serve() })
-	})
+	}})
 	return ln.Addr(), err
 }
 

@@ -211,9 +211,9 @@ func fanOut(children, rounds uint32, seed uint64) (sum uint64, err error) {
 	parts := make([]uint64, children)
 	handles := make([]netco.Handle, children)
 	for i := range parts {
-		handles[i], err = netco.GoChildNamed("part", func() {
+		handles[i], err = netco.GoWith(netco.Spawn{Child: true, Name: "part", Fn: func() {
 			parts[i] = compute(rounds, seed+uint64(i))
-		})
+		}})
 		if errors.Is(err, netco.ErrTooManyCoroutines) {
 			return 0, refusal(err.Error())
 		}

@@ -113,11 +113,10 @@ func deadlock() error {
 			defer second.Unlock()
 		}
 	}
-	if _, err := netco.GoNamed("deadlock a then b", take(&a, &b)); err != nil {
+	_, err := netco.GoWith(netco.Spawn{Name: "deadlock a then b", Fn: take(&a, &b)})
+	if err != nil {
 		return err
 	}
-	if _, err := netco.GoNamed("deadlock b then a", take(&b, &a)); err != nil {
-		return err
-	}
-	return nil
+	_, err = netco.GoWith(netco.Spawn{Name: "deadlock b then a", Fn: take(&b, &a)})
+	return err
 }

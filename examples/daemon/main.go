@@ -172,9 +172,9 @@ func (d *daemon) serve(context.Context) error {
 	for _, l := range listeners {
 		d.log.Info("listening", zap.String("network", l.Addr().Network()),
 			zap.Stringer("address", l.Addr()))
-		if _, err := netco.GoNamed("accept "+l.Addr().Network(), func() {
+		if _, err := netco.GoWith(netco.Spawn{Name: "accept " + l.Addr().Network(), Fn: func() {
 			d.service.accept(l)
-		}); err != nil {
+		}}); err != nil {
 			closeAll(listeners)
 			return err
 		}

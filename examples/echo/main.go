@@ -50,7 +50,9 @@ func run(addr string, processors int, metrics string, grace time.Duration) error
 		}
 		defer m.end() // last: how the end goes can be seen, too
 	}
-	if _, err := netco.GoNamed("accept", func() { netco.Serve(ln, serve) }); err != nil {
+	if _, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
+		netco.Serve(ln, serve)
+	}}); err != nil {
 		return err
 	}
 	<-signals

@@ -60,7 +60,9 @@ func run(p *proxy, addr string, conns, processors int, grace time.Duration) erro
 	// Before any client is answered, so that a signal ends it in order.
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
-	accepting, err := netco.GoNamed("accept", func() { p.accept(ln.(*socket.TCPListener)) })
+	accepting, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
+		p.accept(ln.(*socket.TCPListener))
+	}})
 	if err != nil {
 		return err
 	}

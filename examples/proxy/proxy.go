@@ -53,7 +53,7 @@ func (p *proxy) serve(client *socket.TCPConn) {
 	l := &link{idle: p.idle}
 	l.active.Store(time.Now().UnixNano())
 	// On the same Processor, as the two have much to do with each other.
-	answers, err := netco.GoLocal(func() { l.forward(client, server) })
+	answers, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() { l.forward(client, server) }})
 	if err != nil {
 		p.refuse(client, err)
 		return

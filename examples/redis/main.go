@@ -49,11 +49,13 @@ func run(addr string, processors int, grace time.Duration) error {
 	}
 	fmt.Println("listening on", ln.Addr())
 	s := newServer(processors)
-	accepting, err := netco.GoNamed("accept", func() { s.accept(ln.(*socket.TCPListener)) })
+	accepting, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
+		s.accept(ln.(*socket.TCPListener))
+	}})
 	if err != nil {
 		return err
 	}
-	if _, err := netco.GoNamed("expire", s.expire); err != nil {
+	if _, err := netco.GoWith(netco.Spawn{Name: "expire", Fn: s.expire}); err != nil {
 		return err
 	}
 

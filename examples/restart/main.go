@@ -54,7 +54,7 @@ func run(addr string, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
-	accepting, err := netco.GoNamed("accept", func() { accept(ln) })
+	accepting, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() { accept(ln) }})
 	if err != nil {
 		return err
 	}

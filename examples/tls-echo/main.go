@@ -65,7 +65,9 @@ func run(c config) error {
 	// Before any client is answered, so that a signal ends it in order.
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
-	accepting, err := netco.GoNamed("accept", func() { netco.Serve(ln, c.echo) })
+	accepting, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
+		netco.Serve(ln, c.echo)
+	}})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,9 @@ func run(addr string, processors, size int, gro bool) error {
 				return err
 			}
 		}
-		if _, err := netco.GoOn(i, func() { serve(c, size) }); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: func() {
+			serve(c, size)
+		}}); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func Go(f, done func(), site uintptr) {
 				done()
 			}
 		}()
-		_, err := coroutine.Start(coroutine.Spawn{Fn: run, Site: site})
+		_, err := coroutine.Start(coroutine.SpawnAt(run, site))
 		if panics = false; err == nil {
 			return
 		}

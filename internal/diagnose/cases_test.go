@@ -27,8 +27,8 @@ func TestTwoStallsAtOnce(t *testing.T) {
 		hold := make(chan int)
 		one, two := func() { stallOne(hold) }, func() { stallTwo(hold) }
 		for i, fn := range []func(){one, two} {
-			if _, err := o.GoOn(i, scheduler.Spawn{Name: []string{"one", "two"}[i],
-				Fn: fn}); err != nil {
+			if _, err := o.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i),
+				Name: []string{"one", "two"}[i], Fn: fn}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -61,9 +61,9 @@ func TestManyCoroutines(t *testing.T) {
 	insist(t, func() (s scheduler.Stall, caught bool) {
 		o := observe(t, 1, 20*time.Millisecond)
 		var stop atomic.Bool
-		o.Go(scheduler.Spawn{Name: "first", Fn: func() { // so that all start in one turn
+		o.GoWith(scheduler.Spawn{Name: "first", Fn: func() { // so that all start in one turn
 			for range 16 {
-				o.GoLocal(scheduler.Spawn{Name: "many", Fn: func() {
+				o.GoWith(scheduler.Spawn{Local: true, Name: "many", Fn: func() {
 					for !stop.Load() {
 						for start := time.Now(); time.Since(start) < 4*time.Millisecond; {
 						}
@@ -145,7 +145,7 @@ func TestFiberStalls(t *testing.T) {
 	insist(t, func() (scheduler.Stall, bool) {
 		o := observe(t, 1, 20*time.Millisecond)
 		hold := make(chan int)
-		o.Go(scheduler.Spawn{Name: "driver", Fn: func() {
+		o.GoWith(scheduler.Spawn{Name: "driver", Fn: func() {
 			outer := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 				inner := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 					stallTwo(hold)
@@ -189,9 +189,9 @@ func TestManyGoroutines(t *testing.T) {
 				k := kinds(t)[i]
 				o := observe(t, 1, 20*time.Millisecond)
 				for range 10 { // coroutines that are parked must not be taken for it
-					o.Go(spawn(func() { coroutine.Current().Park(coroutine.ReasonUser) }))
+					o.Go(func() { coroutine.Current().Park(coroutine.ReasonUser) })
 				}
-				h, _ := o.Go(scheduler.Spawn{Name: k.name, Fn: k.stall})
+				h, _ := o.GoWith(scheduler.Spawn{Name: k.name, Fn: k.stall})
 				s, caught := o.caught(t, 0, k.fits)
 				k.release()
 				if caught {
@@ -215,12 +215,12 @@ func TestThresholds(t *testing.T) {
 	quick := observe(t, 1, time.Millisecond)
 	hold := make(chan int)
 	for _, o := range []observed{patient, blind} {
-		o.Go(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
+		o.GoWith(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
 	}
 	insist(t, func() (scheduler.Stall, bool) {
 		hold := make(chan int)
 		defer close(hold)
-		quick.Go(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
+		quick.GoWith(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
 		s, caught := quick.caught(t, 0, func(s scheduler.Stall) bool { return s.Name == "stuck" })
 		if caught && s.Length < time.Millisecond {
 			t.Errorf("%+v", s)
@@ -264,7 +264,7 @@ func TestStallLines(t *testing.T) {
 		o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true,
 			Watchdog: 20 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
 		hold := make(chan int)
-		o.Go(scheduler.Spawn{Name: "stuck", Site: here(), Fn: func() { stallOne(hold) }})
+		o.GoWith(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
 		s, caught := o.caught(t, 0, in("stuck", "stallOne", diagnose.CauseChannel))
 		close(hold)
 		if caught {
@@ -308,7 +308,7 @@ func TestStallsInAFlood(t *testing.T) {
 	const n = 100
 	for range n {
 		hold := make(chan int)
-		h, _ := o.Go(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
+		h, _ := o.GoWith(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
 		// Of this coroutine or, if others have the CPUs, of the loop on the way
 		// there.
 		o.next(t, "a stall", func(s scheduler.Stall) bool { return !s.Over })
@@ -364,7 +364,7 @@ func TestOnStallAndShutdown(t *testing.T) {
 					})
 				}})
 			close(made)
-			o.Go(spawn(func() { stallOne(hold) }))
+			o.Go(func() { stallOne(hold) })
 			<-entered
 			close(hold)
 			if err := o.Shutdown(context.Background()); err != nil {
@@ -401,7 +401,7 @@ func ExampleOptions_watchdog() {
 	if err != nil || s.Start() != nil {
 		return
 	}
-	s.Go(scheduler.Spawn{Name: "reader", Fn: func() { <-channel }})
+	s.GoWith(scheduler.Spawn{Name: "reader", Fn: func() { <-channel }})
 	stall := <-stalls
 	fmt.Println(stall.Name, "waits for a", stall.Cause, stall.Over)
 	close(channel)

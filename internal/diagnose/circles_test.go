@@ -40,7 +40,7 @@ func TestCircles(t *testing.T) {
 	var held sync.WaitGroup
 	held.Add(len(locks))
 	for i := range locks {
-		testenv.Must(s.Go(scheduler.Spawn{Name: "round", Fn: func() {
+		testenv.Must(s.GoWith(scheduler.Spawn{Name: "round", Fn: func() {
 			locks[i].Lock()
 			held.Done()
 			held.Wait()
@@ -55,9 +55,9 @@ func TestCircles(t *testing.T) {
 	if len(found) != 1 || ids == nil || ids[2] != ids[3] || ids[4] != ids[5] || ids[6] != ids[1] {
 		t.Fatalf("%v", found)
 	}
-	testenv.Must(s.Go(scheduler.NewSpawn(locks[0].Lock))) // beside it
+	testenv.Must(s.Go(locks[0].Lock)) // beside it
 	var m rwmutex.RWMutex
-	itself := testenv.Must(s.Go(scheduler.NewSpawn(func() { m.Lock(); m.RLock() })))
+	itself := testenv.Must(s.Go(func() { m.Lock(); m.RLock() }))
 	testenv.Until(t, "another circle", func() bool { found = circles(); return len(found) == 2 })
 	if one := found[1]; len(one) != 1 || one[0].ID != itself.ID() {
 		t.Errorf("%v", found)
@@ -74,11 +74,11 @@ func TestBoundedWaits(t *testing.T) {
 		func() { m.LockTimeout(testenv.Limit) },
 		func() { m.LockContext(t.Context()) },
 	} {
-		h := testenv.Must(s.Go(scheduler.NewSpawn(func() {
+		h := testenv.Must(s.Go(func() {
 			m.Lock()
 			defer m.Unlock()
 			lock()
-		})))
+		}))
 		testenv.Until(t, "the wait", func() bool {
 			i, ok := coroutine.Find(h.ID())
 			return ok && i.Reason == coroutine.ReasonLock
@@ -100,7 +100,7 @@ func TestNoCircleHammer(t *testing.T) {
 	var done atomic.Bool
 	var wg stdsync.WaitGroup
 	for range 8 {
-		h := testenv.Must(s.Go(scheduler.NewSpawn(func() {
+		h := testenv.Must(s.Go(func() {
 			for !done.Load() {
 				first.Lock()
 				coroutine.Yield()
@@ -110,7 +110,7 @@ func TestNoCircleHammer(t *testing.T) {
 				coroutine.Yield()
 				second.Unlock()
 			}
-		})))
+		}))
 		wg.Go(func() { h.Join() })
 	}
 	for range testenv.Rounds(20_000) {

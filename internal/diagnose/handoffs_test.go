@@ -25,7 +25,7 @@ func TestHandoffLogged(t *testing.T) {
 	block := make(chan int)
 	wait := func() { <-block }
 	for i := range 3 {
-		testenv.Must(s.Go(spawn(wait)))
+		testenv.Must(s.Go(wait))
 		testenv.Until(t, "a handoff", func() bool {
 			return slices.ContainsFunc(s.Handoffs(), func(h scheduler.Handoff) bool {
 				return h.Cause == diagnose.CauseChannel && h.Count == uint64(i+1)

@@ -64,8 +64,6 @@ func shutdown(t testing.TB, s *scheduler.Scheduler) {
 	testenv.NoError(t, s.Shutdown(ctx))
 }
 
-func spawn(fn func()) scheduler.Spawn { return scheduler.NewSpawn(fn) }
-
 // over is a context that is over.
 func over() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())

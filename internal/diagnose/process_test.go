@@ -50,7 +50,7 @@ func watched(threshold time.Duration, busy bool) {
 	}
 	stop := false // first Processor's
 	if busy {
-		s.GoOn(0, scheduler.Spawn{Name: "busy", Fn: func() {
+		s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Name: "busy", Fn: func() {
 			for !stop {
 				fmt.Println("computing")
 				compute(engine.Of(s).Processors()[0], 250*time.Millisecond)
@@ -62,7 +62,7 @@ func watched(threshold time.Duration, busy bool) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Scan()
 	hold := make(chan int)
-	s.GoOn(1, scheduler.Spawn{Name: "real", Fn: func() {
+	s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(1), Name: "real", Fn: func() {
 		for {
 			select {
 			case <-hold:
@@ -74,7 +74,7 @@ func watched(threshold time.Duration, busy bool) {
 	}})
 	in.Scan()
 	close(hold)
-	s.GoOn(0, scheduler.NewSpawn(func() { stop = true }))
+	s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() { stop = true }})
 	if err := s.Shutdown(context.Background()); err != nil {
 		panic(err)
 	}

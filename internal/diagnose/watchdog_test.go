@@ -239,7 +239,7 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	o := observe(t, 2, threshold)
 	var id atomic.Uint64
 	var done atomic.Bool
-	testenv.Must(o.GoOn(1, scheduler.Spawn{Name: k.name, Site: here(), Fn: func() {
+	testenv.Must(o.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(1), Name: k.name, Fn: func() {
 		id.Store(coroutine.Current().ID())
 		k.stall()
 		done.Store(true)

@@ -24,7 +24,7 @@ func TestStartsAreChecked(t *testing.T) {
 // TestStartsRule: the rule finds what it is for.
 func TestStartsRule(t *testing.T) {
 	const code = "package main\n\nfunc main() {\n\tnetco.Go(f)\n\tif _, err := " +
-		"netco.GoNamed(\"x\", f); err != nil {\n\t}\n\tx.s.GoLocal(f)\n\tgroup.Go(f)\n}\n"
+		"netco.GoWith(netco.Spawn{}); err != nil {\n\t}\n\tx.s.GoWith(sp)\n\tgroup.Go(f)\n}\n"
 	wrong := startsChecked(t, fstest.MapFS{
 		"examples/a/main.go":    {Data: []byte(code)},
 		"cmd/a/main.go":         {Data: []byte(code)},
@@ -111,7 +111,7 @@ func copied(name string) bool {
 }
 
 // starts reports whether x is a call that starts a coroutine and may refuse:
-// one of package netco's, or one of a Scheduler that only has such names.
+// one of package netco's, or a Scheduler's GoWith. Other things have a Go.
 func starts(x ast.Expr) bool {
 	call, ok := x.(*ast.CallExpr)
 	if !ok {
@@ -124,9 +124,5 @@ func starts(x ast.Expr) bool {
 	if of, ok := f.X.(*ast.Ident); ok && of.Name == "netco" {
 		return true
 	}
-	switch f.Sel.Name {
-	case "GoNamed", "GoLocal", "GoOn", "GoChild", "GoChildNamed":
-		return true
-	}
-	return false
+	return f.Sel.Name == "GoWith"
 }

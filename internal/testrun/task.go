@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -33,7 +32,7 @@ var (
 // On is a coroutine on Processor i.
 func On(i int) Place {
 	return Place{fmt.Sprint("coroutine on ", i), func(f func()) {
-		if _, err := netco.GoOn(i, f); err != nil {
+		if _, err := GoOn(i, f); err != nil {
 			panic(err)
 		}
 	}}

@@ -77,11 +77,16 @@ func AwaitEnds(t testing.TB) {
 	})
 }
 
+// GoOn starts f in a coroutine of Processor i.
+func GoOn(i int, f func()) (netco.Handle, error) {
+	return netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: f})
+}
+
 // In runs f in a coroutine of Processor i, and returns when f has ended. A
 // goroutine or a coroutine may call it.
 func In(t testing.TB, i int, f func()) {
 	t.Helper()
-	h, err := netco.GoOn(i, f)
+	h, err := GoOn(i, f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,9 +106,10 @@ func record[S, T any](t *testing.T, prepare func(r *rand.Rand) T, body func(c *c
 				}
 				body(c, on)
 			}
+			on := netco.OnProcessor(i % 3)
 			if i%3 == 2 {
 				go run()
-			} else if _, err := netco.GoOn(i%3, run); err != nil {
+			} else if _, err := netco.GoWith(netco.Spawn{On: on, Fn: run}); err != nil {
 				t.Fatal(err)
 			}
 		}

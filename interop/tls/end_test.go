@@ -183,7 +183,7 @@ func readerMeetsWriter(t *testing.T, processors int) {
 		announcing.told = writing
 		server.SetWriteDeadline(time.Now().Add(200 * time.Millisecond))
 		ended := make(chan error, 2)
-		netco.GoOn(0, func() {
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 			_, err := server.Write(make([]byte, 64<<20))
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				err = nil
@@ -191,8 +191,8 @@ func readerMeetsWriter(t *testing.T, processors int) {
 				err = fmt.Errorf("Write to a peer that does not read: %w", err)
 			}
 			ended <- err
-		})
-		netco.GoOn(processors-1, func() {
+		}})
+		netco.GoWith(netco.Spawn{On: netco.OnProcessor(processors - 1), Fn: func() {
 			_, err := server.Read(make([]byte, 1))
 			if err == nil || err == io.EOF {
 				err = fmt.Errorf("Read of what is no record: %v", err)
@@ -200,7 +200,7 @@ func readerMeetsWriter(t *testing.T, processors int) {
 				err = nil
 			}
 			ended <- err
-		})
+		}})
 		return errors.Join(<-ended, <-ended)
 	})
 	if err := tls.Client(raw, ccfg).Handshake(); err != nil {

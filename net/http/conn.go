@@ -353,7 +353,7 @@ func (x *work) flushAhead() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.out.Buffered() > 0 && !x.flusher {
-		_, err := netco.GoLocal(x.flushSoon)
+		_, err := netco.GoWith(netco.Spawn{Local: true, Fn: x.flushSoon})
 		if x.flusher = err == nil; err != nil {
 			x.out.Flush()
 		}

@@ -40,7 +40,7 @@ func (c *conn) startRead() {
 	m.reading = true
 	c.nc.SetReadDeadline(time.Time{})
 	if coroutine.Current() != nil {
-		if _, err := netco.GoLocal(m.read); err == nil {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: m.read}); err == nil {
 			return
 		}
 	}

@@ -152,7 +152,7 @@ func fastCoroutines(ln net.Listener, c config) engine {
 	s := newFast(c)
 	return engine{
 		serve: func() error {
-			accepting, err := netco.GoNamed("accept", func() {
+			accepting, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
 				for {
 					c, err := ln.Accept()
 					if err != nil {
@@ -162,7 +162,7 @@ func fastCoroutines(ln net.Listener, c config) engine {
 						c.Close()
 					}
 				}
-			})
+			}})
 			if err != nil {
 				return err
 			}

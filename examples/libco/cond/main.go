@@ -6,7 +6,7 @@
 // A sync.Cond has a lock, as sync.Cond has. libco's has none, because only
 // coroutines of one thread can meet there. Here these may be on different
 // threads, with goroutines among them. That they are on one, as in libco, is
-// GoLocal's doing: so what they print comes in order.
+// Local's doing: so what they print comes in order.
 package main
 
 import (
@@ -55,10 +55,14 @@ func run(ctx context.Context, w io.Writer, n int, every, patience time.Duration)
 		if ctx.Err() != nil {
 			return // this is another scheduler than the one that was ended
 		}
-		if _, failed = netco.GoLocal(func() { consume(w, q, patience) }); failed != nil {
+		if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			consume(w, q, patience)
+		}}); failed != nil {
 			return
 		}
-		if _, failed = netco.GoLocal(func() { produce(w, q, n, every) }); failed != nil {
+		if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			produce(w, q, n, every)
+		}}); failed != nil {
 			q.close()
 		}
 	})

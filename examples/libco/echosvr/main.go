@@ -48,7 +48,9 @@ func run(addr string, tasks, processors int, grace time.Duration) error {
 		return err
 	}
 	for i := range tasks * processors {
-		if _, err := netco.GoOn(i%processors, func() { serve(ln) }); err != nil {
+		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % processors), Fn: func() {
+			serve(ln)
+		}}); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,9 @@ func run(w io.Writer, n int, pause time.Duration) error {
 	var failed error
 	err := netco.Run(func() {
 		for i := range n {
-			if _, failed = netco.GoLocal(func() { routine(w, i, pause) }); failed != nil {
+			if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+				routine(w, i, pause)
+			}}); failed != nil {
 				return
 			}
 		}
@@ -69,10 +71,10 @@ func routine(w io.Writer, id int, pause time.Duration) {
 	say("has set")
 	netco.Sleep(pause) // the others set theirs
 	say("still has")
-	child, err := netco.GoLocal(func() {
+	child, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 		say("has a child that inherits")
 		setenv("CGINAME", "changed by a child")
-	})
+	}})
 	if err != nil {
 		return
 	}

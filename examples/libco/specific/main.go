@@ -65,13 +65,13 @@ func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) er
 			return // this is another scheduler than the one that was ended
 		}
 		for i := range n {
-			_, failed = netco.GoLocal(func() {
+			_, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				own.Set(routine{w, i})
 				for turn := 0; turns == 0 || turn < turns; turn++ {
 					say()
 					netco.Sleep(every)
 				}
-			})
+			}})
 			if failed != nil {
 				return
 			}

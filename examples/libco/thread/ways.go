@@ -75,7 +75,7 @@ func loop(n, turns int) (ran int64, err error) {
 	}
 	err = s.EventLoop(func() bool {
 		for ; !started && left.Load() < int64(n); left.Add(1) {
-			if _, err := netco.GoLocal(routine); err != nil {
+			if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: routine}); err != nil {
 				return false
 			}
 		}
@@ -96,12 +96,12 @@ func scheduled(threads, n, turns int) (int64, error) {
 	var failed error
 	err := netco.Run(func() {
 		for i := range threads * n {
-			_, failed = netco.GoOn(i%threads, func() {
+			_, failed = netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % threads), Fn: func() {
 				for range turns {
 					ran.Add(1)
 					netco.Sleep(time.Millisecond)
 				}
-			})
+			}})
 			if failed != nil {
 				return
 			}

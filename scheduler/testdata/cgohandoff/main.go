@@ -47,25 +47,25 @@ func run() error {
 	}
 	counters := &engine.Of(s).Processors()[0].Coroutines().Handoffs
 	for i := range 2 {
-		h, err := s.Go(scheduler.NewSpawn(func() {
+		h, err := s.Go(func() {
 			for range 2 {
 				if got := C.block(C.int(pipe[0])); got != C.int(i) {
 					fmt.Println("C returned", got)
 				}
 				processor.Sleep(time.Millisecond) // it is a coroutine again
 			}
-		}))
+		})
 		if err != nil {
 			return err
 		}
-		other, err := s.Go(scheduler.NewSpawn(func() {
+		other, err := s.Go(func() {
 			for n := range uint64(2) {
 				for counters.Load() < uint64(2*i)+n+1 {
 					processor.Sleep(time.Millisecond)
 				}
 				syscall.Write(pipe[1], []byte{byte(i)})
 			}
-		}))
+		})
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func main() {
 		err = syscall.Pipe(pipe[:])
 	}
 	if err == nil {
-		_, err = s.Go(scheduler.Spawn{Name: "cgo", Fn: func() {
+		_, err = s.GoWith(scheduler.Spawn{Name: "cgo", Fn: func() {
 			for !last.Load() {
 				callsC(pipe[0])
 				coroutine.Yield()

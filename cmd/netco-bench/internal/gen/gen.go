@@ -130,7 +130,9 @@ func (g *Gen) each(ctx context.Context, poll func() error, f func(w *worker, don
 	finished := make(chan struct{}, len(g.workers))
 	for i, w := range g.workers {
 		done := func() { finished <- struct{}{} } // does not block
-		if _, err := g.sched.GoOn(i, scheduler.NewSpawn(func() { f(w, done) })); err != nil {
+		if _, err := g.sched.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
+			f(w, done)
+		}}); err != nil {
 			return err
 		}
 	}

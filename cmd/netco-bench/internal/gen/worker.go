@@ -144,7 +144,7 @@ func (w *worker) dialSome() {
 // fork starts a coroutine on w's Processor, on which the caller is. It fails
 // only when all is about to end.
 func (w *worker) fork(f func()) bool {
-	_, err := w.g.sched.GoLocal(scheduler.NewSpawn(f))
+	_, err := w.g.sched.GoWith(scheduler.Spawn{Local: true, Fn: f})
 	return err == nil
 }
 

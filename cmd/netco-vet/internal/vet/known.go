@@ -59,9 +59,8 @@ func named(t types.Type) *types.Named {
 // startArgs are the functions that run one of their arguments, by its index, as
 // a coroutine.
 var startArgs = map[string]int{
-	"./Run": 0, "./Main": 0, "./Go": 0, "./GoNamed": 1, "./GoLocal": 0, "./GoOn": 1,
-	"./GoChild": 0, "./GoChildNamed": 1, "./AfterFunc": 1, "./EventLoop": 1, "./Serve": 1,
-	"scheduler/NewSpawn": 0, "scheduler/Scheduler.EventLoop": 0,
+	"./Run": 0, "./Main": 0, "./Go": 0, "./AfterFunc": 1, "./EventLoop": 1, "./Serve": 1,
+	"scheduler/Scheduler.Go": 0, "scheduler/Scheduler.EventLoop": 0,
 	"sync/Async": 0,
 }
 
@@ -75,7 +74,7 @@ var spawnArgs = map[string]int{
 // their struct.
 var startFields = map[string][]string{
 	"socket":    {"Handle", "Opened", "Closed"},
-	"scheduler": {"Fn"},
+	"coroutine": {"Fn"}, // of Spawn
 }
 
 // callArgs are the functions that call one of their arguments, by its index,
@@ -94,9 +93,8 @@ var callers = map[string]bool{
 // refusing are the functions that start a coroutine, and return an error if
 // they did not.
 var refusing = map[string]bool{
-	"./Go": true, "./GoNamed": true, "./GoLocal": true, "./GoOn": true,
-	"./GoChild": true, "./GoChildNamed": true, "scheduler/Scheduler.Go": true,
-	"scheduler/Scheduler.GoLocal": true, "scheduler/Scheduler.GoOn": true,
+	"./Go": true, "./GoWith": true,
+	"scheduler/Scheduler.Go": true, "scheduler/Scheduler.GoWith": true,
 }
 
 // waitNames are beginnings of the names of netco's functions that park, by

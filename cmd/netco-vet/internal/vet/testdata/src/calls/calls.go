@@ -29,17 +29,19 @@ func (s *server) serve() { // want serve:"sql,chan,waits"
 }
 
 func entries(s *server, sch *scheduler.Scheduler) { // want entries:"waits"
-	netco.Go(s.serve)                          // want `the error of netco.Go is ignored`
-	_, _ = netco.GoNamed("x", func() { <-ch }) // want `receive from a Go channel`
-	_, _ = netco.GoLocal(func() { ch <- 1 })   // want `send to a Go channel`
-	_, _ = netco.GoOn(1, func() {
+	netco.Go(s.serve) // want `the error of netco.Go is ignored`
+	_, _ = netco.GoWith(netco.Spawn{Name: "x", Fn: func() {
 		for range ch { // want `range over a Go channel`
 		}
-	})
+	}})
+	sp := netco.Spawn{Local: true}
+	sp.Fn = func() { ch <- 1 } // want `send to a Go channel`
+	_, _ = netco.GoWith(sp)
+	_, _ = sch.Go(func() { <-ch })      // want `receive from a Go channel`
 	netco.AfterFunc(1, func() { <-ch }) // want `receive from a Go channel`
 	var wg sync.WaitGroup
 	sync.Async(func() (int, error) { <-ch; return 0, nil })                               // want `receive from a Go channel`
-	_, _ = sch.Go(scheduler.Spawn{Fn: func() { <-ch }})                                   // want `receive from a Go channel`
+	_, _ = sch.GoWith(scheduler.Spawn{Fn: func() { <-ch }})                               // want `receive from a Go channel`
 	netco.Main(func(ctx context.Context) error { <-ch; return nil }, netco.MainOptions{}) // want `receive from a Go channel`
 	wg.Wait()
 }

@@ -14,6 +14,6 @@ func main() {
 
 		netco.Go(func() {}) // want `the error of netco.Go is ignored, as at limits.go:16, limits.go:17: with MaxCoroutines`
 		netco.Go(func() {})
-		netco.GoLocal(func() {})
+		netco.GoWith(netco.Spawn{Fn: func() {}})
 	})
 }

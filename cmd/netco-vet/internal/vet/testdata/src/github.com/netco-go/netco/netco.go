@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
 )
 
 type Handle struct{}
 
 type (
+	Spawn       = coroutine.Spawn
 	MainOptions struct{}
 	Timer       struct{}
 )
@@ -19,10 +21,7 @@ type (
 func Run(fn func()) error                                      { return nil }
 func Main(main func(context.Context) error, o MainOptions) int { return 0 }
 func Go(fn func()) (Handle, error)                             { return Handle{}, nil }
-func GoNamed(name string, fn func()) (Handle, error)           { return Handle{}, nil }
-func GoLocal(fn func()) (Handle, error)                        { return Handle{}, nil }
-func GoOn(i int, fn func()) (Handle, error)                    { return Handle{}, nil }
-func GoChild(fn func()) (Handle, error)                        { return Handle{}, nil }
+func GoWith(s Spawn) (Handle, error)                           { return Handle{}, nil }
 func AfterFunc(d time.Duration, f func()) *Timer               { return nil }
 func After(d time.Duration) *channel.Chan[time.Time]           { return nil }
 func Sleep(d time.Duration)                                    {}

@@ -1,11 +1,14 @@
 // Package scheduler has the names that the tests need.
 package scheduler
 
+import "github.com/netco-go/netco/coroutine"
+
 type (
 	Scheduler struct{}
-	Spawn     struct{ Fn func() }
+	Spawn     = coroutine.Spawn
 	Handle    struct{}
 	Options   struct{ MaxCoroutines int }
 )
 
-func (s *Scheduler) Go(sp Spawn) (Handle, error) { return Handle{}, nil }
+func (s *Scheduler) Go(fn func()) (Handle, error)    { return Handle{}, nil }
+func (s *Scheduler) GoWith(sp Spawn) (Handle, error) { return Handle{}, nil }
