@@ -14,7 +14,7 @@ build: ## build every package and program
 test: ## run the tests, the long ones in short
 	go test ./...
 
-long: ## run the tests at full length, and those of the engine under both context backends
+long: ## run the tests at full length, and those of the engine under the portable context backend
 	.ci/run test portable
 
 releases: ## run the tests that can differ with the other Go releases
@@ -42,7 +42,7 @@ lint: ## gofmt, go vet, staticcheck, other platforms, and the API beside the las
 tidy: ## run go mod tidy in every module
 	.ci/run --tidy
 
-portable: ## run the tests of the engine under the portable context backend, at full length
+portable: ## run the tests of the engine under the portable context backend, with invariants checked
 	.ci/run portable
 
 tools: ## run the tests of netco-bench, netco-vet and the examples, at full length

@@ -12,7 +12,7 @@ import (
 // TestNamesCannotHarm: whatever a name, a stack or an address holds, a page
 // shows it as text, in one piece, and cut.
 func TestNamesCannotHarm(t *testing.T) {
-	long := strings.Repeat("long \u00e4", 150_000)
+	long := strings.Repeat("long \u00e4", 20_000)
 	for _, c := range []struct{ name, shown string }{
 		{"<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"},
 		{`"><img src=x onerror=alert(1)>`, "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;"},

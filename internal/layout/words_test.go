@@ -36,16 +36,23 @@ var privateWords = map[string]string{
 
 // plain: comments wrap, and use the field's words.
 func plain(tr *tree, except []string) (wrong []string) {
+	clean := map[string]bool{} // identifiers that were checked: most stand in many places
 	for p, text := range tr.texts {
 		if ext := path.Ext(p); ext != ".go" && ext != ".s" || slices.Contains(except, path.Dir(p)) {
 			continue
 		}
 		lines := strings.Split(text, "\n")
 		for _, w := range wordsOf(p, text) {
+			if !w.comment && clean[w.text] {
+				continue
+			}
 			place := fmt.Sprintf("%s:%d", p, w.line)
-			wrong = append(wrong, private(place, w.text)...)
+			found := private(place, w.text)
+			wrong = append(wrong, found...)
 			if w.comment {
 				wrong = append(wrong, tooWide(place, lines[w.line-1])...)
+			} else {
+				clean[w.text] = found == nil
 			}
 		}
 	}
