@@ -134,7 +134,7 @@ func (p *peer) expect(want string, args ...string) {
 // exit code 0.
 func TestStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		cmd, addr := child.Start(t, "-addr", "127.0.0.1:0", "-processors", "2")
+		cmd, addr := child.Start(t, "-addr", "127.0.0.1:0", "-processors", "2", "-grace", "1m")
 		p := connect(t, addr)
 		p.expect("+PONG\r\n", "PING")
 		cmd.Process.Signal(sig)
