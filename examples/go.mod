@@ -7,12 +7,9 @@ require (
 	github.com/gorilla/websocket v1.5.3
 	github.com/netco-go/netco v0.1.0
 	github.com/prometheus/client_golang v1.24.1
-	github.com/prometheus/client_model v0.6.2
-	github.com/prometheus/common v0.70.1
 	github.com/valyala/fasthttp v1.74.0
 	go.uber.org/zap v1.28.0
 	golang.org/x/sys v0.47.0
-	golang.org/x/time v0.15.0
 	modernc.org/sqlite v1.57.0
 )
 
@@ -28,6 +25,8 @@ require (
 	github.com/molecule-man/go-brrr v1.0.1 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
+	github.com/prometheus/client_model v0.6.2 // indirect
+	github.com/prometheus/common v0.70.1 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/valyala/bytebufferpool v1.0.0 // indirect

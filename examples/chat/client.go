@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/gobwas/ws"
-	"golang.org/x/time/rate"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/outbox"
 	"github.com/netco-go/netco/sync"
 )
@@ -27,19 +24,12 @@ type client struct {
 	in   *bufio.Reader
 	wire wire
 	out  *outbox.Outbox
-	rate *rate.Limiter // nil: none
 
-	// Changed by the client's coroutine, under the lock of its room if it is
-	// in one, where others read them.
-	name string
-	away bool
+	name string // changed by the client's coroutine, under the lock of its room
+	room *room  // owner: the client's coroutine
 
-	room          *room // owner: the client's coroutine
-	heard, pinged time.Time
-
-	// Guarded by the lock of its room, and the client's coroutine's without.
-	dropped  uint64 // as of the last look
-	notified uint64 // of these, the client knows
+	// Guarded by the lock of its room.
+	notified uint64 // of the messages that it lost, the client knows
 
 	endMu sync.Mutex // held while end sets ended and the deadline, which does not wait
 	ended atomic.Pointer[ending]
@@ -50,8 +40,7 @@ type wire interface {
 	// read returns the next line that the client has sent, or false for what
 	// is none. It is called when there is something to read.
 	read(c *client) (line string, ok bool, err error)
-	encode(e *encoding) []byte
-	ping() []byte           // nil: there is none
+	form(m message) []byte
 	bye(why *ending) []byte // the last message
 	// answered waits for the peer's answer to the last message.
 	answered(c *client, why *ending)
@@ -59,29 +48,24 @@ type wire interface {
 
 // An ending is why a client's connection ends.
 type ending struct {
-	kind string // for metrics
-	code ws.StatusCode
-	text string
+	code    ws.StatusCode
+	text    string
+	garbled bool // where the next message begins is unknown
 }
 
 func (e *ending) Error() string { return "chat: " + e.text }
 
 var (
-	goingAway = &ending{"shutdown", ws.StatusGoingAway, "the server ends"}
-	quit      = &ending{"quit", ws.StatusNormalClosure, "quit"}
-	lost      = &ending{"lost", ws.StatusAbnormalClosure, "the connection was lost"}
-	late      = &ending{"late", ws.StatusPolicyViolation, "a message took too long"}
+	goingAway = &ending{code: ws.StatusGoingAway, text: "the server ends"}
+	quit      = &ending{code: ws.StatusNormalClosure, text: "quit"}
+	lost      = &ending{code: ws.StatusAbnormalClosure, text: "the connection was lost"}
 )
 
 func newClient(s *server, conn net.Conn, in *bufio.Reader, w wire) *client {
 	l := s.limits
-	c := &client{s: s, conn: conn, in: in, wire: w, out: outbox.New(conn, outbox.Options{
+	return &client{s: s, conn: conn, in: in, wire: w, out: outbox.New(conn, outbox.Options{
 		Policy: outbox.DropOldest, Messages: l.queue, WriteTimeout: l.write, FlushTimeout: l.grace,
 	})}
-	if l.rate > 0 {
-		c.rate = rate.NewLimiter(rate.Limit(l.rate), max(1, int(l.rate)))
-	}
-	return c
 }
 
 // serve is the client's coroutine.
@@ -90,13 +74,11 @@ func (c *client) serve() {
 	if !c.s.add(c) {
 		return
 	}
-	c.s.counts.clients.Add(1)
-	defer func() { c.s.counts.clients.Add(-1); c.s.gone.Done() }()
+	defer c.s.gone.Done()
 	defer c.depart(lost) // after a panic; without effect otherwise
 	c.end(c.converse())
 	why := c.ended.Load()
 	c.depart(why) // before it is closed, so that the name is free for its next connection
-	c.s.counts.ended(why.kind)
 	c.out.Send(c.wire.bye(why))
 	c.wire.answered(c, why)
 	c.out.Close()
@@ -114,45 +96,25 @@ func (c *client) end(why *ending) {
 	c.endMu.Lock() // when end returns no call of it sets the deadline any more
 	defer c.endMu.Unlock()
 	if c.ended.CompareAndSwap(nil, why) {
-		c.conn.SetReadDeadline(time.Unix(1, 0)) // converse looks at ended after it sets another
+		c.conn.SetReadDeadline(time.Unix(1, 0))
 	}
 }
 
 // converse reads and acts on what it has read until there is a reason to end.
 func (c *client) converse() *ending {
-	c.heard = time.Now()
-	c.pinged = c.heard
-	for {
-		if c.in.Buffered() == 0 {
-			c.conn.SetReadDeadline(c.wakeAt())
-			if why := c.ended.Load(); why != nil {
-				return why
-			}
-			if _, err := c.in.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
-				if why := c.silent(); why != nil {
-					return why
-				}
-				continue
-			} else if err != nil { // a read would not return it again
-				return c.failed(err)
-			}
-		}
-		c.conn.SetReadDeadline(time.Now().Add(c.s.limits.message))
-		if why := c.ended.Load(); why != nil {
-			return why
+	for c.ended.Load() == nil {
+		if _, err := c.in.Peek(1); err != nil { // end breaks this off, and seldom a message
+			return c.failed(err)
 		}
 		line, ok, err := c.wire.read(c)
 		if err != nil {
 			return c.failed(err)
 		}
-		c.present()
-		if ok && c.rate != nil {
-			netco.Sleep(c.rate.Reserve().Delay())
-		}
 		if ok && c.command(line) {
 			return quit
 		}
 	}
+	return c.ended.Load()
 }
 
 // failed returns what an error of read means.
@@ -161,77 +123,14 @@ func (c *client) failed(err error) *ending {
 	switch {
 	case errors.As(err, &why):
 		return why
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return late // unless it was ended, which was first
 	case errors.Is(err, io.EOF):
 		return quit
-	default:
-		return lost
 	}
-}
-
-// wakeAt returns when silence is the next to have a consequence.
-func (c *client) wakeAt() time.Time {
-	l := c.s.limits
-	at := c.heard.Add(l.drop)
-	if !c.away {
-		at = earlier(at, c.heard.Add(l.away))
-	}
-	if c.wire.ping() != nil {
-		at = earlier(at, c.pinged.Add(l.ping))
-	}
-	return at
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// silent is called when the client has not sent anything until wakeAt: it is
-// pinged, shown as away, or has to go.
-func (c *client) silent() *ending {
-	l, now := c.s.limits, time.Now()
-	quiet := now.Sub(c.heard)
-	if quiet >= l.drop {
-		return &ending{"silent", ws.StatusPolicyViolation,
-			fmt.Sprint("no sign of life for ", l.drop)}
-	}
-	if quiet >= l.away && !c.away {
-		c.change(event{Type: "away", Name: c.name}, func() { c.away = true })
-		c.send(event{Type: "info", Text: fmt.Sprintf(
-			"you are shown as away; say something, or /ping, within %v", l.drop-l.away)})
-	}
-	if ping := c.wire.ping(); ping != nil && now.Sub(c.pinged) >= l.ping {
-		c.pinged = now
-		c.out.Send(ping)
-	}
-	return nil
-}
-
-// present is called when the client has sent something, be it a pong.
-func (c *client) present() {
-	c.heard = time.Now()
-	c.pinged = c.heard
-	if c.away {
-		c.change(event{Type: "back", Name: c.name}, func() { c.away = false })
-	}
-}
-
-// change applies f, which changes what others see of the client, and has its
-// room know.
-func (c *client) change(e event, f func()) {
-	if c.room != nil {
-		c.room.change(e, f)
-	} else {
-		f()
-	}
+	return lost // unless it was ended, which was first
 }
 
 // send is for answers, which no others get. Called by the client's coroutine.
-func (c *client) send(e event) { c.out.Send(c.wire.encode(&encoding{event: e})) }
+func (c *client) send(e event) { c.out.Send(c.wire.form(e.encode())) }
 
 func (c *client) refuse(err error) {
 	e := event{Type: "error", Text: err.Error()}
@@ -244,21 +143,19 @@ func (c *client) refuse(err error) {
 // deliver queues what is for many. It does not wait: a slow client loses the
 // oldest of what is queued, and knows once it has caught up by half; one that
 // loses too much before has to go. Under the lock of the room.
-func (c *client) deliver(e *encoding) {
+func (c *client) deliver(m message) {
 	st := c.out.Stats()
-	c.s.counts.dropped.Add(st.Dropped - c.dropped)
-	c.dropped = st.Dropped
 	missed := st.Dropped - c.notified
 	switch {
 	case missed >= uint64(c.s.limits.lost):
-		c.end(&ending{"slow", ws.StatusPolicyViolation,
-			fmt.Sprintf("read too slowly, %d messages were dropped", missed)})
+		c.end(&ending{code: ws.StatusPolicyViolation,
+			text: fmt.Sprintf("read too slowly, %d messages were dropped", missed)})
 		return
 	case missed > 0 && st.Queued <= c.s.limits.queue/2:
 		c.notified = st.Dropped
 		c.send(event{Type: "missed", Count: missed})
 	}
-	c.out.Send(c.wire.encode(e))
+	c.out.Send(c.wire.form(m))
 }
 
 // command acts on a line, and returns true if it was the last one.
@@ -266,10 +163,7 @@ func (c *client) command(line string) bool {
 	if line = clean(line); line == "" {
 		return false
 	}
-	if text, quoted := strings.CutPrefix(line, "//"); quoted || line[0] != '/' {
-		if quoted {
-			line = "/" + text
-		}
+	if line[0] != '/' {
 		c.say(line)
 		return false
 	}
@@ -287,28 +181,18 @@ func (c *client) command(line string) bool {
 		c.send(event{Type: "info", Text: "you are in no room"})
 	case "nick":
 		c.nick(arg)
-	case "who":
-		if c.room == nil {
-			c.refuse(errNoRoom)
-			break
-		}
-		c.send(event{Type: "who", People: c.room.people()})
-	case "rooms":
-		c.send(event{Type: "rooms", Rooms: c.s.list()})
 	case "ping":
 		c.send(event{Type: "pong"})
 	case "quit":
 		return true
 	case "help":
-		c.send(event{Type: "info", Text: help})
+		c.send(event{Type: "info", Text: "/join ROOM, /leave, /nick NAME, /ping, /quit; " +
+			"all else is said to the room"})
 	default:
 		c.refuse(fmt.Errorf("unknown command /%.20s; /help lists them", verb))
 	}
 	return false
 }
-
-const help = "/join ROOM, /leave, /nick NAME, /who, /rooms, /ping, /quit; " +
-	"all else is said to the room, also what begins with //"
 
 var errNoRoom = errors.New("you are in no room; /join one")
 
@@ -319,9 +203,8 @@ func (c *client) say(text string) {
 	case c.room == nil:
 		c.refuse(errNoRoom)
 	default:
-		c.s.counts.messages.Add(1)
-		c.room.say(event{Type: "message", Name: c.name, Text: text,
-			Time: time.Now().UnixMilli()}, c.s.limits.history)
+		c.room.broadcast(event{Type: "message", Name: c.name, Text: text,
+			Time: time.Now().UnixMilli()})
 	}
 }
 
@@ -347,13 +230,13 @@ func (c *client) leave(why string) {
 }
 
 func (c *client) nick(name string) {
-	if err := c.s.rename(c, name); err != nil {
+	switch err := c.s.rename(c, name); {
+	case err != nil:
 		c.refuse(err)
-		return
-	}
-	e := event{Type: "nick", Name: c.name, To: name}
-	c.change(e, func() { c.name = name })
-	if c.room == nil {
-		c.send(e)
+	case c.room != nil:
+		c.room.rename(c, name)
+	default:
+		c.send(event{Type: "nick", Name: c.name, To: name})
+		c.name = name
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gobwas/ws"
 )
@@ -15,65 +14,33 @@ import (
 //	join     Name came in
 //	leave    Name left, because of Text
 //	nick     Name is called To from here on
-//	away     Name has been silent for a while
-//	back     Name is no longer away
 //	room     the answer to /join: the client, called Name, is in Room, with
-//	         People; History is what was said before
-//	who      the answer to /who: People
-//	rooms    the answer to /rooms: Rooms
+//	         People
 //	missed   Count messages were dropped because the client reads too slowly
 //	info     Text, for people
 //	pong     the answer to /ping
 //	error    Text says why something was refused; Code is taken where a name is
 type event struct {
-	Type    string     `json:"type"`
-	Room    string     `json:"room,omitempty"`
-	Name    string     `json:"name,omitempty"`
-	To      string     `json:"to,omitempty"`
-	Text    string     `json:"text,omitempty"`
-	Code    string     `json:"code,omitempty"`
-	Time    int64      `json:"time,omitempty"` // ms since 1970
-	Count   uint64     `json:"count,omitempty"`
-	People  []person   `json:"people,omitempty"`
-	Rooms   []roomInfo `json:"rooms,omitempty"`
-	History []event    `json:"history,omitempty"`
+	Type   string   `json:"type"`
+	Room   string   `json:"room,omitempty"`
+	Name   string   `json:"name,omitempty"`
+	To     string   `json:"to,omitempty"`
+	Text   string   `json:"text,omitempty"`
+	Code   string   `json:"code,omitempty"`
+	Time   int64    `json:"time,omitempty"` // ms since 1970
+	Count  uint64   `json:"count,omitempty"`
+	People []string `json:"people,omitempty"`
 }
 
-type person struct {
-	Name string `json:"name"`
-	Away bool   `json:"away,omitempty"`
-}
+// A message is an event in both forms, so that a broadcast encodes it once.
+type message struct{ frame, line []byte }
 
-type roomInfo struct {
-	Name   string `json:"name"`
-	People int    `json:"people"`
-}
-
-// An encoding holds an event in the forms that clients have asked for, so that
-// a broadcast encodes it once for each. One coroutine uses it at a time.
-type encoding struct {
-	event
-	frame, line []byte
-}
-
-// asFrame returns the event as a WebSocket frame.
-func (e *encoding) asFrame() []byte {
-	if e.frame == nil {
-		text, err := json.Marshal(e.event)
-		if err != nil {
-			panic("chat: " + err.Error())
-		}
-		e.frame = ws.MustCompileFrame(ws.NewTextFrame(text))
+func (e event) encode() message {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic("chat: " + err.Error())
 	}
-	return e.frame
-}
-
-// asLine returns the event as lines of text.
-func (e *encoding) asLine() []byte {
-	if e.line == nil {
-		e.line = []byte(e.event.String() + "\n")
-	}
-	return e.line
+	return message{ws.MustCompileFrame(ws.NewTextFrame(text)), []byte(e.String() + "\n")}
 }
 
 // String is for terminals: what people say begins with <, all else with * or !.
@@ -87,25 +54,9 @@ func (e event) String() string {
 		return fmt.Sprintf("* %s left: %s", e.Name, e.Text)
 	case "nick":
 		return fmt.Sprintf("* %s is now %s", e.Name, e.To)
-	case "away":
-		return fmt.Sprintf("* %s is away", e.Name)
-	case "back":
-		return fmt.Sprintf("* %s is back", e.Name)
 	case "room":
-		lines := make([]string, 0, len(e.History)+1)
-		for _, h := range e.History {
-			lines = append(lines, time.UnixMilli(h.Time).Format("[15:04] ")+h.String())
-		}
-		return strings.Join(append(lines, fmt.Sprintf("* you are %s in %s, with %s",
-			e.Name, e.Room, names(e.People))), "\n")
-	case "who":
-		return "* here: " + names(e.People)
-	case "rooms":
-		list := make([]string, len(e.Rooms))
-		for i, r := range e.Rooms {
-			list[i] = fmt.Sprintf("%s (%d)", r.Name, r.People)
-		}
-		return "* rooms: " + strings.Join(list, ", ")
+		return fmt.Sprintf("* you are %s in %s, with %s", e.Name, e.Room,
+			strings.Join(e.People, ", "))
 	case "missed":
 		return fmt.Sprintf("* you read too slowly: %d messages were dropped", e.Count)
 	case "pong":
@@ -115,15 +66,4 @@ func (e event) String() string {
 	default:
 		return "* " + e.Text
 	}
-}
-
-func names(people []person) string {
-	list := make([]string, len(people))
-	for i, p := range people {
-		list[i] = p.Name
-		if p.Away {
-			list[i] += " (away)"
-		}
-	}
-	return strings.Join(list, ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 )
 
@@ -30,15 +29,11 @@ func (lineWire) read(c *client) (line string, ok bool, err error) {
 		}
 		c.refuse(fmt.Errorf("a line of more than %d bytes", c.s.limits.text))
 		return "", false, err
-	case errors.Is(err, io.EOF) && len(b) > 0:
-		return string(b), true, nil // the next read returns the end again
 	}
 	return string(bytes.TrimRight(b, "\r\n")), err == nil, err
 }
 
-func (lineWire) encode(e *encoding) []byte { return e.asLine() }
-
-func (lineWire) ping() []byte { return nil }
+func (lineWire) form(m message) []byte { return m.line }
 
 func (lineWire) bye(why *ending) []byte { return []byte("* goodbye: " + why.text + "\n") }
 

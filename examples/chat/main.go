@@ -1,5 +1,5 @@
-// Command chat is a chat server: rooms, names, who is present, and two ways in.
-// A web page speaks WebSocket to it, and a terminal lines of text:
+// Command chat is a chat server: rooms, names, and two ways in. A web page
+// speaks WebSocket to it, and a terminal lines of text:
 //
 //	go run . -http 127.0.0.1:8080 -lines 127.0.0.1:7000
 //	xdg-open http://127.0.0.1:8080/
@@ -10,17 +10,15 @@
 // ends the server: each client gets a last message, and a WebSocket the code
 // 1001, going away.
 //
-//	client.go    one client: commands, presence, what ends it
-//	room.go      a room: members, broadcasts, history
+//	client.go    one client: commands, what ends it
+//	room.go      a room: members, broadcasts
 //	server.go    all clients and rooms, and their end
 //	event.go     what is sent, as JSON and as lines
-//	lines.go     the one way in; websocket.go, page.go and page.html the other
-//	limits.go    flags; metrics.go is for Prometheus
+//	lines.go     the one way in; websocket.go and page.html the other
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -29,51 +27,46 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/socket"
 )
 
+// limits are what clients may not exceed, some of them flags. They do not
+// change after the start.
+type limits struct {
+	conns, rooms int
+	name, text   int // bytes
+
+	queue, lost  int // messages
+	write, grace time.Duration
+}
+
 func main() {
-	l, err := parse(os.Args[1:], os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		os.Exit(netco.ExitOK)
-	case err != nil:
+	l := limits{rooms: 100, name: 24, text: 2000, write: 30 * time.Second}
+	web := flag.String("http", "127.0.0.1:8080", "`address` of the page and of /ws")
+	lines := flag.String("lines", "127.0.0.1:7000", "`address` for lines of text, as of netcat")
+	processors := flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
+	flag.IntVar(&l.conns, "conns", 10000, "open connections of each address; more wait")
+	flag.IntVar(&l.queue, "queue", 256,
+		"messages queued for a slow client, before the oldest is dropped")
+	flag.IntVar(&l.lost, "lost", 1000, "dropped messages after which a slow client is disconnected")
+	flag.DurationVar(&l.grace, "grace", time.Second, "time for a last message to a client")
+	flag.Parse()
+	if flag.NArg() > 0 || min(l.conns, l.queue, l.lost) < 1 || l.grace <= 0 {
+		fmt.Fprintln(os.Stderr, "chat: an argument, or a limit below 1; see -h")
 		os.Exit(2)
 	}
-	os.Exit(run(l))
-}
-
-func run(l *limits) int {
-	s := newServer(l)
-	return netco.Main(func(context.Context) error { return serve(s) }, netco.MainOptions{
-		Options:  netco.Options{Processors: l.processors, OnPanic: netco.KeepServing},
-		Draining: func(error) { s.end() },
-	})
-}
-
-// serve starts what accepts and returns.
-func serve(s *server) error {
-	if addr := s.limits.lines; addr != "" {
-		if _, err := s.serveLines(addr); err != nil {
+	s := newServer(&l)
+	serve := func(context.Context) error {
+		if _, err := s.serveLines(*lines); err != nil {
 			return err
 		}
-	}
-	if addr := s.limits.http; addr != "" {
-		if _, err := s.serveHTTP("http", addr, s.handler()); err != nil {
-			return err
-		}
-	}
-	if addr := s.limits.metrics; addr != "" {
-		// The registry uses Go channels.
-		handler, err := blocking.Call(context.Background(), s.metrics)
-		if err != nil {
-			return err
-		}
-		_, err = s.serveHTTP("metrics", addr, handler)
+		_, err := s.serveHTTP(*web)
 		return err
 	}
-	return nil
+	os.Exit(netco.Main(serve, netco.MainOptions{
+		Options:  netco.Options{Processors: *processors, OnPanic: netco.KeepServing},
+		Draining: func(error) { s.end() },
+	}))
 }
 
 // listen prints where it listens, which -lines :0 leaves to the kernel.
@@ -82,12 +75,8 @@ func (s *server) listen(what, addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	ln = socket.LimitListener(ln, s.limits.conns)
-	if !s.atEnd(func() { ln.Close() }) {
-		return nil, netco.ErrShutdown
-	}
 	fmt.Println(what, "on", ln.Addr())
-	return ln, nil
+	return socket.LimitListener(ln, s.limits.conns), nil
 }
 
 // serveLines starts a coroutine for each connection.
@@ -102,18 +91,15 @@ func (s *server) serveLines(addr string) (net.Addr, error) {
 	return ln.Addr(), err
 }
 
-// serveHTTP has net/http serve pages on goroutines of its own. A connection
+// serveHTTP has net/http serve the page on goroutines of its own. A connection
 // that becomes a WebSocket leaves it for a coroutine.
-func (s *server) serveHTTP(what, addr string, h http.Handler) (net.Addr, error) {
-	ln, err := s.listen(what, addr)
+func (s *server) serveHTTP(addr string) (net.Addr, error) {
+	ln, err := s.listen("http", addr)
 	if err != nil {
 		return nil, err
 	}
-	web := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
-	if !s.atEnd(func() { web.Close() }) {
-		return nil, netco.ErrShutdown
-	}
+	web := &http.Server{Handler: s.handler(), ReadTimeout: 10 * time.Second,
+		WriteTimeout: 10 * time.Second, IdleTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go web.Serve(ln)
 	return ln.Addr(), nil
 }

@@ -10,11 +10,9 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -23,12 +21,13 @@ import (
 	"github.com/gobwas/ws/wsutil"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/child"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestMain runs the program itself when a test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("CHAT_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -44,12 +43,13 @@ type site struct {
 	web, lines string // addresses
 }
 
-// start starts a server that ends with the test. No client is away, dropped or
-// slowed down, unless set says so.
+// start starts a server that ends with the test. No client is dropped or slowed
+// down, unless set says so.
 func start(t *testing.T, set func(*limits)) *site {
 	t.Helper()
-	l := testenv.Must(parse([]string{"-rate=0", "-ping=1h", "-away=1h", "-drop=2h",
-		"-message=1m", "-grace=10s"}, io.Discard))
+	l := &limits{conns: 1000, rooms: 100, name: 24, text: 2000, queue: 256,
+		lost: 1000, write: 30 * time.Second,
+		grace: 10 * time.Second}
 	if set != nil {
 		set(l)
 	}
@@ -63,8 +63,15 @@ func start(t *testing.T, set func(*limits)) *site {
 		testenv.NoError(t, netco.Shutdown(ctx))
 	})
 	lines := testenv.Must(s.serveLines("127.0.0.1:0"))
-	web := testenv.Must(s.serveHTTP("http", "127.0.0.1:0", s.handler()))
+	web := testenv.Must(s.serveHTTP("127.0.0.1:0"))
 	return &site{s, web.String(), lines.String()}
+}
+
+// clients returns how many there are.
+func (s *site) clients() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.names)
 }
 
 // native checks that no coroutine has waited for a goroutine.
@@ -87,7 +94,6 @@ type peer struct {
 	lines   *bufio.Reader // nil: a WebSocket
 	pending []string
 	name    string
-	deaf    atomic.Bool // leaves pings without an answer
 }
 
 func dial(t testing.TB, addr string) net.Conn {
@@ -120,6 +126,8 @@ func (s *site) connect(t testing.TB, kind, name string) *peer {
 	return p
 }
 
+func (p *peer) CloseWrite() { p.Conn.(*net.TCPConn).CloseWrite() }
+
 func (p *peer) say(line string) {
 	p.t.Helper()
 	var err error
@@ -145,10 +153,6 @@ func (p *peer) next() (string, error) {
 			return "", err
 		}
 		switch f.Header.OpCode {
-		case ws.OpPing:
-			if !p.deaf.Load() {
-				ws.WriteFrame(p, ws.MaskFrameInPlace(ws.NewPongFrame(f.Payload)))
-			}
 		case ws.OpClose:
 			code, reason := ws.ParseCloseFrameData(f.Payload)
 			return "", wsutil.ClosedError{Code: code, Reason: reason}
@@ -208,23 +212,17 @@ func (p *peer) wantEnd(code ws.StatusCode) {
 func TestStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-http=127.0.0.1:0", "-lines=127.0.0.1:0",
-				"-metrics=127.0.0.1:0", "-grace=1h")
-			cmd.Env = append(os.Environ(), "CHAT_CHILD=1")
+			cmd := child.Command("-http=127.0.0.1:0", "-lines=127.0.0.1:0", "-grace=1h")
 			cmd.Stderr = os.Stderr
 			out := testenv.Must(cmd.StdoutPipe())
 			testenv.OK(t, cmd.Start())
 			t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 			var s site
-			var metrics string
-			for _, to := range []*string{&s.lines, &s.web, &metrics} {
+			for _, to := range []*string{&s.lines, &s.web} {
 				var what string
 				testenv.Must(fmt.Fscanf(out, "%s on %s\n", &what, to))
 			}
 			web, lines := s.connect(t, "web", "w"), s.connect(t, "lines", "l")
-			if text := get(t, metrics, "/metrics"); !strings.Contains(text, "\nchat_clients 2\n") {
-				t.Errorf("metrics: %.2000s", text)
-			}
 			silent := dial(t, s.lines)
 			testenv.Must(io.ReadFull(silent, make([]byte, len("* welcome"))))
 			cmd.Process.Signal(sig)
@@ -240,20 +238,12 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// get returns the answer's body to a GET.
-func get(t testing.TB, addr, path string) string {
-	t.Helper()
-	c := dial(t, addr)
-	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, addr)
-	return string(testenv.Must(io.ReadAll(c)))
-}
-
 // TestFlags: what makes no sense is refused.
 func TestFlags(t *testing.T) {
-	for _, args := range []string{"-rooms=0", "-away=0s", "-away=2h -drop=1h", "-http= -lines=",
-		"-origins=chat.example", "-origins=https://a/", "rest", "-unknown", "-rate=-1"} {
-		if _, err := parse(strings.Fields(args), io.Discard); err == nil {
-			t.Errorf("%s: accepted", args)
+	for _, args := range []string{"-conns=0", "-grace=0s", "rest", "-unknown"} {
+		cmd := child.Command(strings.Fields(args)...)
+		if cmd.Run(); cmd.ProcessState.ExitCode() != 2 {
+			t.Errorf("%s: %v", args, cmd.ProcessState)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/netco-go/netco/sync"
 )
@@ -14,18 +13,16 @@ type room struct {
 
 	mu      sync.Mutex
 	members map[*client]struct{}
-	history []event // the oldest first
 }
 
-// join lets c in: the others see it come, and it gets what was said before.
+// join lets c in: the others see it come, and it gets who is there.
 func (r *room) join(c *client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.broadcastLocked(event{Type: "join", Name: c.name})
 	r.members[c] = struct{}{}
 	c.room = r
-	c.deliver(&encoding{event: event{Type: "room", Room: r.name, Name: c.name,
-		People: r.peopleLocked(), History: r.history}})
+	c.deliver(event{Type: "room", Room: r.name, Name: c.name, People: r.peopleLocked()}.encode())
 }
 
 // leave is the reverse. While all are leaving, it is not worth a message each.
@@ -39,48 +36,33 @@ func (r *room) leave(c *client, why string, quietly bool) {
 	}
 }
 
-// change applies f, which changes what others see of a member, and broadcasts
-// e.
-func (r *room) change(e event, f func()) {
+// rename has the others know a member by another name.
+func (r *room) rename(c *client, name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	f()
-	r.broadcastLocked(e)
+	r.broadcastLocked(event{Type: "nick", Name: c.name, To: name})
+	c.name = name
 }
 
-// say broadcasts a message and keeps it for newcomers.
-func (r *room) say(e event, keep int) {
+func (r *room) broadcast(e event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if keep > 0 {
-		if len(r.history) >= keep {
-			// A copy, as encodings may have the old one.
-			r.history = slices.Clone(r.history[len(r.history)-keep+1:])
-		}
-		r.history = append(r.history, e)
-	}
 	r.broadcastLocked(e)
 }
 
 func (r *room) broadcastLocked(e event) {
-	n := &encoding{event: e}
+	m := e.encode()
 	for c := range r.members {
-		c.deliver(n)
+		c.deliver(m)
 	}
 }
 
-// people returns the members, by name.
-func (r *room) people() []person {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.peopleLocked()
-}
-
-func (r *room) peopleLocked() []person {
-	list := make([]person, 0, len(r.members))
+// peopleLocked returns the members' names.
+func (r *room) peopleLocked() []string {
+	names := make([]string, 0, len(r.members))
 	for c := range r.members {
-		list = append(list, person{c.name, c.away})
+		names = append(names, c.name)
 	}
-	slices.SortFunc(list, func(a, b person) int { return strings.Compare(a.Name, b.Name) })
-	return list
+	slices.Sort(names)
+	return names
 }

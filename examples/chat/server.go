@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,7 +16,6 @@ import (
 // server holds the clients by their names and the rooms.
 type server struct {
 	limits *limits
-	counts counts
 	gone   sync.WaitGroup // the clients, until their connections are closed
 	ending atomic.Bool    // set under mu
 
@@ -23,38 +23,19 @@ type server struct {
 	names  map[string]*client
 	rooms  map[string]*room
 	guests int
-	close  []func() // what the end closes
 }
 
 func newServer(l *limits) *server {
 	return &server{limits: l, names: map[string]*client{}, rooms: map[string]*room{}}
 }
 
-// atEnd has the end call f. Without effect and false once it has begun.
-func (s *server) atEnd(f func()) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ending.Load() {
-		s.close = append(s.close, f)
-		return true
-	}
-	f()
-	return false
-}
-
-// end closes the listeners, and all clients with a last message. It returns
+// end lets no more clients in, and ends all with a last message. It returns
 // when they are gone, after their grace at the latest.
 func (s *server) end() {
 	s.mu.Lock()
 	s.ending.Store(true)
-	list := make([]*client, 0, len(s.names))
-	for _, c := range s.names {
-		list = append(list, c)
-	}
+	list := slices.Collect(maps.Values(s.names))
 	s.mu.Unlock()
-	for _, f := range s.close {
-		f()
-	}
 	for _, c := range list {
 		c.end(goingAway)
 	}
@@ -113,9 +94,8 @@ func (s *server) enter(name string) (*room, error) {
 	defer s.mu.Unlock()
 	r := s.rooms[fold(name)]
 	if r == nil {
-		if len(s.rooms) >= s.limits.rooms && !s.dropEmptyLocked() {
-			return nil, fmt.Errorf("there are %d rooms with people, and there may not be more",
-				len(s.rooms))
+		if len(s.rooms) >= s.limits.rooms {
+			return nil, fmt.Errorf("there are %d rooms, and there may not be more", len(s.rooms))
 		}
 		r = &room{name: name, members: map[*client]struct{}{}}
 		s.rooms[fold(name)] = r
@@ -124,33 +104,13 @@ func (s *server) enter(name string) (*room, error) {
 	return r, nil
 }
 
+// exit ends a room when the last has left.
 func (s *server) exit(r *room) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.uses--
-}
-
-// dropEmptyLocked makes place for a room, false if there are people in all.
-func (s *server) dropEmptyLocked() bool {
-	for key, r := range s.rooms {
-		if r.uses == 0 {
-			delete(s.rooms, key)
-			return true
-		}
+	if r.uses--; r.uses == 0 {
+		delete(s.rooms, fold(r.name))
 	}
-	return false
-}
-
-// list returns the rooms, by name.
-func (s *server) list() []roomInfo {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := make([]roomInfo, 0, len(s.rooms))
-	for _, r := range s.rooms {
-		all = append(all, roomInfo{r.name, r.uses})
-	}
-	slices.SortFunc(all, func(a, b roomInfo) int { return strings.Compare(a.Name, b.Name) })
-	return all
 }
 
 // fold makes names that differ in case only the same.
@@ -163,10 +123,10 @@ func checkName(name string, most int) error {
 	case len(name) > most:
 		return fmt.Errorf("a name of %d bytes, %d at most", len(name), most)
 	}
-	for _, r := range name {
-		if !unicode.In(r, unicode.L, unicode.M, unicode.N) && r != '-' && r != '_' {
-			return errors.New("a name has letters, digits, - and _ only")
-		}
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && r != '-' && r != '_'
+	}) {
+		return errors.New("a name has letters, digits, - and _ only")
 	}
 	return nil
 }

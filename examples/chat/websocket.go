@@ -3,13 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,14 +19,37 @@ import (
 	"github.com/netco-go/netco"
 )
 
+// page is one file: there is nothing to fetch beside it.
+//
+//go:embed page.html
+var page string
+
+// policy lets in the page's own script and style, connections to its server,
+// and nothing that a message might bring with it.
+const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " +
+	"connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// handler serves the page and the WebSocket that it opens.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		w.Write([]byte(page))
+	})
+	mux.HandleFunc("GET /ws", s.open)
+	return mux
+}
+
 // webWire is a WebSocket: lines come as text messages, events go as JSON.
 type webWire struct{ r wsutil.Reader }
 
 // open makes a WebSocket of a request and has a coroutine serve it. Called on a
 // goroutine of net/http, which ends with it.
 func (s *server) open(w http.ResponseWriter, r *http.Request) {
-	if err := s.checkOrigin(r); err != nil {
-		s.counts.origins.Add(1)
+	if err := checkOrigin(r); err != nil {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
@@ -46,10 +69,7 @@ func (s *server) open(w http.ResponseWriter, r *http.Request) {
 // newWeb has a buffer of its own: that of net/http keeps its whole connection.
 func newWeb(s *server, conn net.Conn, read *bufio.Reader) *client {
 	early, _ := read.Peek(read.Buffered())
-	var in io.Reader = conn
-	if len(early) > 0 {
-		in = io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn)
-	}
+	in := io.MultiReader(bytes.NewReader(bytes.Clone(early)), conn)
 	w := &webWire{}
 	c := newClient(s, conn, bufio.NewReaderSize(in, 1024), w)
 	w.r = wsutil.Reader{Source: c.in, State: ws.StateServerSide, CheckUTF8: true,
@@ -60,17 +80,13 @@ func newWeb(s *server, conn net.Conn, read *bufio.Reader) *client {
 
 // checkOrigin: a browser says which site's page opens a WebSocket, and does so
 // for any page. Other programs say nothing, or what they like.
-func (s *server) checkOrigin(r *http.Request) error {
+func checkOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(s.limits.origins, origin) {
-		return nil
-	}
-	if u, err := url.Parse(origin); err == nil && u.Host != "" &&
+	if u, err := url.Parse(origin); origin == "" || err == nil && u.Host != "" &&
 		strings.EqualFold(u.Host, r.Host) {
 		return nil
 	}
-	return fmt.Errorf("a page of origin %q may not open a WebSocket of %q: "+
-		"the server's flag -origins lists others that may", origin, r.Host)
+	return fmt.Errorf("a page of origin %q may not open a WebSocket of %q", origin, r.Host)
 }
 
 func (c *client) maxMessage() int64 { return int64(c.s.limits.text + commandRoom) }
@@ -119,28 +135,23 @@ func (c *client) control(h ws.Header, body io.Reader) error {
 }
 
 // closed is the end that the peer has begun.
-var closed = &ending{"quit", ws.StatusNormalClosure, "quit"}
+var closed = &ending{code: ws.StatusNormalClosure, text: "quit"}
 
 // broken returns what ends a WebSocket whose frames cannot be read.
 func broken(err error) error {
-	var why *ending
 	var protocol ws.ProtocolError
 	switch {
-	case errors.As(err, &why):
-		return err
 	case errors.Is(err, wsutil.ErrFrameTooLarge):
-		return &ending{"malformed", ws.StatusMessageTooBig, "a message is too long"}
+		return &ending{ws.StatusMessageTooBig, "a message is too long", true}
 	case errors.Is(err, wsutil.ErrInvalidUTF8):
-		return &ending{"malformed", ws.StatusInvalidFramePayloadData, "a text is not UTF-8"}
+		return &ending{ws.StatusInvalidFramePayloadData, "a text is not UTF-8", true}
 	case errors.As(err, &protocol), errors.Is(err, ws.ErrHeaderLengthMSB):
-		return &ending{"malformed", ws.StatusProtocolError, err.Error()}
+		return &ending{ws.StatusProtocolError, err.Error(), true}
 	}
 	return err
 }
 
-func (w *webWire) encode(e *encoding) []byte { return e.asFrame() }
-
-func (w *webWire) ping() []byte { return ws.CompiledPing }
+func (w *webWire) form(m message) []byte { return m.frame }
 
 func (w *webWire) bye(why *ending) []byte {
 	if why.code == ws.StatusAbnormalClosure { // is never sent
@@ -157,7 +168,7 @@ func (w *webWire) answered(c *client, why *ending) {
 		return
 	}
 	c.conn.SetReadDeadline(time.Now().Add(c.s.limits.grace))
-	if why.kind == "malformed" || why == late { // where the next frame begins is unknown
+	if why.garbled {
 		io.Copy(io.Discard, c.in)
 		return
 	}

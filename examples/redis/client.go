@@ -2,43 +2,32 @@ package main
 
 import (
 	"strconv"
-	"time"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/socket"
 )
 
 // client is one connection. Its coroutine owns it.
 type client struct {
-	s    *server
-	b    *socket.Buffered
-	id   int64
-	name []byte
+	db *store
+	b  *socket.Buffered
 
 	parser parser
-	vals   [][]byte // what MGET has found
-	out    []byte   // answers not yet given to b; from AvailableBuffer
-	err    error    // of writing
-	quit   bool     // close when the answers have gone
-
-	reserved int64 // bytes of server.unfinished
+	out    []byte // answers not yet given to b; from AvailableBuffer
+	err    error  // of writing
+	quit   bool   // close when the answers have gone
 }
 
-func newClient(s *server, c *socket.TCPConn) *client {
+func newClient(db *store, c socket.Stream) *client {
 	b := socket.NewBuffered(c)
 	b.SetLimit(maxRequest)
-	return &client{s: s, b: b, id: s.ids.Add(1)}
+	return &client{db: db, b: b}
 }
 
 // serve answers requests until the client leaves. Peek sends the answers before
 // it waits; Close sends the last ones.
 func (c *client) serve() {
 	defer c.b.Close()
-	defer c.release()
 	for need := 1; !c.quit && c.err == nil; {
-		if !c.expect(need) {
-			return
-		}
 		if _, err := c.b.Peek(need); err != nil {
 			return
 		}
@@ -47,48 +36,17 @@ func (c *client) serve() {
 		used, more := c.batch(p)
 		c.commit()
 		c.b.Discard(used)
-		c.forget()
 		left := len(p) - used
-		if left == 0 {
-			c.release()
+		if left == 0 && cap(c.parser.args) > 64 {
+			c.parser = parser{}
 		}
 		need = max(left+1, min(more, 2*left+minStep)) // not to take a claimed length at its word
 	}
 }
 
 // minStep is how far a request may be ahead of what has come of it, in the
-// memory it is given.
+// buffer it is given.
 const minStep = 64 << 10
-
-// expect reserves the memory of a request of which need bytes are to be there,
-// and sets a deadline for them. false means that there is too little: it has
-// answered with that.
-func (c *client) expect(need int) bool {
-	if need <= minStep {
-		return true
-	}
-	// Peek may double the buffer it has, which is smaller than need.
-	if n := min(2*int64(need), maxRequest) - c.reserved; n > 0 {
-		if !c.s.reserve(n) {
-			c.out = c.b.AvailableBuffer()
-			c.appendError("ERR " + noMemory.Error())
-			c.commit()
-			return false
-		}
-		c.reserved += n
-	}
-	c.b.SetReadDeadline(time.Now().Add(unfinishedTime))
-	return true
-}
-
-// release gives back what expect has reserved, once the buffer is empty.
-func (c *client) release() {
-	if c.reserved > 0 {
-		c.s.unfinished.Add(-c.reserved)
-		c.reserved = 0
-		c.b.SetReadDeadline(time.Time{})
-	}
-}
 
 // batch answers all requests in p that are complete. It returns how long they
 // are, and how much must be there of the next.
@@ -96,7 +54,7 @@ func (c *client) batch(p []byte) (used, need int) {
 	for used < len(p) && !c.quit && c.err == nil {
 		args, n, more, err := c.parser.next(p[used:])
 		if err != nil {
-			c.appendError("ERR " + err.Error())
+			c.appendLine('-', err.Error())
 			c.quit = true
 			break
 		}
@@ -115,11 +73,15 @@ func (c *client) batch(p []byte) (used, need int) {
 // commit gives the answers to b.
 func (c *client) commit() {
 	if len(c.out) > 0 {
-		if _, err := c.b.Write(c.out); err != nil && c.err == nil {
-			c.err = err
-		}
+		c.write(c.out)
 	}
 	c.out = nil
+}
+
+func (c *client) write(p []byte) {
+	if _, err := c.b.Write(p); err != nil && c.err == nil {
+		c.err = err
+	}
 }
 
 // minRoom is enough for any answer but values.
@@ -138,44 +100,11 @@ func (c *client) room(n int) {
 	c.out = c.b.AvailableBuffer()
 }
 
-// pause lets others run. Parks, so what was appended is given to b before.
-func (c *client) pause() {
-	c.commit()
-	netco.Yield()
-	c.out = c.b.AvailableBuffer()
-}
+// The answers of RESP2: a line of a kind, + or - for an error; a number, : or *
+// for that many answers; a value.
 
-// forget lets go of what a large request has left behind.
-func (c *client) forget() {
-	c.parser.forget()
-	const keep = 64
-	if cap(c.vals) > keep {
-		c.vals = nil
-	}
-}
-
-// The answers of RESP2.
-
-func (c *client) appendOK()         { c.out = append(c.out, "+OK\r\n"...) }
-func (c *client) appendNil()        { c.out = append(c.out, "$-1\r\n"...) }
-func (c *client) appendSize(n int)  { c.appendNumber('*', int64(n)) }
-func (c *client) appendInt(n int64) { c.appendNumber(':', n) }
-func (c *client) appendText(s string) {
-	c.appendNumber('$', int64(len(s)))
-	c.out = append(append(c.out, s...), '\r', '\n')
-}
-
-// appendError answers with an error, which is a line.
-func (c *client) appendError(s string) {
-	c.out = append(c.out, '-')
-	for i := range len(s) {
-		if s[i] == '\r' || s[i] == '\n' {
-			c.out = append(c.out, ' ')
-		} else {
-			c.out = append(c.out, s[i])
-		}
-	}
-	c.out = append(c.out, '\r', '\n')
+func (c *client) appendLine(kind byte, s string) {
+	c.out = append(append(append(c.out, kind), s...), '\r', '\n')
 }
 
 func (c *client) appendNumber(kind byte, n int64) {
@@ -196,7 +125,7 @@ func (c *client) appendBulk(v []byte) {
 	switch {
 	case v == nil:
 		c.room(minRoom)
-		c.appendNil()
+		c.out = append(c.out, "$-1\r\n"...)
 	case len(v) < large:
 		c.room(len(v) + minRoom)
 		c.appendNumber('$', int64(len(v)))
@@ -205,9 +134,7 @@ func (c *client) appendBulk(v []byte) {
 		c.room(minRoom)
 		c.appendNumber('$', int64(len(v)))
 		c.commit()
-		if _, err := c.b.Write(v); err != nil && c.err == nil {
-			c.err = err
-		}
+		c.write(v)
 		c.out = append(c.b.AvailableBuffer(), '\r', '\n')
 	}
 }

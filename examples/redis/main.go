@@ -2,23 +2,21 @@
 // with a time to live, in memory. It shows socket.Buffered at work: requests
 // are parsed where they were read, answers are built where they are sent from,
 // and a batch of pipelined requests costs one read and one write. SIGINT or
-// SIGTERM ends it: it stops accepting, gives connections -grace to end, and
-// exits with 0.
+// SIGTERM ends it: it stops accepting, ends connections that wait for a
+// request, and gives the others -grace.
 //
-//	request.go   a request's parts, found in place; inline.go the same for
-//	             typed lines
+//	request.go   a request's parts, found in place
 //	client.go    one connection: batches in, answers out
-//	commands.go  what can be asked; strings.go and keys.go do it
-//	store.go     keys and values, and expire.go their end
+//	commands.go  what can be asked
+//	store.go     keys and values, and their end
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -30,46 +28,31 @@ func main() {
 	processors := flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	grace := flag.Duration("grace", time.Second, "how long connections get to end by themselves")
 	flag.Parse()
-	if err := run(*addr, *processors, *grace); err != nil {
-		fmt.Fprintln(os.Stderr, "redis:", err)
-		os.Exit(1)
-	}
+	os.Exit(netco.Main(func(ctx context.Context) error {
+		ln, err := netco.Listen("tcp", *addr)
+		if err != nil {
+			return err
+		}
+		fmt.Println("listening on", ln.Addr())
+		return newStore().serve(ctx, ln)
+	}, netco.MainOptions{Options: netco.Options{Processors: *processors}, Grace: *grace}))
 }
 
-func run(addr string, processors int, grace time.Duration) error {
-	signals := make(chan os.Signal, 1)
-	// Before any client is answered, so that a signal ends it in order.
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
+// serve starts a coroutine for each connection until ctx ends.
+func (db *store) serve(ctx context.Context, ln net.Listener) error {
+	if _, err := netco.Go(func() { db.expireAll(ctx) }); err != nil {
 		return err
 	}
-	ln, err := netco.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	fmt.Println("listening on", ln.Addr())
-	s := newServer(processors)
-	accepting, err := netco.GoWith(netco.Spawn{Name: "accept", Fn: func() {
-		s.accept(ln.(*socket.TCPListener))
-	}})
-	if err != nil {
-		return err
-	}
-	if _, err := netco.GoWith(netco.Spawn{Name: "expire", Fn: s.expire}); err != nil {
-		return err
-	}
+	return netco.Serve(ln, func(c net.Conn) { newClient(db, c.(socket.Stream)).serve() })
+}
 
-	<-signals
-	signal.Stop(signals) // the next one ends the process at once
-	ln.Close()
-	if err := accepting.Join(); err != nil {
-		return err
+// expireAll is the coroutine that ends keys that are not asked for.
+func (db *store) expireAll(ctx context.Context) {
+	for ctx.Err() == nil {
+		if db.expire() {
+			netco.Yield()
+		} else {
+			netco.Sleep(100 * time.Millisecond)
+		}
 	}
-	s.ending.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	if err := netco.Shutdown(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
 }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -16,13 +14,13 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/examples/internal/child"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/socket"
 )
 
 // TestMain runs the daemon itself when a test starts it as a child.
 func TestMain(m *testing.M) {
-	if os.Getenv("REDIS_CHILD") != "" {
+	if child.Is() {
 		main()
 		return
 	}
@@ -36,11 +34,6 @@ const limit = time.Minute
 // the test.
 func start(t testing.TB, processors int) (addr string) {
 	t.Helper()
-	return serve(t, newServer(processors), processors)
-}
-
-func serve(t testing.TB, s *server, processors int) (addr string) {
-	t.Helper()
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +41,11 @@ func serve(t testing.TB, s *server, processors int) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	netco.Go(func() { s.accept(ln.(*socket.TCPListener)) })
-	netco.Go(s.expire)
+	serving, end := context.WithCancel(context.Background())
+	netco.Go(func() { newStore().serve(serving, ln) })
 	t.Cleanup(func() {
+		end()
 		ln.Close()
-		s.ending.Store(true)
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if err := netco.Shutdown(ctx); err != nil {
@@ -137,43 +130,11 @@ func (p *peer) expect(want string, args ...string) {
 	}
 }
 
-// until polls until a condition holds.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !ok(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("waited for %s in vain", what)
-		}
-	}
-}
-
-// daemon starts the program itself.
-func daemon(t *testing.T, args ...string) (addr string, cmd *exec.Cmd) {
-	t.Helper()
-	cmd = exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-grace", "100ms"},
-		args...)...)
-	cmd.Env = append(os.Environ(), "REDIS_CHILD=1")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimPrefix(strings.TrimSpace(line), "listening on "), cmd
-}
-
 // TestStop ends the daemon by each signal with a connection open, and wants
 // exit code 0.
 func TestStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		addr, cmd := daemon(t, "-processors", "2")
+		cmd, addr := child.Start(t, "-addr", "127.0.0.1:0", "-processors", "2", "-grace", "1m")
 		p := connect(t, addr)
 		p.expect("+PONG\r\n", "PING")
 		cmd.Process.Signal(sig)
@@ -189,7 +150,7 @@ func TestStop(t *testing.T) {
 // TestClients has the programs that come with redis talk to the daemon, if they
 // are installed.
 func TestClients(t *testing.T) {
-	addr, _ := daemon(t, "-processors", "1")
+	_, addr := child.Start(t, "-addr", "127.0.0.1:0", "-processors", "1")
 	_, port, _ := net.SplitHostPort(addr)
 	run := func(t *testing.T, stdin, name string, args ...string) string {
 		t.Helper()

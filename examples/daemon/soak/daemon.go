@@ -2,54 +2,47 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
 // daemon is the process under test.
 type daemon struct {
-	cmd   *exec.Cmd
-	tcp   target
-	unix  target
-	admin string
-	http  http.Client
-
-	exited chan struct{} // closed after the fields below are set
+	cmd    *exec.Cmd
+	addrs  map[string]string // by network
+	admin  string
+	http   http.Client
+	exited chan struct{} // closed after err is set
 	err    error
 
-	locked bool // its Processors have threads of their own
-
-	mu      sync.Mutex // guards the figures of the log
-	context string     // the context backend
-	lines   int
-	tail    []string       // the last lines
-	odd     []string       // lines that are no JSON: a crash, most likely
-	logged  map[string]int // by level and message
-	stalls  map[string]int // watchdog's lines by cause
+	mu  sync.Mutex // guards the figures of the log
+	log []string
+	odd []string // lines that are no JSON, a crash most likely, and errors
 }
 
-const startTime = time.Minute
-
-// startDaemon starts it under torture by the collector, with all faults
-// allowed, and waits until it is ready.
-func startDaemon(path, dir string, locked bool, log io.Writer) (*daemon, error) {
-	d := &daemon{locked: locked, exited: make(chan struct{}), logged: map[string]int{},
-		stalls: map[string]int{}}
-	d.unix = target{"unix", dir + "/socket"}
-	d.cmd = exec.Command(path, "-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin",
-		"127.0.0.1:0", fmt.Sprint("-lock-threads=", locked),
-		"-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s", "-profile-labels")
-	d.cmd.Env = append(os.Environ(), "GOGC=10",
-		"GODEBUG=clobberfree=1,gcstoptheworld=0,madvdontneed=1", "GOTRACEBACK=all")
+// startDaemon builds it, starts it under torture by the collector, with all
+// faults allowed, and waits until it is ready.
+func startDaemon(dir string) (*daemon, error) {
+	path := dir + "/daemon"
+	// Without its commit: git may refuse to report.
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path,
+		"github.com/netco-go/netco/examples/daemon").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	d := &daemon{exited: make(chan struct{}), addrs: map[string]string{"unix": dir + "/socket"}}
+	d.cmd = exec.Command(path, "-addr", "127.0.0.1:0", "-unix", d.addrs["unix"], "-admin",
+		"127.0.0.1:0", "-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s",
+		"-profile-labels")
+	d.cmd.Env = append(os.Environ(), "GOGC=10", "GODEBUG=clobberfree=1,madvdontneed=1",
+		"GOTRACEBACK=all")
 	d.http.Timeout = 30 * time.Second
 	d.http.Transport = &http.Transport{DisableKeepAlives: true}
 	stderr, err := d.cmd.StderrPipe()
@@ -59,11 +52,12 @@ func startDaemon(path, dir string, locked bool, log io.Writer) (*daemon, error) 
 	if err := d.cmd.Start(); err != nil {
 		return nil, err
 	}
-	var read sync.WaitGroup
 	ready := make(chan struct{})
-	read.Go(func() { d.read(io.TeeReader(stderr, log), ready) })
 	go func() {
-		read.Wait()
+		lines := bufio.NewScanner(stderr)
+		for lines.Buffer(nil, 1<<24); lines.Scan(); {
+			d.line(lines.Text(), ready)
+		}
 		d.err = d.cmd.Wait()
 		close(d.exited)
 	}()
@@ -71,130 +65,105 @@ func startDaemon(path, dir string, locked bool, log io.Writer) (*daemon, error) 
 	case <-ready:
 		return d, nil
 	case <-d.exited:
-		return nil, fmt.Errorf("the daemon has not started: %v\n%s", d.err, d.lastLines())
-	case <-time.After(startTime):
-		d.kill()
-		return nil, fmt.Errorf("the daemon does not get ready\n%s", d.lastLines())
+	case <-time.After(patience):
+		d.cmd.Process.Kill()
+		<-d.exited
 	}
+	return nil, fmt.Errorf("the daemon does not get ready: %v\n%s", d.err, d.lastLines())
 }
 
-func (d *daemon) kill() {
-	d.cmd.Process.Kill()
-	<-d.exited
-}
-
-const tailKept = 60
-
-// read takes the log in. Every line must be JSON.
-func (d *daemon) read(r io.Reader, ready chan struct{}) {
-	lines := bufio.NewReaderSize(r, 1<<20)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			d.line(bytes.TrimSpace(line), ready)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (d *daemon) line(line []byte, ready chan struct{}) {
+// line takes a line of the log in.
+func (d *daemon) line(line string, ready chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.lines++
-	if d.tail = append(d.tail, string(line)); len(d.tail) > tailKept {
-		d.tail = d.tail[1:]
+	d.log = append(d.log, line)
+	var said struct{ Level, Msg, Network, Address string }
+	if err := json.Unmarshal([]byte(line), &said); err != nil || said.Level == "error" &&
+		said.Msg != "coroutine panicked" {
+		d.odd = append(d.odd, line)
 	}
-	var said struct {
-		Level, Msg, Network, Address, Cause, Context string
-	}
-	if err := json.Unmarshal(line, &said); err != nil {
-		if len(d.odd) < tailKept {
-			d.odd = append(d.odd, string(line))
-		}
-		return
-	}
-	d.logged[said.Level+" "+said.Msg]++
-	switch {
-	case said.Msg == "listening" && said.Network == "tcp":
-		d.tcp = target{"tcp", said.Address}
-	case said.Msg == "scheduler started":
-		d.context = said.Context
-	case said.Msg == "admin":
+	switch said.Msg {
+	case "listening":
+		d.addrs[said.Network] = said.Address
+	case "admin":
 		d.admin = "http://" + said.Address
-	case said.Msg == "ready":
+	case "ready":
 		close(ready)
-	case said.Cause != "":
-		d.stalls[said.Cause]++
 	}
 }
 
-// heldUp reports whether a coroutine that blocks outside netco holds up its
-// Processor.
-func (d *daemon) heldUp() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.locked || d.context == "portable"
-}
-
+// lastLines returns the last ones of the log.
 func (d *daemon) lastLines() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return strings.Join(d.tail, "\n")
+	return strings.Join(d.log[max(0, len(d.log)-60):], "\n")
 }
 
-// stallsLogged returns how many lines were logged about stalls of these causes.
-func (d *daemon) stallsLogged(causes []string) (n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, c := range causes {
-		n += d.stalls[c]
-	}
-	return n
-}
-
-func (d *daemon) signal(sig syscall.Signal) error { return d.cmd.Process.Signal(sig) }
-
-// get fetches a page whole.
-func (d *daemon) get(path string) (status int, body []byte, err error) {
-	r, err := d.http.Get(d.admin + path)
+// ask fetches a page whole, which must have that status and not be empty.
+func (d *daemon) ask(method, path, body string, status int) (string, error) {
+	r, err := http.NewRequest(method, d.admin+path, strings.NewReader(body))
 	if err != nil {
-		return 0, nil, err
-	}
-	defer r.Body.Close()
-	body, err = io.ReadAll(r.Body)
-	return r.StatusCode, body, err
-}
-
-// page fetches one that must be there.
-func (d *daemon) page(path string) ([]byte, error) {
-	status, body, err := d.get(path)
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("status %d: %.200s", status, body)
-	}
-	if err == nil && len(body) == 0 {
-		err = fmt.Errorf("an empty page")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return body, nil
-}
-
-func (d *daemon) setLevel(level string) error {
-	r, err := http.NewRequest(http.MethodPut, d.admin+"/debug/loglevel",
-		strings.NewReader(`{"level":"`+level+`"}`))
-	if err != nil {
-		return err
+		return "", err
 	}
 	answer, err := d.http.Do(r)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("PUT /debug/loglevel: status %d", answer.StatusCode)
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && (answer.StatusCode != status || len(text) == 0) {
+		err = fmt.Errorf("%s: status %d: %.200s", path, answer.StatusCode, text)
 	}
-	return nil
+	return string(text), err
+}
+
+func (d *daemon) page(path string) (string, error) { return d.ask("GET", path, "", http.StatusOK) }
+
+// metrics are the daemon's at one time, by series: a name with its labels.
+type metrics map[string]float64
+
+func (d *daemon) scrape() (metrics, error) {
+	text, err := d.page("/metrics")
+	return parseMetrics(text), err
+}
+
+// parseMetrics reads Prometheus' text format.
+func parseMetrics(text string) metrics {
+	m := metrics{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		at := strings.LastIndexByte(line, ' ')
+		if n, err := strconv.ParseFloat(line[at+1:], 64); err == nil && line[0] != '#' {
+			m[line[:at]] = n
+		}
+	}
+	return m
+}
+
+// sum adds up all series of a name. There must be some.
+func (m metrics) sum(name string) (sum float64, err error) {
+	err = fmt.Errorf("there is no metric %s", name)
+	for series, n := range m {
+		if base, _, _ := strings.Cut(series, "{"); base == name {
+			sum, err = sum+n, nil
+		}
+	}
+	return sum, err
+}
+
+func (d *daemon) value(name string) (float64, error) {
+	m, err := d.scrape()
+	if err != nil {
+		return 0, err
+	}
+	return m.sum(name)
+}
+
+// wants is an error unless a metric has that value.
+func (d *daemon) wants(name string, want float64) error {
+	n, err := d.value(name)
+	if err == nil && n != want {
+		err = fmt.Errorf("%s is %v, want %v", name, n, want)
+	}
+	return err
 }
