@@ -640,7 +640,7 @@ func (s *sending) ReadFrom(r io.Reader) (int64, error) {
 			return n, err
 		}
 	}
-	buf := copyBuffers.Get().(*[32 << 10]byte)
+	buf := copyBuffers.Get().(*[blockSize]byte)
 	defer copyBuffers.Put(buf)
 	return io.CopyBuffer(writerOnly{s}, r, buf[:])
 }
