@@ -28,7 +28,8 @@ const (
 
 // What may be held, derived from them, by an attacking connection.
 const (
-	connBytes = 24 << 10 // its buffers, 4 + 4 + 2 KiB, its request and coroutine, and the client's end
+	// Its buffers, 4 + 4 + 2 KiB, its request, its coroutine and the client's end.
+	connBytes = 24 << 10
 	// The line that is read, its text, what http.ReadRequest makes of it, and
 	// a block that is read ahead.
 	headBytes = connBytes + 3*maxHead + 32<<10
@@ -50,8 +51,8 @@ type siege struct {
 var sieges = map[string]siege{
 	"smuggling": {begin: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n" +
 		"Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n" + plain, conns: 40, bytes: connBytes, runs: 1},
-	"target": {begin: "GET /" + strings.Repeat("x", maxHead), more: strings.Repeat("x", 16*maxHead),
-		conns: 40, bytes: headBytes, runs: 1},
+	"target": {begin: "GET /" + strings.Repeat("x", maxHead),
+		more: strings.Repeat("x", 16*maxHead), conns: 40, bytes: headBytes, runs: 1},
 	"field": {begin: "GET / HTTP/1.1\r\nX: " + strings.Repeat("x", maxHead),
 		more: strings.Repeat("x", 16*maxHead), conns: 40, bytes: headBytes, runs: 1},
 	"fields": {begin: "GET / HTTP/1.1\r\n" + strings.Repeat("X: y\r\n", maxFields),
@@ -64,7 +65,7 @@ var sieges = map[string]siege{
 	"slow readers": {begin: "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n", conns: 40,
 		bytes: connBytes + handlers, runs: 1},
 	"rapid reset": {begin: opening + resets(0, http2Streams), more: resets(http2Streams, 20_000),
-		conns: 10, bytes: http2Bytes + http2Streams*8<<10, runs: maxStreams + 5},
+		conns: 10, bytes: http2Bytes + http2Streams<<13, runs: maxStreams + 5},
 	"continuations": {begin: opening + frame(frameHeaders, endStream, 1, getHeaders),
 		more: strings.Repeat(frame(frameContinuation, 0, 1,
 			"\x00\x01x\x7f\x81\x7f"+strings.Repeat("y", 16_384-6)), 16),

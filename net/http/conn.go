@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	stdsync "sync"
 	"sync/atomic"
 	"time"
@@ -481,7 +482,8 @@ func (c *conn) handshake() error {
 	if err := c.tls().HandshakeContext(c.context()); err != nil {
 		reason := err.Error()
 		var header tls.RecordHeaderError
-		if errors.As(err, &header) && header.Conn != nil && looksLikeHTTP(header.RecordHeader) {
+		if errors.As(err, &header) && header.Conn != nil &&
+			slices.Contains(httpBegins, string(header.RecordHeader[:])) {
 			io.WriteString(header.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP "+
 				"request to an HTTPS server.\n")
 			reason = "client sent an HTTP request to an HTTPS server"
@@ -502,13 +504,8 @@ func (c *conn) handshake() error {
 	return errServed
 }
 
-func looksLikeHTTP(header [5]byte) bool {
-	switch string(header[:]) {
-	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
-		return true
-	}
-	return false
-}
+// httpBegins is what net/http takes for HTTP without TLS.
+var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}
 
 // output is what the buffer writes to.
 type output conn
