@@ -34,7 +34,7 @@ const (
 	// a block that is read ahead.
 	headBytes = connBytes + 3*maxHead + 32<<10
 	// net/http lets four more streams wait for each that has a handler, and
-	// takes some 4 KiB for each.
+	// takes at most 8 KiB for each.
 	http2Streams = 5 * maxStreams
 	http2Bytes   = 64<<10 + 4*maxHead
 )
@@ -50,7 +50,8 @@ type siege struct {
 
 var sieges = map[string]siege{
 	"smuggling": {begin: "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n" +
-		"Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n" + plain, conns: 40, bytes: connBytes, runs: 1},
+		"Transfer-Encoding: chunked, x\r\n\r\n0\r\n\r\n" + plain,
+		conns: 40, bytes: connBytes, runs: 1},
 	"target": {begin: "GET /" + strings.Repeat("x", maxHead),
 		more: strings.Repeat("x", 16*maxHead), conns: 40, bytes: headBytes, runs: 1},
 	"field": {begin: "GET / HTTP/1.1\r\nX: " + strings.Repeat("x", maxHead),
