@@ -186,127 +186,64 @@ var DefaultServeMux = http.DefaultServeMux
 // NoBody is a body without bytes.
 var NoBody = http.NoBody
 
-// AllowQuerySemicolons is net/http's.
-func AllowQuerySemicolons(h Handler) Handler { return http.AllowQuerySemicolons(h) }
+// Functions of net/http, see there.
 
-// CanonicalHeaderKey is net/http's.
-func CanonicalHeaderKey(s string) string { return http.CanonicalHeaderKey(s) }
-
-// DetectContentType is net/http's.
-func DetectContentType(data []byte) string { return http.DetectContentType(data) }
-
-// Error is net/http's.
+func AllowQuerySemicolons(h Handler) Handler         { return http.AllowQuerySemicolons(h) }
+func CanonicalHeaderKey(s string) string             { return http.CanonicalHeaderKey(s) }
+func DetectContentType(data []byte) string           { return http.DetectContentType(data) }
 func Error(w ResponseWriter, error string, code int) { http.Error(w, error, code) }
-
-// FS is net/http's.
-func FS(fsys fs.FS) FileSystem { return http.FS(fsys) }
-
-// FileServer is net/http's.
-func FileServer(root FileSystem) Handler { return http.FileServer(root) }
-
-// FileServerFS is net/http's.
-func FileServerFS(root fs.FS) Handler { return http.FileServerFS(root) }
-
-// NewCrossOriginProtection is net/http's.
+func FS(fsys fs.FS) FileSystem                       { return http.FS(fsys) }
+func FileServer(root FileSystem) Handler             { return http.FileServer(root) }
+func FileServerFS(root fs.FS) Handler                { return http.FileServerFS(root) }
 func NewCrossOriginProtection() *CrossOriginProtection {
 	return http.NewCrossOriginProtection()
 }
-
-// NewFileTransport is net/http's.
 func NewFileTransport(fs FileSystem) RoundTripper { return http.NewFileTransport(fs) }
-
-// NewFileTransportFS is net/http's.
-func NewFileTransportFS(fsys fs.FS) RoundTripper { return http.NewFileTransportFS(fsys) }
-
-// NewRequest is net/http's.
+func NewFileTransportFS(fsys fs.FS) RoundTripper  { return http.NewFileTransportFS(fsys) }
 func NewRequest(method, url string, body io.Reader) (*Request, error) {
 	return http.NewRequest(method, url, body)
 }
-
-// NewRequestWithContext is net/http's.
 func NewRequestWithContext(ctx context.Context, method, url string, body io.Reader) (*Request,
 	error) {
 	return http.NewRequestWithContext(ctx, method, url, body)
 }
-
-// NewResponseController is net/http's.
 func NewResponseController(rw ResponseWriter) *ResponseController {
 	return http.NewResponseController(rw)
 }
-
-// NewServeMux is net/http's.
-func NewServeMux() *ServeMux { return http.NewServeMux() }
-
-// NotFound is net/http's.
-func NotFound(w ResponseWriter, r *Request) { http.NotFound(w, r) }
-
-// NotFoundHandler is net/http's.
-func NotFoundHandler() Handler { return http.NotFoundHandler() }
-
-// ParseCookie is net/http's.
+func NewServeMux() *ServeMux                     { return http.NewServeMux() }
+func NotFound(w ResponseWriter, r *Request)      { http.NotFound(w, r) }
+func NotFoundHandler() Handler                   { return http.NotFoundHandler() }
 func ParseCookie(line string) ([]*Cookie, error) { return http.ParseCookie(line) }
-
-// ParseHTTPVersion is net/http's.
 func ParseHTTPVersion(vers string) (major, minor int, ok bool) {
 	return http.ParseHTTPVersion(vers)
 }
-
-// ParseSetCookie is net/http's.
-func ParseSetCookie(line string) (*Cookie, error) { return http.ParseSetCookie(line) }
-
-// ParseTime is net/http's.
+func ParseSetCookie(line string) (*Cookie, error)    { return http.ParseSetCookie(line) }
 func ParseTime(text string) (t time.Time, err error) { return http.ParseTime(text) }
-
-// ProxyFromEnvironment is net/http's.
 func ProxyFromEnvironment(req *Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(req)
 }
-
-// ProxyURL is net/http's.
 func ProxyURL(fixedURL *url.URL) func(*Request) (*url.URL, error) {
 	return http.ProxyURL(fixedURL)
 }
-
-// ReadRequest is net/http's.
 func ReadRequest(b *bufio.Reader) (*Request, error) { return http.ReadRequest(b) }
-
-// ReadResponse is net/http's.
 func ReadResponse(r *bufio.Reader, req *Request) (*Response, error) {
 	return http.ReadResponse(r, req)
 }
-
-// Redirect is net/http's.
 func Redirect(w ResponseWriter, r *Request, url string, code int) {
 	http.Redirect(w, r, url, code)
 }
-
-// RedirectHandler is net/http's.
 func RedirectHandler(url string, code int) Handler { return http.RedirectHandler(url, code) }
-
-// ServeContent is net/http's.
 func ServeContent(w ResponseWriter, req *Request, name string, modtime time.Time,
 	content io.ReadSeeker) {
 	http.ServeContent(w, req, name, modtime, content)
 }
-
-// ServeFile is net/http's.
 func ServeFile(w ResponseWriter, r *Request, name string) { http.ServeFile(w, r, name) }
-
-// ServeFileFS is net/http's.
 func ServeFileFS(w ResponseWriter, r *Request, fsys fs.FS, name string) {
 	http.ServeFileFS(w, r, fsys, name)
 }
-
-// SetCookie is net/http's.
-func SetCookie(w ResponseWriter, cookie *Cookie) { http.SetCookie(w, cookie) }
-
-// StatusText is net/http's.
-func StatusText(code int) string { return http.StatusText(code) }
-
-// StripPrefix is net/http's.
+func SetCookie(w ResponseWriter, cookie *Cookie)   { http.SetCookie(w, cookie) }
+func StatusText(code int) string                   { return http.StatusText(code) }
 func StripPrefix(prefix string, h Handler) Handler { return http.StripPrefix(prefix, h) }
-
-// TimeoutHandler is net/http's.
 func TimeoutHandler(h Handler, dt time.Duration, msg string) Handler {
 	return http.TimeoutHandler(h, dt, msg)
 }

@@ -100,6 +100,30 @@ func TestFloods(t *testing.T) {
 	}
 }
 
+// TestLongLines: requests whose lines are longer than the buffers, and what
+// follows them, are understood as by net/http.
+func TestLongLines(t *testing.T) {
+	testrun.Start(t, 1)
+	ours, theirs := both(t, http.HandlerFunc(shows))
+	for _, n := range []int{4 << 10, 5000, 36 << 10, 80_000} {
+		long := strings.Repeat("x", n)
+		for name, head := range map[string]string{
+			"target": "POST /" + long + " HTTP/1.1\r\nHost: a\r\n",
+			"field":  "POST / HTTP/1.1\r\nHost: a\r\nX: " + long + "\r\n",
+			"fold":   "POST / HTTP/1.1\r\nHost: a\r\nX: y\r\n " + long + "\r\n",
+			"space":  "POST / HTTP/1.1\r\n " + long + "\r\n",
+			"no end": "POST /" + long,
+		} {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				rest := head + "Content-Length: 5\r\n\r\nhello" + plain + plain
+				sameAnswer(t, ours, theirs, []byte(rest))
+				sameAnswer(t, ours, theirs, []byte(rest[:n/2]), []byte(rest[n/2:]))
+				sameAnswer(t, ours, theirs, []byte(head))
+			})
+		}
+	}
+}
+
 // beside has others ask meanwhile. The result waits for them.
 func beside(t *testing.T, addr string) (wait func()) {
 	answered := make(chan bool)

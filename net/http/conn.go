@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	stdsync "sync"
 	"sync/atomic"
 	"time"
@@ -324,8 +325,9 @@ func (c *conn) requests() error {
 			return errServed
 		}
 		c.limitRead(c.s.idleTimeout())
-		tc := c.tls()
-		if c.work.in.Buffered() == 0 && !c.missing.hasByte() && (tc == nil || !tc.Readable()) {
+		tc, x := c.tls(), c.work
+		if x.in.Buffered() == 0 && x.from.ahead.blocks == nil && !c.missing.hasByte() &&
+			(tc == nil || !tc.Readable()) {
 			return c.flush()
 		}
 		if err := c.awaitRequest(); err != nil {
@@ -480,7 +482,8 @@ func (c *conn) handshake() error {
 	if err := c.tls().HandshakeContext(c.context()); err != nil {
 		reason := err.Error()
 		var header tls.RecordHeaderError
-		if errors.As(err, &header) && header.Conn != nil && looksLikeHTTP(header.RecordHeader) {
+		if errors.As(err, &header) && header.Conn != nil &&
+			slices.Contains(httpBegins, string(header.RecordHeader[:])) {
 			io.WriteString(header.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP "+
 				"request to an HTTPS server.\n")
 			reason = "client sent an HTTP request to an HTTPS server"
@@ -501,56 +504,8 @@ func (c *conn) handshake() error {
 	return errServed
 }
 
-func looksLikeHTTP(header [5]byte) bool {
-	switch string(header[:]) {
-	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO":
-		return true
-	}
-	return false
-}
-
-// noLimit is what an input may read.
-const noLimit = 1<<63 - 1
-
-// input is what the buffer reads from. Owner: the connection's, and whatever
-// has hijacked it.
-type input struct {
-	c      *conn
-	left   int64     // what may be read, then there is an end
-	record *readHead // of a request, while http.ReadRequest reads that; or nil
-}
-
-// Read implements io.Reader. It sends what was written before it waits.
-func (r *input) Read(p []byte) (n int, err error) {
-	c := r.c
-	if c.hijacked.Load() {
-		if n = c.missing.take(p); n > 0 {
-			return n, nil
-		}
-		return c.nc.Read(p)
-	}
-	if r.left <= 0 {
-		return 0, io.EOF
-	}
-	p = p[:min(int64(len(p)), r.left)]
-	if n = c.missing.take(p); n == 0 {
-		if c.work.out.Buffered() > 0 {
-			c.flush()
-		}
-		n, err = c.nc.Read(p)
-		if err != nil {
-			if w := c.current.Load(); w != nil {
-				w.peerGone()
-			}
-		}
-	}
-	r.left -= int64(n)
-	if r.record != nil && r.record.add(p[:n]) > c.s.maxHeaderValues() {
-		r.left = 0
-		return 0, io.EOF
-	}
-	return n, err
-}
+// httpBegins is what net/http takes for HTTP without TLS.
+var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}
 
 // output is what the buffer writes to.
 type output conn

@@ -255,7 +255,8 @@ func (w *response) readSlowly(head []byte) error {
 	std, err := http.ReadRequest(x.in)
 	x.from.record = nil
 	if err != nil {
-		if x.from.left <= 0 {
+		// That of net/http is another value, which Go 1.27's returns as well.
+		if x.from.left <= 0 || err.Error() == errTooLarge.Error() {
 			return errTooLarge
 		}
 		return err

@@ -199,14 +199,14 @@ func (w *response) beforeWrite(n int) error {
 	return nil
 }
 
-var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+var copyBuffers = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // writerOnly hides ReadFrom.
 type writerOnly struct{ io.Writer }
 
 // ReadFrom implements io.ReaderFrom: a file goes to the socket by sendfile.
 func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
-	buf := copyBuffers.Get().(*[32 << 10]byte)
+	buf := copyBuffers.Get().(*[blockSize]byte)
 	defer copyBuffers.Put(buf)
 	direct, ok := w.c.nc.(io.ReaderFrom)
 	if !ok || w.c.hijacked.Load() || w.done.Load() {

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/socket"
@@ -425,12 +426,13 @@ func (b *requestBody) Close() error {
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Host == "" || !isASCII(u.Host) || req.Method != "" && !isToken(req.Method) ||
+	if u == nil || u.Host == "" || strings.ContainsFunc(u.Host, isNotASCII) ||
+		req.Method != "" && !isToken(req.Method) ||
 		!validHeader(req.Header) || req.Header == nil || !validHeader(req.Trailer) {
 		return false
 	}
 	if req.Body != nil && req.Body != stdhttp.NoBody && req.ContentLength <= 0 &&
-		len(req.TransferEncoding) == 0 && lacksBody(req.Method) {
+		len(req.TransferEncoding) == 0 && slices.Contains(bodiless, req.Method) {
 		return false // the standard tries on a goroutine whether there is a body
 	}
 	if t.foreign.Load() {
@@ -477,23 +479,10 @@ func requiresHTTP1(req *stdhttp.Request) bool {
 		strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
-}
+func isNotASCII(r rune) bool { return r >= utf8.RuneSelf }
 
-// lacksBody reports whether requests of a method have no body as a rule.
-func lacksBody(method string) bool {
-	switch method {
-	case "", "GET", "HEAD", "DELETE", "OPTIONS", "PROPFIND", "SEARCH":
-		return true
-	}
-	return false
-}
+// bodiless are the methods whose requests have no body as a rule.
+var bodiless = []string{"", "GET", "HEAD", "DELETE", "OPTIONS", "PROPFIND", "SEARCH"}
 
 // validHeader reports whether all names and values may be sent.
 func validHeader(h stdhttp.Header) bool {

@@ -66,88 +66,55 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 		t.enlist(req, nil)
 	}
 	t.enlist(req, cancel)
-	x := &besideTrip{rt: t.std(), req: req.WithContext(ctx)}
-	if _, err := onGoroutine(x.make); err != nil {
+	own := req.WithContext(ctx)
+	var resp *stdhttp.Response
+	var failed error
+	var state atomic.Int32
+	const started, ended, abandoned = 1, 2, 3 // 0, 1, 2, or any of these and then 3
+	err := goroutines.Do(context.Background(), func() {
+		if !state.CompareAndSwap(0, started) {
+			return
+		}
+		if resp, failed = t.std().RoundTrip(own); !state.CompareAndSwap(started, ended) {
+			discard(resp)
+		}
+	})
+	if err != nil { // a goroutine that has started goes on, with a context that is cancelled
 		end()
-		x.abandon()
+		switch state.Swap(abandoned) {
+		case 0:
+			if req.Body != nil {
+				go req.Body.Close() // as RoundTrip does in any case
+			}
+		case ended:
+			go discard(resp)
+		}
 		return nil, err
 	}
-	if x.err != nil {
+	if failed != nil || resp == nil || resp.Body == nil { // Client makes something of each
 		end()
-		return x.resp, x.err
 	}
-	if x.resp == nil { // Client makes an error of it
-		end()
-		return nil, nil
+	if resp == nil || failed != nil {
+		return resp, failed
 	}
-	if x.resp.Request == x.req {
-		x.resp.Request = req
+	if resp.Request == own {
+		resp.Request = req
 	}
-	if x.resp.Body == nil { // Client takes it for an empty one, or makes an error of it
-		end()
-		return x.resp, nil
+	if resp.Body == nil {
+		return resp, nil
 	}
-	b := &besideBody{base: x.resp.Body, size: x.resp.ContentLength, end: end}
-	x.resp.Body = b
+	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: end}
+	resp.Body = b
 	if w, ok := b.base.(io.Writer); ok {
-		x.resp.Body = upgraded{b, w}
+		resp.Body = upgraded{b, w}
 	}
-	return x.resp, nil
+	return resp, nil
 }
 
-// besideTrip is one round trip on a goroutine, which owns resp and err until it
-// ends; then the coroutine does, unless that has abandoned it.
-type besideTrip struct {
-	rt  stdhttp.RoundTripper // constant
-	req *stdhttp.Request     // constant
-
-	mu      sync.Mutex // never held across a call
-	started bool       // under mu
-	gone    bool       // under mu: abandoned
-	ended   bool       // under mu: resp and err are there
-
-	resp *stdhttp.Response
-	err  error
-}
-
-// make makes the round trip, on a goroutine.
-func (x *besideTrip) make() (none struct{}, _ error) {
-	x.mu.Lock()
-	x.started = !x.gone
-	started := x.started
-	x.mu.Unlock()
-	if !started {
-		return none, nil
-	}
-	x.resp, x.err = x.rt.RoundTrip(x.req)
-	x.mu.Lock()
-	x.ended = true
-	gone := x.gone
-	x.mu.Unlock()
-	if gone {
-		x.discard()
-	}
-	return none, nil
-}
-
-// abandon leaves the round trip, whose context has been cancelled, to its
-// goroutine. One that has not started never does.
-func (x *besideTrip) abandon() {
-	x.mu.Lock()
-	x.gone = true
-	started, ended := x.started, x.ended
-	x.mu.Unlock()
-	switch {
-	case ended:
-		go x.discard()
-	case !started && x.req.Body != nil:
-		go x.req.Body.Close() // as RoundTrip does in any case
-	}
-}
-
-func (x *besideTrip) discard() {
-	if x.err == nil && x.resp != nil && x.resp.Body != nil {
-		x.resp.Body.Close()
+// discard closes the body of a response that its caller does not get.
+func discard(resp *stdhttp.Response) {
+	if resp != nil && resp.Body != nil {
+		resp.Body.Close()
 	}
 }
 

@@ -374,7 +374,7 @@ type sending struct {
 	gzip, closes bool
 
 	// The sender's, until done.
-	buf     *[]byte
+	buf     *bytes.Buffer
 	err     error // why it was not sent
 	refused bool  // the body is not wanted
 
@@ -416,7 +416,7 @@ func (s *sending) limited() bool {
 }
 
 // outgoing are buffers of requests.
-var outgoing = stdsync.Pool{New: func() any { return new([]byte) }}
+var outgoing = stdsync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // continues notes whether the body waits for the server's consent.
 func (s *sending) continues(req *stdhttp.Request) {
@@ -467,10 +467,10 @@ var (
 
 // send sends the request.
 func (s *sending) send(req *stdhttp.Request) {
-	s.buf = outgoing.Get().(*[]byte)
+	s.buf = outgoing.Get().(*bytes.Buffer)
 	defer func() {
-		if cap(*s.buf) <= 64<<10 {
-			*s.buf = (*s.buf)[:0]
+		if s.buf.Cap() <= 64<<10 {
+			s.buf.Reset()
 			outgoing.Put(s.buf)
 		}
 		s.buf = nil
@@ -511,7 +511,7 @@ func (s *sending) write(req *stdhttp.Request) error {
 		if err := req.Write(s); err != nil {
 			return err
 		}
-		*s.buf = bytes.TrimSuffix(*s.buf, []byte("\r\n")) // the empty line
+		s.buf.Truncate(s.buf.Len() - len("\r\n")) // the empty line
 		if s.gzip {
 			s.WriteString("Accept-Encoding: gzip\r\n")
 		}
@@ -578,7 +578,7 @@ const maxSendWait = 50 * time.Millisecond
 
 // Write collects p.
 func (s *sending) Write(p []byte) (int, error) {
-	if len(*s.buf) > 0 && len(*s.buf)+len(p) > s.limit() {
+	if s.buf.Len() > 0 && s.buf.Len()+len(p) > s.limit() {
 		if err := s.flush(); err != nil {
 			return 0, err
 		}
@@ -586,22 +586,14 @@ func (s *sending) Write(p []byte) (int, error) {
 	if len(p) >= s.limit() {
 		return s.put(p)
 	}
-	*s.buf = append(*s.buf, p...)
-	return len(p), nil
+	return s.buf.Write(p)
 }
 
-func (s *sending) WriteString(text string) (int, error) {
-	if len(*s.buf)+len(text) > s.limit() {
-		return s.Write([]byte(text))
-	}
-	*s.buf = append(*s.buf, text...)
-	return len(text), nil
-}
+// WriteString is for net/http, which writes a head by it.
+func (s *sending) WriteString(text string) (int, error) { return s.buf.WriteString(text) }
 
-func (s *sending) WriteByte(c byte) error {
-	*s.buf = append(*s.buf, c)
-	return nil
-}
+// WriteByte also keeps net/http from a buffer of its own.
+func (s *sending) WriteByte(c byte) error { return s.buf.WriteByte(c) }
 
 // limit is how much is collected.
 func (s *sending) limit() int {
@@ -615,11 +607,11 @@ func (s *sending) limit() int {
 }
 
 func (s *sending) flush() error {
-	if len(*s.buf) == 0 {
+	if s.buf.Len() == 0 {
 		return nil
 	}
-	_, err := s.put(*s.buf)
-	*s.buf = (*s.buf)[:0]
+	_, err := s.put(s.buf.Bytes())
+	s.buf.Reset()
 	return err
 }
 
@@ -640,7 +632,7 @@ func (s *sending) ReadFrom(r io.Reader) (int64, error) {
 			return n, err
 		}
 	}
-	buf := copyBuffers.Get().(*[32 << 10]byte)
+	buf := copyBuffers.Get().(*[blockSize]byte)
 	defer copyBuffers.Put(buf)
 	return io.CopyBuffer(writerOnly{s}, r, buf[:])
 }
