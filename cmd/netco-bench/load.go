@@ -29,7 +29,7 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	r, err := measure(ctx, cfg, args, stderr)
+	r, err := measureLoad(ctx, cfg, args, stderr)
 	if r == nil {
 		return err
 	}
@@ -51,10 +51,10 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return err
 }
 
-// measure makes one run of a checked command line. The result may come with an
-// error: it is what was measured until then.
-func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writer) (*result.Result,
-	error) {
+// measureLoad makes one run of a checked command line. The result may come with
+// an error: it is what was measured until then.
+func measureLoad(ctx context.Context, cfg *loadConfig, args []string,
+	stderr io.Writer) (*result.Result, error) {
 	if err := checkNoFile(cfg.Connections + cfg.Idle); err != nil {
 		return nil, err
 	}

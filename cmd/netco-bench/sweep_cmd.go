@@ -64,7 +64,7 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 }
 
 func runSweep(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	return sweepBy(ctx, loadInChild, args, stdout, stderr)
+	return sweepBy(ctx, loadOn(nil), args, stdout, stderr)
 }
 
 func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.Writer) error {

@@ -177,7 +177,14 @@ func TestWarnings(t *testing.T) {
 		r.Generator.Share = []float64{0.5, 0.9, 0.95}[i]
 	}
 	if w := c.Warnings(); len(w) != 1 ||
-		!strings.HasPrefix(w[0], "new kept the generator busy for 90 %") {
+		!strings.HasPrefix(w[0], "new: the generator was busy for more than 80 % of the time") ||
+		!strings.HasSuffix(w[0], ", in 2 of 3 rounds") {
+		t.Errorf("%q", w)
+	}
+	c = compared(3, 100, time.Millisecond)
+	c.Sides[0].Rounds[1].Totals.Errors.Reset = 4
+	c.Sides[0].Rounds[1].Totals.FirstError = "reset"
+	if w := c.Warnings(); len(w) != 1 || w[0] != "old: 4 errors, the first: reset" {
 		t.Errorf("%q", w)
 	}
 }

@@ -93,6 +93,9 @@ func (g *Gen) Run(ctx context.Context) (*result.Result, error) {
 	if err == nil {
 		err = g.load(ctx)
 	}
+	if err == nil && g.cfg.After != nil {
+		err = g.cfg.After()
+	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = g.sched.Shutdown(over) // what still runs is not needed

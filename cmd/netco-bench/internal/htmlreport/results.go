@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// keptUp is the part of an open loop's rate that must be answered.
-	keptUp = 0.98
 	// shortSecond is the part of a second below which the last one, cut short,
 	// is no point of a rate.
 	shortSecond = 0.5
@@ -74,13 +72,8 @@ func warnings(all []Named) (lines []string) {
 		if n.Interrupted {
 			add("The run was interrupted. The figures are those until then.")
 		}
-		if doubt := figure.Doubt(n.Result); doubt != "" {
-			add("%s: the latencies are its own in part.", doubt)
-		}
-		if rate := n.RequestsPerSecond(); n.Options.Rate > 0 && rate < keptUp*n.Options.Rate {
-			add("%s of the intended %s requests a second were answered: the latencies depend on "+
-				"how long the run was.",
-				figure.Rate(rate), figure.Rate(n.Options.Rate))
+		for _, doubt := range figure.Doubts(n.Result) {
+			add("In this run %s.", doubt)
 		}
 	}
 	return lines

@@ -18,6 +18,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
@@ -49,7 +50,7 @@ type Sweep struct {
 	Knee float64 `json:"knee"`
 	Past float64 `json:"past"`
 	Why  string  `json:"why,omitempty"` // what is wrong at Past
-	// Doubt is set if the knee may be the generator's own.
+	// Doubt is why the knee may be the generator's own, if it may.
 	Doubt string `json:"doubt,omitempty"`
 }
 
@@ -126,16 +127,8 @@ func (s *Sweep) conclude() {
 	}
 	if knee+1 < len(s.Steps) {
 		s.Past, s.Why = s.Steps[knee+1].Rate, s.Judge()[knee+1]
-		s.Doubt = doubt(s.Steps[knee+1].Result)
+		s.Doubt = strings.Join(figure.Doubts(s.Steps[knee+1].Result), "; ")
 	}
-}
-
-// doubt says why what r shows may be the generator's doing, if it may.
-func doubt(r *result.Result) string {
-	if d := figure.Doubt(r); d != "" {
-		return d + " there: the knee may be its own."
-	}
-	return ""
 }
 
 // meter measures the steps of a sweep.
@@ -241,7 +234,7 @@ func (s *Sweep) Print(w io.Writer) {
 	s.table().Print(w)
 	fmt.Fprintf(w, "\n%s\n", s.Conclusion())
 	if s.Doubt != "" {
-		fmt.Fprintln(w, s.Doubt)
+		fmt.Fprintf(w, "There %s.\n", s.Doubt)
 	}
 }
 
@@ -253,7 +246,7 @@ func (s *Sweep) Sections(name string) []htmlreport.Section {
 		"answered, or more than 1 %% of the requests fail; one that is was measured again, and "+
 		"the better run counts.", s.Factor)}}
 	if s.Doubt != "" {
-		section.Warnings = []string{s.Doubt}
+		section.Warnings = []string{"At the knee " + s.Doubt + "."}
 	}
 	chart := htmlreport.Chart{Title: "Latency by rate", Hint: "lower is better", YLabel: "latency",
 		XLabel: "requests a second", XUnit: htmlreport.PerSecond, YUnit: htmlreport.Nanoseconds,

@@ -133,16 +133,3 @@ func TestFile(t *testing.T) {
 		t.Error("another kind: no error")
 	}
 }
-
-func TestDoubt(t *testing.T) {
-	fine, busy, late := result.New(), result.New(), result.New()
-	busy.Generator.Share = 0.9
-	late.Response.Record(1e6)
-	late.Lateness.Record(6e5)
-	for want, r := range map[string]*result.Result{"": fine, "busy for 90 %": busy,
-		"600 µs late": late} {
-		if got := doubt(r); !strings.Contains(got, want) || (got == "") != (want == "") {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
