@@ -66,7 +66,7 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 		return nil, usagef("-rounds must be at least 1")
 	}
 	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv",
-		"hdr", "o")
+		"o")
 }
 
 func (c *compareFlags) addSide(s string) error {

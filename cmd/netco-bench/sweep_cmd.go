@@ -60,7 +60,7 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 	}
 	s.target, s.load = targets[0], load
 	return s, refuseFlags(load, "sweep sets the rates itself, and writes by -json and -report",
-		"rate", "ramp", "csv", "hdr", "o")
+		"rate", "ramp", "csv", "o")
 }
 
 func runSweep(ctx context.Context, args []string, stdout, stderr io.Writer) error {

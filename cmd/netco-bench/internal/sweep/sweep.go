@@ -224,7 +224,7 @@ func (s *Sweep) table() htmlreport.Table {
 		row = append(row, htmlreport.Latencies(&step.Result.Response, 50, 90, 99, 99.9)...)
 		t.Rows = append(t.Rows, append(row,
 			htmlreport.Cell{Text: figure.Share(step.Result.ErrorShare())},
-			htmlreport.Cell{Text: why[i], Tone: "bad wrap"}))
+			htmlreport.Cell{Text: why[i], Tone: "bad text"}))
 	}
 	return t
 }
@@ -248,26 +248,33 @@ func (s *Sweep) Sections(name string) []htmlreport.Section {
 	if s.Doubt != "" {
 		section.Warnings = []string{"At the knee " + s.Doubt + "."}
 	}
-	chart := htmlreport.Chart{Title: "Latency by rate", Hint: "lower is better", YLabel: "latency",
-		XLabel: "requests a second", XUnit: htmlreport.PerSecond, YUnit: htmlreport.Nanoseconds,
-		YLog: true}
-	if s.Knee > 0 {
-		chart.Marks = []htmlreport.Mark{{X: s.Knee, Text: "knee"}}
-	}
-	for _, step := range s.Steps {
-		chart.X = append(chart.X, step.Rate)
-	}
-	for _, p := range []float64{50, 99, 99.9} {
-		line := htmlreport.Series{Name: result.PercentileName(p), Points: true}
-		for _, step := range s.Steps {
-			line.Y = append(line.Y, float64(step.Result.Response.At(p)))
-		}
-		chart.Series = append(chart.Series, line)
-	}
-	section.Charts = []htmlreport.Chart{chart}
+	section.Chart = s.chart()
 	if s.Closed == nil {
 		return []htmlreport.Section{section}
 	}
 	return []htmlreport.Section{section, htmlreport.Environment(htmlreport.Named{Name: name,
 		Result: s.Closed})}
+}
+
+// chart shows latencies by rate.
+func (s *Sweep) chart() htmlreport.Chart {
+	c := htmlreport.Chart{Title: "Latency by requests a second"}
+	at := func(i int) float64 { return s.Steps[i].Rate / s.Steps[len(s.Steps)-1].Rate }
+	for i, step := range s.Steps {
+		switch step.Rate {
+		case s.Knee:
+			c.Marks = append(c.Marks, htmlreport.Mark{At: at(i), Text: "knee"})
+		case s.Steps[0].Rate, s.Steps[len(s.Steps)-1].Rate:
+			c.Marks = append(c.Marks, htmlreport.Mark{At: at(i), Text: figure.Rate(step.Rate)})
+		}
+	}
+	for _, p := range []float64{50, 99, 99.9} {
+		line := htmlreport.Line{Name: result.PercentileName(p)}
+		for i := range s.Steps {
+			line.Points = append(line.Points, htmlreport.Point{X: at(i),
+				Ns: float64(s.Steps[i].Result.Response.At(p))})
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
 }

@@ -124,7 +124,7 @@ func TestFile(t *testing.T) {
 	b.Reset()
 	testenv.OK(t, htmlreport.Write(&b, htmlreport.Page{Sections: back.Sections("a server")}))
 	for _, want := range []string{"Latency by rate: a server", "The knee is at 800 requests/s",
-		`"text":"knee"`, "<td class=\"bad wrap\">latency turned up", "Load and environment"} {
+		">knee</text>", "<td class=\"bad text\">latency turned up", "Load and environment"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q", want)
 		}
