@@ -49,16 +49,16 @@ bench() {
 }
 
 bench switch switch -json $report/switch.json
-bench echo-one-core echo -pin -conns 64,1000,5000 -servers c,netco,net -duration 2s -rounds 5 -json $report/echo-one-core.json
+bench echo-one-core echo -pin -procs 1 -conns 64,1000,5000 -servers net,c,netco -d 2s -rounds 5 -json $report/echo-one-core.json
 bench echo-two-cores-1 echo -conns 1 -json $report/echo-two-cores-1.json
 bench echo-two-cores-64 echo -json $report/echo-two-cores-64.json
-bench echo-two-cores-64-one-processor echo -conns 64 -processors 1 -duration 2s -warmup 500ms -rounds 5
-bench busy echo -conns 1,64 -busy 8 -rounds 3 -duration 3s
-bench quota echo -conns 64 -rate 2000 -quota 0.2 -rounds 3 -duration 4s
-bench closed-loop echo -conns 1,8,64 -rounds 5 -duration 3s
-bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -duration 3s
+bench echo-two-cores-64-one-processor echo -conns 64 -processors 1 -d 2s -warmup 500ms -rounds 5
+measure busy bench/busy.sh 8 go run ./cmd/netco-bench echo -conns 1,64 -rounds 3 -d 3s
+measure quota bench/quota.sh 0.2 go run ./cmd/netco-bench echo -conns 64 -rate 2000 -rounds 3
+bench closed-loop echo -conns 1,8,64 -rounds 5 -d 3s
+bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -d 3s
 measure work bench/work.sh 7 2s
-bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -duration 1s -warmup 300ms -rounds 9
+bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -d 1s -warmup 300ms -rounds 9
 bench conns conns -json $report/conns.json
 bench hold hold
 bench idle idle
@@ -66,7 +66,7 @@ bench sleepers sleepers -sleep 15s
 bench fair fair -pin -json $report/fair.json
 bench fair-unix fair -pin -firehose unix
 bench fair-pipeline fair -pin -pipeline 1us,5us,20us -duration 600ms -rounds 3
-bench proxy proxy -pin -json $report/proxy.json
+bench proxy proxy -pin -procs 1 -json $report/proxy.json
 measure profile go test -run '^$' -bench . -count 5 ./profile
 measure timer go test -run '^$' -bench SetCancel -count 5 ./timer
 measure waiting bench/waiting.sh 7 100ms

@@ -12,19 +12,20 @@ bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
 go build -o "$bin" ./cmd/netco-bench
 
+beside=() # a command that the echo runs under
+
 # row NAME [flags of echo] prints the medians of netco's ratios to net's: p50, p90, p99, CPU time.
 row() {
 	local name=$1 out
 	shift
-	if ! out=$("$bin/netco-bench" echo -procs "$cores" -threads "$threads" -rounds "$rounds" -duration "$time" "$@" 2>"$bin/error"); then
+	if ! out=$("${beside[@]}" "$bin/netco-bench" echo -procs "$cores" -threads "$threads" -rounds "$rounds" -d "$time" "$@" 2>"$bin/error"); then
 		printf '| %s | %s |\n' "$name" "$(tail -1 "$bin/error")"
 		return
 	fi
-	awk -v name="$name" '
-		/ p50 µs/ {n = split($0, column, /  +/)}
-		$1 == "netco/net" {for (i = 2; i <= n; i++) ratio[column[i]] = $i}
-		/^  [a-z]+: .*(keep up|did not)/ {short = " " $0}
-		END {print "| " name " | " ratio["p50 µs"], ratio["p90 µs"], ratio["p99 µs"], ratio["CPU µs/req"] " |" short}' <<<"$out"
+	awk -F '  +' -v name="$name" '
+		{for (i = 3; i <= NF; i++) if ($i ~ /^[0-9]+[.][0-9][0-9]$/) ratio[$2] = $i}
+		/^[a-z]+: less than/ {short = " " $0}
+		END {print "| " name " | " ratio["p50"], ratio["p90"], ratio["p99"], ratio["server CPU/request"] " |" short}' <<<"$out"
 }
 
 # open NAME PERCENT CORES NS WORK [flags]: an open loop that keeps a part of so many cores busy with requests of NS each.
@@ -40,5 +41,7 @@ for part in 10 50 90 99; do open "$part % of one core, echo" $part 1 0 ""; done
 for part in 10 50 90 99; do open "$part % of one core, 100 µs" $part 1 100000 100us; done
 for part in 10 50 80 90 95 99; do open "$part % of all, 100 µs" $part "$cores" 100000 100us; done
 open "5 µs, and 2 ms in 5 %, 50 % of all" 50 "$cores" 104750 5us,2ms:0.05
-open "busy loops on half of the cores, 40 % of all, 100 µs" 40 "$cores" 100000 100us -busy $(((cores + 1) / 2))
-open "a quota of half of the cores, 40 % of all, 100 µs" 40 "$cores" 100000 100us -quota "$(awk "BEGIN {print $cores / 2}")"
+beside=(bench/busy.sh $(((cores + 1) / 2)))
+open "busy loops on half of the cores, 40 % of all, 100 µs" 40 "$cores" 100000 100us
+beside=(bench/quota.sh "$(awk "BEGIN {print $cores / 2}")")
+open "a quota of half of the cores, 40 % of all, 100 µs" 40 "$cores" 100000 100us

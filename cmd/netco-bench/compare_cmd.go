@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -32,7 +33,7 @@ All flags of load are those of each round.`
 // compareFlags are compare's own.
 type compareFlags struct {
 	a, b, json, report, title, names string
-	commands                         []sideToLoad // of -side, without a target
+	commands                         [][2]string // of -side: a name and a command
 	rounds                           int
 	quiet                            bool
 
@@ -65,7 +66,7 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 		return nil, usagef("-rounds must be at least 1")
 	}
 	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv",
-		"hdr", "o")
+		"o")
 }
 
 func (c *compareFlags) addSide(s string) error {
@@ -73,7 +74,7 @@ func (c *compareFlags) addSide(s string) error {
 	if !ok || name == "" || command == "" {
 		return fmt.Errorf("%q is not NAME=COMMAND", s)
 	}
-	c.commands = append(c.commands, sideToLoad{name: name, command: command})
+	c.commands = append(c.commands, [2]string{name, command})
 	return nil
 }
 
@@ -89,7 +90,7 @@ func takingValues(fs *flag.FlagSet) map[string]bool {
 }
 
 func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	return compareBy(ctx, loadInChild, args, stdout, stderr)
+	return compareBy(ctx, loadOn(nil), args, stdout, stderr)
 }
 
 func compareBy(ctx context.Context, load loader, args []string, stdout, stderr io.Writer) error {
@@ -123,41 +124,47 @@ func (c *compareFlags) measure(ctx context.Context, load loader, stderr io.Write
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, s := range sides {
-		names = append(names, s.name)
+	progress := stderr
+	if c.quiet {
+		progress = io.Discard
 	}
-	one := func(ctx context.Context, side int) (*result.Result, error) {
-		return sides[side].load(ctx, load, c.load)
-	}
-	done := func(round, side int, r *result.Result) {
-		if !c.quiet {
-			fmt.Fprintf(stderr, "round %d of %d, %s: %s requests/s, p99 %s, errors %s\n", round+1,
-				c.rounds, names[side],
-				figure.Rate(r.RequestsPerSecond()), figure.Latency(float64(r.Response.At(99))),
-				figure.Share(r.ErrorShare()))
-		}
-	}
-	comparison, err := compare.Run(ctx, names, c.rounds, one, done)
-	comparison.Title = c.titleOf(names)
-	if slices.ContainsFunc(comparison.Sides, func(s *compare.Side) bool {
-		return len(s.Rounds) == 0
-	}) {
-		return nil, err // nothing to compare
+	comparison, err := loadInRounds(ctx, load, sides, c.rounds, c.load, progress)
+	comparison.Title = c.titleOf(comparison)
+	if !comparison.Complete() {
+		return nil, err
 	}
 	return compare.NewFile(comparison.Title, comparison), err
 }
 
-// A sideToLoad is a target, with the command that starts its server if compare
-// is to start it.
-type sideToLoad struct{ name, target, command string }
+// A sideToLoad is a target, or what starts one before each round.
+type sideToLoad struct {
+	name, target string
+	start        func(context.Context) (*serverCommand, string, error)
+}
+
+// loadInRounds compares sides under the load that args ask for. With an error
+// comes what was measured until then.
+func loadInRounds(ctx context.Context, load loader, sides []sideToLoad, rounds int, args []string,
+	progress io.Writer) (*compare.Comparison, error) {
+	var names []string
+	for _, s := range sides {
+		names = append(names, s.name)
+	}
+	return compare.Run(ctx, names, rounds, func(ctx context.Context, i int) (*result.Result,
+		error) {
+		return sides[i].load(ctx, load, args)
+	}, func(round, side int, r *result.Result) {
+		fmt.Fprintf(progress, "round %d of %d, %s: %s requests/s, p99 %s, errors %s\n", round+1,
+			rounds, names[side], figure.Rate(r.RequestsPerSecond()),
+			figure.Latency(float64(r.Response.At(99))), figure.Share(r.ErrorShare()))
+	})
+}
 
 func (s *sideToLoad) load(ctx context.Context, load loader, args []string) (*result.Result, error) {
-	args = slices.Concat(args, []string{s.target})
-	if s.command == "" {
-		return load(ctx, args)
+	if s.start == nil {
+		return load(ctx, slices.Concat(args, []string{s.target}))
 	}
-	server, err := startServer(ctx, s.command, s.target)
+	server, target, err := s.start(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,28 +172,37 @@ func (s *sideToLoad) load(ctx context.Context, load loader, args []string) (*res
 	if server.direct {
 		args = slices.Concat([]string{"-pid", strconv.Itoa(server.cmd.Process.Pid)}, args)
 	}
-	return load(ctx, args)
+	r, err := load(ctx, slices.Concat(args, []string{target}))
+	if err != nil && server.hasEnded() {
+		err = server.explain(s.name, fmt.Errorf("%w, and the server has ended", err))
+	}
+	return r, err
 }
 
 func (c *compareFlags) sides() (sides []sideToLoad, err error) {
 	n := len(c.targets)
-	sides = c.commands
+	commands := c.commands
 	if c.a != "" || c.b != "" {
-		sides = append([]sideToLoad{{name: c.a, command: c.a}, {name: c.b, command: c.b}}, sides...)
+		commands = append([][2]string{{c.a, c.a}, {c.b, c.b}}, commands...)
 	}
 	switch {
 	case slices.ContainsFunc(c.targets, isFile):
 		return nil, usagef("a saved result cannot be compared with a URL")
 	case (c.a == "") != (c.b == ""):
 		return nil, usagef("-a and -b go together")
-	case len(sides) == 1:
+	case len(commands) == 1:
 		return nil, usagef("one -side has nothing to be compared with")
-	case len(sides) > 0 && n != 1 && n != len(sides):
+	case len(commands) > 0 && n != 1 && n != len(commands):
 		return nil, usagef("servers that are started need the URL that they accept at, or one " +
 			"for each")
-	case len(sides) > 0:
-		for i := range sides {
-			sides[i].target = c.targets[min(i, n-1)]
+	case len(commands) > 0:
+		for i, command := range commands {
+			target := c.targets[min(i, n-1)]
+			sides = append(sides, sideToLoad{name: command[0],
+				start: func(ctx context.Context) (*serverCommand, string, error) {
+					s, err := startServer(ctx, command[1], target)
+					return s, target, err
+				}})
 		}
 	case n < 2:
 		return nil, usagef("two targets needed: compare A B, or compare -a 'COMMAND' -b " +
@@ -215,11 +231,12 @@ func (c *compareFlags) sideNames(sides int) ([]string, error) {
 	return names, nil
 }
 
-func (c *compareFlags) titleOf(names []string) string {
-	if c.title != "" {
-		return c.title
+func (c *compareFlags) titleOf(comparison *compare.Comparison) string {
+	var names []string
+	for _, s := range comparison.Sides {
+		names = append(names, s.Name)
 	}
-	return strings.Join(names, ", ")
+	return cmp.Or(c.title, strings.Join(names, ", "))
 }
 
 // readFiles compares saved results: of each argument the files, one a round, or
@@ -250,13 +267,9 @@ func (c *compareFlags) readFiles() (*compare.File, error) {
 		return nil, usagef("two results needed: compare a.json b.json")
 	}
 	given, err := c.sideNames(len(comparison.Sides))
-	var names []string
-	for i, s := range comparison.Sides {
-		if given != nil {
-			s.Name = given[i]
-		}
-		names = append(names, s.Name)
+	for i := range given {
+		comparison.Sides[i].Name = given[i]
 	}
-	comparison.Title = c.titleOf(names)
+	comparison.Title = c.titleOf(comparison)
 	return compare.NewFile(comparison.Title, comparison), err
 }

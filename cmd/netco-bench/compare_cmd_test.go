@@ -62,7 +62,7 @@ func TestLoadInChild(t *testing.T) {
 	for part, want := range map[string]string{"fine": "", "died": "died", "silent": "exit status 1",
 		"refused": "load: refused"} {
 		t.Setenv(fakeLoad, part)
-		r, err := loadInChild(t.Context(), []string{"-c", "3", "tcp://x:1"})
+		r, err := loadInChild(t.Context(), nil, []string{"-c", "3", "tcp://x:1"})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", part, err)
 		}
@@ -78,7 +78,7 @@ func TestLoadInChild(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := loadInChild(gone, nil); err == nil {
+	if _, err := loadInChild(gone, nil, nil); err == nil {
 		t.Error("after the end: no error")
 	}
 }
@@ -303,7 +303,7 @@ func TestWithLoad(t *testing.T) {
 	t.Chdir(t.TempDir())
 	address := freeAddr(t)
 	server := func(on string) string {
-		return testenv.Must(os.Executable()) + " serve echo -on " + on + " -addr " + address
+		return testenv.Must(os.Executable()) + " serve " + on + " -addr " + address
 	}
 	var stdout, stderr bytes.Buffer
 	longEnough(t, func(duration string) error {

@@ -3,227 +3,144 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
-// warmedUp makes the runtime open what it keeps open (its epoll, pidfds), so
-// that the count of files is steady.
-func warmedUp(t *testing.T) {
-	t.Helper()
-	measured(t, "echo -servers net -conns 1 -warmup 0s -rounds 1", 1)
-}
+// few are flags for rounds of so few requests that a test can wait for them.
+const few = " -n 1000 -d 5m -warmup 0s -verify"
 
-// document is what -json writes of echo and proxy.
-type document struct {
-	Environment environment
-	Error       string
-	Config      struct {
-		Duration time.Duration `json:"duration_ns"`
+// measured runs echo or proxy, and wants so many tables, in each of which each
+// server has answered each request, and has cost something.
+func measured(t *testing.T, args string, tables int) (stdout, stderr string, f *compare.File) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "out.json")
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), strings.Fields(args+few+" -json "+file), &out,
+		&errs); code != exitOK {
+		t.Fatalf("%s: exit code %d\n%s", args, code, &errs)
 	}
-	Rounds []echoRound
-}
-
-// measured runs a command that measures for long enough, and wants so many
-// rounds that have all figures and pass the checks. It returns what it has said
-// and written.
-func measured(t *testing.T, args string, rounds int,
-	checks ...func(*echoRound) error) (stdout, stderr string, doc document) {
-	t.Helper()
-	longEnough(t, func(duration string) error {
-		file := filepath.Join(t.TempDir(), "out.json")
-		var out, errs bytes.Buffer
-		code := run(t.Context(), strings.Fields(args+" -json "+file+" -duration "+duration), &out,
-			&errs)
-		if stdout, stderr = out.String(), errs.String(); code != exitOK {
-			return fmt.Errorf("exit code %d\n%s", code, stderr)
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		doc = document{}
-		if err := json.Unmarshal(text, &doc); err != nil {
-			t.Fatal(err)
-		}
-		if doc.Environment.Kernel == "" || doc.Environment.Go == "" || doc.Error != "" ||
-			len(doc.Rounds) != rounds {
-			t.Fatalf("report:\n%s", text)
-		}
-		for _, r := range doc.Rounds {
-			if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us ||
-				r.CPUUs <= 0 || r.RSS < 1<<20 && r.Server != "c" || r.ClientBusy <= 0 ||
-				r.GOMAXPROCS < 1 && r.Server != "c" || r.Server == "" || r.Size == 0 {
-				return fmt.Errorf("round: %+v", r)
-			}
-			for _, check := range checks {
-				if err := check(&r); err != nil {
-					return err
+	f = testenv.Must(readSaved(file)).compare
+	if len(f.Comparisons) != tables {
+		t.Fatalf("%s: %d tables, want %d", args, len(f.Comparisons), tables)
+	}
+	for _, c := range f.Comparisons {
+		for _, s := range c.Sides {
+			for _, r := range s.Rounds {
+				if r.Totals.Requests != 1000 || r.Totals.Errors.Sum() != 0 || r.Server == nil ||
+					r.Server.User+r.Server.System <= 0 || r.Server.RSSMax == 0 {
+					t.Errorf("%s: %s: %+v, server %+v", c.Title, s.Name, r.Totals, r.Server)
 				}
 			}
 		}
-		return nil
-	})
-	return stdout, stderr, doc
+	}
+	return out.String(), errs.String(), f
 }
 
-// longEnough has something measured for so short a time that a busy machine may
-// have nothing to count, and then for longer and longer.
-func longEnough(t *testing.T, measure func(duration string) error) {
-	t.Helper()
-	var err error
-	for d := 50 * time.Millisecond; d < 30*time.Second; d *= 4 {
-		if err = measure(d.String()); err == nil {
-			return
+// TestEcho measures all servers under loads of each kind, with every byte
+// compared.
+func TestEcho(t *testing.T) {
+	noChildren(t)
+	sameFiles(t)
+	var all []string
+	for name := range echoServers {
+		if name != "c" && faultyServers[name] == nil {
+			all = append(all, name)
 		}
-		t.Logf("in %v: %v", d, err)
 	}
-	t.Fatal(err)
-}
-
-func TestEchoEndToEnd(t *testing.T) {
-	warmedUp(t)
-	for name, flags := range map[string]string{
-		"plain":     "",
-		"pipelined": "-pipeline 16",
-		"large":     "-size 1000000 -pipeline 2",
-		"threads":   "-threads 2 -procs 1",
+	for _, c := range []struct {
+		flags  string
+		tables int
+		title  string
+	}{
+		{"-conns 4 -rounds 1 -servers " + strings.Join(all, ","), 1,
+			"closed loop, 4 connections,"},
+		{"-conns 4 -rounds 1 -size 64,5000x16 -processors 1", 2,
+			"pipeline 16, 1 threads, 5000 B"},
+		{"-conns 4 -rounds 1 -rate 20k,40k -procs 2 -spin off -arrival poisson -servers netco", 2,
+			"poisson, 4 connections, pipeline 1, 1 threads, 64 B, GOMAXPROCS 2, no spinning"},
+		{"-conns 4 -rounds 1 -work 1us,100us:0.1 -servers netco,netco-goroutines", 1,
+			"1us,100us:0.1 of work"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			noChildren(t)
-			sameFiles(t)
-			stdout, stderr, _ := measured(t, "echo -servers net -conns 4 -warmup 10ms -rounds 2 "+
-				"-verify "+flags, 2)
-			if !hasLine(stdout, []string{"4", "connections,"}) ||
-				!hasLine(stdout, []string{"net"}) {
-				t.Errorf("table:\n%s", stdout)
-			}
-			if !strings.Contains(stderr, "round 2/2: 4 conns, ") {
-				t.Errorf("progress:\n%s", stderr)
-			}
-		})
+		stdout, stderr, _ := measured(t, "echo -threads 1 "+c.flags, c.tables)
+		if !strings.Contains(stdout, c.title) || !strings.Contains(stdout, "server CPU/request") ||
+			!strings.Contains(stderr, "round 1 of ") {
+			t.Errorf("%s:\n%s\n%s", c.flags, stdout, stderr)
+		}
 	}
 }
 
-// TestFloor: the server in C answers every byte, ends when it is to, and leaves
-// nothing behind.
+// TestEchoWork: a request's work is CPU time of the server. 50 µs are wanted,
+// by a machine that may have been slow when it was measured.
+func TestEchoWork(t *testing.T) {
+	_, _, f := measured(t, "echo -servers net -conns 1 -rounds 1 -q -work 200us", 1)
+	if s := f.Comparisons[0].Sides[0].Rounds[0].Server; s.User.Seconds() < 50e-6*1000 {
+		t.Errorf("1000 requests with 200 µs of work took %v", s.User)
+	}
+}
+
+func TestProxy(t *testing.T) {
+	noChildren(t)
+	sameFiles(t)
+	stdout, _, _ := measured(t, "proxy -conns 4 -size 1000,20000x3 -rounds 1 -threads 1", 2)
+	for _, want := range []string{"1000 B", "pipeline 3, 1 threads, 20000 B", "a: net-splice, ",
+		"c: netco, 1 rounds"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+}
+
+// TestFloor: the server in C answers every byte, and leaves nothing behind.
 func TestFloor(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("this machine has no C compiler: ", err)
 	}
 	noChildren(t)
-	sameFiles(t)
 	t.Setenv("TMPDIR", t.TempDir())
-	for _, flags := range []string{"", "-pipeline 16", "-size 1000000 -pipeline 2"} {
-		measured(t, "echo -servers c -conns 4 -warmup 10ms -rounds 1 -verify "+flags, 1)
-	}
+	measured(t, "echo -servers c -conns 4 -size 64,64x16,100000x2 -rounds 1 -q", 3)
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-// TestFloorNeedsCompiler: without one, the error says what is missing.
-func TestFloorNeedsCompiler(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	var stdout, stderr bytes.Buffer
-	args := strings.Fields("echo -servers c -conns 1 -rounds 1 -duration 10ms")
-	if code := run(t.Context(), args, &stdout, &stderr); code != exitFailed ||
-		!strings.Contains(stderr.String(), "needs a C compiler") {
-		t.Errorf("exit code %d\n%s", code, &stderr)
-	}
-}
-
-// TestWatched: the server that serves its metrics beside is scraped, and
-// measured as the others.
-func TestWatched(t *testing.T) {
-	warmedUp(t)
-	noChildren(t)
-	stdout, _, _ := measured(t, "echo -servers netco-bare,netco-watched -conns 2 -warmup 10ms "+
-		"-rounds 1 -verify", 2)
-	if !strings.Contains(stdout, "netco-watched") {
-		t.Errorf("table:\n%s", stdout)
-	}
-}
-
-func TestEchoServerFaults(t *testing.T) {
+// TestEchoFails: what is wrong with a server is said, and no process is left.
+func TestEchoFails(t *testing.T) {
 	for _, c := range []struct {
-		server string
-		want   []string // one of these
-		target error
+		server, path, want string
+		code               int
 	}{
-		{"dies", []string{"exit status 7\npanic: out of luck"}, nil},
-		{"hangs up", []string{"closed by the server", "connection reset", "broken pipe"}, nil},
-		{"resets", []string{"connection reset", "broken pipe"}, nil},
-		{"mute", []string{"no answer for 300ms"}, load.ErrStall},
-		{"drops", []string{"no answer for 300ms", "wrong echo"}, nil},
-		{"garbles", []string{"wrong echo: byte 32"}, nil},
-		{"adds", []string{"wrong echo"}, nil},
-		{"unborn", []string{"no such luck"}, nil},
-		{"unscraped", []string{"scrape: "}, nil},
+		{"dies", "", "and the server has ended: panic: out of luck", exitFailed},
+		{"unborn", "", "no such luck", exitFailed},
+		{"c", "none", "needs a C compiler", exitFailed},
+		{"garbles", "", "errors, the first: wrong answer: byte 32", exitOK},
+		{"adds", "", "errors, the first: wrong answer", exitOK},
 	} {
 		t.Run(c.server, func(t *testing.T) {
 			noChildren(t)
-			cfg, err := parseEcho([]string{"-servers", "net", "-conns", "4", "-duration", "1h",
-				"-warmup", "0s", "-verify"}, io.Discard)
-			if err != nil {
-				t.Fatal(err)
+			if c.path != "" {
+				t.Setenv("PATH", c.path)
 			}
-			// No machine answers later than that.
-			cfg.Servers, cfg.Stall = []string{c.server}, time.Minute
-			if c.server == "mute" || c.server == "drops" {
-				cfg.Stall = 300 * time.Millisecond
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			defer cancel()
-			rounds, err := measureEcho(ctx, cfg, io.Discard, io.Discard)
-			if err == nil || len(rounds) != 0 {
-				t.Fatalf("no error, %d rounds", len(rounds))
-			}
-			if ctx.Err() != nil {
-				t.Error("not noticed for two minutes")
-			}
-			if c.target != nil && !errors.Is(err, c.target) {
-				t.Errorf("%v is not %v", err, c.target)
-			}
-			found := false
-			for _, w := range c.want {
-				found = found || strings.Contains(err.Error(), w)
-			}
-			if !found {
-				t.Errorf("error %q, want one of %q", err, c.want)
+			var out bytes.Buffer
+			code := run(t.Context(), strings.Fields("echo -rounds 1 -conns 4 -servers "+c.server+
+				few), &out, &out)
+			if code != c.code || !strings.Contains(out.String(), c.want) {
+				t.Errorf("exit code %d, want %d and %q\n%s", code, c.code, c.want, &out)
 			}
 		})
 	}
-}
-
-// Without -verify lengths are still checked.
-func TestEchoChecksLengths(t *testing.T) {
-	noChildren(t)
-	longEnough(t, func(duration string) error {
-		cfg, err := parseEcho(strings.Fields("-servers net -conns 1 -warmup 0s -duration "+
-			duration), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Servers = []string{"adds"}
-		_, err = measureEcho(t.Context(), cfg, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "wrong echo") {
-			return fmt.Errorf("one byte too many: %v", err)
-		}
-		return nil
-	})
 }
 
 func TestEchoInterrupt(t *testing.T) {
@@ -233,8 +150,7 @@ func TestEchoInterrupt(t *testing.T) {
 	code := make(chan int)
 	var stderr bytes.Buffer
 	go func() {
-		code <- run(ctx, strings.Fields("echo -servers announced -duration 1m"), io.Discard,
-			&stderr)
+		code <- run(ctx, strings.Fields("echo -servers announced -d 5m"), io.Discard, &stderr)
 	}()
 	pid := awaitPID(t, fifo)
 	cancel()
@@ -248,18 +164,103 @@ func TestEchoInterrupt(t *testing.T) {
 // A parent that is killed outright leaves no server behind.
 func TestEchoNoOrphan(t *testing.T) {
 	fifo := newFIFO(t)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent := exec.Command(exe, strings.Fields("echo -servers announced -duration 1m")...)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	parent := exec.Command(testenv.Must(os.Executable()), "echo", "-servers", "announced", "-d",
+		"5m")
+	testenv.OK(t, parent.Start())
 	pid := awaitPID(t, fifo)
-	if err := parent.Process.Signal(unix.SIGKILL); err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, parent.Process.Signal(unix.SIGKILL))
 	_ = parent.Wait() // killed, as intended
 	awaitEnd(t, pid)
+}
+
+// TestStartOwn: a server enters its cgroup and has its CPU and its GOMAXPROCS
+// from its first instruction on.
+func TestStartOwn(t *testing.T) {
+	noChildren(t)
+	fifo, group := newFIFO(t), t.TempDir()
+	cpus := []int{testenv.Must(affinity(0))[0]}
+	started := make(chan *serverCommand)
+	go func() {
+		s, url, err := startOwn(t.Context(), group, 3, cpus, []string{"serve", "announced"})
+		if err != nil || !strings.HasPrefix(url, "tcp://127.0.0.1:") {
+			t.Errorf("%s, %v", url, err)
+		}
+		started <- s
+	}()
+	pid := awaitPID(t, fifo)
+	s := <-started
+	defer s.stop()
+	env := testenv.Must(os.ReadFile(filepath.Join("/proc", itoa(pid), "environ")))
+	entered, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	if err != nil || string(entered) != "0\n" || !strings.Contains(string(env), "GOMAXPROCS=3") ||
+		s.cmd.Process.Pid != pid || !slices.Equal(testenv.Must(affinity(pid)), cpus) {
+		t.Errorf("%q, %v; pid %d of %d, CPUs %v, %q", entered, err, s.cmd.Process.Pid, pid,
+			testenv.Must(affinity(pid)), env)
+	}
+}
+
+func affinity(pid int) (cpus []int, err error) {
+	var set unix.CPUSet
+	err = unix.SchedGetaffinity(pid, &set)
+	for cpu := range 1024 {
+		if set.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus, err
+}
+
+func TestEchoRefuses(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-conns 0", "want a whole number from 1"},
+		{"-conns 1,,2", "want a whole number"},
+		{"-conns 999999", "open files"},
+		{"-size 0", "want bytes from 1"},
+		{"-size 10x", "want a whole number"},
+		{"-size 1048576x1000", "in flight on a connection"},
+		{"-d 1ms", "want a time of 10ms"},
+		{"-rounds 0", "-rounds must"},
+		{"-procs -1", "-procs"},
+		{"-processors -1", "-processors not negative"},
+		{"-servers nginx", "unknown server"},
+		{"-servers ,", "unknown server"},
+		{"-servers net,net", "twice"},
+		{"-spin maybe", "-spin must"},
+		{"-rate 10k,", "want requests per second"},
+		{"-rate 10k -arrival bursts", "uniform or poisson"},
+		{"-arrival poisson", "give a -rate"},
+		{"-work 40", "\"40\" is no time"},
+		{"-work 5us -servers net,netco-idle", "netco-idle computes nothing"},
+		{"-c 5", "-c: echo sets it itself"},
+		{"-no-such-flag", "no-such-flag"},
+		{"tcp://x:1", "its servers are its own"},
+		{"stray", "\"stray\" is neither"},
+	} {
+		var out bytes.Buffer
+		if code := run(t.Context(), append([]string{"echo"}, strings.Fields(c.args)...), &out,
+			&out); code != exitUsage || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%q: exit code %d, %s, want %q", c.args, code, &out, c.want)
+		}
+	}
+}
+
+// TestScrape: the server that is watched notices that there are no metrics.
+func TestScrape(t *testing.T) {
+	if err := scrapeOnce(nothing{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+// longEnough has something measured for so short a time that a busy machine may
+// have nothing to count, and then for longer and longer.
+func longEnough(t *testing.T, measure func(duration string) error) {
+	t.Helper()
+	err := errors.New("not measured")
+	for d := 50 * time.Millisecond; d < 30*time.Second; d *= 4 {
+		if err = measure(d.String()); err == nil {
+			return
+		}
+		t.Logf("in %v: %v", d, err)
+	}
+	t.Fatal(err)
 }

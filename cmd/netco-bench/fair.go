@@ -17,7 +17,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
@@ -190,7 +190,7 @@ func (cfg *fairConfig) print(w io.Writer, cases []fairCase, all []fairRound) {
 type fairServer struct {
 	addr   *net.TCPAddr
 	serve  func(net.Conn)
-	delays hist.Histogram
+	delays result.Histogram
 	pings  uint64
 	hose   uint64 // bytes of the firehose
 	beside func() float64
@@ -243,9 +243,9 @@ func (cfg *fairConfig) once(ctx context.Context, way string,
 			time.Sleep(time.Millisecond)
 		}
 	}
-	us := func(q float64) float64 { return float64(f.delays.Quantile(q)) / 1000 }
+	us := func(p float64) float64 { return float64(f.delays.At(p)) / 1000 }
 	return &fairRound{PerSecond: f.beside() / cfg.Duration.Seconds(), Pings: f.pings,
-		P50Us: us(0.5), P99Us: us(0.99), MaxUs: us(1)}, err
+		P50Us: us(50), P99Us: us(99), MaxUs: us(100)}, err
 }
 
 // A ping is the time at which it was sent; the firehose sends zeros.
@@ -266,7 +266,7 @@ func (f *fairServer) take(data []byte, now int64) {
 		if sent == 0 {
 			break
 		}
-		f.delays.Record(max(0, now-sent))
+		f.delays.Record(now - sent)
 		f.pings++
 	}
 	f.hose += uint64(len(data))

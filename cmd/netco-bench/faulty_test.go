@@ -5,46 +5,33 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 )
 
 // pidFileEnv names a FIFO that the server "announced" writes its pid to.
 const pidFileEnv = "NETCO_BENCH_TEST_FIFO"
 
-// faultyServers misbehave on the connection's 500th read.
+// faultyServers misbehave on the connection's 100th read.
 var faultyServers = map[string]server{
 	"dies": faulty(func(net.Conn, []byte) ([]byte, error) {
 		fmt.Fprintln(os.Stderr, "panic: out of luck")
 		os.Exit(7)
 		return nil, nil
 	}),
-	"mute":     faulty(func(net.Conn, []byte) ([]byte, error) { select {} }),
-	"hangs up": faulty(func(net.Conn, []byte) ([]byte, error) { return nil, errors.New("enough") }),
-	"resets": faulty(func(c net.Conn, _ []byte) ([]byte, error) {
-		return nil, c.(*net.TCPConn).SetLinger(0)
-	}),
 	"garbles": faulty(func(_ net.Conn, b []byte) ([]byte, error) {
 		b[len(b)/2] ^= 1
 		return b, nil
 	}),
-	"adds":  faulty(func(_ net.Conn, b []byte) ([]byte, error) { return append(b, 0), nil }),
-	"drops": faulty(func(_ net.Conn, b []byte) ([]byte, error) { return b[:len(b)-1], nil }),
-	"unborn": func(serveConfig) (child.Hello, error) {
-		return child.Hello{}, errors.New("no such luck")
-	},
+	"adds":      faulty(func(_ net.Conn, b []byte) ([]byte, error) { return append(b, 0), nil }),
+	"unborn":    func(serveConfig) (string, error) { return "", errors.New("no such luck") },
 	"announced": announced,
-	"unscraped": func(cfg serveConfig) (child.Hello, error) {
-		hello, err := goroutines(listenNet, echoNet)(cfg)
-		hello.Metrics = "http://" + hello.Addr + "/metrics" // which echoes the request: no HTTP
-		return hello, err
-	},
 }
 
 func faulty(fault func(c net.Conn, b []byte) ([]byte, error)) server {
@@ -57,7 +44,7 @@ func echoFaulty(c net.Conn, fault func(net.Conn, []byte) ([]byte, error)) {
 	for i := 0; ; i++ {
 		n, err := c.Read(buf)
 		b := buf[:n]
-		if err == nil && i == 500 {
+		if err == nil && i == 100 {
 			if b, err = fault(c, b); b == nil {
 				return
 			}
@@ -71,9 +58,9 @@ func echoFaulty(c net.Conn, fault func(net.Conn, []byte) ([]byte, error)) {
 	}
 }
 
-func announced(cfg serveConfig) (child.Hello, error) {
+func announced(cfg serveConfig) (string, error) {
 	if err := os.WriteFile(os.Getenv(pidFileEnv), fmt.Appendln(nil, os.Getpid()), 0); err != nil {
-		return child.Hello{}, err
+		return "", err
 	}
 	return goroutines(listenNet, echoNet)(cfg)
 }
@@ -131,6 +118,13 @@ func awaitEnd(t *testing.T, pid int) {
 	}
 	t.Fatalf("process %d is still there", pid)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// nothing is a handler that answers with nothing.
+type nothing struct{}
+
+func (nothing) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
 // noChildren fails the test if this process has a child at its end.
 func noChildren(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/proc"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
 )
@@ -100,7 +100,7 @@ func holdHere(kind, n int, stdout io.Writer) error {
 		return err
 	}
 	runtime.GC()
-	before, err := child.RSS(os.Getpid())
+	before, err := proc.RSS(os.Getpid())
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func holdHere(kind, n int, stdout io.Writer) error {
 		}
 	}
 	runtime.GC()
-	after, err := child.RSS(os.Getpid())
+	after, err := proc.RSS(os.Getpid())
 	if err != nil {
 		return err
 	}

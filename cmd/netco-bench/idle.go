@@ -6,45 +6,39 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/proc"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 )
 
 // withIdle starts a server, has requests on so many connections, and calls
 // measure with none open, and then with all open and nothing on them for the
 // time of settle.
-func withIdle(ctx context.Context, server string, conns int, settle time.Duration,
-	measure func(p *child.Process, idle bool) error) error {
-	p, err := child.Start(ctx, nil, serverEnv(0), []string{"serve", "-impl", server})
+func withIdle(ctx context.Context, name string, conns int, settle time.Duration,
+	measure func(pid int, idle bool) error) error {
+	s, url, err := startOwn(ctx, "", 0, nil, []string{"serve", name})
 	if err != nil {
 		return err
 	}
-	defer p.Kill()
-	addr, err := netip.ParseAddrPort(p.Hello.Addr)
-	if err == nil {
-		err = measure(p, false)
+	defer s.stop()
+	pid := s.cmd.Process.Pid
+	if err := measure(pid, false); err != nil {
+		return err
 	}
+	cfg, err := parseLoad([]string{url, "-c", strconv.Itoa(conns), "-d", "500ms", "-warmup",
+		"500ms"}, io.Discard)
 	if err != nil {
 		return err
 	}
-	l, err := load.Dial(ctx, load.Config{Addr: addr, Conns: conns, Size: 64, Pipeline: 1,
-		Warmup: time.Second / 2, Duration: time.Second / 2, ServerPID: p.PID()})
-	if err != nil {
-		return p.Explain(err)
-	}
-	defer l.Close()
-	if _, err := l.Run(ctx); err != nil {
-		return p.Explain(err)
-	}
-	return cmp.Or(pause(ctx, settle), measure(p, true))
+	cfg.After = func() error { return cmp.Or(pause(ctx, settle), measure(pid, true)) }
+	_, err = measureLoad(ctx, cfg, nil, io.Discard)
+	return err
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -107,10 +101,11 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	var all []memoryRound
-	if err := alternate(*rounds, servers, func(round int, server string) error {
+	if err := compare.Alternate(*rounds, len(servers), func(round, side int) error {
+		server := servers[side]
 		var before, after int64
-		if err := withIdle(ctx, server, *conns, *settle, func(p *child.Process, _ bool) error {
-			rss, err := p.RSS()
+		if err := withIdle(ctx, server, *conns, *settle, func(pid int, _ bool) error {
+			rss, err := proc.RSS(pid)
 			before, after = after, rss
 			return err
 		}); err != nil {
@@ -149,55 +144,22 @@ func runIdle(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		*conns, *watch)
 	fmt.Fprintf(stdout, "  %-8s%20s%14s\n", "", "context switches", "CPU µs")
 	for _, server := range []string{"net", "netco"} {
-		var before, after idleCounts
-		if err := withIdle(ctx, server, *conns, *settle, func(p *child.Process, idle bool) error {
+		var over *result.Server
+		if err := withIdle(ctx, server, *conns, *settle, func(pid int, idle bool) error {
 			if !idle {
 				return nil
 			}
-			var err error
-			if before, err = countsOf(p.PID()); err == nil {
-				err = pause(ctx, *watch)
-			}
-			if err == nil {
-				after, err = countsOf(p.PID())
-			}
+			s := serverSampler{pid: pid}
+			s.probe(false)
+			err := pause(ctx, *watch)
+			s.probe(true)
+			over = s.result()
 			return err
-		}); err != nil {
-			return fmt.Errorf("%s: %w", server, err)
+		}); err != nil || over == nil {
+			return fmt.Errorf("%s: %w", server, cmp.Or(err, os.ErrProcessDone))
 		}
-		fmt.Fprintf(stdout, "  %-8s%20d%14.0f\n", server, after.switches-before.switches,
-			float64(after.cpu-before.cpu)/1e3)
+		fmt.Fprintf(stdout, "  %-8s%20d%14.0f\n", server, over.Voluntary+over.Involuntary,
+			(over.User+over.System).Seconds()*1e6)
 	}
 	return nil
-}
-
-// idleCounts are what the kernel counts for a process, over all its threads.
-type idleCounts struct {
-	switches int64
-	cpu      time.Duration
-}
-
-// countsOf adds up /proc/<pid>/task/*/status and schedstat.
-func countsOf(pid int) (sum idleCounts, err error) {
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	if err == nil && len(tasks) == 0 {
-		err = os.ErrProcessDone
-	}
-	for _, task := range tasks {
-		for _, name := range []string{"voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"} {
-			n, err := child.Field(filepath.Join(task, "status"), name)
-			if err != nil {
-				return sum, err
-			}
-			sum.switches += n
-		}
-		stat, err := os.ReadFile(filepath.Join(task, "schedstat"))
-		if err != nil {
-			return sum, err
-		}
-		run, _, _ := strings.Cut(string(stat), " ")
-		ns, _ := strconv.ParseInt(run, 10, 64)
-		sum.cpu += time.Duration(ns)
-	}
-	return sum, err
 }

@@ -29,7 +29,7 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	r, err := measure(ctx, cfg, args, stderr)
+	r, err := measureLoad(ctx, cfg, args, stderr)
 	if r == nil {
 		return err
 	}
@@ -51,10 +51,10 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return err
 }
 
-// measure makes one run of a checked command line. The result may come with an
-// error: it is what was measured until then.
-func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writer) (*result.Result,
-	error) {
+// measureLoad makes one run of a checked command line. The result may come with
+// an error: it is what was measured until then.
+func measureLoad(ctx context.Context, cfg *loadConfig, args []string,
+	stderr io.Writer) (*result.Result, error) {
 	if err := checkNoFile(cfg.Connections + cfg.Idle); err != nil {
 		return nil, err
 	}
@@ -77,10 +77,7 @@ func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writ
 	if err != nil {
 		return nil, usagef("%v", err)
 	}
-	stop, err := cfg.watch(g, sampler, stderr)
-	if err != nil {
-		return nil, err
-	}
+	stop := cfg.watch(g, sampler, stderr)
 	r, err := g.Run(ctx)
 	stop()
 	if r == nil {
@@ -107,16 +104,8 @@ func brokenThresholds(r *result.Result) error {
 	return nil
 }
 
-// watch starts what accompanies a run: the live view, -serve and -pid. stop
-// ends them.
-func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func(),
-	err error) {
-	served := func() {}
-	if cfg.serve != "" {
-		if served, err = serveMetrics(cfg.serve, g); err != nil {
-			return nil, err
-		}
-	}
+// watch starts what accompanies a run: the live view and -pid. stop ends them.
+func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func()) {
 	if cfg.quiet {
 		stderr = io.Discard
 	}
@@ -139,8 +128,7 @@ func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Write
 	return func() {
 		close(done)
 		wg.Wait()
-		served()
-	}, nil
+	}
 }
 
 // writeFiles writes what -json and its like ask for.
@@ -151,7 +139,6 @@ func (cfg *loadConfig) writeFiles(r *result.Result, stdout io.Writer) error {
 	}{
 		{cfg.json, func(w io.Writer) error { return encode(w, r) }},
 		{cfg.csv, func(w io.Writer) error { return writeCSV(w, r) }},
-		{cfg.hdr, func(w io.Writer) error { return writeHDR(w, r, cfg.hdr) }},
 		{cfg.report, func(w io.Writer) error {
 			return htmlreport.Write(w, newPage("", saved{load: r}))
 		}},

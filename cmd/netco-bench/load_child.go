@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
@@ -24,10 +25,17 @@ type loader func(ctx context.Context, args []string) (*result.Result, error)
 // drainTime is how long an interrupted load may take to write what it has.
 const drainTime = 10 * time.Second
 
+// loadOn returns a loader that is bound to cpus, if there are any.
+func loadOn(cpus []int) loader {
+	return func(ctx context.Context, args []string) (*result.Result, error) {
+		return loadInChild(ctx, cpus, args)
+	}
+}
+
 // loadInChild runs netco-bench load as a process of its own, so that nothing of
 // one round is left in the next: no heap, no connections, no threads. What was
 // measured before an error is returned with it.
-func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
+func loadInChild(ctx context.Context, cpus []int, args []string) (*result.Result, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -44,7 +52,15 @@ func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
 	cmd.Stderr = &stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) }
 	cmd.WaitDelay = drainTime
-	failure := cmd.Run()
+	release, err := cpulist.Bind(cpus)
+	if err != nil {
+		return nil, err
+	}
+	failure := cmd.Start()
+	release()
+	if failure == nil {
+		failure = cmd.Wait()
+	}
 	s, err := readSaved(file)
 	r := s.load
 	switch {

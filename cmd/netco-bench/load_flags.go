@@ -24,15 +24,14 @@ type loadConfig struct {
 	percentiles []float64
 	limits      []limit
 	pid         int
-	serve       string
 	quiet       bool
 
-	json, csv, hdr, report string
+	json, csv, report string
 }
 
 // outputs are the files that are written at the end.
 func (cfg *loadConfig) outputs() []string {
-	return []string{cfg.json, cfg.csv, cfg.hdr, cfg.report}
+	return []string{cfg.json, cfg.csv, cfg.report}
 }
 
 const loadHelp = `Usage: netco-bench load URL [flags]
@@ -76,14 +75,13 @@ func parseLoad(args []string, stdout io.Writer) (*loadConfig, error) {
 			return nil, err
 		}
 		if err != nil {
-			return nil, usagef("%v%s", err, hint(fs, err))
+			return nil, usagef("%v", err)
 		}
 		if fs.NArg() == 0 {
 			break
 		}
 		if len(cfg.urls) > 0 {
-			return nil, usagef("unexpected argument %q: the target is %s%s", fs.Arg(0),
-				cfg.urls[0], quietHint(args, fs.Arg(0)))
+			return nil, usagef("unexpected argument %q: the target is %s", fs.Arg(0), cfg.urls[0])
 		}
 		cfg.urls, rest = append(cfg.urls, fs.Arg(0)), fs.Args()[1:]
 	}
@@ -144,11 +142,7 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"repeated", cfg.addLimit)
 	fs.StringVar(&cfg.json, "json", "", "write the result to a `file`, - is standard output")
 	fs.StringVar(&cfg.csv, "csv", "", "write a line for each second to a `file`")
-	fs.StringVar(&cfg.hdr, "hdr", "", "write the latencies to a `file`: HdrHistogram's "+
-		"percentiles, or its log if the name ends in .hlog")
 	fs.StringVar(&cfg.report, "report", "", "write an HTML page to a `file`")
-	fs.StringVar(&cfg.serve, "serve", "", "serve live figures for Prometheus at this `address`, "+
-		"such as :9100")
 	fs.BoolVar(&cfg.quiet, "q", false, "print nothing but errors")
 	return fs
 }

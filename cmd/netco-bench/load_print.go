@@ -8,9 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
@@ -170,47 +167,4 @@ func writeCSV(w io.Writer, r *result.Result) error {
 		rows = append(rows, row)
 	}
 	return csv.NewWriter(w).WriteAll(rows)
-}
-
-// writeHDR writes the response times to a file of that name: the distribution
-// by percentile in milliseconds, which HdrHistogram's plotter reads, or its
-// log.
-func writeHDR(w io.Writer, r *result.Result, name string) error {
-	if strings.HasSuffix(name, ".hlog") {
-		return writeHlog(w, r)
-	}
-	h := r.Response.HDR()
-	if h == nil {
-		h = hdrhistogram.New(1, int64(time.Hour), 3)
-	}
-	_, err := h.PercentilesPrint(w, 5, float64(time.Millisecond))
-	return err
-}
-
-// writeHlog writes an interval for each second.
-func writeHlog(w io.Writer, r *result.Result) error {
-	log := hdrhistogram.NewHistogramLogWriter(w)
-	if err := log.OutputLogFormatVersion(); err != nil {
-		return err
-	}
-	if err := log.OutputStartTime(r.Start.UnixMilli()); err != nil {
-		return err
-	}
-	if err := log.OutputLegend(); err != nil {
-		return err
-	}
-	for i := range r.Series {
-		s := &r.Series[i]
-		h := s.Latency.HDR()
-		if h == nil {
-			continue
-		}
-		start := r.Start.Add(time.Duration(s.At) * time.Second)
-		h.SetStartTimeMs(start.UnixMilli())
-		h.SetEndTimeMs(start.Add(time.Duration(s.Length)).UnixMilli())
-		if err := log.OutputIntervalHistogram(h); err != nil {
-			return err
-		}
-	}
-	return nil
 }

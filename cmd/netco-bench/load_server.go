@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/proc"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
@@ -53,7 +53,7 @@ func (s *serverSampler) probe(over bool) {
 // sample looks for the highest memory.
 func (s *serverSampler) sample() {
 	if s != nil {
-		rss, _ := child.RSS(s.pid)
+		rss, _ := proc.RSS(s.pid)
 		s.rssMax = max(s.rssMax, rss)
 	}
 }
@@ -95,12 +95,12 @@ func readServer(pid int) (*serverFigures, error) {
 		f.user, _ = strconv.ParseInt(fields[11], 10, 64)
 		f.system, _ = strconv.ParseInt(fields[12], 10, 64)
 	}
-	if f.rss, err = child.RSS(pid); err != nil {
+	if f.rss, err = proc.RSS(pid); err != nil {
 		return nil, err
 	}
 	tasks, _ := filepath.Glob(filepath.Join(dir, "task", "*", "status"))
 	count := func(n *int64, file, name string) {
-		v, _ := child.Field(file, name) // 0 of a thread that has ended
+		v, _ := proc.Field(file, name) // 0 of a thread that has ended
 		*n += v
 	}
 	for _, t := range tasks {

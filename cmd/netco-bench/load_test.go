@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,8 +16,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
@@ -88,14 +85,6 @@ func TestLoadMistakes(t *testing.T) {
 		{"http://127.0.0.1:1 -body {rand", "want {rand} or {rand:N}"},
 		{"tcp://127.0.0.1:1 -pid 999999999", "no such process"},
 		{"tcp://127.0.0.1:1 -nonsense", "-nonsense"},
-		{"tcp://127.0.0.1:1 -z 5s", "did you mean -d?"},
-		{"tcp://127.0.0.1:1 --duration 5s", "did you mean -d?"},
-		{"tcp://127.0.0.1:1 -t 2", "did you mean -threads, or -d for a time?"},
-		{"tcp://127.0.0.1:1 -t2 -c100", "did you mean -threads 2?"},
-		{"tcp://127.0.0.1:1 -c100", "did you mean -c 100?"},
-		{"tcp://127.0.0.1:1 -R 100", "did you mean -rate?"},
-		{"tcp://127.0.0.1:1 --latency", "latencies are always printed"},
-		{"tcp://127.0.0.1:1 -q 100", "a rate is -rate 100"},
 		{"tcp://127.0.0.1:1 -targets x", "-targets is in place of a URL"},
 		{"-targets /none", "-targets: open /none"},
 		{"-targets /dev/null", "has 0 URLs"},
@@ -146,7 +135,7 @@ func TestLoadFiles(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-c", "3", "-n", "500", "-verify",
 		"-percentiles", "50,99.5", "-json", file("r.json"),
-		"-csv", file("r.csv"), "-hdr", file("r.hgrm"), "-max", "p99=1m", "-pid",
+		"-csv", file("r.csv"), "-max", "p99=1m", "-pid",
 		strconv.Itoa(os.Getpid()))
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -172,34 +161,6 @@ func TestLoadFiles(t *testing.T) {
 	if err != nil || len(rows) != 1+len(r.Series) ||
 		rows[1][2] != strconv.FormatUint(r.Series[0].Requests, 10) {
 		t.Errorf("%q, %v", rows, err)
-	}
-	if b, _ = os.ReadFile(file("r.hgrm")); !strings.Contains(string(b), "TotalCount") &&
-		!strings.Contains(string(b), "Total count    =          500") {
-		t.Errorf("%s", b)
-	}
-}
-
-func TestLoadHDRLog(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "r.hlog")
-	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "300", "-q", "-hdr",
-		name); code != exitOK || stderr != "" {
-		t.Fatalf("exit code %d, %q", code, stderr)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	sum := int64(0)
-	for log := hdrhistogram.NewHistogramLogReader(f); ; {
-		h, err := log.NextIntervalHistogram()
-		if h == nil || err != nil {
-			break
-		}
-		sum += h.TotalCount()
-	}
-	if sum != 300 {
-		t.Errorf("%d latencies in the log, want 300", sum)
 	}
 }
 
@@ -241,10 +202,6 @@ func TestLoadFailures(t *testing.T) {
 		stdout != "" || !strings.Contains(stderr, "cannot connect to tcp://") ||
 		!strings.Contains(stderr, "refused") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
-	}
-	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "1", "-serve",
-		"none:none"); code != exitFailed || !strings.Contains(stderr, "-serve") {
-		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
 
@@ -288,7 +245,7 @@ func TestLoadNoAnswer(t *testing.T) {
 // TestLoadFilesFirst: a file that can't be written is known before the run.
 func TestLoadFilesFirst(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "r")
-	for _, name := range []string{"-json", "-csv", "-hdr", "-report"} {
+	for _, name := range []string{"-json", "-csv", "-report"} {
 		// Nothing listens there, which a run would find out.
 		if code, stdout, stderr := runLoadArgs(t, "tcp://127.0.0.1:1", name,
 			missing); code != exitFailed || stdout != "" ||
@@ -343,57 +300,6 @@ func TestLoadInterrupted(t *testing.T) {
 	if code != exitInterrupted || !strings.Contains(stdout.String(), "requests ") ||
 		!strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit code %d\n%s\n%s", code, &stdout, &stderr)
-	}
-}
-
-func TestLoadMetrics(t *testing.T) {
-	cfg, err := parseLoad([]string{echoURL(t), "-n", "100"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cfg.Targets, err = gen.ParseTargets(cfg.urls...); err != nil {
-		t.Fatal(err)
-	}
-	g, err := gen.New(&cfg.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := freeAddr(t)
-	stop, err := serveMetrics(addr, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	if _, err := g.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, _ := io.ReadAll(resp.Body)
-	for _, want := range []string{"netco_bench_requests_total 100\n",
-		`netco_bench_errors_total{class="timeout"} 0`, `quantile="0.99"`,
-		`netco_bench_latency_seconds_count 100`} {
-		if !strings.Contains(string(b), want) {
-			t.Errorf("no %q in\n%s", want, b)
-		}
-	}
-	checkMetrics(t, string(b))
-}
-
-// checkMetrics lets promtool look at metrics.
-func checkMetrics(t *testing.T, text string) {
-	t.Helper()
-	tool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool, of Debian's package prometheus, is not installed")
-	}
-	cmd := exec.Command(tool, "check", "metrics")
-	cmd.Stdin = strings.NewReader(text)
-	if out, err := cmd.CombinedOutput(); err != nil || len(out) != 0 {
-		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }
 

@@ -11,6 +11,13 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
+const (
+	maxSize     = 16 << 20
+	maxInFlight = 64 << 20 // bytes per connection
+	minDuration = 10 * time.Millisecond
+	maxRate     = 10_000_000
+)
+
 // parseNumber reads 10k, 1.5M, 2G: units of 1000.
 func parseNumber(s string) (float64, error) { return parseUnits(s, 1000) }
 

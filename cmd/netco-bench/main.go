@@ -3,10 +3,8 @@
 //
 //	netco-bench load      loads any server, closed loop or open: docs/LOAD.md
 //	netco-bench serve     servers to try it with
-//	netco-bench echo      TCP echo: req/s, latency, server CPU per request;
-//	                      with -rate at fixed rates, latency from intended
-//	                      times; with -work for handlers that compute
-//	netco-bench proxy     TCP proxy: CPU per GiB forwarded
+//	netco-bench echo      TCP echo servers on netco and on net, compared
+//	netco-bench proxy     TCP proxies likewise
 //	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
 //	netco-bench hold      memory of what waits
 //	netco-bench conns     memory of connections that are idle
@@ -18,7 +16,8 @@
 //	netco-bench report    results as one HTML page
 //	netco-bench merge     add up results of several machines
 //
-// Servers run as child processes; the load comes from this one, by raw epoll.
+// Servers run as child processes, and so do the loads of echo, proxy, compare
+// and sweep.
 // What is compared runs in alternating rounds, so that a drift of the machine
 // hits both sides alike, and the figures are medians over the rounds. Ratios
 // hold across machines, absolute figures don't.
@@ -49,10 +48,9 @@ const (
 
 // A command is one subcommand; args exclude its name.
 type command struct {
-	name   string
-	about  string
-	hidden bool
-	run    func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+	name  string
+	about string
+	run   func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 func commands() []command {
@@ -61,7 +59,7 @@ func commands() []command {
 			run: runLoad},
 		{name: "echo", about: "TCP echo servers on netco and on net under the same load",
 			run: runEcho},
-		{name: "proxy", about: "TCP proxies on netco and on net: CPU per GiB forwarded",
+		{name: "proxy", about: "TCP proxies on netco and on net under the same load",
 			run: runProxy},
 		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups",
 			run: runSwitch},
@@ -81,9 +79,7 @@ func commands() []command {
 			run: runReport},
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},
-		{name: "serve", about: "echo and http servers to try load with", run: runServe},
-		{name: "within", hidden: true, run: runWithin},
-		{name: "busy", hidden: true, run: runBusy},
+		{name: "serve", about: "echo servers to try load with", run: runServe},
 	}
 }
 
@@ -149,9 +145,7 @@ func printUsage(w io.Writer) {
 	fmt.Fprint(w, "netco-bench measures netco beside Go's own runtime and net package.\n\nUsage: "+
 		"netco-bench <command> [flags]\n\n")
 	for _, c := range commands() {
-		if !c.hidden {
-			fmt.Fprintf(w, "  %-9s %s\n", c.name, c.about)
-		}
+		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.about)
 	}
 	fmt.Fprint(w, "  help      print this\n\nRun 'netco-bench <command> -h' for its flags.\n")
 }

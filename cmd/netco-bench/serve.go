@@ -5,17 +5,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
+	"maps"
+	"slices"
 	"strings"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 // serveConfig configures a server of echo or proxy. GOMAXPROCS is set from its
 // environment.
 type serveConfig struct {
+	Addr       string
 	Size       int    // bytes per request
 	Processors int    // netco's, 0 for its default
 	Spin       string // auto or off; only netco spins
@@ -27,10 +27,9 @@ type serveConfig struct {
 // handler returns what answers the requests of one connection.
 func (c serveConfig) handler() work.Handler { return c.Plan.NewHandler(c.Size) }
 
-// A server starts listening and serves in the background until the process
-// ends. What it says hello with has its address and, if there is such, what its
-// inner workings are and where its metrics.
-type server func(cfg serveConfig) (child.Hello, error)
+// A server starts listening, serves in the background until the process ends,
+// and returns its address.
+type server func(cfg serveConfig) (address string, err error)
 
 // echoServers are the servers by the name that -servers of echo knows them by.
 var echoServers = map[string]server{
@@ -54,49 +53,43 @@ var proxyServers = map[string]server{
 	"net-splice": goroutines(listenNet, proxyNet(io.Copy)),
 }
 
-// runServe is the child's side of echo and proxy, or with a name in front of
-// the flags a server to try load with.
-func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
-		return runServeTry(ctx, args, stdout, stderr)
-	}
-	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
-		fmt.Fprint(stdout, serveHelp)
-		return nil
-	}
+const serveUsage = `SERVER [-addr 127.0.0.1:8080]
+
+Serves until Ctrl-C, and prints the address. The servers are those of echo, and with -target those of
+proxy. ./examples has servers for http://, redis:// and ws://.`
+
+// runServe is a server to try load with, and of the rounds of echo and proxy.
+func runServe(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	var cfg serveConfig
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
-	impl := fs.String("impl", "", "server")
-	fs.IntVar(&cfg.Size, "size", 64, "bytes per request")
+	fs.StringVar(&cfg.Addr, "addr", "127.0.0.1:0", "`address` to listen on")
+	fs.IntVar(&cfg.Size, "size", 64, "`bytes` per request")
 	fs.IntVar(&cfg.Processors, "processors", 0, "netco's Processors")
 	fs.StringVar(&cfg.Spin, "spin", "auto", "auto or off")
-	fs.StringVar(&cfg.Target, "target", "", "address that a proxy forwards to")
-	plan := fs.String("work", "", "what to compute for a request, as the generator planned it")
-	if err := parseFlags(fs, args, stdout); err != nil {
+	fs.StringVar(&cfg.Target, "target", "", "`address` that a proxy forwards to")
+	plan := fs.String("work", "", "what to compute for a request, as echo has planned it")
+	names, err := parseAround(fs, serveUsage, args, stdout)
+	if err != nil {
 		return err
 	}
-	var err error
 	if cfg.Plan, err = work.ParsePlan(*plan); err != nil {
 		return usagef("-work: %v", err)
 	}
-	start, ok := echoServers[*impl]
+	known := echoServers
 	if cfg.Target != "" {
-		start, ok = proxyServers[*impl]
+		known = proxyServers
 	}
-	if !ok {
-		return usagef("unknown server %q", *impl)
+	if len(names) != 1 || known[names[0]] == nil {
+		return usagef("want one of %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
 	if _, err := raiseNoFile(); err != nil {
 		return err
 	}
-	hello, err := start(cfg)
+	address, err := known[names[0]](cfg)
 	if err != nil {
 		return err
 	}
-	hello.GOMAXPROCS = runtime.GOMAXPROCS(0)
-	if err := child.Serve(os.Stdin, stdout, hello); err != nil {
-		fmt.Fprintln(stderr, "serve:", err)
-		return err
-	}
-	return nil
+	fmt.Fprintln(stdout, address)
+	<-ctx.Done()
+	return ctx.Err()
 }

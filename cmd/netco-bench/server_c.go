@@ -4,15 +4,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 )
 
 //go:embed floor/echo.c
@@ -20,18 +18,21 @@ var floorSource string
 
 // serveC is the floor that the others are measured against: one thread and one
 // epoll, in C. This process becomes it; only an error returns.
-func serveC(cfg serveConfig) (child.Hello, error) {
+func serveC(cfg serveConfig) (address string, err error) {
 	path, err := compileFloor()
 	if err != nil {
-		return child.Hello{}, err
+		return "", err
 	}
 	bin, err := syscall.Open(path, syscall.O_RDONLY, 0) // stays open over exec
 	if err := errors.Join(err, os.RemoveAll(filepath.Dir(path))); err != nil {
-		return child.Hello{}, err
+		return "", err
 	}
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // as child.Serve does; it outlives exec
-	args := []string{"netco-bench-c", "127.0.0.1", strconv.Itoa(max(4096, cfg.Size))}
-	return child.Hello{}, fmt.Errorf("exec: %w", syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", bin),
+	host, port, err := net.SplitHostPort(cfg.Addr)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"netco-bench-c", host, strconv.Itoa(max(4096, cfg.Size)), port}
+	return "", fmt.Errorf("exec: %w", syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", bin),
 		args, os.Environ()))
 }
 

@@ -1,16 +1,22 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
 )
 
 const (
@@ -22,13 +28,40 @@ const (
 	retryTime = 20 * time.Millisecond
 )
 
-// A serverCommand is a server that compare has started, in a process group of
-// its own.
+// A serverCommand is a server that this program has started, in a process group
+// of its own. It ends with this program, however that does.
 type serverCommand struct {
 	cmd    *exec.Cmd
 	direct bool // cmd is the server itself, not a shell
 	output bytes.Buffer
 	ended  chan struct{}
+}
+
+// start starts cmd, bound to cpus from its first instruction on.
+func start(cmd *exec.Cmd, cpus []int) (*serverCommand, error) {
+	s := &serverCommand{cmd: cmd, ended: make(chan struct{})}
+	cmd.Stderr = &s.output
+	if cmd.Stdout == nil {
+		cmd.Stdout = &s.output
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.WaitDelay = endTime // what it leaves behind may hold its output open
+	// A child inherits the affinity of the thread that forks it, and so Go's
+	// default GOMAXPROCS in the child follows it too.
+	release, err := cpulist.Bind(cpus)
+	if err != nil {
+		return nil, err
+	}
+	err = cmd.Start()
+	release()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		cmd.Wait()
+		close(s.ended)
+	}()
+	return s, nil
 }
 
 // startServer starts a command and waits until target accepts. If something
@@ -41,34 +74,70 @@ func startServer(ctx context.Context, command, target string) (*serverCommand, e
 	if network != "" && accepts(network, address) {
 		return nil, fmt.Errorf("%s is in use before %q has started", address, command)
 	}
-	s := &serverCommand{ended: make(chan struct{})}
 	words := strings.Fields(command)
 	if len(words) == 0 {
 		return nil, usagef("a command is empty")
 	}
 	// A shell's CPU is not the server's.
-	s.direct = !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[]~{}!\n") &&
+	direct := !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[]~{}!\n") &&
 		!strings.Contains(words[0], "=")
-	if s.direct {
-		s.cmd = exec.Command(words[0], words[1:]...)
-	} else {
-		s.cmd = exec.Command("sh", "-c", command)
+	if !direct {
+		words = []string{"sh", "-c", command}
 	}
-	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	s.cmd.WaitDelay = endTime // what it leaves behind may hold its output open
-	if err := s.cmd.Start(); err != nil {
+	s, err := start(exec.Command(words[0], words[1:]...), nil)
+	if err != nil {
 		return nil, err
 	}
-	go func() {
-		s.cmd.Wait()
-		close(s.ended)
-	}()
+	s.direct = direct
 	if err := s.ready(ctx, network, address); err != nil {
-		s.stop()
-		return nil, fmt.Errorf("%q: %w: %.300s", command, err, strings.TrimSpace(s.output.String()))
+		return nil, s.explain(command, err)
 	}
 	return s, nil
+}
+
+// startOwn starts this program as a server, in a cgroup and with a GOMAXPROCS
+// if these are given, and returns the URL at which the server says it accepts.
+func startOwn(ctx context.Context, cgroup string, procs int, cpus []int,
+	args []string) (*serverCommand, string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	line, w, err := os.Pipe()
+	if err != nil {
+		return nil, "", err
+	}
+	defer line.Close()
+	cmd := exec.Command(exe, args...)
+	if cgroup != "" {
+		// The server's Go runtime finds the quota in place when it starts.
+		cmd = exec.Command("sh", append([]string{"-c",
+			`echo 0 >"$0/cgroup.procs" && exec "$@"`, cgroup, exe}, args...)...)
+	}
+	cmd.Stdout = w
+	if procs > 0 {
+		cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(procs))
+	}
+	s, err := start(cmd, cpus)
+	w.Close()
+	if err != nil {
+		return nil, "", err
+	}
+	s.direct = true
+	defer context.AfterFunc(ctx, func() { line.SetReadDeadline(time.Unix(1, 0)) })()
+	line.SetReadDeadline(time.Now().Add(readyTime))
+	address, err := bufio.NewReader(line).ReadString('\n')
+	if err != nil {
+		err = s.explain(args[1], errors.Join(errors.New("it does not say where it accepts"), err))
+		return nil, "", errors.Join(ctx.Err(), err)
+	}
+	return s, "tcp://" + strings.TrimSpace(address), nil
+}
+
+// explain ends the server and adds its output to an error.
+func (s *serverCommand) explain(name string, err error) error {
+	s.stop()
+	return fmt.Errorf("%q: %w: %.300s", name, err, strings.TrimSpace(s.output.String()))
 }
 
 // ready waits until the server accepts. With no connections to accept, it gives
@@ -99,6 +168,15 @@ func (s *serverCommand) ready(ctx context.Context, network, address string) erro
 	}
 }
 
+func (s *serverCommand) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // stop ends the server and what it has started.
 func (s *serverCommand) stop() {
 	group := -s.cmd.Process.Pid
@@ -120,10 +198,6 @@ func accepts(network, address string) bool {
 	return true
 }
 
-// ports are those that a URL need not name.
-var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "h2": "80",
-	"redis": "6379"}
-
 // dialable returns where a target accepts connections, no network if it has
 // none.
 func dialable(target string) (network, address string, err error) {
@@ -138,7 +212,7 @@ func dialable(target string) (network, address string, err error) {
 	}
 	port := u.Port()
 	if port == "" {
-		port = ports[u.Scheme]
+		port = gen.DefaultPorts[u.Scheme]
 	}
 	if port == "" {
 		return "", "", usagef("%s names no port", target)

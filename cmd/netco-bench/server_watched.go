@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
+	"errors"
 	"net/http"
 	"time"
 
@@ -11,77 +9,58 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 	"github.com/netco-go/netco/metrics"
 )
 
-// scrapeEvery is how often the generator's process fetches the metrics of a
-// server that offers them.
+// scrapeEvery is how often the server "netco-watched" answers a scrape.
 const scrapeEvery = time.Second
 
-// serveNetcoWatched is serveNetco as it runs in production: watchdog on,
-// metrics served.
-func serveNetcoWatched(cfg serveConfig) (child.Hello, error) {
-	hello, err := netcoOn(unchanged, echoNetco)(cfg)
-	if err != nil {
-		return hello, err
+// serveNetcoWatched is the server "netco" as it runs in production: watchdog
+// on, metrics scraped. The scraper is in the process, and has no socket.
+func serveNetcoWatched(cfg serveConfig) (address string, err error) {
+	if address, err = netcoOn(unchanged, echoNetco)(cfg); err != nil {
+		return "", err
 	}
 	s, err := netco.Default()
 	if err != nil {
-		return hello, err
+		return "", err
 	}
 	reg := prometheus.NewRegistry()
 	if err := metrics.Register(reg, s); err != nil {
-		return hello, err
+		return "", err
 	}
-	ln, err := listenNet(cfg)
-	if err != nil {
-		return hello, err
-	}
+	h := promhttp.HandlerFor(reg, promhttp.HandlerOpts{})
 	go func() {
-		fatal("metrics", http.Serve(ln, promhttp.HandlerFor(reg, promhttp.HandlerOpts{})))
+		for {
+			fatal("scrape", scrapeOnce(h))
+			time.Sleep(scrapeEvery)
+		}
 	}()
-	hello.Metrics = "http://" + ln.Addr().String() + "/metrics"
-	return hello, nil
+	return address, nil
 }
 
-// scrape fetches url every second until ctx ends, if it is not "".
-func scrape(ctx context.Context, url string) error {
-	if url == "" {
-		return nil
-	}
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	tick := time.NewTicker(scrapeEvery)
-	defer tick.Stop()
-	for {
-		if err := scrapeOnce(ctx, client, url); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("scrape: %w", err)
+// scrapeOnce wants metrics of h.
+func scrapeOnce(h http.Handler) error {
+	w := &scraped{header: http.Header{}, status: http.StatusOK}
+	r, err := http.NewRequest(http.MethodGet, "/metrics", nil)
+	if err == nil {
+		h.ServeHTTP(w, r)
+		if w.status != http.StatusOK || w.bytes == 0 {
+			err = errors.New("no metrics")
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-func scrapeOnce(ctx context.Context, client *http.Client, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	r, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer r.Body.Close()
-	n, err := io.Copy(io.Discard, r.Body)
-	if err == nil && (r.StatusCode != http.StatusOK || n == 0) {
-		err = fmt.Errorf("%s, %d bytes", r.Status, n)
 	}
 	return err
+}
+
+// scraped drops an answer.
+type scraped struct {
+	header        http.Header
+	status, bytes int
+}
+
+func (s *scraped) Header() http.Header    { return s.header }
+func (s *scraped) WriteHeader(status int) { s.status = status }
+func (s *scraped) Write(b []byte) (int, error) {
+	s.bytes += len(b)
+	return len(b), nil
 }

@@ -8,14 +8,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
-	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/socket"
 )
-
-// loopback is where all servers listen: they echo to whoever connects, and are
-// never offered to a network.
-const loopback = "127.0.0.1:0"
 
 // readTimeout is the deadline that some servers set before each read. It never
 // passes.
@@ -24,11 +18,11 @@ const readTimeout = time.Minute
 // netcoOn returns a netco server: the scheduler is started, with change made
 // to the configuration, and serve is called for each connection.
 func netcoOn(change func(*serveConfig), serve func(*socket.TCPConn, serveConfig)) server {
-	return func(cfg serveConfig) (child.Hello, error) {
+	return func(cfg serveConfig) (address string, err error) {
 		change(&cfg)
 		ln, err := listenNetco(cfg)
 		if err != nil {
-			return child.Hello{}, err
+			return "", err
 		}
 		if _, err := netco.Go(func() {
 			for {
@@ -40,9 +34,9 @@ func netcoOn(change func(*serveConfig), serve func(*socket.TCPConn, serveConfig)
 				}
 			}
 		}); err != nil {
-			return child.Hello{}, err
+			return "", err
 		}
-		return child.Hello{Addr: ln.Addr().String(), Backend: context.Backend()}, nil
+		return ln.Addr().String(), nil
 	}
 }
 
@@ -50,10 +44,10 @@ func netcoOn(change func(*serveConfig), serve func(*socket.TCPConn, serveConfig)
 // listener of netco or of package net.
 func goroutines(listen func(serveConfig) (net.Listener, error),
 	serve func(net.Conn, serveConfig)) server {
-	return func(cfg serveConfig) (child.Hello, error) {
+	return func(cfg serveConfig) (address string, err error) {
 		ln, err := listen(cfg)
 		if err != nil {
-			return child.Hello{}, err
+			return "", err
 		}
 		go func() {
 			for {
@@ -62,7 +56,7 @@ func goroutines(listen func(serveConfig) (net.Listener, error),
 				go serve(c, cfg)
 			}
 		}()
-		return child.Hello{Addr: ln.Addr().String()}, nil
+		return ln.Addr().String(), nil
 	}
 }
 
@@ -74,7 +68,7 @@ func fatal(what string, err error) {
 	}
 }
 
-func listenNet(serveConfig) (net.Listener, error) { return net.Listen("tcp", loopback) }
+func listenNet(cfg serveConfig) (net.Listener, error) { return net.Listen("tcp", cfg.Addr) }
 
 func listenNetco(cfg serveConfig) (net.Listener, error) {
 	o := netco.Options{Processors: cfg.Processors}
@@ -85,7 +79,7 @@ func listenNetco(cfg serveConfig) (net.Listener, error) {
 	if err := netco.Start(o); err != nil {
 		return nil, err
 	}
-	return netco.Listen("tcp", loopback)
+	return netco.Listen("tcp", cfg.Addr)
 }
 
 func unchanged(*serveConfig)     {}
@@ -137,16 +131,16 @@ func echoNetco(c *socket.TCPConn, cfg serveConfig) {
 
 // serveNetcoIdle is the echo server with no coroutine for a connection that is
 // idle.
-func serveNetcoIdle(cfg serveConfig) (child.Hello, error) {
+func serveNetcoIdle(cfg serveConfig) (address string, err error) {
 	ln, err := listenNetco(cfg)
 	if err != nil {
-		return child.Hello{}, err
+		return "", err
 	}
 	s := &socket.Server{Handle: echoNetcoOnce}
 	if _, err := netco.Go(func() { fatal("serve", s.Serve(ln)) }); err != nil {
-		return child.Hello{}, err
+		return "", err
 	}
-	return child.Hello{Addr: ln.Addr().String(), Backend: context.Backend()}, nil
+	return ln.Addr().String(), nil
 }
 
 func echoNetcoOnce(c *socket.ServerConn) error {

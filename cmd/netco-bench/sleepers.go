@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/proc"
 	"github.com/netco-go/netco/internal/clock"
 )
 
@@ -74,7 +74,7 @@ func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err erro
 	}
 	defer func() { err = errors.Join(err, netco.Shutdown(context.Background())) }()
 	runtime.GC()
-	if r.RSS, err = child.Field(status, "VmRSS"); err != nil {
+	if r.RSS, err = proc.Field(status, "VmRSS"); err != nil {
 		return r, err
 	}
 	s := &sleepers{c: c, late: make([]int32, c.N), ended: make(chan struct{})}
@@ -103,7 +103,7 @@ func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err erro
 	r.Start = time.Duration(s.started.Load() - s.begin)
 	r.Asleep = time.Duration(s.asleep.Load() - s.begin)
 	r.LastWake = r.Asleep + c.Sleep
-	if r.PeakRSS, err = child.Field(status, "VmHWM"); err != nil {
+	if r.PeakRSS, err = proc.Field(status, "VmHWM"); err != nil {
 		return r, err
 	}
 	r.PeakRSS = max(r.PeakRSS, r.RSS) // the kernel does not look at every moment

@@ -60,11 +60,11 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 	}
 	s.target, s.load = targets[0], load
 	return s, refuseFlags(load, "sweep sets the rates itself, and writes by -json and -report",
-		"rate", "ramp", "csv", "hdr", "o")
+		"rate", "ramp", "csv", "o")
 }
 
 func runSweep(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	return sweepBy(ctx, loadInChild, args, stdout, stderr)
+	return sweepBy(ctx, loadOn(nil), args, stdout, stderr)
 }
 
 func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.Writer) error {

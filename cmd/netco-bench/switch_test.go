@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,4 +75,14 @@ func TestCalibrate(t *testing.T) {
 	if most < 200 {
 		t.Errorf("n = %d for 20 ms of 10 µs", most)
 	}
+}
+
+func hasLine(text string, fields []string) bool {
+	for line := range strings.Lines(text) {
+		got := strings.Fields(line)
+		if len(got) >= len(fields) && slices.Equal(got[:len(fields)], fields) {
+			return true
+		}
+	}
+	return false
 }

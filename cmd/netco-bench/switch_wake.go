@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
 // The wake entries measure from just before the send to the first clock reading
@@ -64,12 +64,12 @@ func (w *waker) wake() time.Duration {
 // wakeRepeatedly makes n wakes with a spun pause before each and returns n
 // times the median latency.
 func wakeRepeatedly(n int, pause time.Duration, wake func() time.Duration) time.Duration {
-	latencies := new(hist.Histogram)
+	latencies := new(result.Histogram)
 	for range n {
 		spin(pause)
 		latencies.Record(wake().Nanoseconds())
 	}
-	return time.Duration(int64(n) * latencies.Quantile(0.5))
+	return time.Duration(int64(n) * latencies.At(50))
 }
 
 // goWakeAsleep wakes a goroutine blocked in a channel receive, with its thread

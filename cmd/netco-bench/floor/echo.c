@@ -1,11 +1,9 @@
 /*
  * The floor: an echo server as a C programmer writes it by hand, with one
  * thread, one level-triggered epoll and one buffer. Each event is one recv and
- * one send. It speaks to netco-bench like the other servers: a line of JSON
- * when it listens, another for each line on its stdin, and it ends with that.
- * With a PORT it listens there and has no use for stdin.
+ * one send. It prints where it listens; the kernel chooses a PORT of 0.
  *
- * usage: echo ADDRESS SIZE [PORT]
+ * usage: echo ADDRESS SIZE PORT
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -16,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,33 +61,10 @@ static int listen_on(const char *address, in_port_t port)
 	if (getsockname(fd, (void *)&sa, &len) < 0)
 		die("getsockname");
 	int v6 = sa.ss_family == AF_INET6;
-	printf("{\"addr\":\"%s%s%s:%d\",\"gomaxprocs\":1}\n", v6 ? "[" : "",
-	       address, v6 ? "]" : "", ntohs(v6 ? in6->sin6_port : in4->sin_port));
+	printf("%s%s%s:%d\n", v6 ? "[" : "", address, v6 ? "]" : "",
+	       ntohs(v6 ? in6->sin6_port : in4->sin_port));
 	fflush(stdout);
 	return fd;
-}
-
-static long long us(struct timeval t) { return t.tv_sec * 1000000LL + t.tv_usec; }
-
-static void stat_line(void)
-{
-	struct rusage r;
-	getrusage(RUSAGE_SELF, &r);
-	printf("{\"ru_utime_us\":%lld,\"ru_stime_us\":%lld,\"nvcsw\":%ld,\"nivcsw\":%ld}\n",
-	       us(r.ru_utime), us(r.ru_stime), r.ru_nvcsw, r.ru_nivcsw);
-	fflush(stdout);
-}
-
-/* answer_stdin writes one line for each that has come. */
-static void answer_stdin(void)
-{
-	char text[256];
-	ssize_t n = read(0, text, sizeof text);
-	if (n <= 0)
-		exit(0);
-	for (ssize_t i = 0; i < n; i++)
-		if (text[i] == '\n')
-			stat_line();
 }
 
 static void accept_all(int ep, int ln)
@@ -131,11 +105,11 @@ static void echo(int fd, char *buf, size_t size)
 int main(int argc, char **argv)
 {
 	static struct epoll_event events[1024];
-	size_t size = argc == 3 || argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
+	size_t size = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
 	in_port_t port = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
 	char *buf = malloc(size);
 	if (size == 0 || buf == NULL) {
-		fprintf(stderr, "usage: echo ADDRESS SIZE [PORT]\n");
+		fprintf(stderr, "usage: echo ADDRESS SIZE PORT\n");
 		return 2;
 	}
 	int ep = epoll_create1(EPOLL_CLOEXEC);
@@ -143,8 +117,6 @@ int main(int argc, char **argv)
 		die("epoll_create1");
 	int ln = listen_on(argv[1], port);
 	watch(ep, ln);
-	if (port == 0)
-		watch(ep, 0);
 	for (;;) {
 		int n = epoll_wait(ep, events, 1024, -1);
 		if (n < 0 && errno != EINTR)
@@ -153,8 +125,6 @@ int main(int argc, char **argv)
 			int fd = events[i].data.fd;
 			if (fd == ln)
 				accept_all(ep, ln);
-			else if (fd == 0)
-				answer_stdin();
 			else
 				echo(fd, buf, size);
 		}

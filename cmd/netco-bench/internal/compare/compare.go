@@ -8,9 +8,11 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -74,31 +76,49 @@ type Load func(ctx context.Context, side int) (*result.Result, error)
 func Run(ctx context.Context, names []string, rounds int, load Load,
 	done func(round, side int, r *result.Result)) (*Comparison, error) {
 	c := &Comparison{}
-	order := make([]int, len(names))
-	for i, name := range names {
+	for _, name := range names {
 		c.Sides = append(c.Sides, &Side{Name: name})
-		order[i] = i
 	}
+	return c, Alternate(rounds, len(names), func(round, side int) error {
+		r, err := load(ctx, side)
+		if err == nil && r.Interrupted {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			c.Sides[side].Failure = err.Error()
+			return fmt.Errorf("round %d of %s: %w", round+1, names[side], err)
+		}
+		// Files of many rounds are large, and no comparison shows these.
+		r.Series, r.Service = nil, result.Histogram{}
+		c.Sides[side].Rounds = append(c.Sides[side].Rounds, r)
+		if done != nil {
+			done(round, side, r)
+		}
+		return nil
+	})
+}
+
+// Alternate calls one for each side in each round: in order, and in the other
+// order in each second round (a b, b a, a b), so that a steady drift of the
+// machine favours none of them.
+func Alternate(rounds, sides int, one func(round, side int) error) error {
 	for round := range rounds {
-		for _, side := range order {
-			r, err := load(ctx, side)
-			if err == nil && r.Interrupted {
-				err = context.Cause(ctx)
+		for i := range sides {
+			if round%2 == 1 {
+				i = sides - 1 - i
 			}
-			if err != nil {
-				c.Sides[side].Failure = err.Error()
-				return c, fmt.Errorf("round %d of %s: %w", round+1, names[side], err)
-			}
-			// Files of many rounds are large, and no comparison shows these.
-			r.Series, r.Service, r.Lateness = nil, result.Histogram{}, result.Histogram{}
-			c.Sides[side].Rounds = append(c.Sides[side].Rounds, r)
-			if done != nil {
-				done(round, side, r)
+			if err := one(round, i); err != nil {
+				return err
 			}
 		}
-		slices.Reverse(order)
 	}
-	return c, nil
+	return nil
+}
+
+// Complete reports whether each side has a round, so that there is something to
+// compare.
+func (c *Comparison) Complete() bool {
+	return !slices.ContainsFunc(c.Sides, func(s *Side) bool { return len(s.Rounds) == 0 })
 }
 
 // Warnings says why figures of a side cannot be trusted.
@@ -108,13 +128,23 @@ func (c *Comparison) Warnings() (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s ended in round %d: %s", s.Name, len(s.Rounds)+1,
 				s.Failure))
 		}
-		share := stats.Median(values(figure.Figure{Of: func(r *result.Result) float64 {
-			return r.Generator.Share
-		}}, s.Rounds))
-		if share > figure.BusyShare {
-			lines = append(lines, fmt.Sprintf("%s kept the generator busy for %s of the time: "+
-				"its requests/s is a lower bound, "+
-				"and its latencies are the generator's in part.", s.Name, figure.Share(share)))
+		errors, first, doubts := uint64(0), "", map[string]int{}
+		for _, r := range s.Rounds {
+			errors += r.Totals.Errors.Sum()
+			first = cmp.Or(first, r.Totals.FirstError)
+			for _, doubt := range figure.Doubts(r) {
+				doubts[doubt]++
+			}
+		}
+		if errors > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d errors, the first: %s", s.Name, errors,
+				first))
+		}
+		for _, doubt := range slices.Sorted(maps.Keys(doubts)) {
+			if n := doubts[doubt]; 2*n > len(s.Rounds) {
+				lines = append(lines, fmt.Sprintf("%s: %s, in %d of %d rounds", s.Name, doubt, n,
+					len(s.Rounds)))
+			}
 		}
 	}
 	return lines

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
@@ -23,8 +22,7 @@ func (c *Comparison) legend() (lines []string) {
 	return lines
 }
 
-var tone = map[Outcome]string{Better: "good", Worse: "bad", Same: "quiet wrap",
-	Unknown: "quiet wrap"}
+var tone = map[Outcome]string{Better: "good", Worse: "bad"}
 
 // table shows a side beside the baseline. ± is half the distance between the
 // quartiles.
@@ -83,15 +81,7 @@ func (c *Comparison) section() htmlreport.Section {
 	for side := 1; side < len(c.Sides); side++ {
 		s.Tables = append(s.Tables, c.table(side))
 	}
-	s.Charts = append(s.Charts, htmlreport.PercentileChart(c.merged()))
-	for _, f := range figure.All() {
-		switch f.Name {
-		case "requests/s":
-			s.Charts = append(s.Charts, c.chart(f, htmlreport.PerSecond))
-		case "p99", "server CPU/request":
-			s.Charts = append(s.Charts, c.chart(f, htmlreport.Nanoseconds))
-		}
-	}
+	s.Chart = htmlreport.PercentileChart(c.merged())
 	return s
 }
 
@@ -109,29 +99,6 @@ func (c *Comparison) merged() (sides []htmlreport.Named) {
 		sides = append(sides, htmlreport.Named{Name: s.Name, Result: sum})
 	}
 	return sides
-}
-
-// chart shows a figure by round; it is empty if there is one round, or no side
-// has the figure.
-func (c *Comparison) chart(f figure.Figure, unit htmlreport.Unit) htmlreport.Chart {
-	chart := htmlreport.Chart{Title: f.Name + " by round", Hint: f.Better.String(), XLabel: "round",
-		YLabel: f.Name, XUnit: htmlreport.Count, YUnit: unit}
-	rounds := 0
-	for _, s := range c.Sides {
-		rounds = max(rounds, len(s.Rounds))
-	}
-	if rounds < 2 || len(figure.Present([]figure.Figure{f}, c.Results()...)) == 0 {
-		return chart
-	}
-	for i := range rounds {
-		chart.X = append(chart.X, float64(i+1))
-	}
-	for _, s := range c.Sides {
-		missing := slices.Repeat([]float64{math.NaN()}, rounds-len(s.Rounds))
-		chart.Series = append(chart.Series, htmlreport.Series{Name: s.Name, Points: true,
-			Y: append(values(f, s.Rounds), missing...)})
-	}
-	return chart
 }
 
 // MarkdownHead writes what the tables mean, and where they are from.

@@ -62,6 +62,7 @@ func All() []Figure {
 		}, Latency},
 		{"server CPU/request", LowerIsBetter, serverCPU, Latency},
 		{"server RSS", LowerIsBetter, serverRSS, Bytes},
+		{"switches/request", LowerIsBetter, switches, Rate},
 	}
 }
 
@@ -111,6 +112,13 @@ func serverRSS(r *result.Result) float64 {
 	return float64(r.Server.RSSMax)
 }
 
+func switches(r *result.Result) float64 {
+	if r.Server == nil || r.Totals.Requests == 0 {
+		return math.NaN()
+	}
+	return float64(r.Server.Voluntary+r.Server.Involuntary) / float64(r.Totals.Requests)
+}
+
 const (
 	// BusyShare is the generator's share from which on it adds to latencies,
 	// and may be what limits the rate.
@@ -118,17 +126,25 @@ const (
 	// lateShare is the part of the p99 from which on the generator's own
 	// lateness makes up most of it.
 	lateShare = 0.5
+	// KeptUp is the part of an open loop's rate that must be answered.
+	KeptUp = 0.98
 )
 
-// Doubt says why the generator may be what r shows, if it may.
-func Doubt(r *result.Result) string {
-	switch late := float64(r.Lateness.At(99)); {
-	case r.Generator.Share > BusyShare:
-		return "The generator was busy for " + Share(r.Generator.Share) + " of the time"
-	case late > lateShare*float64(r.Response.At(99)):
-		return "The generator itself sent 1 in 100 requests " + Latency(late) + " late or more"
+// Doubts says why r's figures may be the generator's, or depend on how long the
+// run was.
+func Doubts(r *result.Result) (lines []string) {
+	if r.Generator.Share > BusyShare {
+		lines = append(lines, "the generator was busy for more than "+Share(BusyShare)+
+			" of the time: requests/s is a lower bound, and the latencies are its own in part")
 	}
-	return ""
+	if late := float64(r.Lateness.At(99)); late > lateShare*float64(r.Response.At(99)) {
+		lines = append(lines, "the generator itself sent late: most of the p99 is its own")
+	}
+	if r.Options.Rate > 0 && r.RequestsPerSecond() < KeptUp*r.Options.Rate {
+		lines = append(lines, "less than "+Share(KeptUp)+" of the intended requests were "+
+			"answered: the latencies depend on how long the run was")
+	}
+	return lines
 }
 
 // unit is a size with its name; a value is written in the largest that it

@@ -2,6 +2,7 @@ package figure
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,10 +47,12 @@ func TestFigures(t *testing.T) {
 	for i := range int64(100) {
 		full.Response.Record((i + 1) * 1000)
 	}
-	full.Server = &result.Server{User: result.Duration(90 * time.Microsecond), RSSMax: 1 << 20}
+	full.Server = &result.Server{User: result.Duration(90 * time.Microsecond), RSSMax: 1 << 20,
+		Voluntary: 40, Involuntary: 5}
 	want := map[string]string{"requests/s": "45", "p50": "50 µs", "p90": "90 µs", "p99": "99 µs",
 		"p99.9": "100 µs",
-		"max":   "100 µs", "errors": "10 %", "server CPU/request": "1 µs", "server RSS": "1 MiB"}
+		"max":   "100 µs", "errors": "10 %", "server CPU/request": "1 µs", "server RSS": "1 MiB",
+		"switches/request": "0.5"}
 	got := Present(All(), empty, full)
 	if len(got) != len(want) {
 		t.Errorf("%d figures, want %d", len(got), len(want))
@@ -65,5 +68,20 @@ func TestFigures(t *testing.T) {
 	}
 	if n := len(Present(All(), empty)); n != 2 { // no requests a second, no errors
 		t.Errorf("an empty result has %d figures, want 2", n)
+	}
+}
+
+func TestDoubts(t *testing.T) {
+	fine, busy, late, slow := result.New(), result.New(), result.New(), result.New()
+	busy.Generator.Share = 0.9
+	late.Response.Record(1e6)
+	late.Lateness.Record(6e5)
+	slow.Options.Rate, slow.Totals.Requests, slow.Elapsed = 100, 97, result.Duration(time.Second)
+	for want, r := range map[string]*result.Result{"": fine, "busy for more than 80 %": busy,
+		"sent late": late, "less than 98 %": slow} {
+		got := strings.Join(Doubts(r), "; ")
+		if !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

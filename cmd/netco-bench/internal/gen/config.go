@@ -49,6 +49,10 @@ type Config struct {
 	// Probe, if set, is called when the window begins, and with over when it
 	// is over, for measuring the server between the two.
 	Probe func(over bool)
+
+	// After, if set, is called when the load is over. The connections stay
+	// open until it returns.
+	After func() error
 }
 
 func (c *Config) open() bool { return c.Rate > 0 }
@@ -81,7 +85,8 @@ type Target struct {
 // Protocols are the schemes of a target.
 var Protocols = []string{"tcp", "udp", "unix", "tls", "http", "https", "h2", "redis", "ws", "wss"}
 
-var defaultPorts = map[string]string{"http": "80", "https": "443", "h2": "80", "redis": "6379",
+// DefaultPorts are those that a URL need not name.
+var DefaultPorts = map[string]string{"http": "80", "https": "443", "h2": "80", "redis": "6379",
 	"ws": "80", "wss": "443"}
 
 // escapedPlace is a {rand}, {rand:N} or {size} in a path, as package url writes
@@ -124,7 +129,7 @@ func parseTarget(s string, known map[string]netip.AddrPort) (*Target, error) {
 	t.Request = escapedPlace.ReplaceAllString(u.RequestURI(), "{$1}")
 	port := u.Port()
 	if port == "" {
-		port = defaultPorts[u.Scheme]
+		port = DefaultPorts[u.Scheme]
 	}
 	if port == "" || t.Host == "" {
 		return nil, fmt.Errorf("target %q: want %s://HOST:PORT", s, u.Scheme)

@@ -65,7 +65,9 @@ func (c *conn) run() {
 			err = c.step()
 		}
 		if errors.Is(err, errDone) {
-			c.close()
+			if c.w.g.cfg.After == nil {
+				c.close()
+			}
 			return
 		}
 		c.fail(err)

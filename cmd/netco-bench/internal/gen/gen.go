@@ -93,6 +93,9 @@ func (g *Gen) Run(ctx context.Context) (*result.Result, error) {
 	if err == nil {
 		err = g.load(ctx)
 	}
+	if err == nil && g.cfg.After != nil {
+		err = g.cfg.After()
+	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = g.sched.Shutdown(over) // what still runs is not needed
@@ -456,16 +459,7 @@ func (g *Gen) options() result.Options {
 // Live is what the live view shows.
 type Live struct {
 	Requests uint64
-	Errors   result.Errors // up to the last whole second
-	BytesIn  uint64
-	BytesOut uint64
 	Seconds  []LiveSecond // the last ones that are over
-
-	// Of the seconds that are over: percentiles of the latencies, their number
-	// and their sum in ns.
-	Whole      Percentiles
-	WholeCount uint64
-	WholeSum   float64
 }
 
 // LiveSecond is one second of the live view.
@@ -485,15 +479,11 @@ const liveSeconds = 60
 func (g *Gen) Live() Live {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := Live{Requests: g.totals.requests + g.liveRequests, Errors: g.totals.errors,
-		BytesIn: g.totals.bytesIn, BytesOut: g.totals.bytesOut}
+	l := Live{Requests: g.totals.requests + g.liveRequests}
 	for _, s := range g.seconds[max(0, len(g.seconds)-liveSeconds):] {
 		l.Seconds = append(l.Seconds, LiveSecond{s.At, s.Requests, s.Errors,
 			Percentiles{s.P50, s.P99, s.P999, s.Max}})
 	}
-	h := &g.whole
-	l.Whole = Percentiles{h.At(50), h.At(99), h.At(99.9), h.Max()}
-	l.WholeCount, l.WholeSum = h.Count(), h.Mean()*float64(h.Count())
 	return l
 }
 

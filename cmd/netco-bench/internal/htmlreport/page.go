@@ -1,24 +1,21 @@
-// Package htmlreport writes results as one HTML page that needs nothing else:
-// style, script and data are in the file, so that it can be mailed, attached to
-// a ticket and opened years later.
+// Package htmlreport writes results as one HTML page that needs nothing else
+// and has no script, so that it can be mailed, attached to a ticket and opened
+// years later.
 //
-// page.go knows charts and tables and no results; results.go turns results
-// into sections, as packages compare and sweep do with theirs. uPlot (50 KiB)
-// draws the charts in the browser: a spike in a series of hundreds of seconds
-// is read by pointing and zooming, for which an SVG would need a script too.
-// Every figure is in a table as well, so that a page reads without scripts.
+// page.go knows tables and charts and no results; results.go turns results into
+// sections, as packages compare and sweep do with theirs.
 package htmlreport
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"text/tabwriter"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 )
 
 // A Page is what is shown, from top to bottom.
@@ -33,13 +30,9 @@ type Section struct {
 	Heading  string
 	Text     []string
 	Warnings []string
-	Tiles    []Tile
 	Tables   []Table
-	Charts   []Chart
+	Chart    Chart
 }
-
-// A Tile is one figure that is to be seen first.
-type Tile struct{ Name, Value, Hint string }
 
 // A Table is rows of cells. The first column names the row.
 type Table struct {
@@ -48,7 +41,7 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// A Cell is a figure, or a word. Tone is "", "good", "bad" or "quiet".
+// A Cell is a figure, or a word. Tone is "", "good" or "bad".
 type Cell struct{ Text, Hint, Tone string }
 
 // Words are cells of text.
@@ -82,84 +75,92 @@ func (t Table) Print(w io.Writer) {
 	tw.Flush()
 }
 
-// A Unit says how the script writes the values of an axis.
-type Unit string
+// A Chart is latencies as lines, on a logarithmic scale. One without lines is
+// left out.
+type Chart struct {
+	Title string
+	Marks []Mark // of the horizontal axis
+	Lines []Line
+}
 
-// The units. A percentile is given as 1/(1-q), which is what its log scale
-// shows: 10 is p90, 100 is p99.
+// A Mark is a word at a place of the horizontal axis, from 0 to 1.
+type Mark struct {
+	At   float64
+	Text string
+}
+
+// A Line is points: X from 0 to 1, and ns.
+type Line struct {
+	Name   string
+	Points []Point
+}
+
+// A Point of a line.
+type Point struct{ X, Ns float64 }
+
+// The size of a chart, and of the room for the words at its left and below.
 const (
-	Nanoseconds Unit = "ns"
-	PerSecond   Unit = "/s"
-	Bytes       Unit = "B/s"
-	Count       Unit = "count"
-	Seconds     Unit = "s"
-	Percentile  Unit = "percentile"
+	chartWidth, chartHeight = 720, 300
+	chartLeft, chartBelow   = 60, 20
 )
 
-// A Chart is lines over a common x axis. One without X is left out.
-type Chart struct {
-	Title  string `json:"title"`
-	Hint   string `json:"hint"`
-	XLabel string `json:"xLabel"`
-	YLabel string `json:"yLabel"`
-	XUnit  Unit   `json:"xUnit"`
-	YUnit  Unit   `json:"yUnit"`
-	XLog   bool   `json:"xLog"`
-	YLog   bool   `json:"yLog"`
-	// Marks are values of x with a line and a word.
-	Marks  []Mark    `json:"marks"`
-	X      []float64 `json:"x"`
-	Series []Series  `json:"series"`
+// drawn is a Chart as the page's template wants it, in its coordinates.
+type drawn struct {
+	Chart
+	Decades []placed // of the vertical axis
+	Below   []placed
+	Paths   []placed
 }
 
-// A Mark is a vertical line in a chart.
-type Mark struct {
-	X    float64 `json:"x"`
-	Text string  `json:"text"`
+// placed is a word at a place, or the points of a line of that name.
+type placed struct {
+	At     float64
+	Text   string
+	Points string
+	Colour int
 }
 
-// A Series is a line: one value for each x of its chart. NaN leaves a gap.
-type Series struct {
-	Name string
-	Y    []float64
-	// Points shows the values themselves and not only the line.
-	Points bool
-}
-
-// MarshalJSON writes gaps as null.
-func (s Series) MarshalJSON() ([]byte, error) {
-	y := make([]any, len(s.Y))
-	for i, v := range s.Y {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			y[i] = json.Number(strconv.FormatFloat(v, 'g', 6, 64))
+// draw places what c has, between the powers of ten around its latencies.
+func (c Chart) draw() *drawn {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, l := range c.Lines {
+		for _, p := range l.Points {
+			at := math.Log10(max(p.Ns, 1))
+			low = min(low, math.Floor(at))
+			high = max(high, math.Ceil(at), low+1)
 		}
 	}
-	return json.Marshal(map[string]any{"name": s.Name, "points": s.Points, "y": y})
+	if low > high {
+		return nil
+	}
+	y := func(log float64) float64 {
+		return 5 + (high-log)/(high-low)*(chartHeight-chartBelow-5)
+	}
+	x := func(at float64) float64 { return chartLeft + at*(chartWidth-chartLeft-40) }
+	d := &drawn{Chart: c}
+	for log := low; log <= high; log++ {
+		d.Decades = append(d.Decades, placed{At: y(log), Text: figure.Latency(math.Pow(10, log))})
+	}
+	for _, m := range c.Marks {
+		d.Below = append(d.Below, placed{At: x(m.At), Text: m.Text})
+	}
+	for i, l := range c.Lines {
+		path := placed{Text: l.Name, Colour: i % 6}
+		for _, p := range l.Points {
+			path.Points += fmt.Sprintf("%.1f,%.1f ", x(p.X), y(math.Log10(max(p.Ns, 1))))
+		}
+		d.Paths = append(d.Paths, path)
+	}
+	return d
 }
 
 var (
-	//go:embed uplot/uPlot.iife.min.js
-	uplotScript string
-	//go:embed uplot/uPlot.min.css
-	uplotStyle string
-	//go:embed uplot/LICENSE
-	uplotLicence string
 	//go:embed page.html
 	pageText string
-	//go:embed page.css
-	pageStyle string
-	//go:embed page.js
-	pageScript string
 
-	pageTemplate = template.Must(template.New("page").Parse(pageText))
+	pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+		"draw": Chart.draw}).Parse(pageText))
 )
 
 // Write writes p.
-func Write(w io.Writer, p Page) error {
-	return pageTemplate.Execute(w, struct {
-		Page
-		Style, Licence, Library, Script any
-	}{p, template.CSS(uplotStyle + pageStyle),
-		template.HTML("<!--\nuPlot:\n" + uplotLicence + "-->"),
-		template.JS(uplotScript), template.JS(pageScript)})
-}
+func Write(w io.Writer, p Page) error { return pageTemplate.Execute(w, p) }

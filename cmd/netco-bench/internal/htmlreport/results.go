@@ -14,14 +14,6 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
-const (
-	// keptUp is the part of an open loop's rate that must be answered.
-	keptUp = 0.98
-	// shortSecond is the part of a second below which the last one, cut short,
-	// is no point of a rate.
-	shortSecond = 0.5
-)
-
 // Named is a result under the name that its page gives it.
 type Named struct {
 	Name string
@@ -30,29 +22,17 @@ type Named struct {
 
 // Results shows results side by side.
 func Results(all ...Named) []Section {
-	sections := []Section{{Warnings: warnings(all), Text: closedLoopText(all), Tiles: tiles(all),
-		Tables: []Table{latencyTable(all)},
-		Charts: append([]Chart{PercentileChart(all)}, timeCharts(all)...)}}
-	errors := Section{Heading: "Errors"}
-	for _, t := range []Table{facts("Lower is better", all, func(r *result.Result) any {
-		return r.Totals.Errors
-	}), statusTable(all)} {
-		if len(t.Rows) > 0 {
-			errors.Tables = append(errors.Tables, t)
-		}
-	}
-	if !anyErrors(all) {
+	errors := Section{Heading: "Errors", Tables: []Table{facts("By class", all,
+		func(r *result.Result) any { return r.Totals.Errors }), statusTable(all)}}
+	if !slices.ContainsFunc(all, func(n Named) bool { return n.Totals.Errors.Sum() > 0 }) {
 		errors.Text = []string{"None."}
 	}
-	sections = append(sections, errors)
+	sections := []Section{{Warnings: warnings(all), Text: closedLoopText(all),
+		Tables: []Table{latencyTable(all)}, Chart: PercentileChart(all)}, errors}
 	if t := thresholdTable(all); len(t.Rows) > 0 {
 		sections = append(sections, Section{Heading: "Thresholds", Tables: []Table{t}})
 	}
 	return append(sections, Environment(all...))
-}
-
-func anyErrors(all []Named) bool {
-	return slices.ContainsFunc(all, func(n Named) bool { return n.Totals.Errors.Sum() > 0 })
 }
 
 // only returns the name with a colon where there are several results.
@@ -74,13 +54,8 @@ func warnings(all []Named) (lines []string) {
 		if n.Interrupted {
 			add("The run was interrupted. The figures are those until then.")
 		}
-		if doubt := figure.Doubt(n.Result); doubt != "" {
-			add("%s: the latencies are its own in part.", doubt)
-		}
-		if rate := n.RequestsPerSecond(); n.Options.Rate > 0 && rate < keptUp*n.Options.Rate {
-			add("%s of the intended %s requests a second were answered: the latencies depend on "+
-				"how long the run was.",
-				figure.Rate(rate), figure.Rate(n.Options.Rate))
+		for _, doubt := range figure.Doubts(n.Result) {
+			add("In this run %s.", doubt)
 		}
 	}
 	return lines
@@ -93,16 +68,6 @@ func closedLoopText(all []Named) []string {
 	return []string{"In a closed loop a connection asks again when it has its answer: a server " +
 		"that stalls is asked less, and a stall counts once for each connection, however long it " +
 		"is. Latencies that count the requests held up meanwhile need an open loop (-rate)."}
-}
-
-func tiles(all []Named) (list []Tile) {
-	if len(all) != 1 {
-		return nil
-	}
-	for _, f := range figure.Present(figure.All(), all[0].Result) {
-		list = append(list, Tile{f.Name, f.Write(f.Of(all[0].Result)), f.Better.String()})
-	}
-	return list
 }
 
 // distribution is one of a result's histograms, as a row and as a line.
@@ -136,10 +101,7 @@ func distributions(all []Named) (list []distribution) {
 }
 
 func latencyTable(all []Named) Table {
-	t := Table{Caption: "Latency, lower is better", Head: Words("")}
-	if len(all) > 1 {
-		t.Head = append(t.Head, Words("requests/s")...)
-	}
+	t := Table{Caption: "Requests and latency", Head: Words("", "requests/s")}
 	var ps []float64
 	for _, n := range all {
 		ps = append(ps, n.Options.Percentiles...)
@@ -152,9 +114,9 @@ func latencyTable(all []Named) Table {
 	}
 	t.Head = append(t.Head, Words("max", "mean", "count")...)
 	for i, d := range distributions(all) {
-		row := []Cell{{Text: d.name, Hint: d.hint}}
-		if len(all) > 1 {
-			row = append(row, Words(figure.Rate(all[i].RequestsPerSecond()))...)
+		row := []Cell{{Text: d.name, Hint: d.hint}, {}}
+		if i < len(all) {
+			row[1].Text = figure.Rate(all[i].RequestsPerSecond())
 		}
 		row = append(row, Latencies(d.histogram, ps...)...)
 		row = append(row, Words(figure.Latency(d.histogram.Mean()),
@@ -176,104 +138,33 @@ func Latencies(h *result.Histogram, ps ...float64) (cells []Cell) {
 	return cells
 }
 
-// perDecade is how many points a line by percentile has for each nine.
-const perDecade = 12
+// perNine is how many points a line by percentile has for each nine.
+const perNine = 12
 
 // PercentileChart shows the distributions up to the percentile of the last
-// value.
+// value. Each nine of a percentile takes as much room.
 func PercentileChart(all []Named) Chart {
-	c := Chart{Title: "Latency by percentile", Hint: "lower is better; both scales are logarithmic",
-		XLabel: "percentile", YLabel: "latency",
-		XUnit: Percentile, YUnit: Nanoseconds, XLog: true, YLog: true}
+	c := Chart{Title: "Latency by percentile"}
 	list := slices.DeleteFunc(distributions(all), func(d distribution) bool {
-		return d.name == "connect" || d.name == "TLS handshake"
+		return d.histogram.Count() == 0 || d.name == "connect" || d.name == "TLS handshake"
 	})
-	most := uint64(0)
+	nines := 1.0
 	for _, d := range list {
-		most = max(most, d.histogram.Count())
+		nines = max(nines, math.Log10(float64(d.histogram.Count())))
 	}
-	for i := 0; most > 0; i++ {
-		x := math.Pow(10, float64(i)/perDecade)
-		if x > max(float64(most), 10) {
-			break
-		}
-		c.X = append(c.X, x)
+	for i := range int(nines) + 1 {
+		p := 100 - 100*math.Pow(10, -float64(i))
+		c.Marks = append(c.Marks, Mark{float64(i) / nines, fmt.Sprintf("p%.10g", p)})
 	}
 	for _, d := range list {
-		s := Series{Name: d.name}
-		for _, x := range c.X {
-			y := math.NaN()
-			if x <= max(float64(d.histogram.Count()), 1) {
-				y = float64(d.histogram.At(100 * (1 - 1/x)))
-			}
-			s.Y = append(s.Y, y)
+		l := Line{Name: d.name}
+		last := math.Log10(float64(d.histogram.Count()))
+		for i := 0; float64(i) <= last*perNine; i++ {
+			at := float64(i) / perNine
+			ns := d.histogram.At(100 - 100*math.Pow(10, -at))
+			l.Points = append(l.Points, Point{at / nines, float64(ns)})
 		}
-		c.Series = append(c.Series, s)
-	}
-	return c
-}
-
-// A line is a value of each second. It has the name of its result where there
-// are several, or where it has none itself.
-type line struct {
-	name string
-	of   func(*result.Second) float64
-}
-
-// timeCharts shows what went on from second to second.
-func timeCharts(all []Named) []Chart {
-	rate := func(of func(*result.Second) uint64) []line {
-		return []line{{"", func(s *result.Second) float64 {
-			return float64(of(s)) / s.Length.Seconds()
-		}}}
-	}
-	latency := Chart{Title: "p99 over time", Hint: "lower is better", YLabel: "latency",
-		YUnit: Nanoseconds, YLog: true}
-	lines := []line{{"p99", func(s *result.Second) float64 { return float64(s.P99) }}}
-	if len(all) == 1 {
-		latency.Title = "Latency over time"
-		lines = append(lines,
-			line{"p50", func(s *result.Second) float64 { return float64(s.P50) }},
-			line{"max", func(s *result.Second) float64 { return float64(s.Max) }})
-	}
-	charts := []Chart{overTime(all, latency, lines),
-		overTime(all, Chart{Title: "Throughput over time", Hint: "higher is better",
-			YLabel: "requests", YUnit: PerSecond},
-			rate(func(s *result.Second) uint64 { return s.Requests }))}
-	if anyErrors(all) {
-		charts = append(charts, overTime(all, Chart{Title: "Errors over time",
-			Hint: "lower is better", YLabel: "errors", YUnit: PerSecond},
-			rate(func(s *result.Second) uint64 { return s.Errors })))
-	}
-	return charts
-}
-
-// overTime fills c with a line for each result and each of lines.
-func overTime(all []Named, c Chart, lines []line) Chart {
-	c.XLabel, c.XUnit = "time", Seconds
-	for _, n := range all {
-		for _, s := range n.Series {
-			c.X = append(c.X, float64(s.At))
-		}
-	}
-	slices.Sort(c.X)
-	c.X = slices.Compact(c.X)
-	for _, n := range all {
-		for _, l := range lines {
-			y := slices.Repeat([]float64{math.NaN()}, len(c.X))
-			for i := range n.Series {
-				s := &n.Series[i]
-				if i == 0 || s.Length.Seconds() >= shortSecond {
-					at, _ := slices.BinarySearch(c.X, float64(s.At))
-					y[at] = l.of(s)
-				}
-			}
-			name := l.name
-			if len(all) > 1 || name == "" {
-				name = n.Name
-			}
-			c.Series = append(c.Series, Series{Name: name, Y: y})
-		}
+		c.Lines = append(c.Lines, l)
 	}
 	return c
 }

@@ -77,21 +77,21 @@ func pages() map[string]struct {
 		want, none []string
 	}{
 		"one": {Page{Title: "one", Sections: Results(Named{"one", one})},
-			[]string{"<dt>requests/s", "response", "service", "sent late", "None.", "AMD EPYC",
-				"poisson", "server CPU/request", ">rss max</th><td class=\"text\">12 MiB",
-				">share</th><td class=\"text\">34 %", "-c 64 -rate 1000 tcp://", `"name":"max"`,
+			[]string{"requests/s", "response", "service", "sent late", "None.", "AMD EPYC",
+				"poisson", ">rss max</th><td class=\"text\">12 MiB",
+				">share</th><td class=\"text\">34 %", "-c 64 -rate 1000 tcp://", ">p99.9</text>",
 				"20s", "2026-11-22 20:00:00 UTC"},
-			[]string{"closed loop", "role=\"note\"", "Thresholds", "Errors over time"}},
+			[]string{"closed loop", "role=\"note\"", "Thresholds"}},
 		"spoiled": {Page{Title: "spoiled", Sections: Results(Named{"spoiled", spoiled()})},
-			[]string{"could not be finished: connection refused", "interrupted", "busy for 93 %",
-				"of the intended 600 requests",
-				"1,200", ">refused</th>", "503", "broken", "kept", "Errors over time"},
+			[]string{"could not be finished: connection refused", "interrupted",
+				"busy for more than 80 %", "98 % of the intended requests",
+				"1,200", ">refused</th>", "503", "broken", "kept"},
 			nil},
 		"several": {Page{Title: "several", Sections: Results(Named{"first", one},
 			Named{"second", spoiled()})},
-			[]string{"second: The run was interrupted", "p99 over time",
-				"<th scope=\"col\">second</th>", `"name":"second"`},
-			[]string{"<dt>", "sent late</th>"}},
+			[]string{"second: The run was interrupted", "<th scope=\"col\">second</th>",
+				"<title>second</title></polyline>"},
+			[]string{"sent late</th>"}},
 		"nothing": {Page{Title: "nothing", Sections: Results(Named{"nothing", result.New()})},
 			[]string{"None.", "closed loop"}, []string{"<figure"}},
 	}
@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 		for _, none := range append(c.none, "NaN", "%!", "ZgotmplZ") {
-			if strings.Contains(strings.ReplaceAll(page, uplotScript, ""), none) {
+			if strings.Contains(page, none) {
 				t.Errorf("%s: has %q", name, none)
 			}
 		}

@@ -140,9 +140,6 @@ func (h *Histogram) At(percent float64) int64 {
 // Max is the largest value, exactly.
 func (h *Histogram) Max() int64 { return h.max }
 
-// Min is the smallest value, exactly.
-func (h *Histogram) Min() int64 { return h.min }
-
 // Mean is the mean of the values.
 func (h *Histogram) Mean() float64 {
 	if h.Count() == 0 {
@@ -150,24 +147,6 @@ func (h *Histogram) Mean() float64 {
 	}
 	h.unpack()
 	return h.h.Mean()
-}
-
-// StdDev is the standard deviation of the values.
-func (h *Histogram) StdDev() float64 {
-	if h.Count() == 0 {
-		return 0
-	}
-	h.unpack()
-	return h.h.StdDev()
-}
-
-// HDR is the histogram itself, to read; nil when h is empty.
-func (h *Histogram) HDR() *hdrhistogram.Histogram {
-	if h.Count() == 0 {
-		return nil
-	}
-	h.unpack()
-	return h.h
 }
 
 type percentile struct {
@@ -197,7 +176,7 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := histogramJSON{Count: h.Count(), Min: h.min, Mean: h.Mean(), StdDev: h.StdDev(), Max: h.max,
+	j := histogramJSON{Count: h.Count(), Min: h.min, Mean: h.Mean(), StdDev: h.h.StdDev(), Max: h.max,
 		HDR: string(hdr)}
 	for _, p := range defaultPercentiles {
 		j.Percentiles = append(j.Percentiles, percentile{p, h.At(p)})

@@ -18,6 +18,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
@@ -49,7 +50,7 @@ type Sweep struct {
 	Knee float64 `json:"knee"`
 	Past float64 `json:"past"`
 	Why  string  `json:"why,omitempty"` // what is wrong at Past
-	// Doubt is set if the knee may be the generator's own.
+	// Doubt is why the knee may be the generator's own, if it may.
 	Doubt string `json:"doubt,omitempty"`
 }
 
@@ -126,16 +127,8 @@ func (s *Sweep) conclude() {
 	}
 	if knee+1 < len(s.Steps) {
 		s.Past, s.Why = s.Steps[knee+1].Rate, s.Judge()[knee+1]
-		s.Doubt = doubt(s.Steps[knee+1].Result)
+		s.Doubt = strings.Join(figure.Doubts(s.Steps[knee+1].Result), "; ")
 	}
-}
-
-// doubt says why what r shows may be the generator's doing, if it may.
-func doubt(r *result.Result) string {
-	if d := figure.Doubt(r); d != "" {
-		return d + " there: the knee may be its own."
-	}
-	return ""
 }
 
 // meter measures the steps of a sweep.
@@ -231,7 +224,7 @@ func (s *Sweep) table() htmlreport.Table {
 		row = append(row, htmlreport.Latencies(&step.Result.Response, 50, 90, 99, 99.9)...)
 		t.Rows = append(t.Rows, append(row,
 			htmlreport.Cell{Text: figure.Share(step.Result.ErrorShare())},
-			htmlreport.Cell{Text: why[i], Tone: "bad wrap"}))
+			htmlreport.Cell{Text: why[i], Tone: "bad text"}))
 	}
 	return t
 }
@@ -241,7 +234,7 @@ func (s *Sweep) Print(w io.Writer) {
 	s.table().Print(w)
 	fmt.Fprintf(w, "\n%s\n", s.Conclusion())
 	if s.Doubt != "" {
-		fmt.Fprintln(w, s.Doubt)
+		fmt.Fprintf(w, "There %s.\n", s.Doubt)
 	}
 }
 
@@ -253,28 +246,35 @@ func (s *Sweep) Sections(name string) []htmlreport.Section {
 		"answered, or more than 1 %% of the requests fail; one that is was measured again, and "+
 		"the better run counts.", s.Factor)}}
 	if s.Doubt != "" {
-		section.Warnings = []string{s.Doubt}
+		section.Warnings = []string{"At the knee " + s.Doubt + "."}
 	}
-	chart := htmlreport.Chart{Title: "Latency by rate", Hint: "lower is better", YLabel: "latency",
-		XLabel: "requests a second", XUnit: htmlreport.PerSecond, YUnit: htmlreport.Nanoseconds,
-		YLog: true}
-	if s.Knee > 0 {
-		chart.Marks = []htmlreport.Mark{{X: s.Knee, Text: "knee"}}
-	}
-	for _, step := range s.Steps {
-		chart.X = append(chart.X, step.Rate)
-	}
-	for _, p := range []float64{50, 99, 99.9} {
-		line := htmlreport.Series{Name: result.PercentileName(p), Points: true}
-		for _, step := range s.Steps {
-			line.Y = append(line.Y, float64(step.Result.Response.At(p)))
-		}
-		chart.Series = append(chart.Series, line)
-	}
-	section.Charts = []htmlreport.Chart{chart}
+	section.Chart = s.chart()
 	if s.Closed == nil {
 		return []htmlreport.Section{section}
 	}
 	return []htmlreport.Section{section, htmlreport.Environment(htmlreport.Named{Name: name,
 		Result: s.Closed})}
+}
+
+// chart shows latencies by rate.
+func (s *Sweep) chart() htmlreport.Chart {
+	c := htmlreport.Chart{Title: "Latency by requests a second"}
+	at := func(i int) float64 { return s.Steps[i].Rate / s.Steps[len(s.Steps)-1].Rate }
+	for i, step := range s.Steps {
+		switch step.Rate {
+		case s.Knee:
+			c.Marks = append(c.Marks, htmlreport.Mark{At: at(i), Text: "knee"})
+		case s.Steps[0].Rate, s.Steps[len(s.Steps)-1].Rate:
+			c.Marks = append(c.Marks, htmlreport.Mark{At: at(i), Text: figure.Rate(step.Rate)})
+		}
+	}
+	for _, p := range []float64{50, 99, 99.9} {
+		line := htmlreport.Line{Name: result.PercentileName(p)}
+		for i := range s.Steps {
+			line.Points = append(line.Points, htmlreport.Point{X: at(i),
+				Ns: float64(s.Steps[i].Result.Response.At(p))})
+		}
+		c.Lines = append(c.Lines, line)
+	}
+	return c
 }

@@ -7,10 +7,8 @@
 // server that is preempted goes on where it was, nothing allocates, nothing
 // calls into the kernel.
 //
-// A mix has several classes of requests. The first two bytes of a request say
-// which class it is of, so server and generator agree on it without a protocol.
-// The generator sends stretches of one fixed stream; NewPlan picks the bounds
-// by which each class has its share of the stream's positions.
+// A mix has several classes of requests. The server draws the class of each by
+// itself.
 package work
 
 import (
@@ -22,20 +20,13 @@ import (
 	"time"
 )
 
-const (
-	// MaxCPU bounds the work of one request.
-	MaxCPU = 10 * time.Second
-	// MinSize is the least size of a request of a mix: its class is in its
-	// first bytes.
-	MinSize = 2
-	// values is how many values two bytes have.
-	values = 1 << 16
-)
+// MaxCPU bounds the work of one request.
+const MaxCPU = 10 * time.Second
 
 // A Class is one kind of request.
 type Class struct {
-	CPU   time.Duration `json:"cpu_ns"`
-	Share float64       `json:"share"` // of all requests
+	CPU   time.Duration
+	Share float64 // of all requests
 }
 
 // A Mix is the classes that the requests are of. An empty one is no work.
@@ -65,18 +56,6 @@ func Parse(s string) (Mix, error) {
 	}
 	m[rest].Share = left
 	return m, nil
-}
-
-// String is the times of m, each with its share if there are several.
-func (m Mix) String() string {
-	if len(m) == 1 {
-		return m[0].CPU.String()
-	}
-	var parts []string
-	for _, c := range m {
-		parts = append(parts, fmt.Sprintf("%v:%.3g", c.CPU, c.Share))
-	}
-	return strings.Join(parts, ",")
 }
 
 func parseClass(s string) (c Class, shared bool, err error) {

@@ -3,7 +3,6 @@ package work
 import (
 	"bytes"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -47,44 +46,37 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func randomStream() []byte {
-	rng := rand.New(rand.NewPCG(1, 2))
-	stream := make([]byte, 4093)
-	for i := range stream {
-		stream[i] = byte(rng.Uint32())
-	}
-	return stream
-}
-
-// TestPlanShares: each class has its share of the stream's positions, and the
+// TestPlan: each class gets its share of the requests and its time, and the
 // plan reads back as it was.
-func TestPlanShares(t *testing.T) {
-	stream := randomStream()
-	for _, s := range []string{"40us", "5us,2ms:0.05", "1us,2us:0.5,3us:0.001"} {
-		m, err := Parse(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := ParsePlan(NewPlan(m, 0.5, stream).String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts := make([]int, len(m))
-		for i := range len(stream) - 1 {
-			counts[p.Class(stream[i:])]++
-		}
-		for i, c := range m {
-			want := c.Share * float64(len(stream)-1)
-			if math.Abs(float64(counts[i])-want) > 2 || p[i].rounds != uint64(c.CPU)/2 {
-				t.Errorf("%q, class %d: %d positions, want %.0f; %d rounds, want %d", s, i,
-					counts[i], want, p[i].rounds, c.CPU/2)
-			}
+func TestPlan(t *testing.T) {
+	p, err := ForThisMachine("1us,2us:0.5,30us:0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = ParsePlan(p.String()); err != nil || len(p) != 3 {
+		t.Fatalf("%v, %v", p, err)
+	}
+	if once, ratio := p[0].rounds, p[2].rounds/max(p[0].rounds, 1); once < 10 || ratio < 25 ||
+		ratio > 35 {
+		t.Errorf("plan %v", p)
+	}
+	const draws = 100_000
+	counts := map[uint64]int{}
+	for range draws {
+		counts[p.draw()]++
+	}
+	for i, share := range []float64{0.4, 0.5, 0.1} {
+		if n := float64(counts[p[i].rounds]); math.Abs(n-share*draws) > 0.02*draws {
+			t.Errorf("class %d is drawn %v times of %d", i, n, draws)
 		}
 	}
-	for _, s := range []string{"x", "1", "5:1,3:1"} {
+	for _, s := range []string{"x", "1", "1:"} {
 		if p, err := ParsePlan(s); err == nil {
 			t.Errorf("ParsePlan(%q) = %v", s, p)
 		}
+	}
+	if _, err := ForThisMachine("x"); err == nil {
+		t.Error("no error")
 	}
 }
 
@@ -100,17 +92,13 @@ func (w *writes) Write(b []byte) (int, error) {
 // write ends where a request does.
 func TestHandler(t *testing.T) {
 	const size, requests = 10, 7
-	sent := randomStream()[:size*requests]
+	sent := []byte(strings.Repeat("0123456789abcdef", size)[:size*requests])
 	for _, chunk := range []int{1, 3, 9, 10, 11, 25, len(sent)} {
-		h := Plan{{0x8000, 1}, {values, 2}}.NewHandler(size)
+		h := Plan{{1, 3}}.NewHandler(size)
 		var got writes
 		want := uint64(0)
-		for i := range requests {
-			rounds := uint64(1)
-			if sent[i*size] >= 0x80 {
-				rounds = 2
-			}
-			want = compute(rounds, want)
+		for range requests {
+			want = compute(3, want)
 		}
 		for b := sent; len(b) > 0; b = b[min(chunk, len(b)):] {
 			if err := h.Answer(&got, b[:min(chunk, len(b))]); err != nil {
@@ -137,7 +125,7 @@ func TestHandler(t *testing.T) {
 }
 
 func TestHandlerAllocatesNothing(t *testing.T) {
-	h := Plan{{values, 1000}}.NewHandler(64)
+	h := Plan{{1, 1000}}.NewHandler(64)
 	b := make([]byte, 128)
 	if n := testing.AllocsPerRun(100, func() { _ = h.Answer(discard{}, b) }); n != 0 {
 		t.Errorf("%v allocations", n)

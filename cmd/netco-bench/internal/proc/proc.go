@@ -1,4 +1,5 @@
-package child
+// Package proc reads what /proc says of processes.
+package proc
 
 import (
 	"fmt"
@@ -6,15 +7,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-// RSS returns the child's resident memory in bytes.
-func (p *Process) RSS() (int64, error) {
-	rss, err := RSS(p.PID())
-	if err != nil {
-		return 0, p.Explain(err)
-	}
-	return rss, nil
-}
 
 // RSS returns a process's resident memory in bytes.
 func RSS(pid int) (int64, error) { return Field(fmt.Sprintf("/proc/%d/status", pid), "VmRSS") }
