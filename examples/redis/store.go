@@ -1,14 +1,13 @@
 package main
 
 import (
-	"sync"
 	"time"
+
+	"github.com/netco-go/netco/sync"
 )
 
-// store holds the keys. Its mutex blocks the Processor of a coroutine that
-// finds it taken, which is right only because it is held for no longer than it
-// takes to find or change some keys, and never across a park. What is done
-// while it is held is one step for everybody else.
+// store holds the keys. Its mutex is held for no longer than it takes to find
+// or change some keys. What is done meanwhile is one step for everybody else.
 type store struct {
 	mu       sync.Mutex
 	keys     map[string]*entry
