@@ -28,7 +28,7 @@ const (
 
 // What may be held, derived from them, by an attacking connection.
 const (
-	// Its buffers, 4 + 4 + 2 KiB, its request, its coroutine and the client's end.
+	// Buffers of 4 + 4 + 2 KiB, a request, a coroutine, the client's end.
 	connBytes = 24 << 10
 	// The line that is read, its text, what http.ReadRequest makes of it, and
 	// a block that is read ahead.
