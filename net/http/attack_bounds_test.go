@@ -69,7 +69,7 @@ var sieges = map[string]siege{
 		conns: 10, bytes: http2Bytes + http2Streams<<13, runs: maxStreams + 5},
 	"continuations": {begin: opening + frame(frameHeaders, endStream, 1, getHeaders),
 		more: strings.Repeat(frame(frameContinuation, 0, 1,
-			"\x00\x01x\x7f\x81\x7f"+strings.Repeat("y", 16_384-6)), 16),
+			"\x00\x01x\x7f\xfb\x7e"+strings.Repeat("y", 16_384-6)), 16),
 		conns: 10, bytes: http2Bytes, runs: 5},
 }
 
