@@ -122,6 +122,11 @@ func TestLongLines(t *testing.T) {
 			})
 		}
 	}
+	// In some of these a request ends where the buffer does, and more was read.
+	for pad := range len(plain) {
+		head := "GET /" + strings.Repeat("x", 9000+pad) + " HTTP/1.1\r\nHost: a\r\n\r\n"
+		sameAnswer(t, ours, theirs, []byte(head+strings.Repeat(plain, 300)))
+	}
 }
 
 // beside has others ask meanwhile. The result waits for them.
