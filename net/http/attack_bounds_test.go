@@ -28,7 +28,7 @@ const (
 
 // What may be held, derived from them, by an attacking connection.
 const (
-	// Its buffers, 4 + 4 + 2 KiB, its request, its coroutine and the client's end.
+	// Buffers of 4 + 4 + 2 KiB, a request, a coroutine, the client's end.
 	connBytes = 24 << 10
 	// The line that is read, its text, what http.ReadRequest makes of it, and
 	// a block that is read ahead.
@@ -69,7 +69,7 @@ var sieges = map[string]siege{
 		conns: 10, bytes: http2Bytes + http2Streams<<13, runs: maxStreams + 5},
 	"continuations": {begin: opening + frame(frameHeaders, endStream, 1, getHeaders),
 		more: strings.Repeat(frame(frameContinuation, 0, 1,
-			"\x00\x01x\x7f\x81\x7f"+strings.Repeat("y", 16_384-6)), 16),
+			"\x00\x01x\x7f\xfb\x7e"+strings.Repeat("y", 16_384-6)), 16),
 		conns: 10, bytes: http2Bytes, runs: 5},
 }
 

@@ -115,12 +115,17 @@ func TestLongLines(t *testing.T) {
 			"no end": "POST /" + long,
 		} {
 			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
-				rest := head + "Content-Length: 5\r\n\r\nhello" + plain + plain
+				rest := head + "Content-Length: 5\r\n\r\nhello" + strings.Repeat(plain, 150)
 				sameAnswer(t, ours, theirs, []byte(rest))
 				sameAnswer(t, ours, theirs, []byte(rest[:n/2]), []byte(rest[n/2:]))
 				sameAnswer(t, ours, theirs, []byte(head))
 			})
 		}
+	}
+	// In some of these a request ends where the buffer does, and more was read.
+	for pad := range len(plain) {
+		head := "GET /" + strings.Repeat("x", 9000+pad) + " HTTP/1.1\r\nHost: a\r\n\r\n"
+		sameAnswer(t, ours, theirs, []byte(head+strings.Repeat(plain, 300)))
 	}
 }
 
