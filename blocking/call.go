@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
 // reason is the wait that a parked caller shows.
@@ -31,9 +32,12 @@ const reason = coroutine.ReasonBlocking
 //	                                          when the worker is done with it
 type call struct {
 	word atomic.Uint64
+	pool *Pool // constant while the call is under way, as co, ctx and task
 
-	// Constant while the call is under way.
-	pool *Pool
+	// Guarded by pool.mu.
+	ilist.Links[call]
+	queued bool
+
 	co   *coroutine.Coroutine
 	ctx  context.Context
 	task task
@@ -42,10 +46,6 @@ type call struct {
 	outcome outcome
 	err     error // of refused
 	failure *coroutine.PanicError
-
-	// Guarded by pool.mu.
-	prev, next *call
-	queued     bool
 
 	cancelled func() // c.cancel, made once
 }

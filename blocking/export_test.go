@@ -3,6 +3,7 @@ package blocking
 import (
 	"context"
 	"time"
+	"unsafe"
 )
 
 // SetAfterFunc puts another function in the place of context.AfterFunc until
@@ -36,8 +37,8 @@ func (p *Pool) Check() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
-	for c := p.queue.head; c != nil; c = c.next {
-		if !c.queued || (c.next == nil) != (c == p.queue.tail) {
+	for c := p.queue.calls.Front(); c != nil; c = c.Link {
+		if !c.queued {
 			return false
 		}
 		n++
@@ -70,3 +71,6 @@ func CallOn[T any](ctx context.Context, p *Pool, fn func() (T, error)) (T, error
 }
 
 const DefaultLimit = defaultLimit
+
+// LinksOffset is where a call has its links.
+const LinksOffset = unsafe.Offsetof(call{}.Links)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
 // defaultLimit is how many functions a pool runs at once if nothing else was
@@ -24,7 +25,7 @@ type Pool struct {
 	limit   int        // 0 is defaultLimit
 	workers int        // that live, idle ones included
 	idle    []*worker  // the one used last is last; while there are any, queue is empty
-	queue   queue      // calls that wait for a worker
+	queue   queue      // calls that wait for a worker; under mu
 
 	// See tick.
 	untouched int // of idle, from the front, since the last tick
@@ -50,6 +51,36 @@ func (p *Pool) unlock() {
 	p.shown.done.Set(p.done)
 	p.shown.abandoned.Set(p.abandoned)
 	p.mu.Unlock()
+}
+
+// queue is a list of calls, the oldest first, out of which any can be taken.
+type queue struct {
+	calls  ilist.List[call]
+	length int
+}
+
+func (q *queue) push(c *call) {
+	c.queued = true
+	q.calls.PushBack(c)
+	q.length++
+}
+
+// pop takes the oldest out, or returns nil.
+func (q *queue) pop() *call {
+	c := q.calls.Front()
+	if c != nil {
+		q.remove(c)
+	}
+	return c
+}
+
+// remove takes c out if it is in.
+func (q *queue) remove(c *call) {
+	if c.queued {
+		c.queued = false
+		q.calls.Remove(c)
+		q.length--
+	}
 }
 
 // SetLimit sets how many functions the pool runs at once. A limit below 1 is an

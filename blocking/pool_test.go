@@ -8,9 +8,15 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/ilist"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
+
+// TestLinksOffset: package ilist depends on it.
+func TestLinksOffset(t *testing.T) {
+	testenv.Equal(t, blocking.LinksOffset, ilist.Offset, "the offset of a call's links")
+}
 
 func TestLimits(t *testing.T) {
 	for _, n := range []int{0, -1} {

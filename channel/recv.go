@@ -131,9 +131,8 @@ func (c *Chan[T]) recvSlow(limit coroutine.Limit) (v T, err error) {
 }
 
 // received finishes the wait of s, which ended with why.
-func (c *Chan[T]) received(
-	s *waiter[T], why coroutine.Wake, limit coroutine.Limit,
-) (v T, err error) {
+func (c *Chan[T]) received(s *waiter[T], why coroutine.Wake,
+	limit coroutine.Limit) (v T, err error) {
 	v, ok := c.finish(s)
 	if why != coroutine.WakeReady {
 		return v, limit.Err(why)

@@ -154,9 +154,8 @@ func (e *Epoller[T]) RegisterShared(fd int, v *T) (Registration, error) {
 	return e.register(fd, v, sysx.AddShared)
 }
 
-func (e *Epoller[T]) register(
-	fd int, v *T, add func(epfd, fd int, slot, generation int32) error,
-) (Registration, error) {
+func (e *Epoller[T]) register(fd int, v *T,
+	add func(epfd, fd int, slot, generation int32) error) (Registration, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {

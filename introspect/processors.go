@@ -121,8 +121,7 @@ func bound(h counter.HistogramSnapshot, q float64) int64 {
 	case 0:
 		return int64(math.Ceil(counter.HistogramZero * 1e9))
 	default:
-		return int64(
-			1e9 * math.Exp2(float64(counter.FirstBucket+i-1)/(1<<counter.HistogramSchema)))
+		return int64(1e9 * math.Exp2(float64(counter.FirstBucket+i-1)/(1<<counter.HistogramSchema)))
 	}
 }
 

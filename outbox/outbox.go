@@ -140,13 +140,11 @@ func isStream(c net.Conn) bool {
 // net.ErrClosed after Close, ErrSlow, that of a failed write, or ErrShutdown;
 // then p was not queued. If a Local's Inherit panics, so does Send; p is queued
 // all the same.
-func (b *Outbox) Send(p []byte) error { return b.send(context.Background(), p) }
+func (b *Outbox) Send(p []byte) error { return b.SendContext(context.Background(), p) }
 
 // SendContext is Send that waits for room until ctx is done, whose error it
 // then returns. It allocates when it waits.
-func (b *Outbox) SendContext(ctx context.Context, p []byte) error { return b.send(ctx, p) }
-
-func (b *Outbox) send(ctx context.Context, p []byte) error {
+func (b *Outbox) SendContext(ctx context.Context, p []byte) error {
 	b.mu.Lock()
 	failed := b.err != nil
 	if err := b.makeRoomLocked(ctx, len(p)); err != nil {

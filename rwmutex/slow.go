@@ -126,9 +126,8 @@ func lockedByWoken(s int64) int64 { return normal(s&^woken | writer) }
 // enqueueWriter queues w and reports isQueued. Or it locks m for writing if m
 // is free by now, or finds that the wait is over before it begins, and returns
 // why.
-func (m *RWMutex) enqueueWriter(
-	w *coroutine.Waiter, since int64, over coroutine.Wake,
-) (why coroutine.Wake, isQueued bool) {
+func (m *RWMutex) enqueueWriter(w *coroutine.Waiter, since int64,
+	over coroutine.Wake) (why coroutine.Wake, isQueued bool) {
 	m.guard.Lock()
 	defer m.guard.Unlock()
 	for {
@@ -235,9 +234,8 @@ func (m *RWMutex) tryPending() attempt {
 // enqueueReader ends a pending reader: it has got m by now, or it takes back
 // its 1 and queues w, which isQueued reports, or the wait is over before it
 // begins.
-func (m *RWMutex) enqueueReader(
-	w *coroutine.Waiter, since int64, over coroutine.Wake,
-) (why coroutine.Wake, isQueued bool) {
+func (m *RWMutex) enqueueReader(w *coroutine.Waiter, since int64,
+	over coroutine.Wake) (why coroutine.Wake, isQueued bool) {
 	isQueued = over == coroutine.WakeReady
 	m.guard.Lock()
 	for {

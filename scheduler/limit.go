@@ -26,6 +26,5 @@ func (s *Scheduler) logRefusal() {
 		return
 	}
 	s.opt.Logger.Warn("coroutines refused", zap.Int("max", s.opt.MaxCoroutines),
-		zap.Int("live", s.Live()),
-		zap.Uint64("refused", s.Refused()))
+		zap.Int("live", s.Live()), zap.Uint64("refused", s.Refused()))
 }

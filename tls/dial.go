@@ -58,12 +58,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, addr string) (net.Con
 	return c, nil
 }
 
-func dial(
-	ctx context.Context,
-	dialer *net.Dialer,
-	network, addr string,
-	config *Config,
-) (*Conn, error) {
+func dial(ctx context.Context, dialer *net.Dialer, network, addr string,
+	config *Config) (*Conn, error) {
 	if dialer.Timeout != 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, dialer.Timeout)

@@ -200,23 +200,13 @@ func (w *wire) RemoteAddr() net.Addr { return w.c.raw.RemoteAddr() }
 
 // The deadlines are Conn's, unless w is direct: writing to memory has none.
 
-func (w *wire) SetDeadline(t time.Time) error {
-	if w.direct {
-		return w.c.raw.SetDeadline(t)
-	}
-	return nil
-}
+func (w *wire) SetDeadline(t time.Time) error      { return w.set(net.Conn.SetDeadline, t) }
+func (w *wire) SetReadDeadline(t time.Time) error  { return w.set(net.Conn.SetReadDeadline, t) }
+func (w *wire) SetWriteDeadline(t time.Time) error { return w.set(net.Conn.SetWriteDeadline, t) }
 
-func (w *wire) SetReadDeadline(t time.Time) error {
-	if w.direct {
-		return w.c.raw.SetReadDeadline(t)
+func (w *wire) set(deadline func(net.Conn, time.Time) error, t time.Time) error {
+	if !w.direct {
+		return nil
 	}
-	return nil
-}
-
-func (w *wire) SetWriteDeadline(t time.Time) error {
-	if w.direct {
-		return w.c.raw.SetWriteDeadline(t)
-	}
-	return nil
+	return deadline(w.c.raw, t)
 }

@@ -51,11 +51,9 @@ func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail
 	if w.cpu >= 0 {
 		if now := cpuOf(w.tid); now >= 0 && w.p.Thread() == w.tid {
 			used, of := now-w.cpu, max(clock.Now()-w.seen, 1)
-			detail = fmt.Sprintf(
-				"%v of CPU time in %v",
+			detail = fmt.Sprintf("%v of CPU time in %v",
 				time.Duration(used).Round(time.Millisecond),
-				time.Duration(of).Round(time.Millisecond),
-			)
+				time.Duration(of).Round(time.Millisecond))
 			if used < min(of/4, threshold) {
 				return CauseNotScheduled, detail
 			}

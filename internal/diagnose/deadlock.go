@@ -198,11 +198,9 @@ func isSignalLoop(g stacks.Stack) bool { return slices.Contains(g.Funcs, "os/sig
 
 // forOthers are the states of a goroutine that only another one ends, a timer,
 // or in a channel a signal.
-var forOthers = []string{
-	"chan receive", "select", "chan send", "chan receive (nil chan)", "chan send (nil chan)",
-	"select (no cases)", "sync.Mutex.Lock", "sync.RWMutex.Lock", "sync.RWMutex.RLock",
-	"sync.WaitGroup.Wait", "sync.Cond.Wait",
-}
+var forOthers = []string{"chan receive", "select", "chan send", "chan receive (nil chan)",
+	"chan send (nil chan)", "select (no cases)", "sync.Mutex.Lock", "sync.RWMutex.Lock",
+	"sync.RWMutex.RLock", "sync.WaitGroup.Wait", "sync.Cond.Wait"}
 
 // mayWake reports whether a goroutine could end another's wait, if no fd and no
 // signal ends its own.
@@ -223,11 +221,8 @@ func (d *deadlock) err() *DeadlockError {
 func (d *deadlock) report() {
 	reports.write("deadlock", func() string {
 		var text strings.Builder
-		fmt.Fprintf(
-			&text,
-			"deadlock: no timer or connection can wake any of the %d coroutines",
-			d.all,
-		)
+		fmt.Fprintf(&text, "deadlock: no timer or connection can wake any of the %d coroutines",
+			d.all)
 		if !d.sure {
 			text.WriteString(", unless an ordinary goroutine does")
 		}

@@ -51,15 +51,10 @@ func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
 		reportLasting(left, left.Stack, reported, lookAgainAfter)
 	}
 	if o.cfg.Logs && first {
-		o.cfg.Logger.Warn(
-			"processor handed on",
-			zap.Uint64("coroutine", one.Coroutine),
-			zap.String("name", one.Name),
-			zap.String("cause", one.Cause),
-			zap.String("detail", one.Detail),
-			zap.String("blocked_at", one.BlockedAt),
-			zap.String("instead", cures[one.Cause]),
-		)
+		o.cfg.Logger.Warn("processor handed on", zap.Uint64("coroutine", one.Coroutine),
+			zap.String("name", one.Name), zap.String("cause", one.Cause),
+			zap.String("detail", one.Detail), zap.String("blocked_at", one.BlockedAt),
+			zap.String("instead", cures[one.Cause]))
 	}
 }
 

@@ -285,9 +285,8 @@ var lookingAgain atomic.Int64
 
 // reportLasting looks at a coroutine again after that time. It was blocked in
 // before, which has been reported or not.
-func reportLasting(
-	left *coroutine.LeftBehind, before coroutine.Stack, reported bool, after time.Duration,
-) {
+func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, reported bool,
+	after time.Duration) {
 	if lookingAgain.Add(1) > maxLookAgain {
 		lookingAgain.Add(-1)
 		return
@@ -327,10 +326,8 @@ func reportStall(st Stall) {
 	}
 	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,
-			effect: fmt.Sprintf(
-				"For %v now no other coroutine of its Processor has run.",
-				st.Length.Round(time.Millisecond),
-			)}
+			effect: fmt.Sprintf("For %v now no other coroutine of its Processor has run.",
+				st.Length.Round(time.Millisecond))}
 		return b.String()
 	})
 }

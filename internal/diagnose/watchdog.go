@@ -167,19 +167,11 @@ func (d *watchdog) callOnStall(s Stall) {
 // publish logs or reports a stall.
 func (d *watchdog) publish(s Stall, suppressed int) {
 	d.report(func() {
-		d.o.cfg.Logger.Warn(
-			"processor stalled",
-			zap.Int("processor", s.Processor),
-			zap.Duration("length", s.Length),
-			zap.Uint64("coroutine", s.Coroutine),
-			zap.String("name", s.Name),
-			zap.String("site", s.Site),
-			zap.String("cause", s.Cause),
-			zap.String("detail", s.Detail),
-			zap.String("stack", s.Stack),
-			zap.Int("unreported", suppressed),
-			zap.String("instead", cures[s.Cause]),
-		)
+		d.o.cfg.Logger.Warn("processor stalled", zap.Int("processor", s.Processor),
+			zap.Duration("length", s.Length), zap.Uint64("coroutine", s.Coroutine),
+			zap.String("name", s.Name), zap.String("site", s.Site), zap.String("cause", s.Cause),
+			zap.String("detail", s.Detail), zap.String("stack", s.Stack),
+			zap.Int("unreported", suppressed), zap.String("instead", cures[s.Cause]))
 		if d.o.reporting() {
 			reportStall(s)
 		}
@@ -196,9 +188,8 @@ func (d *watchdog) over(st *stall, end int64) {
 	if st.logged {
 		d.report(func() {
 			d.o.cfg.Logger.Info("processor turns again", zap.Int("processor", s.Processor),
-				zap.Duration("length", s.Length),
-				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name),
-				zap.String("cause", s.Cause))
+				zap.Duration("length", s.Length), zap.Uint64("coroutine", s.Coroutine),
+				zap.String("name", s.Name), zap.String("cause", s.Cause))
 		})
 	}
 	d.callOnStall(s)

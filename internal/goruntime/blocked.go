@@ -61,42 +61,12 @@ type waitReasons struct {
 var knownReasons = []waitReasons{
 	// IO wait; nil channels; select; select without cases; channels; sleep;
 	// sync.Cond, Mutex, RWMutex twice, WaitGroup; runtime.GC; synctest.Run
-	{
-		"go1.25",
-		[]uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25, 27, 40},
-		14,
-		9,
-		19,
-		38,
-		152,
-		false,
-		64,
-		80,
-	},
-	{
-		"go1.26",
-		[]uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40},
-		19,
-		18,
-		13,
-		38,
-		160,
-		true,
-		72,
-		96,
-	},
-	{
-		"go1.27",
-		[]uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40},
-		19,
-		18,
-		13,
-		38,
-		160,
-		true,
-		72,
-		96,
-	},
+	{"go1.25", []uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25, 27, 40},
+		14, 9, 19, 38, 152, false, 64, 80},
+	{"go1.26", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40},
+		19, 18, 13, 38, 160, true, 72, 96},
+	{"go1.27", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40},
+		19, 18, 13, 38, 160, true, 72, 96},
 }
 
 // The fields of a semaphore's waiter, runtime.sudog, that name what it waits

@@ -24,10 +24,8 @@ func AddShared(epfd, fd int, slot, generation int32) error {
 }
 
 func add(epfd, fd int, slot, generation int32, more uint32) error {
-	if injector.Load() != nil {
-		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
-			return errno
-		}
+	if errno := refused(EpollCtl, fd, 1); errno != 0 {
+		return errno
 	}
 	ev := unix.EpollEvent{
 		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLET | more,
@@ -47,10 +45,8 @@ func add(epfd, fd int, slot, generation int32, more uint32) error {
 
 // NewSocket makes a non-blocking socket that is closed on exec.
 func NewSocket(family, kind, proto int) (int, error) {
-	if injector.Load() != nil {
-		if _, errno := injected(Socket, -1, 1); errno != 0 {
-			return -1, errno
-		}
+	if errno := refused(Socket, -1, 1); errno != 0 {
+		return -1, errno
 	}
 	return unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, proto)
 }
@@ -61,10 +57,8 @@ func NewSocket(family, kind, proto int) (int, error) {
 func StartConnect(fd int, to unix.Sockaddr) error {
 	pinned := inside.Pin()
 	defer pinned.Unpin()
-	if injector.Load() != nil {
-		if _, errno := injected(Connect, fd, 1); errno != 0 {
-			return errno
-		}
+	if errno := refused(Connect, fd, 1); errno != 0 {
+		return errno
 	}
 	return unix.Connect(fd, to)
 }
@@ -84,8 +78,7 @@ func CloseStream(fd int) {
 	var l unix.Linger
 	size := uint32(unsafe.Sizeof(l))
 	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET,
-		unix.SO_LINGER,
-		uintptr(unsafe.Pointer(&l)), uintptr(unsafe.Pointer(&size)), 0)
+		unix.SO_LINGER, uintptr(unsafe.Pointer(&l)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno == 0 && l.Onoff != 0 && l.Linger != 0 {
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}

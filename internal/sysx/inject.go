@@ -72,6 +72,15 @@ func injectedIf(enters bool, op Op, fd, asked int) (limit int, errno syscall.Err
 	return injected(op, fd, asked)
 }
 
+// asked asks the Injector, if there is one, about a call that may do less than
+// it is asked.
+func asked(op Op, fd, n int) (limit int, errno syscall.Errno) {
+	if injector.Load() == nil {
+		return n, 0
+	}
+	return injected(op, fd, n)
+}
+
 // refused asks the Injector about a call that does all that it is asked or
 // nothing.
 func refused(op Op, fd, asked int) syscall.Errno {

@@ -30,24 +30,18 @@ func base(p []byte) unsafe.Pointer {
 func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 	n := min(len(p), MaxIO)
 	for {
-		if injector.Load() != nil {
-			limit, errno := injected(Recv, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, false, errno
-			}
-			n = limit
+		m, errno := asked(Recv, fd, n)
+		r := uintptr(0)
+		if errno == 0 {
+			r, _, errno = syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
+				uintptr(m), unix.MSG_DONTWAIT, 0, 0)
 		}
-		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
-			uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		if errno == 0 {
 			if goruntime.RaceEnabled {
 				raceReceived(fd)
 				goruntime.RaceWriteRange(base(p), int(r))
 			}
-			return int(r), int(r) < n, 0
+			return int(r), int(r) < m, 0
 		}
 		if errno != unix.EINTR {
 			return 0, false, errno
@@ -108,19 +102,12 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 		raceSending()
 	}
 	for {
-		if injector.Load() != nil {
-			limit, errno := injected(Send, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-			n = limit
+		m, errno := asked(Send, fd, n)
+		r := uintptr(0)
+		if errno == 0 {
+			r, _, errno = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
+				uintptr(m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		}
-		r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
-			uintptr(n),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		if errno == 0 {
 			return int(r), 0
 		}
@@ -134,19 +121,12 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 // and closed on exec. It leaves the peer's address in from.
 func TryAccept(fd int, from *RawAddr) (int, syscall.Errno) {
 	for {
-		if injector.Load() != nil {
-			_, errno := injected(Accept, fd, 1)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return -1, errno
-			}
+		size, r, errno := uint32(unsafe.Sizeof(*from)), uintptr(0), refused(Accept, fd, 1)
+		if errno == 0 {
+			r, _, errno = syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd),
+				uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)),
+				unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 		}
-		size := uint32(unsafe.Sizeof(*from))
-		r, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd),
-			uintptr(unsafe.Pointer(from)),
-			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 		if errno == 0 {
 			return int(r), 0
 		}
@@ -158,16 +138,12 @@ func TryAccept(fd int, from *RawAddr) (int, syscall.Errno) {
 
 // Poll asks epoll for events without waiting.
 func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
-	if injector.Load() != nil {
-		limit, errno := injected(EpollWait, epfd, len(events))
-		if errno != 0 {
-			return 0, errno
-		}
-		events = events[:limit]
+	n, errno := asked(EpollWait, epfd, len(events))
+	if errno != 0 {
+		return 0, errno
 	}
 	r, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
-		uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), 0, 0, 0)
+		uintptr(unsafe.Pointer(&events[0])), uintptr(n), 0, 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -182,16 +158,12 @@ func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 
 // WaitFor is Wait that gives up after so many milliseconds; -1 is never.
 func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
-	if injector.Load() != nil {
-		limit, errno := injected(EpollWait, epfd, len(events))
-		if errno != 0 {
-			return 0, errno
-		}
-		events = events[:limit]
+	n, errno := asked(EpollWait, epfd, len(events))
+	if errno != 0 {
+		return 0, errno
 	}
 	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
-		uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), uintptr(ms), 0, 0)
+		uintptr(unsafe.Pointer(&events[0])), uintptr(n), uintptr(ms), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -217,17 +189,14 @@ func ThreadCPU() int64 {
 type RawAddr struct{ raw unix.RawSockaddrInet6 }
 
 // LocalAddr fills in the address that a socket is bound to.
-func (a *RawAddr) LocalAddr(fd int) syscall.Errno {
-	size := uint32(unsafe.Sizeof(*a))
-	_, _, errno := syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(a)),
-		uintptr(unsafe.Pointer(&size)))
-	return errno
-}
+func (a *RawAddr) LocalAddr(fd int) syscall.Errno { return a.ask(unix.SYS_GETSOCKNAME, fd) }
 
 // RemoteAddr fills in the address that a socket is connected to.
-func (a *RawAddr) RemoteAddr(fd int) syscall.Errno {
+func (a *RawAddr) RemoteAddr(fd int) syscall.Errno { return a.ask(unix.SYS_GETPEERNAME, fd) }
+
+func (a *RawAddr) ask(call uintptr, fd int) syscall.Errno {
 	size := uint32(unsafe.Sizeof(*a))
-	_, _, errno := syscall.RawSyscall(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(a)),
+	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(a)),
 		uintptr(unsafe.Pointer(&size)))
 	return errno
 }

@@ -57,8 +57,7 @@ func TrySendv(fd int, v []unix.Iovec) (int, syscall.Errno) {
 		msg := unix.Msghdr{Iov: &v[0]}
 		msg.SetIovlen(len(v))
 		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd),
-			uintptr(unsafe.Pointer(&msg)),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+			uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return int(r), 0
 		}
@@ -108,19 +107,12 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 		raceSending()
 	}
 	for {
-		if injector.Load() != nil {
-			limit, errno := injected(op, socket, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-			n = limit
+		m, errno := asked(op, socket, n)
+		r := uintptr(0)
+		if errno == 0 {
+			r, _, errno = syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0,
+				uintptr(m), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 		}
-		r, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0,
-			uintptr(n),
-			unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 		if errno == 0 {
 			if goruntime.RaceEnabled && op == SpliceIn {
 				raceReceived(socket)
@@ -144,18 +136,12 @@ func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 		raceSending()
 	}
 	for {
-		if injector.Load() != nil {
-			limit, errno := injectedOpen(Sendfile, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-			n = limit
+		m, errno := injectedOpen(Sendfile, fd, n)
+		r := uintptr(0)
+		if errno == 0 {
+			r, _, errno = syscall.Syscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file), 0,
+				uintptr(m), 0, 0)
 		}
-		r, _, errno := syscall.Syscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file), 0,
-			uintptr(n), 0, 0)
 		if errno == 0 {
 			return int(r), 0
 		}
@@ -168,10 +154,8 @@ func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 // NewPipe makes a pipe, non-blocking and closed on exec, with a capacity of
 // size bytes if the kernel allows that.
 func NewPipe(size int) (r, w int, failed syscall.Errno) {
-	if injector.Load() != nil {
-		if _, errno := injected(Pipe, -1, 1); errno != 0 {
-			return -1, -1, errno
-		}
+	if errno := refused(Pipe, -1, 1); errno != 0 {
+		return -1, -1, errno
 	}
 	var fds [2]int32
 	_, _, errno := syscall.RawSyscall(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&fds)),

@@ -318,10 +318,8 @@ func BindUnix(fd int, to *UnixName) syscall.Errno {
 
 // ConnectUnix connects a socket, at once or not at all.
 func ConnectUnix(fd int, to *UnixName) syscall.Errno {
-	if injector.Load() != nil {
-		if _, errno := injected(Connect, fd, 1); errno != 0 {
-			return errno
-		}
+	if errno := refused(Connect, fd, 1); errno != 0 {
+		return errno
 	}
 	_, _, errno := syscall.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)),
 		uintptr(to.size))

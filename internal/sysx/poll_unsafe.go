@@ -54,10 +54,8 @@ func TryPoll(fds []unix.PollFd) (int, syscall.Errno) {
 
 // NewEpoll makes an epoll instance that is closed on exec.
 func NewEpoll() (int, error) {
-	if injector.Load() != nil {
-		if _, errno := injected(EpollCreate, -1, 1); errno != 0 {
-			return -1, errno
-		}
+	if errno := refused(EpollCreate, -1, 1); errno != 0 {
+		return -1, errno
 	}
 	return unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 }
@@ -65,10 +63,8 @@ func NewEpoll() (int, error) {
 // ControlEpoll adds fd to epoll for some events, level-triggered, or changes
 // the events, if op is EPOLL_CTL_MOD.
 func ControlEpoll(epfd, op, fd int, events uint32) syscall.Errno {
-	if injector.Load() != nil {
-		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
-			return errno
-		}
+	if errno := refused(EpollCtl, fd, 1); errno != 0 {
+		return errno
 	}
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
 	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), uintptr(op), uintptr(fd),

@@ -92,8 +92,7 @@ func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 		header, vector := describe(p, oob, to)
 		header.Iov = &vector
 		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd),
-			uintptr(unsafe.Pointer(&header)),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+			uintptr(unsafe.Pointer(&header)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return int(r), 0
 		}

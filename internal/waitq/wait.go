@@ -55,9 +55,8 @@ type Leave func(w *coroutine.Waiter)
 // g is the guard; a channel has one of its own kind. leave takes w out.
 //
 // Precondition: w is the caller's, and was queued under g.
-func Wait(
-	w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g sync.Locker, leave Leave,
-) coroutine.Wake {
+func Wait(w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g sync.Locker,
+	leave Leave) coroutine.Wake {
 	why := park(w, reason, limit)
 	if why == coroutine.WakeReady && !Queued(w) { // nearly always
 		awaitReleased(w)
@@ -68,10 +67,8 @@ func Wait(
 
 // WaitFrom is Wait for a caller that has parked once already; why is how that
 // park ended.
-func WaitFrom(
-	why coroutine.Wake,
-	w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g sync.Locker, leave Leave,
-) coroutine.Wake {
+func WaitFrom(why coroutine.Wake, w *coroutine.Waiter, reason coroutine.Reason,
+	limit coroutine.Limit, g sync.Locker, leave Leave) coroutine.Wake {
 	for Queued(w) && settle(w, why, g, leave) {
 		if why != coroutine.WakeReady {
 			return why
