@@ -176,7 +176,8 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := histogramJSON{Count: h.Count(), Min: h.min, Mean: h.Mean(), StdDev: h.h.StdDev(), Max: h.max,
+	j := histogramJSON{Count: h.Count(), Min: h.min, Mean: h.Mean(), StdDev: h.h.StdDev(),
+		Max: h.max,
 		HDR: string(hdr)}
 	for _, p := range defaultPercentiles {
 		j.Percentiles = append(j.Percentiles, percentile{p, h.At(p)})
