@@ -20,7 +20,7 @@ import (
 )
 
 // few are flags for rounds of so few requests that a test can wait for them.
-const few = " -n 1000 -d 5m -warmup 0s -verify"
+const few = " -n 1000 -d 5m -timeout 5m -warmup 0s -verify"
 
 // measured runs echo or proxy, and wants so many tables, in each of which each
 // server has answered each request, and has cost something.
@@ -82,12 +82,12 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestEchoWork: a request's work is CPU time of the server. 50 µs are wanted,
-// by a machine that may have been slow when it was measured.
+// TestEchoWork: a request's work is CPU time of the server. Half of it is
+// wanted, of a machine that may have been slow when it was measured.
 func TestEchoWork(t *testing.T) {
 	_, _, f := measured(t, "echo -servers net -conns 1 -rounds 1 -q -work 200us", 1)
-	if s := f.Comparisons[0].Sides[0].Rounds[0].Server; s.User.Seconds() < 50e-6*1000 {
-		t.Errorf("1000 requests with 200 µs of work took %v", s.User)
+	if s := f.Comparisons[0].Sides[0].Rounds[0].Server; (s.User + s.System).Seconds() < 0.1 {
+		t.Errorf("1000 requests with 200 µs of work took %v", s.User+s.System)
 	}
 }
 

@@ -34,7 +34,7 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	if !cfg.quiet {
-		printResult(stdout, r, cfg.percentiles)
+		printResult(stdout, r)
 	}
 	if werr := cfg.writeFiles(r, stdout); err == nil {
 		err = werr
@@ -84,7 +84,6 @@ func measureLoad(ctx context.Context, cfg *loadConfig, args []string,
 		return nil, err
 	}
 	r.Tool, r.Args, r.Server = moduleVersion(), args, sampler.result()
-	r.Options.Percentiles = cfg.percentiles
 	for _, l := range cfg.limits {
 		r.Thresholds = append(r.Thresholds, l.check(r))
 	}

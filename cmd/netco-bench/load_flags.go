@@ -9,22 +9,19 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
 // loadConfig is the checked command line of load.
 type loadConfig struct {
 	gen.Config
-	urls        []string
-	percentiles []float64
-	limits      []limit
-	pid         int
-	quiet       bool
+	urls   []string
+	limits []limit
+	pid    int
+	quiet  bool
 
 	json, csv, report string
 }
@@ -55,13 +52,13 @@ is broken.
 
 // loadTexts are flags that need more parsing than package flag does.
 type loadTexts struct {
-	arrival, ramp, alpn, body, percentiles string
-	targets, cert, key, cacert             string
+	arrival, ramp, alpn, body  string
+	targets, cert, key, cacert string
 }
 
 // parseLoad reads the command line: a URL, and flags in front of it or behind.
 func parseLoad(args []string, stdout io.Writer) (*loadConfig, error) {
-	cfg := &loadConfig{percentiles: []float64{50, 90, 99, 99.9, 99.99}}
+	cfg := &loadConfig{}
 	cfg.Mix = gen.Mix{{Size: 64, Weight: 1}}
 	var text loadTexts
 	fs := loadFlagSet(cfg, &text)
@@ -136,8 +133,6 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"of the system's, PEM")
 	fs.StringVar(&text.alpn, "alpn", "", "TLS: `protocols` to offer, such as http/1.1; h2 makes "+
 		"https HTTP/2")
-	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99",
-		"`list` of those to print")
 	fs.Func("max", "`limit` such as p99=5ms, max=1s, mean=1ms, errors=0.1% or errors=10; may be "+
 		"repeated", cfg.addLimit)
 	fs.StringVar(&cfg.json, "json", "", "write the result to a `file`, - is standard output")
@@ -148,7 +143,7 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 }
 
 // check is what concerns more than one flag.
-func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error) {
+func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) error {
 	if err := cfg.readTargets(text.targets); err != nil {
 		return err
 	}
@@ -191,9 +186,6 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 		}
 		cfg.Body = string(b)
 	}
-	if cfg.percentiles, err = parsePercentiles(text.percentiles); err != nil {
-		return err
-	}
 	if err := cfg.readCertificates(text); err != nil {
 		return err
 	}
@@ -212,17 +204,6 @@ var flagsOf = map[string][]string{
 	"host":     {"http", "https", "h2", "ws", "wss"},
 	"insecure": overTLS, "alpn": overTLS, "cert": overTLS, "key": overTLS, "cacert": overTLS,
 	"redis": {"redis"}, "verify": overEcho,
-}
-
-func parsePercentiles(s string) (all []float64, err error) {
-	for p := range strings.SplitSeq(s, ",") {
-		v, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(p), "p"), 64)
-		if err != nil || !(v > 0 && v <= 100) {
-			return nil, usagef("-percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", s)
-		}
-		all = append(all, v)
-	}
-	return result.SortedPercentiles(all), nil
 }
 
 func (cfg *loadConfig) parseRamp(s string) (err error) {

@@ -21,7 +21,7 @@ func latencyText(ns int64) string {
 func countText(n uint64) string { return figure.Count(float64(n)) }
 
 // printResult prints what a run measured.
-func printResult(w io.Writer, r *result.Result, percentiles []float64) {
+func printResult(w io.Writer, r *result.Result) {
 	o := &r.Options
 	fmt.Fprintf(w, "%s: %s\n", r.Target, loopText(o))
 	seconds := r.Elapsed.Seconds()
@@ -53,7 +53,7 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 	}
 	fmt.Fprintln(w)
 	if r.Totals.Requests > 0 {
-		printLatencies(w, r, percentiles)
+		printLatencies(w, r)
 	}
 	printCosts(w, r)
 	for _, t := range r.Thresholds {
@@ -100,7 +100,7 @@ func errorsText(r *result.Result) string {
 	return fmt.Sprintf("%s (%.3g%%)", strings.Join(parts, ", "), 100*r.ErrorShare())
 }
 
-func printLatencies(w io.Writer, r *result.Result, percentiles []float64) {
+func printLatencies(w io.Writer, r *result.Result) {
 	type column struct {
 		name string
 		h    *result.Histogram
@@ -122,7 +122,7 @@ func printLatencies(w io.Writer, r *result.Result, percentiles []float64) {
 		fmt.Fprintf(w, " %10s", c.name)
 	}
 	fmt.Fprintln(w)
-	for _, p := range percentiles {
+	for _, p := range result.Percentiles {
 		row(result.PercentileName(p), func(h *result.Histogram) int64 { return h.At(p) })
 	}
 	row("max", (*result.Histogram).Max)

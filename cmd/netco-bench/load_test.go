@@ -72,8 +72,6 @@ func TestLoadMistakes(t *testing.T) {
 		{"tcp://127.0.0.1:1 -arrival poisson", "give a -rate"},
 		{"tcp://127.0.0.1:1 -ramp 0:1s", "give a -rate"},
 		{"tcp://127.0.0.1:1 -rate 5 -ramp 30s", "such as 0:30s"},
-		{"tcp://127.0.0.1:1 -percentiles 50,x", "such as 50,99,99.9"},
-		{"tcp://127.0.0.1:1 -percentiles 101", "numbers from 0 to 100"},
 		{"tcp://127.0.0.1:1 -max p99", "p99=5ms, errors=0.1%"},
 		{"tcp://127.0.0.1:1 -max p200=1s", "p99=5ms"},
 		{"tcp://127.0.0.1:1 -max median=1s", "p99=5ms"},
@@ -106,14 +104,14 @@ func TestLoadMistakes(t *testing.T) {
 
 func TestLoadUnits(t *testing.T) {
 	cfg, err := parseLoad(strings.Fields("-c 1k -n 1.5M -rate 10k/s -size 64:80,4k:20 -d 1m30s "+
-		"-timeout 2s -threads 3 -ramp 1k:5s tcp://127.0.0.1:1 -percentiles p99,50"), io.Discard)
+		"-timeout 2s -threads 3 -ramp 1k:5s tcp://127.0.0.1:1"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if cfg.Connections != 1000 || cfg.Requests != 1_500_000 || cfg.Rate != 10_000 ||
 		cfg.Mix.String() != "64:80,4096:20" || cfg.Duration != 90*time.Second ||
 		cfg.Timeout != 2*time.Second || cfg.Threads != 3 || cfg.RampFrom != 1000 ||
-		cfg.Ramp != 5*time.Second || len(cfg.percentiles) != 2 || cfg.percentiles[0] != 50 {
+		cfg.Ramp != 5*time.Second {
 		t.Errorf("%+v", cfg)
 	}
 	if cfg, err = parseLoad([]string{"tcp://127.0.0.1:1", "-n", "5"}, io.Discard); err != nil ||
@@ -134,13 +132,13 @@ func TestLoadFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-c", "3", "-n", "500", "-verify",
-		"-percentiles", "50,99.5", "-json", file("r.json"),
+		"-json", file("r.json"),
 		"-csv", file("r.csv"), "-max", "p99=1m", "-pid",
 		strconv.Itoa(os.Getpid()))
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"500 in", "p99.5", "errors     none", "closed loop",
+	for _, want := range []string{"500 in", "p99.9", "errors     none", "closed loop",
 		"-max p99=1m", "holds", "CPU per request"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output has no %q:\n%s", want, stdout)
@@ -152,7 +150,7 @@ func TestLoadFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Totals.Requests != 500 || r.Response.Count() != 500 || r.Args[0] != r.Target ||
-		r.Server == nil || len(r.Thresholds) != 1 || r.Options.Percentiles[1] != 99.5 ||
+		r.Server == nil || len(r.Thresholds) != 1 ||
 		r.Environment.Kernel == "" {
 		t.Errorf("%+v", r)
 	}

@@ -131,6 +131,18 @@ func TestPrint(t *testing.T) {
 	}
 }
 
+// TestPrintOne: a side that is alone has its figures.
+func TestPrintOne(t *testing.T) {
+	c := compared(3, 200, time.Millisecond)
+	c.Sides = c.Sides[1:]
+	var b strings.Builder
+	c.Print(&b)
+	if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text,
+		"a: new, 3 rounds better a requests/s ↑ 200 ±0.0 % p50 ↓ 1 ms ±0.0 %") {
+		t.Errorf("printed\n%s", b.String())
+	}
+}
+
 func TestFile(t *testing.T) {
 	text, err := json.Marshal(NewFile("both", compared(2, 3, time.Millisecond)))
 	testenv.OK(t, err)

@@ -46,14 +46,30 @@ func (c *Comparison) table(side int) htmlreport.Table {
 	return t
 }
 
+// tables shows the sides beside the baseline, or one that is alone.
+func (c *Comparison) tables() (all []htmlreport.Table) {
+	for side := 1; side < len(c.Sides); side++ {
+		all = append(all, c.table(side))
+	}
+	if len(c.Sides) != 1 {
+		return all
+	}
+	t := c.table(0)
+	t.Caption, t.Head = c.Sides[0].Name, append(t.Head[:2:2], htmlreport.Cell{})
+	for i, row := range t.Rows {
+		t.Rows[i] = append(row[:2:2], htmlreport.Cell{})
+	}
+	return append(all, t)
+}
+
 // Print writes each side beside the baseline.
 func (c *Comparison) Print(w io.Writer) {
 	for _, line := range slices.Concat(c.legend(), c.Warnings()) {
 		fmt.Fprintln(w, line)
 	}
-	for side := 1; side < len(c.Sides); side++ {
+	for _, t := range c.tables() {
 		fmt.Fprintln(w)
-		c.table(side).Print(w)
+		t.Print(w)
 	}
 }
 
@@ -78,9 +94,7 @@ func (c *Comparison) section() htmlreport.Section {
 			"round, the interval below it its 95 % percentile bootstrap over the rounds, and "+
 			"where it holds 1, no difference is shown. ± is half the distance between the "+
 			"quartiles. ↑ higher, ↓ lower is better.")}
-	for side := 1; side < len(c.Sides); side++ {
-		s.Tables = append(s.Tables, c.table(side))
-	}
+	s.Tables = c.tables()
 	s.Chart = htmlreport.PercentileChart(c.merged())
 	return s
 }

@@ -334,12 +334,12 @@ func TestOpenLoop(t *testing.T) {
 		{"poisson", func(c *Config) { c.Poisson = true }},
 		{"pipelined", func(c *Config) { c.Pipeline = 5 }},
 		{"warm-up", func(c *Config) { c.Warmup = 100 * time.Millisecond }},
-		{"ramp", func(c *Config) { c.Ramp = 200 * time.Millisecond }},
+		{"ramp", func(c *Config) { c.Ramp = 100 * time.Millisecond }},
 		{"churn", func(c *Config) { c.Churn = 7; c.Pipeline = 3 }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := config(t, listen(t, "tcp", echoAll), c.set)
-			cfg.Requests, cfg.Duration, cfg.Rate = 0, 400*time.Millisecond, 1000
+			cfg.Requests, cfg.Duration, cfg.Rate = 0, 200*time.Millisecond, 2000
 			r, err := run(t, cfg)
 			if err != nil {
 				t.Fatal(err)
@@ -520,18 +520,20 @@ func TestErrorClasses(t *testing.T) {
 		{"redis", serveRedis, statuses, func(c *Config) { c.Redis = "GET bad" }},
 		{"no HTTP", func(t *testing.T) string {
 			return strings.Replace(listen(t, "tcp", echoAll), "tcp", "http", 1)
-		}, wrongAnswers, nil},
+		}, wrongAnswers, func(c *Config) { c.Requests = 6 }}, // each after a longer pause
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := run(t, config(t, c.url(t), c.set))
+			cfg := config(t, c.url(t), c.set)
+			r, err := run(t, cfg)
 			if err != nil && c.name != "no HTTP" {
 				t.Fatal(err)
 			}
 			if e := r.Totals.Errors; c.got(&e) == 0 || c.got(&e) != e.Sum() {
 				t.Errorf("%+v", e)
 			}
-			if n := r.Totals.Requests + r.Totals.Errors.Sum() - r.Totals.Errors.Status; n != 60 {
-				t.Errorf("%d requests and failures, want 60", n)
+			if n := r.Totals.Requests + r.Totals.Errors.Sum() - r.Totals.Errors.Status; n !=
+				cfg.Requests {
+				t.Errorf("%d requests and failures, want %d", n, cfg.Requests)
 			}
 		})
 	}

@@ -57,7 +57,8 @@ func TestChart(t *testing.T) {
 		}
 	}
 	// One value alone has a decade around it.
-	one := write(t, Page{Sections: []Section{{Chart: Chart{Lines: []Line{{"a", []Point{{0, 100}}}}}}}})
+	one := write(t, Page{Sections: []Section{{Chart: Chart{Lines: []Line{{"a",
+		[]Point{{0, 100}}}}}}}})
 	if !strings.Contains(one, ">100 ns<") || !strings.Contains(one, ">1 µs<") {
 		t.Errorf("no decade in\n%s", one)
 	}

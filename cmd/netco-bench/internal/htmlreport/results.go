@@ -102,14 +102,7 @@ func distributions(all []Named) (list []distribution) {
 
 func latencyTable(all []Named) Table {
 	t := Table{Caption: "Requests and latency", Head: Words("", "requests/s")}
-	var ps []float64
-	for _, n := range all {
-		ps = append(ps, n.Options.Percentiles...)
-	}
-	if ps = result.SortedPercentiles(ps); len(ps) == 0 {
-		ps = []float64{50, 90, 99, 99.9, 99.99}
-	}
-	for _, p := range ps {
+	for _, p := range result.Percentiles {
 		t.Head = append(t.Head, Words(result.PercentileName(p))...)
 	}
 	t.Head = append(t.Head, Words("max", "mean", "count")...)
@@ -118,7 +111,7 @@ func latencyTable(all []Named) Table {
 		if i < len(all) {
 			row[1].Text = figure.Rate(all[i].RequestsPerSecond())
 		}
-		row = append(row, Latencies(d.histogram, ps...)...)
+		row = append(row, Latencies(d.histogram, result.Percentiles...)...)
 		row = append(row, Words(figure.Latency(d.histogram.Mean()),
 			figure.Count(float64(d.histogram.Count())))...)
 		t.Rows = append(t.Rows, row)

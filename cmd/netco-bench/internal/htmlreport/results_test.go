@@ -25,7 +25,7 @@ func made(seed uint64, rate int, latency time.Duration) *result.Result {
 		CPU: "AMD EPYC", Cores: 2, Go: "go1.26.8"}
 	r.Options = result.Options{Protocol: "tcp", Connections: 64, Threads: 1, Rate: float64(rate),
 		Arrival: "poisson", Pipeline: 1, Size: "64",
-		Timeout: result.Duration(5 * time.Second), Percentiles: []float64{50, 90, 99, 99.9, 99.99}}
+		Timeout: result.Duration(5 * time.Second)}
 	for i := range 20 {
 		s := result.Second{At: i, Length: result.Duration(time.Second)}
 		for range rate - random.IntN(rate/50+1) {

@@ -3,7 +3,6 @@ package result
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -17,8 +16,8 @@ const (
 	digits  = 3
 )
 
-// defaultPercentiles are written beside the counts.
-var defaultPercentiles = []float64{50, 75, 90, 99, 99.9, 99.99}
+// Percentiles are those that are printed, and written beside the counts.
+var Percentiles = []float64{50, 90, 99, 99.9, 99.99}
 
 // Histogram is a HdrHistogram of nanoseconds. The zero value is empty and
 // ready. It has one writer at a time.
@@ -176,9 +175,10 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := histogramJSON{Count: h.Count(), Min: h.min, Mean: h.Mean(), StdDev: h.h.StdDev(), Max: h.max,
+	j := histogramJSON{Count: h.Count(), Min: h.min, Mean: h.Mean(), StdDev: h.h.StdDev(),
+		Max: h.max,
 		HDR: string(hdr)}
-	for _, p := range defaultPercentiles {
+	for _, p := range Percentiles {
 		j.Percentiles = append(j.Percentiles, percentile{p, h.At(p)})
 	}
 	return json.Marshal(j)
@@ -204,8 +204,3 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 
 // PercentileName writes 99.9 as "p99.9".
 func PercentileName(p float64) string { return fmt.Sprintf("p%g", p) }
-
-// SortedPercentiles returns ps in order, each once.
-func SortedPercentiles(ps []float64) []float64 {
-	return slices.Compact(slices.Sorted(slices.Values(ps)))
-}

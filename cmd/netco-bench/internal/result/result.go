@@ -65,23 +65,22 @@ type Environment struct {
 
 // Options are the load's settings, defaults filled in.
 type Options struct {
-	Protocol    string    `json:"protocol"` // tcp, udp, unix, tls, http, https, h2, redis, ws
-	Connections int       `json:"connections"`
-	Idle        int       `json:"idle,omitempty"`
-	Threads     int       `json:"threads"`
-	Rate        float64   `json:"rate,omitempty"` // per second, of an open loop; else 0
-	Arrival     string    `json:"arrival,omitempty"`
-	Ramp        string    `json:"ramp,omitempty"`
-	Pipeline    int       `json:"pipeline"`
-	Size        string    `json:"size,omitempty"`
-	Requests    uint64    `json:"requests,omitempty"` // -n
-	Duration    Duration  `json:"duration,omitempty"` // -d
-	Warmup      Duration  `json:"warmup,omitempty"`
-	Timeout     Duration  `json:"timeout"`
-	Churn       int       `json:"churn,omitempty"`
-	Verify      bool      `json:"verify,omitempty"`
-	Method      string    `json:"method,omitempty"`
-	Percentiles []float64 `json:"percentiles"`
+	Protocol    string   `json:"protocol"` // tcp, udp, unix, tls, http, https, h2, redis, ws
+	Connections int      `json:"connections"`
+	Idle        int      `json:"idle,omitempty"`
+	Threads     int      `json:"threads"`
+	Rate        float64  `json:"rate,omitempty"` // per second, of an open loop; else 0
+	Arrival     string   `json:"arrival,omitempty"`
+	Ramp        string   `json:"ramp,omitempty"`
+	Pipeline    int      `json:"pipeline"`
+	Size        string   `json:"size,omitempty"`
+	Requests    uint64   `json:"requests,omitempty"` // -n
+	Duration    Duration `json:"duration,omitempty"` // -d
+	Warmup      Duration `json:"warmup,omitempty"`
+	Timeout     Duration `json:"timeout"`
+	Churn       int      `json:"churn,omitempty"`
+	Verify      bool     `json:"verify,omitempty"`
+	Method      string   `json:"method,omitempty"`
 }
 
 // Open reports whether the load is an open loop.

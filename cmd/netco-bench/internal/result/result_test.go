@@ -20,7 +20,7 @@ func sample(seed uint64, n int) (*Result, []int64) {
 	r.Tool, r.Target, r.Args = "v1", "tcp://h:1", []string{"tcp://h:1", "-c", "2"}
 	r.Start, r.Elapsed = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration(2*time.Second)
 	r.Options = Options{Protocol: "tcp", Connections: 2, Threads: 1, Pipeline: 1, Size: "64",
-		Timeout: Duration(time.Second), Percentiles: []float64{50, 99}}
+		Timeout: Duration(time.Second)}
 	r.Generator = Generator{CPU: Duration(time.Second), Share: 0.5, Peak: 0.6}
 	r.Series = []Second{{At: 0, Length: Duration(time.Second)},
 		{At: 1, Length: Duration(time.Second)}}
@@ -214,9 +214,8 @@ func TestRates(t *testing.T) {
 	if s.CPUPerRequest(90) != 5 || s.CPUPerRequest(0) != 0 {
 		t.Error(s.CPUPerRequest(90))
 	}
-	if got := SortedPercentiles([]float64{99, 50, 99}); !slices.Equal(got, []float64{50, 99}) ||
-		PercentileName(99.9) != "p99.9" {
-		t.Error(got, PercentileName(99.9))
+	if PercentileName(99.9) != "p99.9" {
+		t.Error(PercentileName(99.9))
 	}
 }
 

@@ -91,7 +91,7 @@ func TestCompare(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, ratio := range []float64{1, 1.2} {
-		const trials, rounds = 200, 12
+		const trials, rounds = 100, 12
 		holds := 0
 		for range trials {
 			a, b := make([]float64, rounds), make([]float64, rounds)
