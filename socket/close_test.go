@@ -21,59 +21,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// tooMuch is more than fits into any buffers.
-var tooMuch = make([]byte, 64<<20)
-
-// blockers are the operations that wait, each on what no peer will give it.
-var blockers = []struct {
-	op     string
-	reason coroutine.Reason
-	make   func(t *testing.T) (wait func() error, close func() error)
-}{
-	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
-		c, _ := withPeer(t)
-		return func() error {
-			n, err := c.Read(make([]byte, 10))
-			testenv.Equal(t, n, 0)
-			return err
-		}, c.Close
-	}},
-	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
-		c, peer := withPeer(t)
-		under := 0 // bytes that were sent and not read
-		return func() error {
-			if _, err := peer.Write([]byte("x")); err == nil {
-				under++
-			}
-			for under > 0 { // a connection that has been read empty waits without another read
-				n, err := c.Read(make([]byte, 10))
-				if under -= n; err != nil {
-					break
-				}
-			}
-			return c.WaitReadable()
-		}, c.Close
-	}},
-	{"write", coroutine.ReasonWrite, func(t *testing.T) (func() error, func() error) {
-		c, _ := withPeer(t)
-		return func() error {
-			n, err := c.Write(tooMuch)
-			if n >= len(tooMuch) {
-				t.Errorf("wrote %d of %d", n, len(tooMuch))
-			}
-			return err
-		}, c.Close
-	}},
-	{"accept", coroutine.ReasonAccept, func(t *testing.T) (func() error, func() error) {
-		l := listen(t)
-		return func() error {
-			c, err := l.Accept()
-			testenv.Equal(t, c, nil)
-			return err
-		}, l.Close
-	}},
-}
-
 // checkClosed checks that err is what net returns for an operation that Close
 // has ended.
 func checkClosed(t *testing.T, op string, err error) {
@@ -87,30 +34,6 @@ func checkClosed(t *testing.T, op string, err error) {
 		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
 	case e.Timeout() || errors.Is(err, coroutine.ErrShutdown):
 		t.Errorf("%s: %v looks like something else", op, err)
-	}
-}
-
-// TestCloseEndsWaits closes from every kind of place what is waited for in
-// every kind of place.
-func TestCloseEndsWaits(t *testing.T) {
-	for i, b := range blockers {
-		for _, waiter := range testrun.Places {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, waiter.Name), func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, closer testrun.Place) {
-					wait, close := b.make(t)
-					before := socket.OpenCount()
-					w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
-					w.UntilParked(t, b.reason)
-					closer.Do(t, func() {
-						testenv.NoError(t, close())
-						checkClosed(t, "close", close())
-					})
-					w.Wait(t)
-					checkClosed(t, b.op, wait()) // and the next one too
-					testenv.Equal(t, socket.OpenCount(), before-1)
-				})
-			})
-		}
 	}
 }
 
@@ -200,19 +123,6 @@ func queueReaders(t *testing.T, n int, places []testrun.Place,
 		tasks, reason = append(tasks, k), coroutine.ReasonLock
 	}
 	return tasks
-}
-
-// TestCloseEndsQueued: of five readers one waits for the socket and four for
-// their turn; all return.
-func TestCloseEndsQueued(t *testing.T) {
-	start(t, 2)
-	c, _ := withPeer(t)
-	tasks := queueReaders(t, 5, testrun.Places, func() {
-		_, err := c.Read(make([]byte, 1))
-		checkClosed(t, "read", err)
-	})
-	c.Close()
-	testrun.WaitAll(t, tasks...)
 }
 
 // TestUseAfterClose runs every method on a closed connection beside net's and

@@ -2,14 +2,11 @@ package socket_test
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -35,183 +32,11 @@ func checkTimeout(t *testing.T, op string, err error) {
 	}
 }
 
-var (
-	past   = time.Unix(1, 0)
-	future = time.Now().Add(100 * time.Hour)
-)
-
-// timed are the operations that a deadline ends, each one not possible until
-// release is called.
-var timed = []struct {
-	op     string
-	reason coroutine.Reason
-	make   func(t *testing.T) timedOp
-}{
-	{"read", coroutine.ReasonRead, func(t *testing.T) timedOp {
-		c, peer := withPeer(t)
-		return timedOp{
-			wait:    func() error { _, err := c.Read(make([]byte, 10)); return err },
-			set:     c.SetReadDeadline,
-			release: func() { peer.Write([]byte("x")) },
-			after:   func() {},
-		}
-	}},
-	{"read", coroutine.ReasonRead, func(t *testing.T) timedOp {
-		c, peer := withPeer(t)
-		empty(t, c, peer)
-		return timedOp{
-			wait:    c.WaitReadable,
-			set:     c.SetDeadline,
-			release: func() { peer.Write([]byte("x")) },
-			after:   func() { c.Read(make([]byte, 10)) },
-		}
-	}},
-	{"write", coroutine.ReasonWrite, func(t *testing.T) timedOp {
-		c, peer := withPeer(t)
-		return timedOp{
-			wait:    func() error { _, err := c.Write(tooMuch); return err },
-			set:     c.SetWriteDeadline,
-			release: func() { go io.Copy(io.Discard, peer) },
-		}
-	}},
-	{"accept", coroutine.ReasonAccept, func(t *testing.T) timedOp {
-		l := listen(t)
-		return timedOp{
-			wait: func() error { return shut(l.Accept()) },
-			set:  l.SetDeadline,
-			release: func() {
-				if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
-					t.Cleanup(func() { c.Close() })
-				}
-			},
-			after: func() {},
-		}
-	}},
-}
-
-type timedOp struct {
-	wait    func() error
-	set     func(time.Time) error
-	release func()
-	after   func() // undoes release
-}
-
 // empty brings c to where it knows that there is nothing to read.
 func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
 	t.Helper()
 	testenv.Must(peer.Write([]byte("x")))
 	testenv.Must(c.Read(make([]byte, 10)))
-}
-
-func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string,
-	reason coroutine.Reason, x timedOp)) {
-	for i, b := range timed {
-		t.Run(fmt.Sprint(i, " ", b.op), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) { f(t, p, b.op, b.reason, b.make(t)) })
-		})
-	}
-}
-
-// TestDeadlinePast: an operation does not even begin, also when what it wants
-// is there, as with net. After the deadline is taken back it goes on.
-func TestDeadlinePast(t *testing.T) {
-	forTimed(t, func(t *testing.T, p testrun.Place, op string, _ coroutine.Reason, x timedOp) {
-		x.release()
-		testenv.OK(t, x.set(past))
-		p.Do(t, func() {
-			for range 3 {
-				checkTimeout(t, op, x.wait())
-			}
-			x.set(time.Time{})
-			testenv.Fails(t, x.wait(), nil, op, "after its deadline was taken back")
-		})
-	})
-}
-
-// TestDeadlineFuture: the operation ends at its deadline, not before.
-func TestDeadlineFuture(t *testing.T) {
-	forTimed(t, func(t *testing.T, p testrun.Place, op string, _ coroutine.Reason, x timedOp) {
-		p.Do(t, func() {
-			for range 2 {
-				at := time.Now().Add(5 * time.Millisecond)
-				x.set(at)
-				checkTimeout(t, op, x.wait())
-				if early := time.Until(at); early > 0 {
-					t.Errorf("%s ended %v before its deadline", op, early)
-				}
-			}
-		})
-	})
-}
-
-// TestDeadlineMovedEarlier: from another thread, while the operation is blocked
-// under a far one, and under none.
-func TestDeadlineMovedEarlier(t *testing.T) {
-	forTimed(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp) {
-		for _, first := range []time.Time{{}, future} {
-			for _, then := range []func() time.Time{
-				func() time.Time { return past },
-				func() time.Time { return time.Now().Add(time.Millisecond) },
-			} {
-				x.set(first)
-				k := p.Go(func() { checkTimeout(t, op, x.wait()) })
-				k.UntilParked(t, reason)
-				x.set(then())
-				k.Wait(t)
-			}
-		}
-	})
-}
-
-// TestDeadlineMovedLater: far away and never, while the operation is blocked.
-// What it was to be before passes, which a second operation with a deadline
-// just behind it shows, and ends nothing.
-func TestDeadlineMovedLater(t *testing.T) {
-	forTimed(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp) {
-		for _, then := range []time.Time{future, {}} {
-			var (
-				k    *testrun.Task
-				err  error
-				near time.Time
-			)
-			// until this machine is fast enough to move it in time
-			for d := 10 * time.Millisecond; ; d *= 2 {
-				near = time.Now().Add(d)
-				x.set(near)
-				k = p.Go(func() { err = x.wait() })
-				testenv.Until(t, "the task to park", func() bool {
-					return k.Parked(reason) || k.Over()
-				})
-				x.set(then)
-				if time.Now().Before(near) {
-					break
-				}
-				if d > limit {
-					t.Fatal("a deadline was never moved before it had passed")
-				}
-				x.set(past)
-				k.Wait(t)
-			}
-
-			witness, _ := withPeer(t)
-			witness.SetReadDeadline(near.Add(time.Microsecond))
-			p.Do(t, func() {
-				_, err := witness.Read(make([]byte, 1))
-				checkTimeout(t, "read", err)
-			})
-			witness.Close()
-
-			x.release()
-			k.Wait(t)
-			if err != nil {
-				t.Fatalf("%s whose deadline was moved: %v", op, err)
-			}
-			if x.after == nil {
-				return // what was released stays so
-			}
-			x.after()
-		}
-	})
 }
 
 // TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the

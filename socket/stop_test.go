@@ -18,47 +18,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestStopEndsOneWait: one who waits for a socket and is stopped gets
-// ErrShutdown, then and later; the next who waits for the same is not touched,
-// and the socket is closed as ever.
-func TestStopEndsOneWait(t *testing.T) {
-	for i, b := range blockers {
-		for _, p := range []testrun.Place{testrun.First, testrun.Second} {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
-				startAlone(t, 2)
-				wait, close := b.make(t)
-				k := p.Go(func() {
-					for range 2 {
-						err := wait()
-						// it had to wait for what it sends itself, was refused
-						// that, and has found it now
-						for err == nil {
-							err = wait()
-						}
-						if !errors.Is(err, netco.ErrShutdown) {
-							t.Errorf("%s: %v, want ErrShutdown", b.op, err)
-						}
-					}
-				})
-				k.UntilParked(t, b.reason)
-				k.Co.Handle().Stop()
-				k.Wait(t)
-				next := testrun.First.Go(func() {
-					err := wait()
-					for err == nil { // for the same reason
-						err = wait()
-					}
-					checkClosed(t, b.op, err)
-				})
-				next.UntilParked(t, b.reason)
-				testenv.NoError(t, close())
-				next.Wait(t)
-				noneOpen(t)
-			})
-		}
-	}
-}
-
 // TestStopQueued: those queued for a connection's read lock leave the queue in
 // order when they are stopped, and the others get what comes.
 func TestStopQueued(t *testing.T) {
@@ -263,38 +222,6 @@ func noneOpen(t testing.TB) {
 		if time.Now().After(end) {
 			t.Errorf("%d sockets are still open", socket.OpenCount())
 			return
-		}
-	}
-}
-
-// TestForcedShutdownEndsWaits: whatever waits for a socket returns ErrShutdown,
-// on coroutines and goroutines, and its socket can be closed.
-func TestForcedShutdownEndsWaits(t *testing.T) {
-	for i, b := range blockers {
-		for _, p := range testrun.Places {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
-				startAlone(t, 2)
-				wait, close := b.make(t)
-				k := p.Go(func() {
-					if err := wait(); !errors.Is(err, netco.ErrShutdown) {
-						t.Errorf("%s: %v, want ErrShutdown", b.op, err)
-					}
-				})
-				k.UntilParked(t, b.reason)
-				// the Scheduler has no coroutine, so it ends in order
-				if p.Name == testrun.Goroutine.Name {
-					testenv.NoError(t, netco.Shutdown(context.Background()))
-				} else {
-					force(t)
-				}
-				k.Wait(t)
-				if err := wait(); !errors.Is(err, netco.ErrShutdown) {
-					t.Errorf("%s afterwards: %v, want ErrShutdown", b.op, err)
-				}
-				testenv.NoError(t, close())
-				checkClosed(t, b.op, wait())
-				noneOpen(t)
-			})
 		}
 	}
 }

@@ -205,85 +205,6 @@ func TestUnixFalseEnd(t *testing.T) {
 	}
 }
 
-// TestUnixDeadlineAndClose: reads that wait, and writes that find no room, end
-// by deadline and by Close, with net's errors.
-func TestUnixDeadlineAndClose(t *testing.T) {
-	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
-		for _, p := range testrun.Places {
-			t.Run(network+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := unixPair(t, network)
-				oob := make([]byte, 100)
-				for name, read := range map[string]func() error{
-					"Read": func() error { _, err := a.Read(make([]byte, 1)); return err },
-					"ReadFrom": func() error {
-						_, _, err := a.ReadFrom(make([]byte, 1))
-						return err
-					},
-					"ReadMsgUnix": func() error {
-						_, _, _, _, err := a.ReadMsgUnix(make([]byte, 1), oob)
-						return err
-					},
-				} {
-					a.SetReadDeadline(time.Now().Add(time.Millisecond))
-					var err error
-					p.Go(func() { err = read() }).Wait(t)
-					var op *net.OpError
-					if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) ||
-						op.Op != "read" || !op.Timeout() {
-						t.Errorf("%s: %v", name, err)
-					}
-				}
-				a.SetReadDeadline(time.Time{})
-
-				b.SetWriteDeadline(time.Now().Add(5 * time.Millisecond))
-				p.Do(t, func() {
-					for {
-						_, err := b.Write(make([]byte, 10_000))
-						if err == nil {
-							continue
-						}
-						if !errors.Is(err, os.ErrDeadlineExceeded) {
-							t.Errorf("Write: %v", err)
-						}
-						break
-					}
-					if _, _, err := b.WriteMsgUnix([]byte("x"), nil, nil); network != "unixgram" &&
-						!errors.Is(err, os.ErrDeadlineExceeded) {
-						t.Errorf("WriteMsgUnix: %v", err)
-					}
-				})
-
-				closeUnix(t, p, network)
-			})
-		}
-	}
-}
-
-// closeUnix closes a socket below a reader.
-func closeUnix(t *testing.T, p testrun.Place, network string) {
-	c, _ := unixPair(t, network)
-	reader := p.Go(func() {
-		if _, _, err := c.ReadFrom(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("ReadFrom during Close: %v", err)
-		}
-	})
-	reader.UntilParked(t, coroutine.ReasonRead)
-	testenv.NoError(t, c.Close())
-	reader.Wait(t)
-	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a second Close: %v", err)
-	}
-	if _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), nil); !errors.Is(err,
-		net.ErrClosed) {
-		t.Errorf("ReadMsgUnix: %v", err)
-	}
-	if _, _, err := c.WriteMsgUnix(make([]byte, 1), nil, nil); !errors.Is(err,
-		net.ErrClosed) {
-		t.Errorf("WriteMsgUnix: %v", err)
-	}
-}
-
 // TestUnixWritesWait: a writer that finds the queue full goes on when it is
 // read, whether its peer is fixed or named with each packet. For the latter the
 // kernel makes no event if the queue is full of others' packets.
@@ -747,7 +668,7 @@ func keepName(t *testing.T, path string) {
 }
 
 // TestUnixAccept: several coroutines and goroutines accept from one listener,
-// by path and by abstract name; deadline and Close end them.
+// by path and by abstract name, until Close.
 func TestUnixAccept(t *testing.T) {
 	for _, network := range []string{"unix", "unixpacket"} {
 		for _, abstract := range []bool{false, true} {
@@ -767,13 +688,6 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 		if l.Addr().String() != name || l.Addr().Network() != network || exists(name) == abstract {
 			t.Errorf("it listens on %v", l.Addr())
 		}
-		l.SetDeadline(time.Now().Add(time.Millisecond))
-		var op *net.OpError
-		if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) ||
-			op.Op != "accept" {
-			t.Errorf("Accept under a deadline: %v", err)
-		}
-		l.SetDeadline(time.Time{})
 		var tasks []*testrun.Task
 		for _, p := range testrun.Places {
 			tasks = append(tasks, p.Go(func() {
