@@ -86,8 +86,7 @@ var (
 
 func listenUDP(t testing.TB, at *net.UDPAddr) *socket.UDPConn {
 	t.Helper()
-	c := testenv.Closing(t, testenv.Must(socket.ListenUDP("udp", at)))
-	return c
+	return testenv.Closing(t, testenv.Must(socket.ListenUDP("udp", at)))
 }
 
 // netPeer is a socket of net's that gives up after a while.
@@ -109,8 +108,7 @@ func portOf(c interface{ LocalAddr() net.Addr }) netip.AddrPort { return udpAddr
 // dialTo returns a connected socket to a peer.
 func dialTo(t testing.TB, to interface{ LocalAddr() net.Addr }) *socket.UDPConn {
 	t.Helper()
-	c := testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, udpAddr(to))))
-	return c
+	return testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, udpAddr(to))))
 }
 
 // sizes of datagrams: empty, small, larger than a page, the largest.
@@ -236,14 +234,11 @@ func TestUDPEcho(t *testing.T) {
 // methods without an address, work.
 func TestUDPConnected(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		for _, p := range testrun.Places {
-			t.Run(at.IP.String()+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(at.IP.String(), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				peer := netPeer(t, at)
 				c := dialTo(t, peer)
-				if c.RemoteAddr().String() != peer.LocalAddr().String() {
-					t.Errorf("connected to %v, want %v", c.RemoteAddr(), peer.LocalAddr())
-				}
+				testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
 				p.Do(t, func() {
 					buf := make([]byte, 65536)
 					for _, size := range sizes {
@@ -283,7 +278,7 @@ func TestUDPConnected(t *testing.T) {
 					}
 				})
 			})
-		}
+		})
 	}
 }
 
@@ -444,12 +439,8 @@ func TestUDPTruncated(t *testing.T) {
 func TestUDPEmptyRead(t *testing.T) {
 	start(t, 1)
 	c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
-	if n, err := c.Read(nil); n != 0 || err != nil {
-		t.Errorf("Read(nil): %d, %v", n, err)
-	}
-	if n, err := c.ReadBatch(nil); n != 0 || err != nil {
-		t.Errorf("ReadBatch(nil): %d, %v", n, err)
-	}
+	testenv.Gives(t, 0, nil, "Read(nil)")(c.Read(nil))
+	testenv.Gives(t, 0, nil, "ReadBatch(nil)")(c.ReadBatch(nil))
 	peer.WriteToUDP([]byte("one"), udpAddr(c))
 	peer.WriteToUDP([]byte("two"), udpAddr(c))
 	c.WaitReadable()
@@ -496,9 +487,7 @@ func TestUDPControl(t *testing.T) {
 				t.Error(n, err, ms)
 			}
 			in := []socket.Message{{Buf: buf, OOB: room}}
-			if n, err := b.ReadBatch(in); n != 1 || err != nil {
-				t.Error(n, err)
-			}
+			testenv.Gives(t, 1, nil)(b.ReadBatch(in))
 			check("ReadBatch", room[:in[0].NN])
 
 			a.WriteBatch(ms)
@@ -520,39 +509,34 @@ func controlMessage(level, kind int, data []byte) []byte {
 // TestUDPRefused: a connected socket learns that nothing listens, as net's is,
 // and can be used on.
 func TestUDPRefused(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			peer := netPeer(t, loopback4)
-			at := udpAddr(peer)
-			c := dialTo(t, peer)
-			peer.Close()
-			refused := func(op, call string, err error) {
-				t.Helper()
-				var e *net.OpError
-				if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &e) || e.Op != op ||
-					!strings.Contains(err.Error(), ": "+call+": ") {
-					t.Errorf("%s: %v", call, err)
-				}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		peer := netPeer(t, loopback4)
+		at := udpAddr(peer)
+		c := dialTo(t, peer)
+		peer.Close()
+		refused := func(op, call string, err error) {
+			t.Helper()
+			var e *net.OpError
+			if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &e) || e.Op != op ||
+				!strings.Contains(err.Error(), ": "+call+": ") {
+				t.Errorf("%s: %v", call, err)
 			}
-			reader := p.Go(func() {
-				_, err := c.Read(make([]byte, 1))
-				refused("read", "read", err)
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			if _, err := c.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
-			reader.Wait(t)
-			p.Do(t, func() { refusals(t, c, at, refused) })
-			// Nothing is there now, and that it has failed before must not make
-			// a read spin.
-			reader = p.Go(func() { c.Read(make([]byte, 1)) })
-			reader.UntilParked(t, coroutine.ReasonRead)
-			c.Close()
-			reader.Wait(t)
+		}
+		reader := p.Go(func() {
+			_, err := c.Read(make([]byte, 1))
+			refused("read", "read", err)
 		})
-	}
+		reader.UntilParked(t, coroutine.ReasonRead)
+		testenv.NoError(t, testenv.Err(c.Write([]byte("x"))))
+		reader.Wait(t)
+		p.Do(t, func() { refusals(t, c, at, refused) })
+		// Nothing is there now, and that it has failed before must not make
+		// a read spin.
+		reader = p.Go(func() { c.Read(make([]byte, 1)) })
+		reader.UntilParked(t, coroutine.ReasonRead)
+		c.Close()
+		reader.Wait(t)
+	})
 }
 
 // refusals has the other calls be refused, and then answered.
@@ -575,11 +559,7 @@ func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op,
 	write()
 	_, _, err = c.ReadFromUDPAddrPort(nil)
 	refused("read", "recvfrom", err)
-	again, err := net.ListenUDP("udp", at)
-	if err != nil {
-		t.Error(err)
-		return
-	}
+	again := testenv.Must(net.ListenUDP("udp", at))
 	defer again.Close()
 	again.WriteToUDP([]byte("back"), udpAddr(c))
 	buf := make([]byte, 10)
@@ -636,9 +616,7 @@ func TestUDPConcurrent(t *testing.T) {
 	b.Close()
 	testrun.WaitAll(t, all...)
 	for k, n := range seen {
-		if n != 1 {
-			t.Errorf("%x came %d times", k, n)
-		}
+		testenv.Equal(t, n, 1, "came times", k)
 	}
 }
 
@@ -735,9 +713,8 @@ func TestUDPFlood(t *testing.T) {
 // to it.
 func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
-		for _, p := range testrun.Places {
-			t.Run(group.String()+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(group.String(), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				ifi := multicastInterface(t)
 				a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
 				if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) ||
@@ -773,7 +750,7 @@ func TestUDPMulticast(t *testing.T) {
 				}
 				testrun.WaitAll(t, readers...)
 			})
-		}
+		})
 	}
 }
 

@@ -66,8 +66,7 @@ var waitOps = func() (ops []waitOp) {
 	}
 	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
 		reader(network, "ReadFrom", func(c net.Conn) error {
-			_, _, err := c.(net.PacketConn).ReadFrom(make([]byte, 10))
-			return err
+			return err3(c.(net.PacketConn).ReadFrom(make([]byte, 10)))
 		})
 		reader(network, "ReadMsgUnix", func(c net.Conn) error {
 			_, _, _, _, err := c.(*socket.UnixConn).ReadMsgUnix(make([]byte, 10), make([]byte, 100))
@@ -158,15 +157,13 @@ var waitWriters = func() (ops []waitOp) {
 	writer("unixgram", "Write", "write", waitToSend("unixgram", writeOne))
 	writer("unixpacket", "Write", "write", waitToSend("unixpacket", writeOne))
 	writer("unixpacket", "WriteMsgUnix", "write", waitToSend("unixpacket", func(c net.Conn) error {
-		_, _, err := c.(*socket.UnixConn).WriteMsgUnix([]byte("x"), nil, nil)
-		return err
+		return err3(c.(*socket.UnixConn).WriteMsgUnix([]byte("x"), nil, nil))
 	}))
 	writer("udp", "Write", "write", waitForMadeUpRoom(func(c *socket.UDPConn) error {
 		return writeOne(c)
 	}))
 	writer("udp", "WriteMsgUDP", "write", waitForMadeUpRoom(func(c *socket.UDPConn) error {
-		_, _, err := c.WriteMsgUDP([]byte("x"), nil, nil)
-		return err
+		return err3(c.WriteMsgUDP([]byte("x"), nil, nil))
 	}))
 	writer("udp", "WriteBatch", "write", waitForMadeUpRoom(func(c *socket.UDPConn) error {
 		n, err := c.WriteBatch([]socket.Message{{Buf: []byte("x")}, {Buf: []byte("y")}})
@@ -179,7 +176,9 @@ var waitWriters = func() (ops []waitOp) {
 		c, peer := pair(t)
 		var ready atomic.Bool
 		return wait{
-			do:    func() error { return rawOf(t, c).Write(func(uintptr) bool { return ready.Load() }) },
+			do: func() error {
+				return rawOf(t, c).Write(func(uintptr) bool { return ready.Load() })
+			},
 			set:   c.SetWriteDeadline,
 			close: c.Close,
 			// of epoll any event reports everything
@@ -216,7 +215,8 @@ func waitToSend(network string, write func(c net.Conn) error) func(t *testing.T)
 		return wait{do: func() error { return write(c) }, set: c.SetWriteDeadline, close: c.Close,
 			release: func() {
 				for {
-					if _, _, err := unix.Recvfrom(at, make([]byte, 1), unix.MSG_DONTWAIT); err != nil {
+					_, _, err := unix.Recvfrom(at, make([]byte, 1), unix.MSG_DONTWAIT)
+					if err != nil {
 						return
 					}
 				}
@@ -467,7 +467,9 @@ func TestWaitDeadlineMovedLater(t *testing.T) {
 				near = time.Now().Add(d)
 				w.set(near)
 				k = p.Go(func() { err = w.do() })
-				testenv.Until(t, "the task to park", func() bool { return k.Parked(o.reason) || k.Over() })
+				testenv.Until(t, "the task to park", func() bool {
+					return k.Parked(o.reason) || k.Over()
+				})
 				w.set(then)
 				if time.Now().Before(near) {
 					break
@@ -521,8 +523,8 @@ func TestWaitClosed(t *testing.T) {
 	})
 }
 
-// TestWaitInOrder: what is queued behind an operation has its turn when that has
-// got what it waited for, and not before. C++ netco lost one of two.
+// TestWaitInOrder: what is queued behind an operation has its turn when that
+// has got what it waited for, and not before. C++ netco lost one of two.
 func TestWaitInOrder(t *testing.T) {
 	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		if w.alone || w.again == nil || o.reason == coroutine.ReasonWrite ||
@@ -600,7 +602,9 @@ func TestWaitDraining(t *testing.T) {
 		k.UntilParked(t, o.reason)
 		ended := make(chan error, 1)
 		go func() { ended <- netco.Shutdown(context.Background()) }()
-		testenv.Until(t, "the end to begin", func() bool { return testenv.Err(netco.Go(func() {})) != nil })
+		testenv.Until(t, "the end to begin", func() bool {
+			return testenv.Err(netco.Go(func() {})) != nil
+		})
 		if want == nil {
 			testenv.Equal(t, k.Over(), false)
 			w.release()
