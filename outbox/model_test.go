@@ -177,9 +177,7 @@ func play(t *testing.T, policy outbox.Policy, network string, seed uint64) {
 		}
 	}
 	if m.err != nil {
-		if err := b.Send(nil); !errors.Is(err, m.err) {
-			t.Errorf("seed %d: Send returned %v, want %v", seed, err, m.err)
-		}
+		testenv.Fails(t, b.Send(nil), m.err, "seed: Send returned", seed)
 	}
 	finish(t, b, c, m)
 }

@@ -132,24 +132,19 @@ func TestOrder(t *testing.T) {
 			go func() { got <- receive(t, far) }()
 			testrun.In(t, 0, func() {
 				for i := range uint32(count) {
-					if err := b.Send(message(1, i, int(i)%7*(int(i)%50))); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, b.Send(message(1, i, int(i)%7*(int(i)%50))))
 				}
 			})
 			testenv.Until(t, "all to be sent", func() bool { return b.Stats().Sent == count })
 			testenv.Until(t, "the writer to end", func() bool { return writers() == 0 })
 			testrun.In(t, 1, func() {
-				if err := b.Send(message(1, count, 100_000)); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, b.Send(message(1, count, 100_000)))
 				if err := b.Close(); err != nil {
 					t.Errorf("Close: %v", err)
 				}
 			})
-			if n := testenv.Await(t, got, "the end of the stream"); n != count+1 {
-				t.Errorf("%d messages have arrived, want %d", n, count+1)
-			}
+			testenv.Equal(t, testenv.Await(t, got, "the end of the stream"), count+1,
+				"messages have arrived")
 			if s := b.Stats(); s.Sent != count+1 || s.Dropped != 0 || s.Queued != 0 {
 				t.Errorf("%+v", s)
 			}
@@ -186,15 +181,9 @@ func TestSlow(t *testing.T) {
 					Policy: c.policy, Messages: 4, FlushTimeout: time.Millisecond,
 				})
 				testrun.In(t, 0, func() {
-					if err := fill(b); !errors.Is(err, c.send) {
-						t.Errorf("Send: %v, want %v", err, c.send)
-					}
-					if err := b.Close(); !errors.Is(err, c.end) {
-						t.Errorf("Close: %v, want %v", err, c.end)
-					}
-					if err := b.Close(); !errors.Is(err, net.ErrClosed) {
-						t.Errorf("second Close: %v", err)
-					}
+					testenv.Fails(t, fill(b), c.send, "Send")
+					testenv.Fails(t, b.Close(), c.end, "Close")
+					testenv.Fails(t, b.Close(), net.ErrClosed, "second Close")
 				})
 				testenv.Until(t, "the writer to end", func() bool { return writers() == 0 })
 				if s := b.Stats(); s.Queued != 0 || s.Dropped == 0 {
@@ -278,9 +267,7 @@ func TestBatches(t *testing.T) {
 				testenv.OK(t, b.Send(make([]byte, c.size)))
 			}
 			for _, want := range []int{c.count + 1, c.count, c.second} {
-				if got := b.Stats().Queued; got != want {
-					t.Errorf("%+v: %d are queued, want %d", c, got, want)
-				}
+				testenv.Equal(t, b.Stats().Queued, want, "are queued", c)
 				conn.gate <- nil
 				synctest.Wait()
 			}
@@ -305,9 +292,7 @@ func TestBytes(t *testing.T) {
 				t.Errorf("%+v: %+v", c, s)
 			}
 		}
-		if err := b.Close(); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("Close: %v", err)
-		}
+		testenv.Fails(t, b.Close(), os.ErrDeadlineExceeded, "Close")
 	})
 }
 

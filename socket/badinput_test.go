@@ -271,8 +271,7 @@ type badOwnCase struct {
 // badSockets are bad uses of a Socket that is fresh.
 var badSockets = []badOwnCase{
 	{"Accept without Listen", "invalid argument", onSocket(func(x *socket.Socket) error {
-		_, _, err := x.Accept()
-		return err
+		return err3(x.Accept())
 	})},
 	{"Read without peer", "transport endpoint is not connected",
 		onSocket(func(x *socket.Socket) error { return testenv.Err(x.Read(make([]byte, 1))) })},
@@ -352,6 +351,9 @@ var badCalls = []badOwnCase{
 	{"ListenReusePort 0", "invalid argument", func() error {
 		return testenv.Err(socket.ListenReusePort("tcp", "127.0.0.1:0", 0))
 	}},
+	{"ListenReusePort -1", "invalid argument", func() error {
+		return testenv.Err(socket.ListenReusePort("tcp", "127.0.0.1:0", -1))
+	}},
 	{"ListenReusePort udp", "unknown network udp", func() error {
 		return testenv.Err(socket.ListenReusePort("udp", "127.0.0.1:0", 1))
 	}},
@@ -359,6 +361,14 @@ var badCalls = []badOwnCase{
 		l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 		defer l.Close()
 		return testenv.Err(socket.ListenReusePort("tcp", l.Addr().String(), 3))
+	}},
+	{"ListenUDPReusePort 0", "invalid argument", func() error {
+		return testenv.Err(socket.ListenUDPReusePort("udp", "127.0.0.1:0", 0))
+	}},
+	{"ListenUDPReusePort taken", "address already in use", func() error {
+		c := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
+		defer c.Close()
+		return testenv.Err(socket.ListenUDPReusePort("udp", c.LocalAddr().String(), 2))
 	}},
 	{"ListenUDPReusePort -1", "invalid argument", func() error {
 		return testenv.Err(socket.ListenUDPReusePort("udp", "127.0.0.1:0", -1))

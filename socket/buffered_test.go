@@ -58,9 +58,8 @@ func TestBufferedUnderFaults(t *testing.T) {
 			map[sysx.Op]int{sysx.EpollWait: 1}},
 	} {
 		for how, serve := range serve {
-			for _, p := range testrun.Places {
-				t.Run(c.name+"/"+how+"/"+p.Name, func(t *testing.T) {
-					start(t, 2)
+			t.Run(c.name+"/"+how, func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, p testrun.Place) {
 					conn, peer := withPeer(t)
 					if c.name == littleRoom {
 						conn.SetWriteBuffer(1) // the least there is
@@ -91,7 +90,7 @@ func TestBufferedUnderFaults(t *testing.T) {
 					}
 					k.Wait(t)
 				})
-			}
+			})
 		}
 	}
 }
@@ -261,12 +260,10 @@ var reads = []struct {
 }{
 	{"Read", func(b *socket.Buffered) error { _, err := b.Read(make([]byte, 10)); return err }},
 	{"large Read", func(b *socket.Buffered) error {
-		_, err := b.Read(make([]byte, 100_000))
-		return err
+		return testenv.Err(b.Read(make([]byte, 100_000)))
 	}},
 	{"ReadFull", func(b *socket.Buffered) error {
-		_, err := io.ReadFull(b, make([]byte, 18_000))
-		return err
+		return testenv.Err(io.ReadFull(b, make([]byte, 18_000)))
 	}},
 	{"ReadByte", func(b *socket.Buffered) error { _, err := b.ReadByte(); return err }},
 	{"Peek", func(b *socket.Buffered) error { _, err := b.Peek(1); return err }},
@@ -667,26 +664,20 @@ func TestBufferedClose(t *testing.T) {
 	})
 }
 
-// TestBufferedShutdown: a forced end wakes a reader that waits, and one that
-// waits to send.
+// TestBufferedShutdown: a forced end wakes a reader that waits to send. One
+// that waits to read is in the tables of waits.
 func TestBufferedShutdown(t *testing.T) {
-	for _, reason := range []coroutine.Reason{coroutine.ReasonRead, coroutine.ReasonWrite} {
-		t.Run(fmt.Sprint(reason), func(t *testing.T) {
-			startAlone(t, 2)
-			c, _ := withPeer(t)
-			if reason == coroutine.ReasonWrite {
-				noRoom(t, c)
-			}
-			k := buffered(testrun.First, c, func(b *socket.Buffered) {
-				b.WriteString("x")
-				testenv.Fails(t, testenv.Err(b.ReadByte()), netco.ErrShutdown)
-			})
-			k.UntilParked(t, reason)
-			force(t)
-			k.Wait(t)
-			noneOpen(t)
-		})
-	}
+	startAlone(t, 2)
+	c, _ := withPeer(t)
+	noRoom(t, c)
+	k := buffered(testrun.First, c, func(b *socket.Buffered) {
+		b.WriteString("x")
+		testenv.Fails(t, testenv.Err(b.ReadByte()), netco.ErrShutdown)
+	})
+	k.UntilParked(t, coroutine.ReasonWrite)
+	force(t)
+	k.Wait(t)
+	noneOpen(t)
 }
 
 // TestBufferedUnix: a Buffered on a Unix stream; one on packets is a mistake.
@@ -711,4 +702,108 @@ func TestBufferedUnix(t *testing.T) {
 		}()
 		socket.NewBuffered(packets)
 	})
+}
+
+// TestBufferedCloseBesideWriter: what a writer has copied when Close comes is
+// sent by the writer, which says if it could not. It was lost.
+func TestBufferedCloseBesideWriter(t *testing.T) {
+	t.Run("sends", func(t *testing.T) {
+		inPlaces(t, func(t *testing.T, p testrun.Place) {
+			c, peer := withPeer(t)
+			p.Do(t, func() {
+				b := socket.NewBuffered(c)
+				testenv.Gives(t, 2, nil)(b.WriteString("he"))
+				testenv.Gives(t, 3, nil)(b.WriteAround([]byte("llo"), func() {
+					testenv.NoError(t, b.Close())
+				}))
+				testenv.Fails(t, testenv.Err(b.WriteString("x")), net.ErrClosed)
+				if _, w := b.Holds(); w {
+					t.Error("holds a buffer")
+				}
+			})
+			testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(peer)))
+			testenv.Equal(t, socket.OpenCount(), 0)
+		})
+	})
+	t.Run("no room", func(t *testing.T) {
+		inPlaces(t, func(t *testing.T, p testrun.Place) {
+			c, _ := withPeer(t)
+			noRoom(t, c)
+			p.Do(t, func() {
+				b := socket.NewBuffered(c)
+				_, err := b.WriteAround([]byte("hello"), func() { testenv.NoError(t, b.Close()) })
+				failsIn(t, "write", err, net.ErrClosed)
+				if _, w := b.Holds(); w {
+					t.Error("holds a buffer")
+				}
+			})
+			testenv.Equal(t, socket.OpenCount(), 0)
+		})
+	})
+}
+
+// TestBufferedCloseBesideReader: a read that sends while Close comes says that
+// it could not, also if it has found something to return.
+func TestBufferedCloseBesideReader(t *testing.T) {
+	for name, feed := range map[string]func(peer *net.TCPConn){
+		"bytes": func(peer *net.TCPConn) { peer.Write(make([]byte, 1)) },
+		"end":   func(peer *net.TCPConn) { peer.CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
+				c, peer := withPeer(t)
+				noRoom(t, c)
+				b := socket.NewBuffered(c)
+				p.Do(t, func() {
+					for range 7 { // the eighth read in a row sends
+						peer.Write(make([]byte, 1))
+						c.WaitReadable() // not b's, which would send
+						testenv.NoError(t, testenv.Err(b.ReadByte()))
+					}
+					b.WriteString("x")
+					feed(peer)
+					c.WaitReadable()
+				})
+				k := p.Go(func() { failsIn(t, "write", testenv.Err(b.ReadByte()), net.ErrClosed) })
+				k.UntilParked(t, coroutine.ReasonWrite)
+				testenv.NoError(t, b.Close())
+				k.Wait(t)
+			})
+		})
+	}
+}
+
+// TestBufferedCloseHammer: while there is room, whatever a Write has taken
+// before Close arrives, however the two meet.
+func TestBufferedCloseHammer(t *testing.T) {
+	start(t, 2)
+	for i := range testenv.Rounds(2000) {
+		c, peer := withPeer(t)
+		b := socket.NewBuffered(c)
+		var taken atomic.Int64
+		var tasks []*testrun.Task
+		for _, p := range testrun.Places {
+			tasks = append(tasks, p.Go(func() {
+				for range 100 {
+					n, err := b.WriteString("0123456789")
+					taken.Add(int64(n))
+					if err != nil {
+						testenv.Fails(t, err, net.ErrClosed)
+						testenv.Equal(t, n, 0)
+						return
+					}
+				}
+			}))
+		}
+		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
+			yieldSome(rand.New(rand.NewPCG(uint64(i), 2)))
+			testenv.NoError(t, b.Close())
+		}))
+		n, err := io.Copy(io.Discard, peer)
+		testrun.WaitAll(t, tasks...)
+		if err != nil || n != taken.Load() {
+			t.Fatalf("round %d: %d bytes have arrived of %d, %v", i, n, taken.Load(), err)
+		}
+		peer.Close()
+	}
 }

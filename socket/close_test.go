@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,59 +23,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// tooMuch is more than fits into any buffers.
-var tooMuch = make([]byte, 64<<20)
-
-// blockers are the operations that wait, each on what no peer will give it.
-var blockers = []struct {
-	op     string
-	reason coroutine.Reason
-	make   func(t *testing.T) (wait func() error, close func() error)
-}{
-	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
-		c, _ := withPeer(t)
-		return func() error {
-			n, err := c.Read(make([]byte, 10))
-			testenv.Equal(t, n, 0)
-			return err
-		}, c.Close
-	}},
-	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
-		c, peer := withPeer(t)
-		under := 0 // bytes that were sent and not read
-		return func() error {
-			if _, err := peer.Write([]byte("x")); err == nil {
-				under++
-			}
-			for under > 0 { // a connection that has been read empty waits without another read
-				n, err := c.Read(make([]byte, 10))
-				if under -= n; err != nil {
-					break
-				}
-			}
-			return c.WaitReadable()
-		}, c.Close
-	}},
-	{"write", coroutine.ReasonWrite, func(t *testing.T) (func() error, func() error) {
-		c, _ := withPeer(t)
-		return func() error {
-			n, err := c.Write(tooMuch)
-			if n >= len(tooMuch) {
-				t.Errorf("wrote %d of %d", n, len(tooMuch))
-			}
-			return err
-		}, c.Close
-	}},
-	{"accept", coroutine.ReasonAccept, func(t *testing.T) (func() error, func() error) {
-		l := listen(t)
-		return func() error {
-			c, err := l.Accept()
-			testenv.Equal(t, c, nil)
-			return err
-		}, l.Close
-	}},
-}
-
 // checkClosed checks that err is what net returns for an operation that Close
 // has ended.
 func checkClosed(t *testing.T, op string, err error) {
@@ -87,30 +36,6 @@ func checkClosed(t *testing.T, op string, err error) {
 		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
 	case e.Timeout() || errors.Is(err, coroutine.ErrShutdown):
 		t.Errorf("%s: %v looks like something else", op, err)
-	}
-}
-
-// TestCloseEndsWaits closes from every kind of place what is waited for in
-// every kind of place.
-func TestCloseEndsWaits(t *testing.T) {
-	for i, b := range blockers {
-		for _, waiter := range testrun.Places {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, waiter.Name), func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, closer testrun.Place) {
-					wait, close := b.make(t)
-					before := socket.OpenCount()
-					w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
-					w.UntilParked(t, b.reason)
-					closer.Do(t, func() {
-						testenv.NoError(t, close())
-						checkClosed(t, "close", close())
-					})
-					w.Wait(t)
-					checkClosed(t, b.op, wait()) // and the next one too
-					testenv.Equal(t, socket.OpenCount(), before-1)
-				})
-			})
-		}
 	}
 }
 
@@ -202,66 +127,14 @@ func queueReaders(t *testing.T, n int, places []testrun.Place,
 	return tasks
 }
 
-// TestCloseEndsQueued: of five readers one waits for the socket and four for
-// their turn; all return.
-func TestCloseEndsQueued(t *testing.T) {
-	start(t, 2)
-	c, _ := withPeer(t)
-	tasks := queueReaders(t, 5, testrun.Places, func() {
-		_, err := c.Read(make([]byte, 1))
-		checkClosed(t, "read", err)
-	})
-	c.Close()
-	testrun.WaitAll(t, tasks...)
-}
-
-// TestUseAfterClose runs every method on a closed connection beside net's and
-// compares the errors, and closed listeners too.
+// TestUseAfterClose compares the errors of closed listeners with net's.
+// TestDifferential does so for every method of connections.
 func TestUseAfterClose(t *testing.T) {
 	start(t, 1)
-	ours, _ := withPeer(t)
-	theirs, _ := netPair(t)
-	ours.Close()
-	theirs.Close()
-	type conn interface {
-		net.Conn
-		CloseRead() error
-		CloseWrite() error
-		SetNoDelay(bool) error
-		SetKeepAlive(bool) error
-		SetLinger(int) error
-		SetReadBuffer(int) error
-		SetWriteBuffer(int) error
-	}
-	soon := time.Now().Add(time.Hour)
-	for name, call := range map[string]func(c conn) error{
-		"Read":             func(c conn) error { _, err := c.Read(make([]byte, 1)); return err },
-		"Read nothing":     func(c conn) error { _, err := c.Read(nil); return err },
-		"Write":            func(c conn) error { _, err := c.Write([]byte("x")); return err },
-		"Write nothing":    func(c conn) error { _, err := c.Write(nil); return err },
-		"Close":            func(c conn) error { return c.Close() },
-		"CloseRead":        func(c conn) error { return c.CloseRead() },
-		"CloseWrite":       func(c conn) error { return c.CloseWrite() },
-		"SetDeadline":      func(c conn) error { return c.SetDeadline(soon) },
-		"SetReadDeadline":  func(c conn) error { return c.SetReadDeadline(soon) },
-		"SetWriteDeadline": func(c conn) error { return c.SetWriteDeadline(soon) },
-		"SetNoDelay":       func(c conn) error { return c.SetNoDelay(true) },
-		"SetKeepAlive":     func(c conn) error { return c.SetKeepAlive(true) },
-		"SetLinger":        func(c conn) error { return c.SetLinger(0) },
-		"SetReadBuffer":    func(c conn) error { return c.SetReadBuffer(4096) },
-		"SetWriteBuffer":   func(c conn) error { return c.SetWriteBuffer(4096) },
-	} {
-		testenv.Equal(t, outcome(0, call(ours)), outcome(0, call(theirs)), name)
-		testenv.Fails(t, call(ours), net.ErrClosed, name)
-	}
-	if ours.LocalAddr() == nil || ours.RemoteAddr() == nil {
-		t.Error("a closed connection has forgotten its addresses")
-	}
-
 	l, nl := listen(t), testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	l.Close()
 	nl.Close()
-	checkClosed(t, "set", l.SetDeadline(soon)) // net's is bare
+	checkClosed(t, "set", l.SetDeadline(future)) // net's is bare
 	for name, call := range map[string]func(l net.Listener) error{
 		"Accept": func(l net.Listener) error { return testenv.Err(l.Accept()) },
 		"Close":  func(l net.Listener) error { return l.Close() },
@@ -565,4 +438,402 @@ func TestCloseNil(t *testing.T) {
 	} {
 		testenv.Equal(t, both[0].Close(), both[1].Close(), fmt.Sprintf("%T", both[0]))
 	}
+}
+
+// checkTimeout checks that err is what net returns for an operation that a
+// deadline has ended.
+func checkTimeout(t *testing.T, op string, err error) {
+	t.Helper()
+	var (
+		e  *net.OpError
+		ne net.Error
+	)
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		t.Errorf("%s: %v, want os.ErrDeadlineExceeded", op, err)
+	case !errors.As(err, &e) || e.Op != op || e.Addr == nil:
+		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
+	case !errors.As(err, &ne) || !ne.Timeout():
+		t.Errorf("%s: Timeout is not true for %v", op, err)
+	case errors.Is(err, net.ErrClosed):
+		t.Errorf("%s: %v looks closed", op, err)
+	}
+}
+
+// empty brings c to where it knows that there is nothing to read.
+func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
+	t.Helper()
+	testenv.Must(peer.Write([]byte("x")))
+	testenv.Must(c.Read(make([]byte, 10)))
+}
+
+// TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the
+// reverse.
+func TestDeadlineOfOneDirection(t *testing.T) {
+	start(t, 1)
+	c, peer := withPeer(t)
+	testenv.OK(t, c.SetReadDeadline(past))
+	testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
+	testenv.OK(t, c.SetWriteDeadline(past))
+	c.SetReadDeadline(future)
+	peer.Write([]byte("y"))
+	testenv.Gives(t, 1, nil)(c.Read(make([]byte, 1)))
+	checkTimeout(t, "write", testenv.Err(c.Write([]byte("x"))))
+	c.SetDeadline(past)
+	checkTimeout(t, "read", testenv.Err(c.Read(make([]byte, 1))))
+}
+
+// TestDeadlineStays: a deadline holds for all operations until it is set anew,
+// and one that passed while nothing waited counts.
+func TestDeadlineStays(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		p.Do(t, func() {
+			at := time.Now().Add(20 * time.Millisecond)
+			c.SetReadDeadline(at)
+			var err error
+			for err == nil {
+				testenv.Must(peer.Write([]byte("x")))
+				_, err = c.Read(make([]byte, 10))
+			}
+			checkTimeout(t, "read", err)
+			if time.Now().Before(at) {
+				t.Error("too early")
+			}
+			c.SetReadDeadline(time.Time{})
+			// The byte that met the deadline is still there.
+			testenv.Gives(t, 1, nil)(c.Read(make([]byte, 10)))
+		})
+	})
+}
+
+// TestDeadlineAgainstTimer moves a deadline back and forth from another thread
+// while the timer of the one before fires, so that the two wakers meet. Under
+// the race detector this also checks that a late waker does not touch the
+// waiter's next park.
+func TestDeadlineAgainstTimer(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, _ := withPeer(t)
+		stop := make(chan struct{})
+		mover := testrun.Goroutine.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					c.SetReadDeadline(time.Now().Add(time.Duration(i%50) * time.Microsecond))
+				}
+			}
+		})
+		p.Do(t, func() {
+			for range 2000 {
+				_, err := c.Read(make([]byte, 1))
+				checkTimeout(t, "read", err)
+			}
+		})
+		close(stop)
+		mover.Wait(t)
+	})
+}
+
+// TestStopQueued: those queued for a connection's read lock leave the queue in
+// order when they are stopped, and the others get what comes.
+func TestStopQueued(t *testing.T) {
+	startAlone(t, 2)
+	c, peer := withPeer(t)
+	var got atomic.Int32
+	tasks := queueReaders(t, 7, testrun.Coroutines, func() {
+		if n, err := c.Read(make([]byte, 1)); n == 1 && err == nil {
+			got.Add(1)
+		}
+	})
+	for _, i := range []int{1, 2, 4, 6} {
+		tasks[i].Co.Handle().Stop()
+		tasks[i].Wait(t)
+	}
+	for _, i := range []int{0, 3, 5} {
+		if tasks[i].Over() {
+			t.Error("it has ended, too")
+		}
+	}
+	peer.Write([]byte("abc"))
+	testrun.WaitAll(t, tasks...)
+	testenv.Equal(t, got.Load(), 3, "have read")
+	c.Close()
+	noneOpen(t)
+}
+
+// busyOps make operations that never wait, each of which may go on for ever.
+var busyOps = map[string]func(t *testing.T) (once func() error){
+	"read": func(t *testing.T) func() error {
+		c, peer := withPeer(t)
+		testenv.Must(peer.Write(make([]byte, 1000)))
+		return func() error { return testenv.Err(c.Read(make([]byte, 1))) }
+	},
+	"write": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error { return testenv.Err(c.Write(make([]byte, 1))) }
+	},
+	"write pieces": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error {
+			v := net.Buffers{{1}, {2}}
+			return testenv.Err((*socket.Buffers)(&v).WriteTo(c))
+		}
+	},
+	"write packets": func(t *testing.T) func() error {
+		c := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0")))
+		return func() error { return testenv.Err(c.WriteTo([]byte{1}, c.LocalAddr())) }
+	},
+	"accept": func(t *testing.T) func() error {
+		l := listen(t)
+		dialMany(t, 100, l.Addr().String())
+		return func() error {
+			c, err := l.Accept()
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}
+	},
+	"raw": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		rc := testenv.Must(c.SyscallConn())
+		return func() error { return rc.Write(func(uintptr) bool { return true }) }
+	},
+}
+
+// TestStopOfBusy: a coroutine whose operations never wait is cancelled all the
+// same, after a burst of them. What it used is as it was for others.
+func TestStopOfBusy(t *testing.T) {
+	for name, make := range busyOps {
+		t.Run(name, func(t *testing.T) {
+			startAlone(t, 2)
+			once := make(t)
+			testrun.First.Do(t, func() {
+				netco.Self().Stop()
+				n := 0
+				for once() == nil {
+					if n++; n > 64 {
+						t.Error("it goes on and on")
+						return
+					}
+				}
+				testenv.Fails(t, once(), netco.ErrShutdown)
+			})
+			for _, p := range testrun.Places {
+				p.Do(t, func() {
+					for range 3 {
+						testenv.Fails(t, once(), nil, p.Name, "afterwards")
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestStopConnect: a connect that is not answered ends, one to a single family
+// and a race of two; nothing stays open.
+func TestStopConnect(t *testing.T) {
+	startAlone(t, 2)
+	free := 0
+	testenv.Until(t, "a port that nobody else takes", func() bool {
+		l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+		free = l.Addr().(*net.TCPAddr).Port
+		l.Close()
+		return behave(t, unix.AF_INET, free, ignores)
+	})
+	deaf := twoFaced(t, ignores, ignores)
+	s := serveNames(t, both)
+	for _, address := range []string{fmt.Sprintf("127.0.0.1:%d", free), "both.test.:" + deaf} {
+		before := socket.OpenCount()
+		k := testrun.First.Go(func() {
+			d := socket.Dialer{Resolver: s.resolver()}
+			testenv.Fails(t, testenv.Err(d.Dial("tcp", address)), netco.ErrShutdown, address)
+		})
+		k.UntilParked(t, coroutine.ReasonConnect)
+		k.Co.Handle().Stop()
+		k.Wait(t)
+		testenv.Until(t, "the fallback to give up", func() bool {
+			return socket.OpenCount() <= before
+		})
+	}
+}
+
+// TestStopServed: a connection whose coroutine is stopped while it waits for
+// another's Read is closed: nothing would serve it.
+func TestStopServed(t *testing.T) {
+	startAlone(t, 2)
+	l := listen(t)
+	handler := make(chan *coroutine.Coroutine, 1)
+	closed := make(chan error, 1)
+	var reader atomic.Pointer[coroutine.Coroutine]
+	s := &socket.Server{
+		Handle: func(c *socket.ServerConn) error {
+			c.Read(make([]byte, 1))
+			netco.Go(func() {
+				reader.Store(coroutine.Current())
+				c.Read(make([]byte, 1))
+			})
+			for co := reader.Load(); co == nil ||
+				co.Reason() != coroutine.ReasonRead; co = reader.Load() {
+				netco.Yield()
+			}
+			handler <- coroutine.Current()
+			return nil
+		},
+		Closed: func(_ *socket.ServerConn, err error) { closed <- err },
+	}
+	served := testrun.First.Go(func() { s.Serve(l) })
+	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	peer.Write([]byte("x"))
+	co := testenv.Await(t, handler, "the handler")
+	testenv.Until(t, "it to wait", func() bool {
+		return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock
+	})
+	co.Handle().Stop()
+	testenv.Fails(t, testenv.Await(t, closed, "Closed"), netco.ErrShutdown)
+	s.Close()
+	served.Wait(t)
+	noneOpen(t)
+}
+
+// force ends the default Scheduler without any patience.
+func force(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	// nil if draining was enough
+	if err := netco.Shutdown(ctx); err != nil && err != context.Canceled {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// startAlone starts the default Scheduler for a test that ends it itself.
+func startAlone(t *testing.T, n int) {
+	t.Helper()
+	startAloneWith(t, netco.Options{Processors: n})
+}
+
+// startAloneWith is startAlone with further options.
+func startAloneWith(t *testing.T, o netco.Options) {
+	t.Helper()
+	testenv.OK(t, netco.Start(o))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		netco.Shutdown(ctx)
+	})
+}
+
+// noneOpen waits until no socket is open. The last to use one closes it, which
+// may be a coroutine that the end by force did not wait for.
+func noneOpen(t testing.TB) {
+	t.Helper()
+	for end := time.Now().Add(limit); socket.OpenCount() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("%d sockets are still open", socket.OpenCount())
+			return
+		}
+	}
+}
+
+// TestForcedShutdownEndsQueued: those queued for a connection's read lock
+// cannot be given an error by it, so they unwind, with their deferred calls,
+// and leave the queue in order.
+func TestForcedShutdownEndsQueued(t *testing.T) {
+	startAlone(t, 2)
+	c, _ := withPeer(t)
+	tasks := queueReaders(t, 6, testrun.Coroutines, func() {
+		defer c.Close()
+		c.Read(make([]byte, 1))
+	})
+	force(t)
+	testrun.WaitAll(t, tasks...)
+	noneOpen(t)
+}
+
+// TestForcedShutdownOfBusy: coroutines whose operations always succeed at once
+// are cancelled at the yield after a burst. They must not take the connection's
+// lock, or a connection just accepted, with them.
+func TestForcedShutdownOfBusy(t *testing.T) {
+	t.Run("read and write", func(t *testing.T) {
+		startAlone(t, 1)
+		var tasks []*testrun.Task
+		busy := make(chan struct{}, 4)
+		for range 2 {
+			a, b := pair(t)
+			tasks = append(tasks, testrun.First.Go(func() {
+				defer a.Close()
+				for buf := make([]byte, 4096); ; {
+					if _, err := a.Write(buf); err != nil {
+						return
+					}
+				}
+			}), testrun.First.Go(func() {
+				defer b.Close()
+				for i, buf := 0, make([]byte, 100); ; i++ {
+					if _, err := b.Read(buf); err != nil {
+						return
+					}
+					if i == 1000 {
+						busy <- struct{}{}
+					}
+				}
+			}))
+		}
+		for range 2 {
+			testenv.Await(t, busy, "traffic")
+		}
+		force(t)
+		testrun.WaitAll(t, tasks...)
+		noneOpen(t)
+	})
+	t.Run("accept", forcedShutdownOfBusyAccept)
+}
+
+func forcedShutdownOfBusyAccept(t *testing.T) {
+	startAloneWith(t, netco.Options{Processors: 1, LockThreads: true})
+	l := listen(t)
+	release := hog(t, 0)
+	for range 100 { // more than a burst
+		testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	}
+	burst := make(chan struct{})
+	k := testrun.First.Go(func() {
+		defer l.Close()
+		for n := 0; ; n++ {
+			c, err := l.AcceptTCP()
+			if err != nil {
+				return
+			}
+			c.Close()
+			if n == 0 {
+				<-burst // holds the Processor
+			}
+		}
+	})
+	// Another that is always ready makes every yield a real one.
+	other := testrun.First.Go(func() {
+		for {
+			netco.Yield()
+		}
+	})
+	release()
+	testenv.Await(t, k.Started, "the acceptor")
+	shut := make(chan struct{})
+	go func() {
+		defer close(shut)
+		force(t)
+	}()
+	testenv.Until(t, "the shutdown to begin", func() bool {
+		time.Sleep(time.Millisecond) // each that is taken is one more to end
+		_, err := netco.Go(func() {})
+		return err != nil
+	})
+	close(burst)
+	k.Wait(t)
+	other.Wait(t)
+	testenv.Await(t, shut, "the shutdown")
+	noneOpen(t)
 }

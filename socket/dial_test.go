@@ -104,32 +104,6 @@ func describeError(err error) string {
 	return b.String()
 }
 
-// badAddresses are what neither Dial nor Listen can use.
-var badAddresses = []struct{ network, address string }{
-	{"", "127.0.0.1:80"},
-	{"bogus", "127.0.0.1:80"},
-	{"tcp5", "127.0.0.1:80"},
-	{"TCP", "127.0.0.1:80"},
-	{"tcp", "127.0.0.1"},
-	{"tcp", "::1"},
-	{"tcp", "::1:80:"},
-	{"tcp", "[::1"},
-	{"tcp", "[::1]"},
-	{"tcp", "[::1]80"},
-	{"tcp", "127.0.0.1:99999"},
-	{"tcp", "127.0.0.1:65536"},
-	{"tcp", "127.0.0.1:-1"},
-	{"tcp", "127.0.0.1:nosuchservice"},
-	{"tcp", "127.0.0.1:80:80"},
-	{"tcp", "127.0.0.1: 80"},
-	{"tcp4", "[::1]:80"},
-	{"tcp6", "127.0.0.1:80"},
-	{"tcp", "no-such-host.invalid:80"},
-	{"tcp4", "no-such-host.invalid:80"},
-	{"tcp6", "no-such-host.invalid:80"},
-	{"tcp", "no such host:80"},
-}
-
 // TestDialByName: names, empty hosts and both families reach a listener under
 // the address that net gives it, and the ends agree; or they fail as net's do.
 func TestDialByName(t *testing.T) {

@@ -136,9 +136,6 @@ func ForgetGSO(missing bool) (restore func()) {
 	return func() { gso.Store(known) }
 }
 
-// ConnectUDP is connectUDP.
-var ConnectUDP = connectUDP
-
 // The networks of UDP.
 const (
 	UDP  = udp

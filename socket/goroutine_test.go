@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,69 +16,6 @@ import (
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
-
-// echoHTTP echoes requests' bodies; /hijack writes to the connection itself.
-func echoHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/hijack" {
-		c, _, err := http.NewResponseController(w).Hijack()
-		if err == nil {
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nmine now")
-			c.Close()
-		}
-		return
-	}
-	// Without it the server takes the body away when the answer begins, which
-	// with a connection that has ReadFrom, net's or ours, is after 512 bytes.
-	http.NewResponseController(w).EnableFullDuplex()
-	io.Copy(w, r.Body)
-}
-
-// TestHTTP runs net/http, server and client, on netco's listener and
-// connections. It knows nothing of coroutines, starts goroutines of its own,
-// reads and writes one connection from several, and ends reads by deadlines in
-// the past.
-func TestHTTP(t *testing.T) {
-	start(t, 2)
-	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
-	server := &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadTimeout: limit,
-		WriteTimeout: limit, IdleTimeout: limit}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	transport := &http.Transport{DialContext: func(_ context.Context, network,
-		address string) (net.Conn, error) {
-		return netco.Dial(network, address)
-	}}
-	client := &http.Client{Transport: transport, Timeout: limit}
-	body := func(resp *http.Response, err error) (string, error) {
-		if err != nil {
-			return "", err
-		}
-		defer resp.Body.Close()
-		return testenv.AsText(io.ReadAll(resp.Body))
-	}
-
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for _, size := range []int{0, 1, 1000, 300 << 10} {
-				sent := string(pattern(size + i))
-				got, err := body(client.Post("http://"+l.Addr().String(),
-					"application/octet-stream", strings.NewReader(sent)))
-				if err != nil || got != sent {
-					t.Errorf("%d bytes came back of %d, %v", len(got), len(sent), err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	testenv.Gives(t, "mine now", nil)(body(client.Get("http://" + l.Addr().String() + "/hijack")))
-	transport.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	testenv.NoError(t, server.Shutdown(ctx))
-	testenv.Fails(t, testenv.Await(t, served, "Serve to return"), http.ErrServerClosed)
-	untilOpen(t, 0)
-}
 
 // TestGoroutinesOnly: with no Scheduler running, ordinary goroutines wait all
 // the same, and start none.

@@ -64,9 +64,7 @@ func want(t *testing.T, all map[int]sockinfo.Info, w sockinfo.Info) {
 			*a = printed(fmt.Sprintf("%T %s %s", *a, (*a).Network(), *a))
 		}
 	}
-	if got != w {
-		t.Errorf("listed as\n%+v, want\n%+v", got, w)
-	}
+	testenv.Equal(t, got, w, "listed as\n, \n")
 }
 
 // printed is an address for comparison.
@@ -270,9 +268,7 @@ func TestInspectConnecting(t *testing.T) {
 	k := testrun.First.Go(func() { socket.DialContext(ctx, "tcp", deaf) })
 	k.UntilParked(t, coroutine.ReasonConnect)
 	all := inspectAll(t)
-	if len(all) != 1 {
-		t.Errorf("%+v", all)
-	}
+	testenv.Equal(t, len(all), 1, all)
 	for _, i := range all {
 		if i.WriteWaiter != k.Co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil ||
 			i.Listener || i.Network != "tcp" {
@@ -346,9 +342,7 @@ func TestInspectEnds(t *testing.T) {
 					calls++
 					return calls <= n
 				})
-				if calls != n+1 {
-					t.Errorf("f said no at call %d, and was called %d times", n+1, calls)
-				}
+				testenv.Equal(t, calls, n+1, "f said no at call, and was called times")
 			}
 			for _, p := range processors(t) {
 				sockinfo.Each(p, func(i sockinfo.Info) bool {
@@ -582,79 +576,64 @@ var lostKinds = []struct {
 }{
 	{"TCPConn, dialled", func(t *testing.T) (any, any) {
 		l := listen(t)
-		c, err := socket.Dial("tcp", l.Addr().String())
-		fatalIf(t, err)
+		c := testenv.Must(socket.Dial("tcp", l.Addr().String()))
 		return c, l
 	}},
 	{"TCPConn, accepted", func(t *testing.T) (any, any) {
 		l := listen(t)
-		peer, err := net.Dial("tcp", l.Addr().String())
-		fatalIf(t, err)
-		c, err := l.Accept()
-		fatalIf(t, err)
+		peer := testenv.Must(net.Dial("tcp", l.Addr().String()))
+		c := testenv.Must(l.Accept())
 		l.Close()
 		return c, peer
 	}},
 	{"TCPListener", func(t *testing.T) (any, any) {
-		l, err := socket.Listen("tcp", "127.0.0.1:0")
-		fatalIf(t, err)
+		l := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
 		return l, nil
 	}},
 	{"UDPConn", func(t *testing.T) (any, any) {
-		c, err := socket.ListenPacket("udp", "127.0.0.1:0")
-		fatalIf(t, err)
+		c := testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0"))
 		return c, nil
 	}},
 	{"UDPConn, dialled", func(t *testing.T) (any, any) {
-		c, err := socket.Dial("udp", "127.0.0.1:9")
-		fatalIf(t, err)
+		c := testenv.Must(socket.Dial("udp", "127.0.0.1:9"))
 		return c, nil
 	}},
 	{"UnixListener", func(t *testing.T) (any, any) {
-		l, err := socket.Listen("unix", unixName(t, "s"))
-		fatalIf(t, err)
+		l := testenv.Must(socket.Listen("unix", unixName(t, "s")))
 		return l, nil
 	}},
 	{"UnixConn, dialled", func(t *testing.T) (any, any) {
 		l := listenUnix(t, "unix")
-		c, err := socket.Dial("unix", l.Addr().String())
-		fatalIf(t, err)
+		c := testenv.Must(socket.Dial("unix", l.Addr().String()))
 		return c, l
 	}},
 	{"UnixConn, accepted", func(t *testing.T) (any, any) {
 		l := listenUnix(t, "unixpacket")
-		peer, err := net.Dial("unixpacket", l.Addr().String())
-		fatalIf(t, err)
-		c, err := l.Accept()
-		fatalIf(t, err)
+		peer := testenv.Must(net.Dial("unixpacket", l.Addr().String()))
+		c := testenv.Must(l.Accept())
 		l.Close()
 		return c, peer
 	}},
 	{"UnixConn, unixgram", func(t *testing.T) (any, any) {
-		c, err := socket.ListenPacket("unixgram", unixName(t, "g"))
-		fatalIf(t, err)
+		c := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
 		return c, nil
 	}},
 	{"FileConn", func(t *testing.T) (any, any) {
 		theirs, _ := netPair(t)
-		f, err := theirs.File()
-		fatalIf(t, err)
+		f := testenv.Must(theirs.File())
 		defer f.Close()
-		c, err := socket.FileConn(f)
-		fatalIf(t, err)
+		c := testenv.Must(socket.FileConn(f))
 		return c, theirs
 	}},
 	{"File", func(t *testing.T) (any, any) {
 		r, w, err := os.Pipe()
 		fatalIf(t, err)
 		defer r.Close()
-		f, err := socket.NewFile(r)
-		fatalIf(t, err)
+		f := testenv.Must(socket.NewFile(r))
 		return f, w
 	}},
 	{"Socket", func(t *testing.T) (any, any) {
-		x, err := socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-		fatalIf(t, err)
+		x := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0))
 		fatalIf(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 		return x, nil
 	}},
@@ -691,9 +670,8 @@ func await1(t *testing.T, x any) {
 func TestLost(t *testing.T) {
 	const each = 4
 	for _, k := range lostKinds {
-		for _, p := range testrun.Places {
-			t.Run(k.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(k.name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				var keep []any
 				before := socket.OpenCount()
 				lose := func(registered bool) {
@@ -718,12 +696,11 @@ func TestLost(t *testing.T) {
 				collected(t, "the lost to be closed", func() bool {
 					return socket.OpenCount() <= before+kept
 				})
-				if n := socket.OpenCount(); n != before+kept {
-					t.Errorf("%d are open, want %d: what is kept was closed", n, before+kept)
-				}
+				testenv.Equal(t, socket.OpenCount(), before+kept,
+					"are open,: what is kept was closed")
 				runtime.KeepAlive(keep)
 			})
-		}
+		})
 	}
 }
 
@@ -775,8 +752,7 @@ var waitedForIsNotLostCases = map[string]func(*socket.TCPConn) error{
 	"WaitReadable": func(c *socket.TCPConn) error { return c.WaitReadable() },
 	"WriteTo":      func(c *socket.TCPConn) error { _, err := c.WriteTo(io.Discard); return err },
 	"Buffered": func(c *socket.TCPConn) error {
-		_, err := socket.NewBuffered(c).ReadByte()
-		return err
+		return testenv.Err(socket.NewBuffered(c).ReadByte())
 	},
 	"RawConn": func(c *socket.TCPConn) error {
 		raw, err := c.SyscallConn()
@@ -795,29 +771,26 @@ var waitedForIsNotLostCases = map[string]func(*socket.TCPConn) error{
 // TestWaitedForIsNotLost: whoever waits keeps what it waits for, although
 // nothing else refers to that.
 func TestWaitedForIsNotLost(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			var w wakers
-			waits := w.waits(t)
-			var tasks []*testrun.Task
-			for name, x := range waits {
-				k := p.Go(func() {
-					if err := x.make()(); err != nil {
-						t.Errorf("%s: %v", name, err)
-					}
-				})
-				k.UntilParked(t, x.reason)
-				tasks = append(tasks, k)
-			}
-			for range 3 {
-				runtime.GC()
-			}
-			w.wake()
-			testrun.WaitAll(t, tasks...)
-			collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
-		})
-	}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		var w wakers
+		waits := w.waits(t)
+		var tasks []*testrun.Task
+		for name, x := range waits {
+			k := p.Go(func() {
+				if err := x.make()(); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+			k.UntilParked(t, x.reason)
+			tasks = append(tasks, k)
+		}
+		for range 3 {
+			runtime.GC()
+		}
+		w.wake()
+		testrun.WaitAll(t, tasks...)
+		collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
+	})
 }
 
 // notLost is a wait, which is made in the place that waits.
@@ -853,16 +826,14 @@ func (ends *wakers) waits(t *testing.T) map[string]notLost {
 		waits[name] = notLost{func() func() error {
 			l := listen(t)
 			peer := dialNet(t, l.Addr().String())
-			c, err := l.AcceptTCP()
-			fatalIf(t, err)
+			c := testenv.Must(l.AcceptTCP())
 			l.Close()
 			ends.add(func() { peer.Write([]byte("x")); peer.CloseWrite() })
 			return func() error { return read(c) }
 		}, coroutine.ReasonRead}
 	}
 	waits["Accept"] = notLost{func() func() error {
-		l, err := socket.Listen("tcp", "127.0.0.1:0")
-		fatalIf(t, err)
+		l := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
 		address := l.Addr().String()
 		ends.add(func() { dialNet(t, address) })
 		return func() error {
@@ -876,8 +847,7 @@ func (ends *wakers) waits(t *testing.T) map[string]notLost {
 	waits["Write"] = notLost{func() func() error {
 		l := listen(t)
 		peer := dialNet(t, l.Addr().String())
-		c, err := l.AcceptTCP()
-		fatalIf(t, err)
+		c := testenv.Must(l.AcceptTCP())
 		l.Close()
 		ends.add(func() { go io.Copy(io.Discard, peer) })
 		return func() error { _, err := c.Write(make([]byte, 32<<20)); return err }
@@ -885,8 +855,7 @@ func (ends *wakers) waits(t *testing.T) map[string]notLost {
 	waits["File"] = notLost{func() func() error {
 		r, w, err := os.Pipe()
 		fatalIf(t, err)
-		f, err := socket.NewFile(r)
-		fatalIf(t, err)
+		f := testenv.Must(socket.NewFile(r))
 		r.Close()
 		ends.add(func() { w.Write([]byte("x")); w.Close() })
 		return func() error { _, err := f.Read(make([]byte, 1)); return err }
@@ -955,13 +924,11 @@ func TestLostDetached(t *testing.T) {
 func TestLostAndInspected(t *testing.T) {
 	start(t, 1)
 	fds := testenv.Files()
-	s, err := netco.Default()
-	fatalIf(t, err)
+	s := testenv.Must(netco.Default())
 	for range 20 {
 		testrun.First.Do(t, func() {
 			for range 10 {
-				c, err := socket.ListenPacket("udp", "127.0.0.1:0")
-				fatalIf(t, err)
+				c := testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0"))
 				await1(t, c)
 			}
 		})

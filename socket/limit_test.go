@@ -53,9 +53,8 @@ func dialLimited(t *testing.T, l net.Listener) net.Conn {
 // is closed, for coroutines and goroutines.
 func TestLimitListener(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
-		for _, p := range testrun.Places {
-			t.Run(network+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(network, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				l := limitedOn(t, network, 2)
 				pauses := socket.AcceptPauses()
 				for range 6 {
@@ -87,9 +86,7 @@ func TestLimitListener(t *testing.T) {
 					open = append(open[1:], testenv.Await(t, accepted, "one more"))
 				}
 				k.Wait(t)
-				if n := socket.AcceptPauses() - pauses; n != 4 {
-					t.Errorf("%d pauses, want 4", n)
-				}
+				testenv.Equal(t, socket.AcceptPauses()-pauses, 4, "pauses, 4")
 				for _, c := range open {
 					switch c.(type) {
 					case *socket.TCPConn, *socket.UnixConn:
@@ -97,103 +94,52 @@ func TestLimitListener(t *testing.T) {
 						t.Errorf("accepted a %T", c)
 					}
 					f, err := c.(interface{ File() (*os.File, error) }).File()
-					if err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, err)
 					defer f.Close() // the duplicate does not count
 					c.Close()
 				}
 				testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
 			})
-		}
+		})
 	}
 }
 
-type deadliner interface{ SetDeadline(time.Time) error }
-
-// limitEnds are what ends an Accept that waits for room.
-var limitEnds = []struct {
-	name string
-	end  func(t *testing.T, l net.Listener)
-	want error
-	stop bool // it ends the Scheduler
-}{
-	{"closed", func(_ *testing.T, l net.Listener) { l.Close() }, net.ErrClosed, false},
-	{"closed amid edges", func(_ *testing.T, l net.Listener) {
-		var closed atomic.Bool
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			for !closed.Load() {
-				socket.MarkAcceptable(l)
-			}
-		})
-		time.Sleep(time.Millisecond) // the Accept tries again and again
-		l.Close()
-		closed.Store(true)
-		wg.Wait()
-	}, net.ErrClosed, false},
-	{"deadline", func(_ *testing.T, l net.Listener) {
-		l.(deadliner).SetDeadline(time.Now().Add(time.Millisecond))
-	}, os.ErrDeadlineExceeded, false},
-	{"draining", func(*testing.T, net.Listener) {
-		netco.Shutdown(context.Background())
-	}, netco.ErrShutdown, true},
-	{"force", func(t *testing.T, _ net.Listener) { force(t) }, netco.ErrShutdown, true},
-}
-
-// TestLimitListenerEnds: a wait for room ends as a wait for a connection does,
-// and leaves nothing behind.
+// TestLimitListenerEnds: a wait for room that a deadline, or a Close amid
+// edges, has ended leaves nothing behind. That it ends is in the tables of
+// waits.
 func TestLimitListenerEnds(t *testing.T) {
-	for _, network := range []string{"tcp", "unix"} {
-		for _, p := range testrun.Places {
-			for _, c := range limitEnds {
-				t.Run(network+"/"+p.Name+"/"+c.name, func(t *testing.T) {
-					startAlone(t, 2)
-					l := limitedOn(t, network, 1)
-					dialLimited(t, l)
-					dialLimited(t, l)
-					first := make(chan net.Conn, 1)
-					k := p.Go(func() {
-						c1, err := l.Accept()
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						first <- c1
-						_, err = l.Accept()
-						var op *net.OpError
-						if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Op != "accept" ||
-							op.Addr.String() != l.Addr().String() {
-							t.Errorf("%v, want %v as Accept's", err, c.want)
-						}
-					})
-					one := testenv.Await(t, first, "the first")
-					testenv.Until(t, "the Accept to wait", func() bool {
-						return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
-					})
-					c.end(t, l)
-					k.Wait(t)
-					if socket.WaitForRoom(l) != 0 {
-						t.Error("it still waits for room")
-					}
-					one.Close()
-					if !c.stop && c.want != net.ErrClosed {
-						l.(deadliner).SetDeadline(time.Time{})
-						again := p.Go(func() { // there is room again
-							if c2, err := l.Accept(); err != nil {
-								t.Error(err)
-							} else {
-								c2.Close()
-							}
-						})
-						again.Wait(t)
-					}
-					if n := socket.Places(l); n != 0 {
-						t.Errorf("%d places are taken", n)
-					}
+	for name, end := range map[string]func(l net.Listener){
+		"deadline": func(l net.Listener) { l.(deadliner).SetDeadline(past) },
+		"closed amid edges": func(l net.Listener) {
+			var closed atomic.Bool
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for !closed.Load() {
+					socket.MarkAcceptable(l)
+				}
+			})
+			time.Sleep(time.Millisecond) // the Accept tries again and again
+			l.Close()
+			closed.Store(true)
+			wg.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
+				l := limitedOn(t, "tcp", 1)
+				dialLimited(t, l)
+				one := testenv.Must(l.Accept())
+				k := p.Go(func() { testenv.Equal(t, testenv.Err(l.Accept()) != nil, true) })
+				testenv.Until(t, "the Accept to wait", func() bool {
+					return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
 				})
-			}
-		}
+				end(l)
+				k.Wait(t)
+				testenv.Equal(t, socket.WaitForRoom(l), 0, "waits for room")
+				one.Close()
+				testenv.Equal(t, socket.Places(l), 0, "places taken")
+			})
+		})
 	}
 }
 
@@ -205,11 +151,7 @@ func TestLimitListenerOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for range 600 {
-			c, err := l.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			c := testenv.Must(l.Accept())
 			if n := socket.Places(l); n < 1 || n > 3 {
 				t.Errorf("%d places taken", n)
 			}
@@ -270,16 +212,10 @@ func TestLimitForeign(t *testing.T) {
 		accepted := make(chan net.Conn, 2)
 		k := p.Go(func() {
 			for range 2 {
-				c, err := l.Accept()
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				c := testenv.Must(l.Accept())
 				accepted <- c
 			}
-			if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("%v, want net.ErrClosed", err)
-			}
+			testenv.Fails(t, testenv.Err(l.Accept()), net.ErrClosed, "net.ErrClosed")
 		})
 		c := testenv.Await(t, accepted, "the first")
 		testenv.Until(t, "the Accept to wait", func() bool {
@@ -293,9 +229,7 @@ func TestLimitForeign(t *testing.T) {
 		l.Close()
 		k.Wait(t)
 		c.Close()
-		if n := socket.Places(l); n != 0 {
-			t.Errorf("%d places are taken", n)
-		}
+		testenv.Equal(t, socket.Places(l), 0, "places are taken")
 	})
 }
 
@@ -368,9 +302,7 @@ func TestServeMaxConns(t *testing.T) {
 	var tasks []*testrun.Task
 	for i, l := range listeners {
 		tasks = append(tasks, testrun.Places[i].Go(func() {
-			if err := s.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
-				t.Errorf("Serve: %v", err)
-			}
+			testenv.Fails(t, s.Serve(l), socket.ErrServerClosed, "Serve")
 		}))
 	}
 	conns := make([]net.Conn, clients)
@@ -447,11 +379,7 @@ func TestLimitWake(t *testing.T) {
 			})
 			k := p.Go(func() {
 				for range clients {
-					c, err := l.(*socket.UnixListener).AcceptUnix()
-					if err != nil {
-						t.Error(err)
-						return
-					}
+					c := testenv.Must(l.(*socket.UnixListener).AcceptUnix())
 					next.Store(c)
 				}
 			})

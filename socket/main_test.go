@@ -65,8 +65,7 @@ func inPlaces(t *testing.T, f func(t *testing.T, p testrun.Place)) {
 
 func listen(t testing.TB) *socket.TCPListener {
 	t.Helper()
-	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", "127.0.0.1:0")))
-	return l
+	return testenv.Closing(t, testenv.Must(listenTCP("tcp", "127.0.0.1:0")))
 }
 
 // pair returns the two ends of a connection, both netco's.
@@ -135,8 +134,7 @@ func tcpState(t testing.TB, fd int) int {
 // queued returns how many bytes wait to be read.
 func queued(t testing.TB, fd int) int {
 	t.Helper()
-	n := testenv.Must(unix.IoctlGetInt(fd, unix.TIOCINQ))
-	return n
+	return testenv.Must(unix.IoctlGetInt(fd, unix.TIOCINQ))
 }
 
 // tile repeats in the pattern; its length is no multiple of any buffer's.
@@ -201,6 +199,9 @@ func untilOpen(t testing.TB, n int) {
 }
 
 func yield() { netco.Yield() }
+
+// err3 is the error of a call with three results.
+func err3[A, B any](_ A, _ B, err error) error { return err }
 
 // echo sends back what it reads until the end of the stream, then closes.
 func echo(c net.Conn) {

@@ -554,9 +554,7 @@ func TestPollCrowd(t *testing.T) {
 	var tasks []*testrun.Task
 	for range n {
 		tasks = append(tasks, testrun.First.Go(func() {
-			if n, err := socket.Poll(in(quit), -1); n != 1 || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, 1, nil)(socket.Poll(in(quit), -1))
 		}))
 	}
 	resting := 0
@@ -588,9 +586,7 @@ func TestPollTooDeep(t *testing.T) {
 			at = ep
 		}
 		k := p.Go(func() {
-			if n, err := socket.Poll(in(at), -1); n != 1 || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, 1, nil)(socket.Poll(in(at), -1))
 		})
 		if p.Name != testrun.Goroutine.Name {
 			k.UntilParked(t, coroutine.ReasonSleep)
@@ -697,9 +693,7 @@ func TestPollContext(t *testing.T) {
 			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
 				t.Errorf("cancelled, and ready: %d, %v", n, err)
 			}
-			if n, err := socket.PollContext(early, in(fd)); n != 1 || err != nil {
-				t.Errorf("ready: %d, %v", n, err)
-			}
+			testenv.Gives(t, 1, nil, "ready")(socket.PollContext(early, in(fd)))
 			drain(fd)
 			if n, err := socket.PollContext(late, in(fd)); n != 0 ||
 				err != context.DeadlineExceeded {
@@ -707,9 +701,8 @@ func TestPollContext(t *testing.T) {
 			}
 		})
 		k = p.Go(func() {
-			if n, err := socket.PollContext(context.Background(), in(fd)); n != 1 || err != nil {
-				t.Errorf("without an end: %d, %v", n, err)
-			}
+			testenv.Gives(t, 1, nil, "without an end")(
+				socket.PollContext(context.Background(), in(fd)))
 		})
 		k.UntilParked(t, coroutine.ReasonRead)
 		ring(fd)
@@ -733,9 +726,7 @@ func TestPollLeaksNothing(t *testing.T) {
 			for i := range 20 {
 				socket.Poll(in(fd), time.Microsecond)
 				time.AfterFunc(time.Millisecond, func() { ring(fd) })
-				if n, err := socket.Poll(in(fd, -1, fd), -1); n != 2 || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
+				testenv.Gives(t, 2, nil)(socket.Poll(in(fd, -1, fd), -1))
 				drain(fd)
 				if i == 10 {
 					time.AfterFunc(time.Millisecond, cancel)
@@ -840,17 +831,13 @@ func pollFaulty(t *testing.T, p testrun.Place, first map[sysx.Op][]syscall.Errno
 	before := countFDs(t)
 	defer (&script{first: first}).install(t)()
 	p.Do(t, func() {
-		if n, err := socket.Poll(in(a, b), 2*time.Millisecond); n != 0 || err != nil {
-			t.Errorf("%d, %v", n, err)
-		}
+		testenv.Gives(t, 0, nil)(socket.Poll(in(a, b), 2*time.Millisecond))
 	})
 	s := &script{first: first}
 	remove := s.install(t)
 	defer remove()
 	k := p.Go(func() {
-		if n, err := socket.Poll(in(a, b), -1); n != 1 || err != nil {
-			t.Errorf("%d, %v", n, err)
-		}
+		testenv.Gives(t, 1, nil)(socket.Poll(in(a, b), -1))
 	})
 	<-k.Started
 	testenv.Until(t, "the faults to be met", func() bool {

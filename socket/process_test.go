@@ -289,10 +289,7 @@ func init() { children["no permission"] = withoutPermission }
 // TestPermissionDenied: what a user may not do is refused as net refuses it.
 // Root may do everything, so a child does it that has given that up.
 func TestPermissionDenied(t *testing.T) {
-	dir, err := os.MkdirTemp("", "netco")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testenv.Must(os.MkdirTemp("", "netco"))
 	defer os.RemoveAll(dir)
 	// The child must be able to come to dir, but neither make anything there
 	// nor use what is.

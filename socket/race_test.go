@@ -35,7 +35,7 @@ var mixed = map[string]func(t *testing.T) (theirs io.ReadWriter, take, put func(
 			_, _, _, _, err := mine.ReadMsgUnix(make([]byte, 1), make([]byte, 1))
 			return err
 		}
-		put = func() error { _, _, err := mine.WriteMsgUnix([]byte{1}, nil, nil); return err }
+		put = func() error { return err3(mine.WriteMsgUnix([]byte{1}, nil, nil)) }
 		return theirs, take, put
 	},
 	"file": func(t *testing.T) (theirs io.ReadWriter, take, put func() error) {

@@ -197,10 +197,8 @@ func TestResolverShutdown(t *testing.T) {
 	r := s.resolver()
 	start(t, 1)
 	k := testrun.First.Go(func() {
-		if _, err := r.LookupHost(context.Background(), "one.test."); !errors.Is(err,
-			coroutine.ErrShutdown) {
-			t.Errorf("LookupHost: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(r.LookupHost(context.Background(), "one.test.")),
+			coroutine.ErrShutdown, "LookupHost")
 	})
 	k.UntilParked(t, coroutine.ReasonBlocking)
 	over, cancel := context.WithCancel(context.Background())
@@ -328,9 +326,7 @@ func TestResolverAtOnce(t *testing.T) {
 		socket.ResolveTCPAddr("tcp", "[::1]:80")
 		socket.ResolveUDPAddr("udp", ":53")
 		socket.ResolveIPAddr("ip", "192.0.2.1")
-		if other != 0 {
-			t.Error("another coroutine ran meanwhile")
-		}
+		testenv.Equal(t, other, 0, "another coroutine ran meanwhile")
 	})
 }
 
@@ -603,9 +599,7 @@ func TestMultipathTCP(t *testing.T) {
 		t.Errorf("a plain connection: %t, %v", used, err)
 	}
 	c.Close()
-	if _, err := c.MultipathTCP(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a closed one: %v", err)
-	}
+	testenv.Fails(t, testenv.Err(c.MultipathTCP()), net.ErrClosed, "a closed one")
 
 	lc := net.ListenConfig{}
 	lc.SetMultipathTCP(true)
@@ -616,9 +610,7 @@ func TestMultipathTCP(t *testing.T) {
 	want := testenv.Must(theirs.(*net.TCPConn).MultipathTCP())
 	f := testenv.Closing(t, testenv.Must(theirs.(*net.TCPConn).File()))
 	ours := testenv.Closing(t, testenv.Must(socket.FileConn(f)))
-	if got, err := ours.(*socket.TCPConn).MultipathTCP(); got != want || err != nil {
-		t.Errorf("one made by net for it: %t, %v, want %t", got, err, want)
-	}
+	testenv.Gives(t, want, nil, "one made by net for it")(ours.(*socket.TCPConn).MultipathTCP())
 }
 
 // TestDialerIP: an IPConn of net's, or an error that looks like net's.
@@ -631,9 +623,7 @@ func TestDialerIP(t *testing.T) {
 	} else if err != nil {
 		t.Error(err)
 	} else {
-		if got := c.RemoteAddr().String(); got != "127.0.0.1" {
-			t.Errorf("connected to %s", got)
-		}
+		testenv.Equal(t, c.RemoteAddr().String(), "127.0.0.1", "connected to")
 		c.Close()
 	}
 	for _, x := range []struct {

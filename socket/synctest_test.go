@@ -2,7 +2,6 @@ package socket_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,11 +22,7 @@ func socketsInBubble(t *testing.T) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		c, err := ln.Accept()
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		c := testenv.Must(ln.Accept())
 		defer c.Close()
 		io.Copy(c, c)
 	}()
@@ -37,14 +32,11 @@ func socketsInBubble(t *testing.T) {
 	real := time.Now()
 	c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 	for range 2 {
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("a read under a deadline: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(c.Read(make([]byte, 1))), os.ErrDeadlineExceeded,
+			"a read under a deadline")
 	}
-	if time.Since(real) != 0 {
-		t.Errorf("the bubble's clock went on by %v while a goroutine waited for the kernel",
-			time.Since(real))
-	}
+	testenv.Equal(t, time.Since(real), 0,
+		"the bubble's clock went on by while a goroutine waited for the kernel")
 	c.SetReadDeadline(time.Time{})
 	big := make([]byte, 8<<20)
 	go c.Write(big)
@@ -63,27 +55,21 @@ func endInBubble(t *testing.T, c net.Conn, ln net.Listener, served <-chan struct
 		ended <- err
 	}()
 	c.SetReadDeadline(time.Unix(1, 0))
-	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("a read whose deadline was set meanwhile: %v", err)
-	}
+	testenv.Fails(t, <-ended, os.ErrDeadlineExceeded, "a read whose deadline was set meanwhile")
 	c.SetReadDeadline(time.Time{})
 	go func() {
 		_, err := c.Read(make([]byte, 1))
 		ended <- err
 	}()
 	c.Close()
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a read that was closed meanwhile: %v", err)
-	}
+	testenv.Fails(t, <-ended, net.ErrClosed, "a read that was closed meanwhile")
 	<-served
 	go func() {
 		_, err := ln.Accept()
 		ended <- err
 	}()
 	ln.Close()
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("an accept that was closed meanwhile: %v", err)
-	}
+	testenv.Fails(t, <-ended, net.ErrClosed, "an accept that was closed meanwhile")
 }
 
 // TestSocketsInBubble: sockets of the kernel's work in a bubble, in real time,
@@ -120,13 +106,9 @@ func TestServerInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
-		if err := new(socket.Server).ServeConn(c.(*socket.TCPConn)); !errors.Is(err,
-			netco.ErrBubble) {
-			t.Errorf("ServeConn: %v", err)
-		}
-		if err := serving.Shutdown(context.Background()); !errors.Is(err, netco.ErrBubble) {
-			t.Errorf("Shutdown: %v", err)
-		}
+		testenv.Fails(t, new(socket.Server).ServeConn(c.(*socket.TCPConn)), netco.ErrBubble,
+			"ServeConn")
+		testenv.Fails(t, serving.Shutdown(context.Background()), netco.ErrBubble, "Shutdown")
 	})
 	serving.Close()
 }

@@ -25,31 +25,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestEcho sends messages of all sizes from every kind of place to every other
-// and compares what comes back.
-func TestEcho(t *testing.T) {
-	for _, server := range testrun.Places {
-		for _, client := range testrun.Places {
-			t.Run(client.Name+" to "+server.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := pair(t)
-				s := server.Go(func() { echo(b) })
-				c := client.Go(func() {
-					defer a.Close()
-					for _, size := range []int{0, 1, 64, 128<<10 + 1, 1 << 20} {
-						if err := roundTrip(client, a, size); err != nil {
-							t.Errorf("%d bytes: %v", size, err)
-							return
-						}
-					}
-				})
-				c.Wait(t)
-				s.Wait(t)
-			})
-		}
-	}
-}
-
 // roundTrip sends size bytes, a writer beside the reader, and reads them back.
 func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 	var wrote error
@@ -70,31 +45,6 @@ func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 		yield()
 	}
 	return wrote
-}
-
-// TestEchoPipelined writes a thousand messages before it reads the first
-// answer.
-func TestEchoPipelined(t *testing.T) {
-	const messages, size = 1000, 64
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		a, b := pair(t)
-		s := p.Go(func() { echo(b) })
-		p.Do(t, func() {
-			defer a.Close()
-			for m := range slices.Chunk(pattern(messages*size), size) {
-				testenv.Gives(t, size, nil)(a.Write(m))
-			}
-			got := make([]byte, size)
-			for i := range messages {
-				_, err := io.ReadFull(a, got)
-				if d := differs(got, i*size); err != nil || d != "" {
-					t.Errorf("answer %d: %v %s", i, err, d)
-					return
-				}
-			}
-		})
-		s.Wait(t)
-	})
 }
 
 // TestEmptyReadAndWrite: neither takes nor sends anything, nor waits.
@@ -685,9 +635,7 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	got := make(chan []byte, 1)
 	go func() {
 		p, err := io.ReadAll(down)
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, err)
 		got <- p
 	}()
 	// First the copy is made to splice, then all comes at once.
@@ -946,9 +894,7 @@ var turnOverAtOperationCases = map[string]func(t *testing.T) (op func() error){
 	},
 	"WriteBuffers": func(t *testing.T) func() error {
 		c, _ := withPeer(t)
-		return func() error {
-			return testenv.Err(c.WriteBuffers(&net.Buffers{make([]byte, 10)}))
-		}
+		return func() error { return testenv.Err(c.WriteBuffers(&net.Buffers{make([]byte, 10)})) }
 	},
 	"File.Read": func(t *testing.T) func() error {
 		r, w, err := os.Pipe()
@@ -963,6 +909,10 @@ var turnOverAtOperationCases = map[string]func(t *testing.T) (op func() error){
 		l := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
 		c := testenv.Closing(t, testenv.Must(socket.Dial("udp", l.LocalAddr().String())))
 		return func() error { return testenv.Err(c.Write(make([]byte, 10))) }
+	},
+	"Unix packets": func(t *testing.T) func() error {
+		a, b := unixPair(t, "unixgram")
+		return func() error { return errors.Join(writeOne(b), readOne(a)) }
 	},
 	"Poll": func(t *testing.T) func() error {
 		c, _ := withPeer(t)
@@ -1071,4 +1021,72 @@ func TestTurnOverBetweenHandles(t *testing.T) {
 	testenv.OK(t, s.ServeConn(c))
 	testenv.Await(t, ended, "the connection to end")
 	x.t.Wait(t)
+}
+
+// TestManyAcceptors: three accept as fast as they can, and each connection goes
+// to exactly one.
+func TestManyAcceptors(t *testing.T) {
+	const conns = 200
+	start(t, 2)
+	l := listen(t)
+	accepted := make(chan string, conns)
+	var tasks []*testrun.Task
+	for _, p := range testrun.Places {
+		tasks = append(tasks, p.Go(func() {
+			for {
+				c, err := l.AcceptTCP()
+				if err != nil {
+					checkClosed(t, "accept", err)
+					return
+				}
+				accepted <- c.RemoteAddr().String()
+				c.Close()
+			}
+		}))
+	}
+	want := map[string]bool{}
+	for range conns {
+		want[dialNet(t, l.Addr().String()).LocalAddr().String()] = true
+	}
+	for range conns {
+		a := testenv.Await(t, accepted, "an accept")
+		testenv.Equal(t, want[a], true, "the first accept of", a)
+		delete(want, a)
+	}
+	l.Close()
+	testrun.WaitAll(t, tasks...)
+}
+
+// TestReaderBesideWriter: both are parked on one connection; what the peer then
+// does wakes the one it concerns, first one, then the other. C++ netco lost
+// one.
+func TestReaderBesideWriter(t *testing.T) {
+	const total = 4 << 20
+	for _, r := range testrun.Places {
+		for _, readerFirst := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/reader first=%v", r.Name, readerFirst), func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, w testrun.Place) {
+					c, peer := withPeer(t)
+					c.SetWriteBuffer(256 << 10)
+					peer.SetReadBuffer(256 << 10)
+					reader := r.Go(func() { expect(t, c, "x") })
+					writer := w.Go(func() { testenv.Gives(t, total, nil)(c.Write(pattern(total))) })
+					reader.UntilParked(t, coroutine.ReasonRead)
+					writer.UntilParked(t, coroutine.ReasonWrite)
+					steps := []func(){func() {
+						testenv.Gives(t, 1, nil)(peer.Write([]byte("x")))
+						reader.Wait(t)
+					}, func() {
+						expect(t, peer, string(pattern(total)))
+						writer.Wait(t)
+					}}
+					if !readerFirst {
+						slices.Reverse(steps)
+					}
+					steps[0]()
+					steps[1]()
+				})
+			})
+		}
+	}
 }

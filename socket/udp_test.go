@@ -7,18 +7,14 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -90,8 +86,7 @@ var (
 
 func listenUDP(t testing.TB, at *net.UDPAddr) *socket.UDPConn {
 	t.Helper()
-	c := testenv.Closing(t, testenv.Must(socket.ListenUDP("udp", at)))
-	return c
+	return testenv.Closing(t, testenv.Must(socket.ListenUDP("udp", at)))
 }
 
 // netPeer is a socket of net's that gives up after a while.
@@ -113,8 +108,7 @@ func portOf(c interface{ LocalAddr() net.Addr }) netip.AddrPort { return udpAddr
 // dialTo returns a connected socket to a peer.
 func dialTo(t testing.TB, to interface{ LocalAddr() net.Addr }) *socket.UDPConn {
 	t.Helper()
-	c := testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, udpAddr(to))))
-	return c
+	return testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, udpAddr(to))))
 }
 
 // sizes of datagrams: empty, small, larger than a page, the largest.
@@ -240,14 +234,11 @@ func TestUDPEcho(t *testing.T) {
 // methods without an address, work.
 func TestUDPConnected(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		for _, p := range testrun.Places {
-			t.Run(at.IP.String()+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(at.IP.String(), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				peer := netPeer(t, at)
 				c := dialTo(t, peer)
-				if c.RemoteAddr().String() != peer.LocalAddr().String() {
-					t.Errorf("connected to %v, want %v", c.RemoteAddr(), peer.LocalAddr())
-				}
+				testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
 				p.Do(t, func() {
 					buf := make([]byte, 65536)
 					for _, size := range sizes {
@@ -287,7 +278,7 @@ func TestUDPConnected(t *testing.T) {
 					}
 				})
 			})
-		}
+		})
 	}
 }
 
@@ -448,12 +439,8 @@ func TestUDPTruncated(t *testing.T) {
 func TestUDPEmptyRead(t *testing.T) {
 	start(t, 1)
 	c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
-	if n, err := c.Read(nil); n != 0 || err != nil {
-		t.Errorf("Read(nil): %d, %v", n, err)
-	}
-	if n, err := c.ReadBatch(nil); n != 0 || err != nil {
-		t.Errorf("ReadBatch(nil): %d, %v", n, err)
-	}
+	testenv.Gives(t, 0, nil, "Read(nil)")(c.Read(nil))
+	testenv.Gives(t, 0, nil, "ReadBatch(nil)")(c.ReadBatch(nil))
 	peer.WriteToUDP([]byte("one"), udpAddr(c))
 	peer.WriteToUDP([]byte("two"), udpAddr(c))
 	c.WaitReadable()
@@ -500,9 +487,7 @@ func TestUDPControl(t *testing.T) {
 				t.Error(n, err, ms)
 			}
 			in := []socket.Message{{Buf: buf, OOB: room}}
-			if n, err := b.ReadBatch(in); n != 1 || err != nil {
-				t.Error(n, err)
-			}
+			testenv.Gives(t, 1, nil)(b.ReadBatch(in))
 			check("ReadBatch", room[:in[0].NN])
 
 			a.WriteBatch(ms)
@@ -524,39 +509,34 @@ func controlMessage(level, kind int, data []byte) []byte {
 // TestUDPRefused: a connected socket learns that nothing listens, as net's is,
 // and can be used on.
 func TestUDPRefused(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			peer := netPeer(t, loopback4)
-			at := udpAddr(peer)
-			c := dialTo(t, peer)
-			peer.Close()
-			refused := func(op, call string, err error) {
-				t.Helper()
-				var e *net.OpError
-				if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &e) || e.Op != op ||
-					!strings.Contains(err.Error(), ": "+call+": ") {
-					t.Errorf("%s: %v", call, err)
-				}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		peer := netPeer(t, loopback4)
+		at := udpAddr(peer)
+		c := dialTo(t, peer)
+		peer.Close()
+		refused := func(op, call string, err error) {
+			t.Helper()
+			var e *net.OpError
+			if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &e) || e.Op != op ||
+				!strings.Contains(err.Error(), ": "+call+": ") {
+				t.Errorf("%s: %v", call, err)
 			}
-			reader := p.Go(func() {
-				_, err := c.Read(make([]byte, 1))
-				refused("read", "read", err)
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			if _, err := c.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
-			reader.Wait(t)
-			p.Do(t, func() { refusals(t, c, at, refused) })
-			// Nothing is there now, and that it has failed before must not make
-			// a read spin.
-			reader = p.Go(func() { c.Read(make([]byte, 1)) })
-			reader.UntilParked(t, coroutine.ReasonRead)
-			c.Close()
-			reader.Wait(t)
+		}
+		reader := p.Go(func() {
+			_, err := c.Read(make([]byte, 1))
+			refused("read", "read", err)
 		})
-	}
+		reader.UntilParked(t, coroutine.ReasonRead)
+		testenv.NoError(t, testenv.Err(c.Write([]byte("x"))))
+		reader.Wait(t)
+		p.Do(t, func() { refusals(t, c, at, refused) })
+		// Nothing is there now, and that it has failed before must not make
+		// a read spin.
+		reader = p.Go(func() { c.Read(make([]byte, 1)) })
+		reader.UntilParked(t, coroutine.ReasonRead)
+		c.Close()
+		reader.Wait(t)
+	})
 }
 
 // refusals has the other calls be refused, and then answered.
@@ -579,11 +559,7 @@ func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op,
 	write()
 	_, _, err = c.ReadFromUDPAddrPort(nil)
 	refused("read", "recvfrom", err)
-	again, err := net.ListenUDP("udp", at)
-	if err != nil {
-		t.Error(err)
-		return
-	}
+	again := testenv.Must(net.ListenUDP("udp", at))
 	defer again.Close()
 	again.WriteToUDP([]byte("back"), udpAddr(c))
 	buf := make([]byte, 10)
@@ -640,9 +616,7 @@ func TestUDPConcurrent(t *testing.T) {
 	b.Close()
 	testrun.WaitAll(t, all...)
 	for k, n := range seen {
-		if n != 1 {
-			t.Errorf("%x came %d times", k, n)
-		}
+		testenv.Equal(t, n, 1, "came times", k)
 	}
 }
 
@@ -654,205 +628,6 @@ func checkUDPClosed(t *testing.T, op string, err error) {
 	if !errors.Is(err, net.ErrClosed) || !errors.As(err, &e) || e.Op != op || e.Net != "udp" ||
 		e.Err != net.ErrClosed || err == io.EOF {
 		t.Errorf("%s: %#v, want net.ErrClosed", op, err)
-	}
-}
-
-// udpWaits are the operations of a UDP socket that wait, each not possible
-// until release is called.
-var udpWaits = []struct {
-	name   string
-	op     string
-	reason coroutine.Reason
-	make   func(t *testing.T) udpWait
-}{
-	{"Read", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
-		_, err := c.Read(p)
-		return err
-	})},
-	{"WaitReadable", "read", coroutine.ReasonRead,
-		udpReader(func(c *socket.UDPConn, p []byte) error {
-			err := c.WaitReadable()
-			if err == nil {
-				_, err = c.Read(p)
-			}
-			return err
-		})},
-	{"ReadFromUDPAddrPort", "read", coroutine.ReasonRead,
-		udpReader(func(c *socket.UDPConn, p []byte) error {
-			_, _, err := c.ReadFromUDPAddrPort(p)
-			return err
-		})},
-	{"ReadMsgUDPAddrPort", "read", coroutine.ReasonRead,
-		udpReader(func(c *socket.UDPConn, p []byte) error {
-			_, _, _, _, err := c.ReadMsgUDPAddrPort(p, nil)
-			return err
-		})},
-	{"ReadBatch", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
-		n, err := c.ReadBatch([]socket.Message{{Buf: p}, {Buf: make([]byte, 10)}})
-		if (n > 0) != (err == nil) {
-			return fmt.Errorf("%d datagrams and %w", n, err)
-		}
-		return err
-	})},
-	{"Write", "write", coroutine.ReasonWrite, udpWriter(func(c *socket.UDPConn) error {
-		_, err := c.Write([]byte("x"))
-		return err
-	})},
-	{"WriteMsgUDP", "write", coroutine.ReasonWrite, udpWriter(func(c *socket.UDPConn) error {
-		_, _, err := c.WriteMsgUDP([]byte("x"), nil, nil)
-		return err
-	})},
-	{"WriteBatch", "write", coroutine.ReasonWrite, udpWriter(func(c *socket.UDPConn) error {
-		n, err := c.WriteBatch([]socket.Message{{Buf: []byte("x")}, {Buf: []byte("y")}})
-		if (n == 2) != (err == nil) || n == 1 {
-			return fmt.Errorf("%d datagrams and %w", n, err)
-		}
-		return err
-	})},
-}
-
-type udpWait struct {
-	c       *socket.UDPConn
-	wait    func() error
-	set     func(time.Time) error
-	release func()
-}
-
-func udpReader(read func(c *socket.UDPConn, p []byte) error) func(t *testing.T) udpWait {
-	return func(t *testing.T) udpWait {
-		peer := netPeer(t, loopback4)
-		c := dialTo(t, peer)
-		// a socket that has been read waits without another look
-		peer.WriteToUDP([]byte("x"), udpAddr(c))
-		if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
-			t.Fatal(n, err)
-		}
-		return udpWait{
-			c:       c,
-			wait:    func() error { return read(c, make([]byte, 10)) },
-			set:     c.SetReadDeadline,
-			release: func() { peer.WriteToUDP([]byte("x"), udpAddr(c)) },
-		}
-	}
-}
-
-// udpWriter needs a socket without room. There is none on loopback, where a
-// datagram leaves the sender's buffer at once, so it is made up; the edge when
-// there is room again is that of a datagram that comes in, as epoll reports
-// everything at once.
-func udpWriter(write func(c *socket.UDPConn) error) func(t *testing.T) udpWait {
-	return func(t *testing.T) udpWait {
-		peer := netPeer(t, loopback4)
-		c := dialTo(t, peer)
-		var full atomic.Bool
-		full.Store(true)
-		t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-			if op == sysx.Send && fd == c.FD() && full.Load() {
-				return 0, unix.EAGAIN
-			}
-			return asked, 0
-		}))
-		return udpWait{
-			c:    c,
-			wait: func() error { return write(c) },
-			set:  c.SetWriteDeadline,
-			release: func() {
-				full.Store(false)
-				peer.WriteToUDP([]byte("x"), udpAddr(c))
-			},
-		}
-	}
-}
-
-func forUDPWaits(t *testing.T, f func(t *testing.T, p testrun.Place, op string,
-	reason coroutine.Reason, x udpWait)) {
-	for _, b := range udpWaits {
-		for _, p := range testrun.Places {
-			t.Run(b.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				f(t, p, b.op, b.reason, b.make(t))
-			})
-		}
-	}
-}
-
-// TestUDPWaits: what is awaited comes, over and over.
-func TestUDPWaits(t *testing.T) {
-	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason,
-		x udpWait) {
-		for range 3 {
-			k := p.Go(func() {
-				testenv.NoError(t, x.wait())
-			})
-			k.UntilParked(t, reason)
-			x.release()
-			k.Wait(t)
-			if op == "write" {
-				return // it has room now
-			}
-		}
-	})
-}
-
-// TestUDPDeadlines: one that is over ends an operation before it begins, one to
-// come ends it then, and one that is moved while it is blocked counts; after it
-// is taken back all is well.
-func TestUDPDeadlines(t *testing.T) {
-	forUDPWaits(t, func(
-		t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait,
-	) {
-		p.Do(t, func() {
-			x.set(past)
-			checkUDPTimeout(t, op, x.wait())
-			at := time.Now().Add(3 * time.Millisecond)
-			x.set(at)
-			checkUDPTimeout(t, op, x.wait())
-			if time.Now().Before(at) {
-				t.Error("too early")
-			}
-		})
-		for _, first := range []time.Time{{}, future} {
-			x.set(first)
-			k := p.Go(func() { checkUDPTimeout(t, op, x.wait()) })
-			k.UntilParked(t, reason)
-			x.set(future)
-			k.UntilParked(t, reason)
-			x.set(past)
-			k.Wait(t)
-		}
-		x.release()
-		p.Do(t, func() {
-			checkUDPTimeout(t, op, x.wait()) // also when it need not wait
-			x.set(time.Time{})
-			if err := x.wait(); err != nil {
-				t.Errorf("after the deadline was taken back: %v", err)
-			}
-		})
-	})
-}
-
-// TestUDPCloseEndsWaits: from every kind of place, and what is queued behind
-// the one that waits too.
-func TestUDPCloseEndsWaits(t *testing.T) {
-	for _, closer := range testrun.Places {
-		forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason,
-			x udpWait) {
-			before := socket.OpenCount()
-			w := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
-			w.UntilParked(t, reason)
-			queued := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
-			queued.UntilParked(t, coroutine.ReasonLock)
-			closer.Do(t, func() {
-				testenv.NoError(t, x.c.Close())
-			})
-			w.Wait(t)
-			queued.Wait(t)
-			checkUDPClosed(t, op, x.wait())
-			checkUDPClosed(t, "close", x.c.Close())
-			if n := socket.OpenCount(); n != before-1 {
-				t.Errorf("%d sockets open, want %d", n, before-1)
-			}
-		})
 	}
 }
 
@@ -934,24 +709,12 @@ func TestUDPFlood(t *testing.T) {
 	}
 }
 
-// checkUDPTimeout checks that err is what net returns for an operation that a
-// deadline has ended.
-func checkUDPTimeout(t *testing.T, op string, err error) {
-	t.Helper()
-	var e *net.OpError
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != op ||
-		!e.Timeout() || e.Source == nil {
-		t.Errorf("%s: %#v, want os.ErrDeadlineExceeded", op, err)
-	}
-}
-
 // TestUDPMulticast: two sockets join a group on one port; both get what is sent
 // to it.
 func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
-		for _, p := range testrun.Places {
-			t.Run(group.String()+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(group.String(), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				ifi := multicastInterface(t)
 				a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
 				if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) ||
@@ -987,7 +750,7 @@ func TestUDPMulticast(t *testing.T) {
 				}
 				testrun.WaitAll(t, readers...)
 			})
-		}
+		})
 	}
 }
 

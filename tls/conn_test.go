@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/tls"
 )
@@ -159,12 +162,8 @@ func TestEnds(t *testing.T) {
 			},
 			func() error { return receive(client, nil) },
 		)
-		if err := server.Close(); err != net.ErrClosed {
-			t.Errorf("second Close: %v", err)
-		}
-		if err := isError(net.ErrClosed)(server.Write([]byte("x"))); err != nil {
-			t.Error(err)
-		}
+		testenv.Equal(t, server.Close(), net.ErrClosed, "second Close")
+		testenv.NoError(t, isError(net.ErrClosed)(server.Write([]byte("x"))))
 	})
 }
 
@@ -287,4 +286,29 @@ func TestStandard(t *testing.T) {
 	testenv.OK(t, server.Close())
 	_, err = client.Read(got)
 	testenv.Fails(t, err, io.EOF)
+}
+
+// TestReadAfterStop: a coroutine that is stopped in a Read leaves the
+// connection as it was, for others.
+func TestReadAfterStop(t *testing.T) {
+	testrun.Start(t, 2)
+	sc, cc := configs()
+	a, b := pair(t)
+	server, client := tls.Server(a, sc), tls.Client(b, cc)
+	go server.Handshake()
+	testenv.OK(t, client.Handshake())
+	ended := make(chan error, 1)
+	k := testrun.First.Go(func() {
+		_, err := client.Read(make([]byte, 1))
+		ended <- err
+	})
+	k.UntilParked(t, coroutine.ReasonRead)
+	k.Co.Handle().Stop()
+	testenv.Fails(t, testenv.Await(t, ended, "the Read"), netco.ErrShutdown,
+		"the Read that was stopped")
+	go server.Write([]byte("later"))
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(client, got); err != nil || string(got) != "later" {
+		t.Errorf("the next Read: %q, %v", got, err)
+	}
 }

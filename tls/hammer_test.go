@@ -47,9 +47,7 @@ func TestHammer(t *testing.T) {
 				return err
 			},
 		)
-		if got := <-answered; got != demands {
-			t.Errorf("%d answers to %d key updates", got, demands)
-		}
+		testenv.Equal(t, <-answered, demands, "answers to key updates")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/tls"
@@ -79,9 +80,7 @@ func TestFeatures(t *testing.T) {
 							client.ConnectionState(),
 						)
 					}
-					if err := client.VerifyHostname("localhost"); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, client.VerifyHostname("localhost"))
 					if err := client.VerifyHostname("elsewhere"); err == nil {
 						t.Error("a wrong host is right")
 					}
@@ -113,8 +112,7 @@ func TestHandshakeEnds(t *testing.T) {
 			return c.Handshake()
 		}, os.ErrDeadlineExceeded},
 		{"Limits", func(raw net.Conn, config *tls.Config) error {
-			_, err := short.Server(raw, config).Read(make([]byte, 1))
-			return err
+			return testenv.Err(short.Server(raw, config).Read(make([]byte, 1)))
 		}, os.ErrDeadlineExceeded},
 		{"Limits of a client", func(raw net.Conn, _ *tls.Config) error {
 			_, cc := configs()
@@ -184,10 +182,7 @@ func TestDial(t *testing.T) {
 	everywhere(t, func(t *testing.T, run func(...func() error)) {
 		sc, cc := configs()
 		cc.ServerName = ""
-		ln, err := tls.Listen("tcp", "127.0.0.1:0", sc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := testenv.Must(tls.Listen("tcp", "127.0.0.1:0", sc))
 		addr := ln.Addr().String()
 		dials := []func() (net.Conn, error){
 			func() (net.Conn, error) { return tls.Dial("tcp", addr, cc) },
@@ -263,8 +258,6 @@ func TestHandshakeLate(t *testing.T) {
 	limits := &tls.Limits{HandshakeTimeout: 100 * time.Millisecond}
 	c := limits.Client(&heldConn{Conn: b, closed: make(chan struct{})}, cc)
 	for range 2 {
-		if err := c.Handshake(); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
-		}
+		testenv.Fails(t, c.Handshake(), os.ErrDeadlineExceeded)
 	}
 }

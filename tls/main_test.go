@@ -108,8 +108,6 @@ func runAll(t *testing.T, coroutines bool, parts []func() error) {
 		}
 	}
 	for range parts {
-		if err := testenv.Await(t, errs, "a part of the test"); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, testenv.Await(t, errs, "a part of the test"))
 	}
 }

@@ -161,10 +161,7 @@ func TestKeyUpdates(t *testing.T) {
 		}
 		sent = append(sent, p.record(typeData, []byte("x"))...)
 		testenv.Must(p.Write(sent))
-		run(func() error {
-			_, err := server.Read(make([]byte, 1))
-			return err
-		})
+		run(func() error { return testenv.Err(server.Read(make([]byte, 1))) })
 		testenv.Must(p.Write(p.keyUpdate())) // no data follows
 		run(
 			func() error { return isError(io.EOF)(server.Read(make([]byte, 1))) },
