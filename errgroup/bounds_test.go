@@ -150,16 +150,3 @@ func TestStarts(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func BenchmarkGroup(b *testing.B) {
-	testrun.Start(b, 2)
-	testrun.In(b, 0, func() {
-		for range b.N {
-			var g errgroup.Group
-			for range 10 {
-				g.Go(func() error { return nil })
-			}
-			g.Wait()
-		}
-	})
-}

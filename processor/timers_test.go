@@ -371,35 +371,3 @@ func TestFuncAllocates(t *testing.T) {
 		f.Stop()
 	})
 }
-
-func BenchmarkFunc(b *testing.B) {
-	p := started(b, 1).members[0]
-	b.Run("init+stop", func(b *testing.B) {
-		on(b, p, func() {
-			b.ReportAllocs()
-			for b.Loop() {
-				f := new(Func)
-				f.Init(p, time.Second, func() {}, 0)
-				f.Stop()
-			}
-		})
-	})
-	b.Run("reset", func(b *testing.B) {
-		on(b, p, func() {
-			f := new(Func)
-			f.Init(p, time.Second, func() {}, 0)
-			for b.Loop() {
-				f.Reset(time.Second)
-			}
-			f.Stop()
-		})
-	})
-	b.Run("stop+reset elsewhere", func(b *testing.B) {
-		f := funcOn(b, p, time.Hour, func() {})
-		for b.Loop() {
-			f.Stop()
-			f.Reset(time.Hour)
-		}
-		f.Stop()
-	})
-}
