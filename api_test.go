@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,16 @@ func shutdown(t testing.TB) {
 	if err := netco.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
+}
+
+// mustEnd fails the whole run with all stacks when a test that could hang has
+// not ended in time.
+func mustEnd(t testing.TB) {
+	timer := time.AfterFunc(3*time.Minute, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": it hangs")
+	})
+	t.Cleanup(func() { timer.Stop() })
 }
 
 // TestDefaultComesAndGoes: the default Scheduler starts when it is needed, and
