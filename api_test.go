@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -55,6 +54,16 @@ func shutdown(t testing.TB) {
 	if err := netco.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
+}
+
+// mustEnd fails the whole run with all stacks when a test that could hang has
+// not ended in time.
+func mustEnd(t testing.TB) {
+	timer := time.AfterFunc(3*time.Minute, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": it hangs")
+	})
+	t.Cleanup(func() { timer.Stop() })
 }
 
 // TestDefaultComesAndGoes: the default Scheduler starts when it is needed, and
@@ -186,37 +195,6 @@ func self() netco.Info {
 	return info
 }
 
-func TestNamesAndIDs(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
-	seen := make(map[uint64]bool)
-	for i := range 200 {
-		name, gotName, gotID := fmt.Sprint("number ", i), "", uint64(0)
-		h, err := netco.GoWith(netco.Spawn{Name: name, Fn: func() {
-			info := self()
-			gotName, gotID = info.Name, info.ID
-			if netco.Self().ID() != gotID || info.State != coroutine.Running {
-				t.Errorf("number %d is %v", netco.Self().ID(), info)
-			}
-		}})
-		if err != nil || h.Join() != nil {
-			t.Fatal(err)
-		}
-		if info, ok := h.Info(); ok {
-			t.Errorf("it has ended and is %v", info)
-		}
-		if gotName != name || gotID != h.ID() || seen[gotID] {
-			t.Errorf("name %q, id %d; want %q, %d", gotName, gotID, name, h.ID())
-		}
-		seen[gotID] = true
-	}
-	unnamed := "x"
-	h, _ := netco.Go(func() { unnamed = self().Name })
-	h.Join()
-	if unnamed != "" {
-		t.Errorf("a struct's next life is called %q", unnamed)
-	}
-}
-
 func TestCurrentProcessor(t *testing.T) {
 	const processors = 3
 	testrun.Start(t, processors)
@@ -269,42 +247,6 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestInside: what must not be called from a coroutine says so, and nesting
-// works.
-func TestInside(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
-	ran := false
-	if err := netco.Run(func() {
-		if err := netco.Run(func() {}); !errors.Is(err, netco.ErrInCoroutine) {
-			t.Errorf("Run: %v", err)
-		}
-		if err := netco.Shutdown(context.Background()); !errors.Is(err, netco.ErrInCoroutine) {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
-			t.Errorf("Start: %v", err)
-		}
-		if err := netco.Self().Join(); !errors.Is(err, netco.ErrJoinSelf) {
-			t.Errorf("Join of itself: %v", err)
-		}
-		h, err := netco.Go(func() {
-			h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-				netco.Yield()
-				netco.Sleep(1)
-				ran = true
-			}})
-			if err != nil || h.Join() != nil {
-				t.Error(err)
-			}
-		})
-		if err != nil || h.Join() != nil {
-			t.Error(err)
-		}
-	}); err != nil || !ran {
-		t.Errorf("Run: %v, ran %v", err, ran)
-	}
-}
-
 // TestCoroutinesOfAnotherScheduler: inside one, the functions here are of its
 // own Scheduler, not of the default one.
 func TestCoroutinesOfAnotherScheduler(t *testing.T) {
@@ -323,74 +265,6 @@ func TestCoroutinesOfAnotherScheduler(t *testing.T) {
 	if err := other.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestPanicHandler is the facade's way to one.
-func TestPanicHandler(t *testing.T) {
-	infos := make(chan netco.PanicInfo, 1)
-	start(t, netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { infos <- i }})
-	h, _ := netco.GoWith(netco.Spawn{Name: "bomb", Fn: func() { panic("boom") }})
-	h.Join()
-	if i := <-infos; i.Value != "boom" || i.Name != "bomb" || i.Coroutine != h.ID() ||
-		!strings.Contains(string(i.Stack), "TestPanicHandler") {
-		t.Errorf("told is %v %q %d", i.Value, i.Name, i.Coroutine)
-	}
-}
-
-// TestHundredThousand has so many coroutines parked at once and ends them all.
-// The memory is logged, not judged: see the benchmarks.
-func TestHundredThousand(t *testing.T) {
-	n := scaled(100_000)
-	start(t, netco.Options{Processors: 2})
-	before, goroutines := rss(), runtime.NumGoroutine()
-	var parked, ended atomic.Int64
-	var gates [2]netco.Handle
-	var open atomic.Bool
-	for i := range gates {
-		gates[i], _ = netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: func() {
-			for !open.Load() {
-				netco.Sleep(time.Millisecond)
-			}
-		}})
-	}
-	for i := range n {
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-			parked.Add(1)
-			gates[i%2].Join()
-			ended.Add(1)
-		}})
-	}
-	for int(parked.Load()) < n {
-		time.Sleep(time.Millisecond)
-	}
-	t.Logf("%d bytes of resident memory for each of %d parked coroutines", (rss()-before)/n, n)
-	if runtime.NumGoroutine() < goroutines+n-100 { // some of before may have ended
-		t.Errorf("%d goroutines: they are not all there", runtime.NumGoroutine())
-	}
-	open.Store(true)
-	s, _ := netco.Default()
-	for s.Live() > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	if int(ended.Load()) != n {
-		t.Errorf("%d of %d have ended", ended.Load(), n)
-	}
-	left := func() int { return runtime.NumGoroutine() - goroutines }
-	for end := time.Now().Add(testenv.Limit); left() > 2*1024+10 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond)
-	}
-	if left := left(); left > 2*1024+10 {
-		t.Errorf("%d goroutines are kept, of pools of 1024", left)
-	}
-	debug.FreeOSMemory()
-}
-
-// rss returns the process's resident memory in bytes.
-func rss() int {
-	text, _ := os.ReadFile("/proc/self/statm")
-	var size, resident int
-	fmt.Sscan(string(text), &size, &resident)
-	return resident * os.Getpagesize()
 }
 
 // TestAllocs: none of these allocates in a steady state.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -133,83 +132,6 @@ func TestEventLoopOrStart(t *testing.T) {
 			}
 		}
 		shutdown(t)
-	}
-	if err := before.Leaks(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestEventLoopInCoroutine: of whatever kind, it gets the error.
-func TestEventLoopInCoroutine(t *testing.T) {
-	coroutine.New(func(*coroutine.Yielder[int, int], int) int {
-		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrInCoroutine) {
-			t.Errorf("driven by hand: %v", err)
-		}
-		return 0
-	}).Resume(0)
-	if err := netco.EventLoop(netco.Options{Processors: -1}, nil); err == nil {
-		t.Error("it takes any options")
-	}
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		t.Error(err)
-	}
-	netco.Run(func() {
-		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrStarted) {
-			t.Errorf("in a coroutine: %v", err)
-		}
-	})
-	shutdown(t)
-}
-
-// TestDefaultEventLoopAgain: a hundred, each ended in one of three ways, with
-// another kind of default Scheduler in between.
-func TestDefaultEventLoopAgain(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	loop := func(i int) {
-		turns := 0
-		var slept atomic.Bool
-		err := netco.EventLoop(netco.Options{}, func() bool {
-			if turns++; turns > 1 {
-				return i%3 != 0 || !slept.Load()
-			}
-			f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
-				y.Yield(in)
-				return 0
-			})
-			f.Resume(1)
-			netco.Go(func() {
-				f.Resume(1)
-				netco.Sleep(time.Microsecond)
-				slept.Store(true)
-				switch i % 3 {
-				case 1:
-					go netco.Shutdown(context.Background())
-				case 2:
-					over, cancel := context.WithCancel(context.Background())
-					cancel()
-					go netco.Shutdown(over)
-					netco.Sleep(time.Hour)
-				}
-			})
-			return true
-		})
-		if err != nil || !slept.Load() {
-			t.Fatalf("loop %d: %v", i, err)
-		}
-		for { // the other goroutine's Shutdown may come after the loop's end
-			if err := netco.Run(func() {}); err == nil {
-				break
-			} else if !errors.Is(err, netco.ErrShutdown) {
-				t.Fatal(err)
-			}
-			runtime.Gosched()
-		}
-		shutdown(t)
-	}
-	loop(0)
-	before := testenv.Snapshot()
-	for i := range 100 {
-		loop(i)
 	}
 	if err := before.Leaks(); err != nil {
 		t.Error(err)

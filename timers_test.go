@@ -443,48 +443,6 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 	<-outside
 }
 
-// TestSleep: not early, whatever the time; with none it yields.
-func TestSleep(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	everywhere(t, func(t *testing.T) {
-		for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond,
-			20 * time.Microsecond, 3 * time.Millisecond} {
-			began := time.Now()
-			netco.Sleep(d)
-			if passed := time.Since(began); passed < d {
-				t.Errorf("Sleep(%v) took %v", d, passed)
-			}
-		}
-		if netco.Self().ID() == 0 {
-			return
-		}
-		for _, d := range []time.Duration{0, -time.Hour} {
-			ran := false
-			netco.GoWith(netco.Spawn{Local: true, Fn: func() { ran = true }})
-			netco.Sleep(d)
-			if !ran {
-				t.Errorf("Sleep(%v) does not yield", d)
-			}
-		}
-		h, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-			netco.Sleep(math.MaxInt64 - 1)
-			t.Error("centuries have passed")
-		}})
-		netco.Sleep(time.Millisecond)
-		if h.Done() {
-			t.Error("it does not sleep")
-		}
-		// It is sent away by the end of the test, which is by force.
-		t.Cleanup(func() {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			if err := netco.Shutdown(ctx); err != context.Canceled {
-				t.Error(err)
-			}
-		})
-	})
-}
-
 // TestTimerAllocs: one allocation for each that is made, none for what is done
 // with it.
 func TestTimerAllocs(t *testing.T) {

@@ -49,9 +49,3 @@ func TestWhere(t *testing.T) {
 		t.Error("locked after the last UnlockOSThread")
 	}
 }
-
-func BenchmarkWhere(b *testing.B) {
-	for b.Loop() {
-		asm.Where()
-	}
-}

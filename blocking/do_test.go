@@ -3,7 +3,6 @@ package blocking_test
 import (
 	"context"
 	"errors"
-	"os"
 	"runtime"
 	"syscall"
 	"testing"
@@ -132,33 +131,6 @@ func TestLockOSThread(t *testing.T) {
 				}); err != nil {
 					t.Error(err)
 				}
-			}
-		})
-	}
-}
-
-// TestFiles: what the package is for.
-func TestFiles(t *testing.T) {
-	testrun.Start(t, 2)
-	t.Cleanup(func() { rest(t, blocking.Default()) })
-	name := t.TempDir() + "/file"
-	for _, where := range testrun.Places {
-		where.Do(t, func() {
-			if _, err := blocking.Call(bg, func() ([]byte, error) {
-				return os.ReadFile(name + where.Name)
-			}); !os.IsNotExist(err) {
-				t.Errorf("ReadFile of nothing: %v", err)
-			}
-			if err := blocking.Do(bg, func() {
-				os.WriteFile(name+where.Name, []byte("text"), 0o600)
-			}); err != nil {
-				t.Error(err)
-			}
-			text, err := blocking.Call(bg, func() ([]byte, error) {
-				return os.ReadFile(name + where.Name)
-			})
-			if string(text) != "text" || err != nil {
-				t.Errorf("ReadFile: %q, %v", text, err)
 			}
 		})
 	}

@@ -85,14 +85,6 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestPanicInPlace: on a goroutine a panic is as of a plain call.
-func TestPanicInPlace(t *testing.T) {
-	p := pool(t, 1)
-	if v := caught(func() { p.Do(bg, func() { panic("text") }) }); v != "text" {
-		t.Errorf("panic with %v", v)
-	}
-}
-
 // TestPanicReachesOnPanic: a panic that the coroutine does not recover either
 // is reported with both stacks.
 func TestPanicReachesOnPanic(t *testing.T) {

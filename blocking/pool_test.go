@@ -3,7 +3,6 @@ package blocking_test
 import (
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/netco-go/netco/blocking"
@@ -31,41 +30,6 @@ func TestLimits(t *testing.T) {
 	}
 	if s := new(blocking.Pool).Exact(); s != (blocking.Stats{Limit: blocking.DefaultLimit}) {
 		t.Errorf("the zero Pool: %+v", s)
-	}
-}
-
-// TestLimit: of many calls from both Processors as many run at once as the
-// limit says, and never more.
-func TestLimit(t *testing.T) {
-	const most, n = 3, 30
-	testrun.Start(t, 2)
-	p := pool(t, most)
-	var running, seen atomic.Int32
-	full := make(chan struct{})
-	var tasks []*testrun.Task
-	for i := range n {
-		tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
-			err := p.Do(bg, func() {
-				now := running.Add(1)
-				defer running.Add(-1)
-				if now > most {
-					t.Errorf("%d run at once", now)
-				}
-				if seen.Add(1) == most {
-					close(full)
-				}
-				<-full
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		}))
-	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
-	if s := p.Exact(); s.Workers > most || s.Done != n {
-		t.Errorf("%+v", s)
 	}
 }
 

@@ -1,7 +1,6 @@
 package channel_test
 
 import (
-	"runtime"
 	"testing"
 	"time"
 
@@ -9,66 +8,6 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/testrun"
 )
-
-// BenchmarkPingPong is a round trip over two unbuffered channels. What is
-// compared: goroutines with Go's channels, coroutines of one Processor; and
-// across threads, goroutines locked to theirs with Go's channels, coroutines of
-// two Processors.
-func BenchmarkPingPong(b *testing.B) {
-	b.Run("go", func(b *testing.B) { goPingPong(b, false) })
-	b.Run("netco", func(b *testing.B) { pingPong(b, 1) })
-	b.Run("threads/go", func(b *testing.B) { goPingPong(b, true) })
-	b.Run("threads/netco", func(b *testing.B) { pingPong(b, 2) })
-}
-
-func goPingPong(b *testing.B, locked bool) {
-	ping, pong := make(chan int), make(chan int)
-	if locked {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-	}
-	go func() {
-		if locked {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-		}
-		for v := range ping {
-			pong <- v
-		}
-	}()
-	for i := range b.N {
-		ping <- i
-		<-pong
-	}
-	close(ping)
-}
-
-// Not inlined: into a closure that is copied elsewhere the compiler inlines
-// Send and Recv no more.
-//
-//go:noinline
-func pingPong(b *testing.B, processors int) {
-	testrun.With(b, processors, func() {
-		ping, pong := channel.Make[int](0), channel.Make[int](0)
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(processors - 1), Fn: func() {
-			for v, ok := ping.Recv(); ok; v, ok = ping.Recv() {
-				pong.Send(v)
-			}
-		}})
-		awaitBarriers()
-		for range 100 { // so that the channels are their thread's own, if they can be
-			ping.Send(0)
-			pong.Recv()
-		}
-		b.ResetTimer()
-		for i := range b.N {
-			ping.Send(i)
-			pong.Recv()
-		}
-		b.StopTimer()
-		ping.Close()
-	})
-}
 
 // BenchmarkBuffered is a send and a receive that need not wait: in a channel
 // that is the thread's own, and in one that is not.
@@ -99,43 +38,6 @@ func buffered(b *testing.B, own bool) {
 		for i := range b.N {
 			c.Send(i)
 			c.Recv()
-		}
-	})
-}
-
-// BenchmarkSelect is a select of two cases, one of which is ready.
-func BenchmarkSelect(b *testing.B) {
-	b.Run("go", func(b *testing.B) {
-		c, d := make(chan int, 4), make(chan int)
-		for i := range b.N {
-			c <- i
-			select {
-			case <-d:
-			case <-c:
-			}
-		}
-	})
-	for name, own := range map[string]bool{"netco/own": true, "netco/shared": false} {
-		b.Run(name, func(b *testing.B) { selects(b, own) })
-	}
-}
-
-//go:noinline
-func selects(b *testing.B, own bool) {
-	testrun.With(b, 1, func() {
-		c, d := channel.Make[int](4), channel.Make[int](0)
-		if own {
-			bias(c)
-			bias(d)
-		} else {
-			goroutine(func() { c.Len(); d.Len() })
-		}
-		b.ReportAllocs()
-		b.ResetTimer()
-		for i := range b.N {
-			var v, w int
-			c.Send(i)
-			channel.Select(d.RecvCase(&v), c.RecvCase(&w))
 		}
 	})
 }

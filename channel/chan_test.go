@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -128,30 +127,6 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestRendezvous: on an unbuffered channel Send returns only when its value has
-// been taken.
-func TestRendezvous(t *testing.T) {
-	everywhere(t, func(t *testing.T, spawn func(func())) {
-		c, sent := channel.Make[int](0), channel.Make[int](1)
-		bias(c)
-		spawn(func() {
-			c.Send(7)
-			sent.Send(1)
-		})
-		until(t, "the sender waits", func() bool { s, _ := c.Waiting(); return s == 1 })
-		if sent.Len() != 0 {
-			t.Error("Send has returned before a Recv")
-		}
-		if v, ok := c.Recv(); v != 7 || !ok {
-			t.Error("received", v, ok)
-		}
-		sent.Recv()
-		if c.TrySend(1) {
-			t.Error("TrySend without a receiver")
-		}
-	})
-}
-
 // TestFIFO: receivers and senders are served in the order of arrival.
 func TestFIFO(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
@@ -181,34 +156,6 @@ func TestFIFO(t *testing.T) {
 			if v, _ := c.Recv(); v != i {
 				t.Errorf("received %d from sender %d", v, i)
 			}
-		}
-	})
-}
-
-// TestTry: TrySend and TryRecv never wait, and do what Go's select with a
-// default does.
-func TestTry(t *testing.T) {
-	everywhere(t, func(t *testing.T, spawn func(func())) {
-		c := channel.Make[int](2)
-		try := func(want int, wantOK, wantDone bool) {
-			t.Helper()
-			if v, ok, done := c.TryRecv(); v != want || ok != wantOK || done != wantDone {
-				t.Errorf("TryRecv: %d, %v, %v, want %d, %v, %v", v, ok, done, want, wantOK,
-					wantDone)
-			}
-		}
-		try(0, false, false)
-		if !c.TrySend(1) || !c.TrySend(2) || c.TrySend(3) || c.Len() != 2 || c.Cap() != 2 {
-			t.Error("a buffer of 2 does not take 2")
-		}
-		try(1, true, true)
-		c.Close()
-		try(2, true, true)
-		try(0, false, true)
-		if got := panicOf(func() {
-			c.TrySend(1)
-		}); !strings.Contains(got, "netco/channel: send on closed") {
-			t.Errorf("TrySend on closed: %q", got)
 		}
 	})
 }
@@ -342,59 +289,6 @@ func TestNil(t *testing.T) {
 		spawn(cancel)
 		if _, err := c.RecvContext(ctx); err != context.Canceled {
 			t.Error(err)
-		}
-	})
-}
-
-// TestBounds: a bounded operation does what it can at once, and nothing when it
-// has returned an error.
-func TestBounds(t *testing.T) {
-	everywhere(t, func(t *testing.T, spawn func(func())) {
-		over, cancel := context.WithCancel(context.Background())
-		cancel()
-		c := channel.Make[int](1)
-		if err := c.SendTimeout(1, -1); err != nil {
-			t.Error(err)
-		}
-		if err := c.SendTimeout(2, 0); err != os.ErrDeadlineExceeded {
-			t.Error(err)
-		}
-		if err := c.SendContext(over, 2); err != context.Canceled {
-			t.Error(err)
-		}
-		if err := c.SendTimeout(2, time.Millisecond); err != os.ErrDeadlineExceeded {
-			t.Error(err)
-		}
-		if i, err := channel.SelectContext(over, c.SendCase(2)); i != -1 ||
-			err != context.Canceled {
-			t.Error(i, err)
-		}
-		if v, err := c.RecvContext(over); v != 1 || err != nil {
-			t.Error(v, err)
-		}
-		if _, err := c.RecvContext(over); err != context.Canceled {
-			t.Error(err)
-		}
-		if _, err := c.RecvTimeout(time.Millisecond); err != os.ErrDeadlineExceeded {
-			t.Error(err)
-		}
-		if i, err := channel.SelectTimeout(time.Millisecond, c.RecvCase(nil)); i != -1 ||
-			err != os.ErrDeadlineExceeded {
-			t.Error(i, err)
-		}
-		if s, r := c.Waiting(); s != 0 || r != 0 || c.Len() != 0 {
-			t.Error("left behind:", s, r, c.Len())
-		}
-		// The wait is ended by the other side.
-		ctx, cancel := context.WithTimeout(context.Background(), long)
-		defer cancel()
-		spawn(func() { c.Send(5) })
-		if v, err := c.RecvContext(ctx); v != 5 || err != nil {
-			t.Error(v, err)
-		}
-		spawn(func() { c.Send(6) })
-		if v, err := c.RecvTimeout(long); v != 6 || err != nil {
-			t.Error(v, err)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/channel"
-	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestSelectFair: of the ready cases each is chosen as often as any other,
@@ -132,26 +131,6 @@ func TestSelectMany(t *testing.T) {
 				t.Fatal(i, k, err, v[i])
 			}
 		}
-	})
-}
-
-// TestBothLock: selects over the same channels in opposite orders do not block
-// one another.
-func TestBothLock(t *testing.T) {
-	everywhere(t, func(t *testing.T, spawn func(func())) {
-		a, b := channel.Make[int](0), channel.Make[int](0)
-		done := channel.Make[int](0)
-		n := testenv.Rounds(5000)
-		spawn(func() {
-			for k := range n {
-				channel.Select(a.SendCase(k), b.SendCase(k))
-			}
-			done.Send(1)
-		})
-		for range n {
-			channel.Select(b.RecvCase(nil), a.RecvCase(nil))
-		}
-		done.Recv()
 	})
 }
 

@@ -234,24 +234,7 @@ func TestAllocs(t *testing.T) {
 	})
 }
 
-func BenchmarkResumeSuspend(b *testing.B) {
-	onLockedThread(b, func() {
-		var c Context
-		stop := false
-		c.Init(func(*Context) {
-			for !stop {
-				c.Suspend()
-			}
-		})
-		for b.Loop() {
-			c.Resume(&c)
-		}
-		stop = true
-		c.Resume(&c)
-	})
-}
-
-// BenchmarkSwitch is BenchmarkResumeSuspend without a call between the switch
+// BenchmarkSwitch is a Resume and a Suspend, without a call between the switch
 // and its user on either side.
 func BenchmarkSwitch(b *testing.B) {
 	needDirect(b)
@@ -268,40 +251,5 @@ func BenchmarkSwitch(b *testing.B) {
 		}
 		stop = true
 		c.Resume(&c)
-	})
-}
-
-// BenchmarkNext resumes many contexts in turn, each with the next one
-// prefetched.
-func BenchmarkNext(b *testing.B) {
-	onLockedThread(b, func() {
-		c := make([]Context, 1000)
-		stop := false
-		for i := range c {
-			c[i].Init(func(is *Context) {
-				for !stop {
-					is.Suspend()
-				}
-			})
-			c[i].Resume(&c[i])
-		}
-		for i := 0; b.Loop(); i++ {
-			c[i%len(c)].Resume(&c[(i+1)%len(c)])
-		}
-		stop = true
-		for i := range c {
-			c[i].Resume(&c[i])
-		}
-	})
-}
-
-func BenchmarkLife(b *testing.B) {
-	b.ReportAllocs()
-	onLockedThread(b, func() {
-		for b.Loop() {
-			var c Context
-			c.Init(func(*Context) {})
-			c.Resume(&c)
-		}
 	})
 }

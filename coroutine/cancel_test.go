@@ -1,7 +1,6 @@
 package coroutine
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -474,20 +473,4 @@ func TestStopHammer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestStopErrors: a stopped coroutine's waits return the errors that they
-// return at the Scheduler's end.
-func TestStopErrors(t *testing.T) {
-	on(plain, func(ex *Executor) {
-		ex.Spawn(Spawn{Fn: func() {
-			Current().Handle().Stop()
-			w := AcquireWaiter()
-			defer w.Release()
-			limit := Timeout(time.Hour)
-			if err := limit.Err(w.ParkLimit(ReasonUser, limit)); !errors.Is(err, ErrShutdown) {
-				t.Error(err)
-			}
-		}}).Handle().Join()
-	})
 }

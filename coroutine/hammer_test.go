@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/netco-go/netco/internal/clock"
 )
 
 // board is where a parking coroutine announces its park and a waker records
@@ -107,105 +105,6 @@ func raise(a *atomic.Uint64, to uint64) {
 		if old >= to || a.CompareAndSwap(old, to) {
 			return
 		}
-	}
-}
-
-// TestPingPongHammer passes one token round many coroutines of two threads
-// through Waiters, so that every wake crosses from one to the other and the
-// number of parks that end by a wake is exact.
-func TestPingPongHammer(t *testing.T) {
-	within(t, time.Minute)
-	const pairs = 8
-	rounds := scaled(200_000) / pairs
-	a, b := newThread(plain), newThread(plain)
-	for range pairs {
-		var mu sync.Mutex
-		turn, waits := 0, (*Waiter)(nil)
-		player := func(me int) func() {
-			return func() {
-				for range rounds {
-					for {
-						w := AcquireWaiter()
-						mu.Lock()
-						if turn == me {
-							turn = 1 - me
-							other := waits
-							waits = nil
-							mu.Unlock()
-							w.Release()
-							if other != nil {
-								other.Wake()
-							}
-							break
-						}
-						if waits != nil {
-							t.Error("both wait")
-						}
-						waits = w
-						mu.Unlock()
-						w.Park(ReasonUser)
-						w.Release()
-					}
-				}
-			}
-		}
-		a.spawn(player(0))
-		b.spawn(player(1))
-	}
-	a.stop()
-	b.stop()
-}
-
-// TestTimeoutAgainstReadyHammer races a deadline with a wake for the same park,
-// then parks again at once: what loses the race must not end the next park.
-func TestTimeoutAgainstReadyHammer(t *testing.T) {
-	within(t, time.Minute)
-	const sleepers = 32
-	rounds := scaled(60_000) / sleepers
-	th := newThread(plain)
-	var wg sync.WaitGroup
-	var timeouts, wakes atomic.Int64
-	for i := range sleepers {
-		b := new(board)
-		th.spawn(func() {
-			defer b.done.Store(true)
-			b.co = Current()
-			for r := 0; r < rounds || r < 100*rounds &&
-				(timeouts.Load() == 0 || wakes.Load() == 0); r++ {
-				deadline := clock.Now() + int64((r*7+i)%50)*1000
-				mine := b.co.Ticket()
-				b.ticket.Store(mine)
-				switch why := th.ParkUntil(b.co, ReasonUser, deadline); why {
-				case WakeTimeout:
-					timeouts.Add(1)
-					if now := clock.Now(); now < deadline {
-						t.Errorf("timeout %d ns early: an older park's", deadline-now)
-					}
-				case WakeReady:
-					wakes.Add(1)
-					if b.issued.Load() < mine {
-						t.Errorf("woken for %d while only %d was", mine, b.issued.Load())
-					}
-				default:
-					t.Errorf("ended with %v", why)
-				}
-			}
-		})
-		wg.Go(func() {
-			for last := uint64(0); !b.done.Load(); Yield() {
-				if now := b.ticket.Load(); now != last {
-					last = now
-					raise(&b.issued, now)
-					b.co.MakeReady(now, WakeReady)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	th.stop()
-	t.Logf("%d timeouts, %d wakes", timeouts.Load(), wakes.Load())
-	if timeouts.Load() == 0 || wakes.Load() == 0 {
-		t.Error("there was no race")
 	}
 }
 

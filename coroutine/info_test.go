@@ -330,31 +330,6 @@ func TestRangeReuse(t *testing.T) {
 	th.stop()
 }
 
-// BenchmarkRange is for each coroutine, of a hundred thousand that are parked.
-func BenchmarkRange(b *testing.B) {
-	const n = 100_000
-	ex := newExecutor()
-	runAll(ex, func() {
-		for range n {
-			ex.Spawn(Spawn{Fn: func() { Current().Park(ReasonUser) }, Name: "sleeper",
-				internals: internals{Site: 1}})
-			if ex.Queued() == 200 {
-				Yield()
-			}
-		}
-		Yield()
-		for b.Loop() {
-			seen := 0
-			Range(func(Info) bool { seen++; return true })
-			if seen < n {
-				b.Fatal(seen)
-			}
-		}
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/coroutine")
-		ex.Stop()
-	})
-}
-
 // TestStatusWord: state, reason and time do not get in one another's way, and
 // an old clock wraps without harm.
 func TestStatusWord(t *testing.T) {

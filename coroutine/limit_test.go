@@ -203,25 +203,3 @@ func TestGoroutineCancelAgainstWake(t *testing.T) {
 	}
 	t.Logf("%d cancelled", cancelled)
 }
-
-// TestLimitAtShutdown: a limited wait ends by shutdown.
-func TestLimitAtShutdown(t *testing.T) {
-	th := newThread(plain)
-	parked := make(chan struct{}, 3)
-	var got [3]Wake
-	for i, limit := range []Limit{{}, Timeout(time.Hour), Context(context.Background())} {
-		th.spawn(func() {
-			w := AcquireWaiter()
-			parked <- struct{}{}
-			got[i] = w.ParkLimit(ReasonUser, limit)
-			w.Release()
-		})
-	}
-	for range 3 {
-		<-parked
-	}
-	th.stopByForce()
-	if got != [3]Wake{WakeShutdown, WakeShutdown, WakeShutdown} {
-		t.Errorf("ended by %v", got)
-	}
-}

@@ -570,17 +570,3 @@ func TestMoveHammer(t *testing.T) {
 	}
 	t.Logf("%d lives, %d moves, %d stopped", h.born.Load(), h.moves.Load(), h.stopped.Load())
 }
-
-// BenchmarkMove moves a coroutine to another executor and back.
-func BenchmarkMove(b *testing.B) {
-	needMoves(b)
-	threads := newRoamers(2)
-	threads[0].spawn(func() {
-		co := Current()
-		for b.Loop() {
-			co.MoveTo(&threads[1].ex)
-			co.MoveTo(&threads[0].ex)
-		}
-	})
-	stopAll(threads)
-}

@@ -88,15 +88,6 @@ func TestOrderIsFIFO(t *testing.T) {
 	}
 }
 
-// TestYieldOutside: on an ordinary goroutine Yield is Gosched and Current is
-// nil.
-func TestYieldOutside(t *testing.T) {
-	Yield()
-	if Current() != nil || CurrentExecutor() != nil {
-		t.Error("an ordinary goroutine is a coroutine")
-	}
-}
-
 // TestRunQueueRests: before the thread sleeps the ring drops the coroutines
 // that have run, and a burst's ring is dropped.
 func TestRunQueueRests(t *testing.T) {

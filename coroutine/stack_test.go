@@ -464,18 +464,3 @@ func live(t *testing.T, ex *Executor, k int) {
 		runtime.Goexit()
 	}
 }
-
-// BenchmarkStackOf is a request from another thread; the coroutine's own does
-// the smaller part of the work.
-func BenchmarkStackOf(b *testing.B) {
-	th := newThread(plain)
-	h := th.spawn(func() { parksWithin() })
-	until(b, "it parks", func() bool { return waits(h) })
-	info, _ := Find(h.ID())
-	for b.Loop() {
-		if _, err := info.Stack(context.Background()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	th.stopByForce()
-}

@@ -151,22 +151,6 @@ func TestTableAnswersWhileItChanges(t *testing.T) {
 	th.stop()
 }
 
-// TestGoroutineOfACoroutineIsNone starts goroutines inside coroutines.
-func TestGoroutineOfACoroutineIsNone(t *testing.T) {
-	on(plain, func(ex *Executor) {
-		for range 100 {
-			answer := make(chan *Coroutine)
-			go func() { answer <- Current() }()
-			if got := <-answer; got != nil { // blocks the thread, which is allowed
-				t.Errorf("a goroutine is taken for coroutine %d", got.ID())
-			}
-			if Current() == nil {
-				t.Error("the coroutine is no longer known")
-			}
-		}
-	})
-}
-
 // TestReusedGoroutineIdentities ends the goroutines of coroutines and starts
 // ordinary ones, which the runtime makes of the same structures: they must not
 // be taken for the coroutines.

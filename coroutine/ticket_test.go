@@ -3,9 +3,7 @@ package coroutine
 import (
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -107,26 +105,6 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 	if !ended && !forNext {
 		t.Error("the next park ended by an old wake")
 	}
-}
-
-// TestParkDeadlines parks through the host with a deadline.
-func TestParkDeadlines(t *testing.T) {
-	on(plain, func(ex *Executor) {
-		co := Current()
-		start := clock.Now()
-		if why := ex.Host().ParkUntil(co, ReasonSleep,
-			start+int64(2*time.Millisecond)); why != WakeTimeout {
-			t.Errorf("nobody woke it, yet %v", why)
-		}
-		if d := clock.Now() - start; d < int64(2*time.Millisecond) {
-			t.Errorf("timeout after %v", time.Duration(d))
-		}
-		ticket := co.Ticket()
-		ex.Spawn(Spawn{Fn: func() { co.MakeReady(ticket, WakeReady) }})
-		if why := ex.Host().ParkUntil(co, ReasonSleep, start+int64(time.Hour)); why != WakeReady {
-			t.Errorf("woken, yet %v", why)
-		}
-	})
 }
 
 // TestStopEndsParks: Stop ends parks, and no later park waits; a wake that came

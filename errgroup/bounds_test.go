@@ -3,10 +3,8 @@ package errgroup_test
 import (
 	"context"
 	"errors"
-	"os"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
@@ -34,40 +32,6 @@ func TestContext(t *testing.T) {
 		cancel()
 		if err := g.Wait(); err != context.Canceled {
 			t.Errorf("Wait: %v", err)
-		}
-	})
-}
-
-// TestBounds: a bounded Wait ends, the functions go on, and a later Wait still
-// has their error.
-func TestBounds(t *testing.T) {
-	failed := errors.New("failed")
-	everywhere(t, func(t *testing.T) {
-		g, ctx := errgroup.WithContext(context.Background())
-		var gate sync.Future[int]
-		g.Go(func() error { gate.Get(); return failed })
-		if err := g.WaitTimeout(0); err != os.ErrDeadlineExceeded {
-			t.Errorf("a timeout of 0: %v", err)
-		}
-		if err := g.WaitTimeout(time.Millisecond); err != os.ErrDeadlineExceeded {
-			t.Errorf("a timeout: %v", err)
-		}
-		over, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		for range 2 {
-			if err := g.WaitContext(over); err != context.DeadlineExceeded {
-				t.Errorf("a context that ends: %v", err)
-			}
-		}
-		if ctx.Err() != nil {
-			t.Errorf("the Group's context: %v", ctx.Err())
-		}
-		gate.Set(1)
-		if err := g.WaitTimeout(time.Hour); err != failed {
-			t.Errorf("at last: %v", err)
-		}
-		if err := g.WaitContext(over); err != failed {
-			t.Errorf("a context that is over, all done: %v", err)
 		}
 	})
 }
@@ -149,17 +113,4 @@ func TestStarts(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-}
-
-func BenchmarkGroup(b *testing.B) {
-	testrun.Start(b, 2)
-	testrun.In(b, 0, func() {
-		for range b.N {
-			var g errgroup.Group
-			for range 10 {
-				g.Go(func() error { return nil })
-			}
-			g.Wait()
-		}
-	})
 }

@@ -3,6 +3,7 @@ package errgroup_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -41,6 +42,9 @@ func TestFirstError(t *testing.T) {
 				ended.Add(1)
 				return second
 			})
+		}
+		if err := g.WaitTimeout(0); err != os.ErrDeadlineExceeded || ctx.Err() != nil {
+			t.Errorf("a timeout of 0: %v, and the context: %v", err, ctx.Err())
 		}
 		g.Go(func() error { return first })
 		if err := g.Wait(); err != first || ended.Load() != crowd || context.Cause(ctx) != first {
@@ -107,34 +111,6 @@ func TestLimit(t *testing.T) {
 				t.Error("refused without a limit")
 			}
 		}
-		g.Wait()
-	})
-}
-
-// TestSetLimitWhileRunning: it panics and changes nothing.
-func TestSetLimitWhileRunning(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		var g errgroup.Group
-		var stop atomic.Bool
-		g.SetLimit(1)
-		g.Go(func() error {
-			for !stop.Load() {
-				netco.Yield()
-			}
-			return nil
-		})
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			g.SetLimit(2)
-		}()
-		if g.TryGo(func() error { return nil }) {
-			t.Error("the limit has changed")
-		}
-		stop.Store(true)
 		g.Wait()
 	})
 }

@@ -52,12 +52,3 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCountRead(b *testing.B) {
-	g := started(b, 1)
-	on(b, g.members[0], func() {
-		for range b.N {
-			CountRead(100, 0)
-		}
-	})
-}

@@ -290,31 +290,3 @@ func TestWokenWatchesWhileDraining(t *testing.T) {
 	hold.lift()
 	<-g.Quiet()
 }
-
-// BenchmarkStartUnderLimit is the start and the end of a coroutine, without a
-// limit and with one; at is how many Processors do that at the same time.
-func BenchmarkStartUnderLimit(b *testing.B) {
-	for _, c := range []struct {
-		name     string
-		at, most int
-	}{{"none", 1, 0}, {"limit", 1, 1 << 20}, {"none, two", 2, 0}, {"limit, two", 2, 1 << 20}} {
-		b.Run(c.name, func(b *testing.B) {
-			g := limited(b, c.at, c.most)
-			var all []coroutine.Handle
-			b.ResetTimer()
-			for _, p := range g.members {
-				all = append(all, p.Pinned(func() {
-					for range b.N / 64 {
-						for range 64 {
-							p.group.Go(p, p, spawnOf(func() {}, true, false))
-						}
-						coroutine.Yield()
-					}
-				}))
-			}
-			for _, h := range all {
-				h.Join()
-			}
-		})
-	}
-}

@@ -2,16 +2,12 @@ package processor
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/context"
-	"github.com/netco-go/netco/internal/clock"
 )
 
 // mover moves connections at random until it is stopped.
@@ -33,125 +29,11 @@ func mover(g *Group) (stop func()) {
 	}
 }
 
-// TestMoveHammer moves connections all the time while they are used: those with
-// coroutines, those that are Watches, of which half have deadlines that pass
-// now and then, and those that end. Each byte comes once and in order.
-func TestMoveHammer(t *testing.T) {
-	within(t, 2*time.Minute)
-	for _, members := range []int{2, 4} {
-		g := roaming(t, members)
-		stop := mover(g)
-		end := time.Now().Add(time.Duration(scaled(4_000)) * time.Millisecond)
-		var wg sync.WaitGroup
-		var sent, lives atomic.Int64
-		for i := range 24 {
-			p := g.members[i%members]
-			wg.Go(func() {
-				for time.Now().Before(end) {
-					lives.Add(1)
-					if i%2 == 0 {
-						sent.Add(useLine(t, p, i))
-					} else {
-						sent.Add(useWatch(t, p, i))
-					}
-				}
-			})
-		}
-		wg.Wait()
-		stop()
-		for _, p := range g.members {
-			p.moveRequest.Store(nil)
-		}
-		quiet(t, g)
-		moved := uint64(0)
-		for _, p := range g.members {
-			moved += p.Stats.Moved.Load()
-		}
-		if moved == 0 && context.Direct() {
-			t.Error("none has moved")
-		}
-		t.Logf("%d Processors: %d connections, %d bytes, %d moves of coroutines", members,
-			lives.Load(), sent.Load(), moved)
-	}
-}
-
 // pauseNow is what lies between two bytes.
 func pauseNow() {
 	if rand.IntN(4) == 0 {
 		unix.Nanosleep(&unix.Timespec{Nsec: rand.Int64N(200_000)}, nil)
 	}
-}
-
-// useLine sends bytes to a coroutine that reads them.
-func useLine(t *testing.T, p *Processor, i int) int64 {
-	l := newLine(t)
-	n := 1 + rand.IntN(200)
-	h := p.Open(func() {
-		for next := 0; next < n; {
-			if rand.IntN(8) == 0 {
-				l.pd.SetDeadline(Read, clock.Now()+rand.Int64N(100_000))
-			}
-			b, v := l.read()
-			switch v {
-			case Try:
-				if b != byte(next) {
-					t.Errorf("byte %d is %d", next, b)
-				}
-				next++
-			case Timeout:
-				l.pd.SetDeadline(Read, 0)
-			default:
-				t.Errorf("a read ended with %d", v)
-				return
-			}
-			if rand.IntN(16) == 0 {
-				Sleep(time.Duration(rand.IntN(50_000)))
-			}
-		}
-	})
-	for b := range n {
-		l.send(byte(b))
-		pauseNow()
-	}
-	h.Join()
-	l.close()
-	return int64(n)
-}
-
-// useWatch sends bytes to a Watch, whose coroutines read them.
-func useWatch(t *testing.T, p *Processor, i int) int64 {
-	a := newArmer(t)
-	n := 1 + rand.IntN(200)
-	if i%4 == 1 {
-		a.pd.SetDeadline(Read, clock.Now()+1e12)
-	}
-	a.x.Begin(nil, p)
-	for b := range n {
-		a.send(byte(b))
-		if pauseNow(); rand.IntN(8) == 0 {
-			a.pd.Unblock(Read)
-		}
-	}
-	switch rand.IntN(3) {
-	case 0:
-		for a.read.Load() < int64(n) {
-			runtime.Gosched()
-		}
-		a.pd.Evict()
-	case 1:
-		for a.read.Load() < int64(n) {
-			runtime.Gosched()
-		}
-		a.pd.SetDeadline(Read, clock.Now()+rand.Int64N(100_000))
-	default:
-		unix.Shutdown(a.peer, unix.SHUT_WR)
-	}
-	<-a.ended
-	if got := a.read.Load(); got != int64(n) {
-		t.Errorf("%d bytes of %d have been read", got, n)
-	}
-	a.close()
-	return int64(n)
 }
 
 // TestEndWhileMoving: the group ends while connections move, by itself or by

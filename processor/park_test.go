@@ -2,15 +2,12 @@ package processor
 
 import (
 	"math"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
@@ -278,67 +275,5 @@ func TestParkUntilAgainstReady(t *testing.T) {
 				t.Errorf("%d timers are left", n)
 			}
 		})
-	}
-}
-
-// TestBlockingMerelyStalls: a coroutine that blocks its thread in a Go channel,
-// in time.Sleep or in a system call goes on rightly, and so do the others of
-// its Processor.
-func TestBlockingMerelyStalls(t *testing.T) {
-	within(t, 3*time.Minute)
-	g := started(t, 1)
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	for name, block := range map[string]func(){
-		"channel": func() {
-			c := make(chan int)
-			go func() { runtime.Gosched(); c <- 1 }()
-			<-c
-		},
-		"time.Sleep": func() { time.Sleep(time.Millisecond) },
-		"pipe": func() {
-			go w.Write([]byte{1})
-			r.Read(make([]byte, 1))
-		},
-		"mutex": func() {
-			var mu sync.Mutex
-			mu.Lock()
-			go func() { runtime.Gosched(); mu.Unlock() }()
-			mu.Lock()
-		},
-		"read": func() {
-			fd, err := unix.Open("/proc/self/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			unix.Read(fd, make([]byte, 4096))
-			unix.Close(fd)
-		},
-	} {
-		var handles []coroutine.Handle
-		for i := range 8 {
-			handles = append(handles, g.members[0].Pinned(func() {
-				co, thread := coroutine.Current(), unix.Gettid()
-				for n := range 20 {
-					if i%2 == 0 {
-						block()
-					} else if n%4 == 0 {
-						Sleep(10 * time.Microsecond)
-					}
-					coroutine.Yield()
-					if coroutine.Current() != co || unix.Gettid() != thread {
-						t.Errorf("%s: on another thread, or as another", name)
-					}
-				}
-			}))
-		}
-		for _, h := range handles {
-			h.Join()
-		}
 	}
 }

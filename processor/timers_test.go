@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -204,105 +203,6 @@ func TestStoppedFuncsLeave(t *testing.T) {
 	})
 }
 
-// counted is a Func that counts what becomes of each time that is set.
-type counted struct {
-	Func
-	set, fired, stopped, replaced atomic.Int64
-}
-
-// newCounted makes one that belongs to p.
-func newCounted(t *testing.T, p *Processor) *counted {
-	x := new(counted)
-	x.set.Add(1)
-	on(t, p, func() { x.Init(p, time.Microsecond, func() { x.fired.Add(1) }, 0) })
-	return x
-}
-
-func (c *counted) stop() {
-	if c.Stop() {
-		c.stopped.Add(1)
-	}
-}
-
-func (c *counted) reset(d time.Duration) {
-	c.set.Add(1)
-	if c.Reset(d) {
-		c.replaced.Add(1)
-	}
-}
-
-// strike stops or resets it at random.
-func (c *counted) strike(r *rand.Rand) {
-	switch r.IntN(4) {
-	case 0:
-		c.stop()
-	case 1:
-		c.reset(time.Hour)
-	default:
-		c.reset(time.Duration(r.IntN(30_000)))
-	}
-}
-
-// check stops it and compares the counts.
-func (c *counted) check(t *testing.T) {
-	t.Helper()
-	c.stop()
-	adds := func() bool {
-		return c.set.Load() == c.fired.Load()+c.stopped.Load()+c.replaced.Load()
-	}
-	for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
-		runtime.Gosched() // one that is due has a coroutine that has not run yet
-	}
-	if !adds() {
-		t.Errorf("set %d times; fired %d, stopped %d, replaced %d",
-			c.set.Load(), c.fired.Load(), c.stopped.Load(), c.replaced.Load())
-	}
-}
-
-// TestFuncHammer stops and resets Funcs from both Processors and from
-// goroutines while they fire. Each time that is set ends in one way: it comes,
-// it is stopped, or another takes its place. The numbers must add up for each.
-func TestFuncHammer(t *testing.T) {
-	within(t, 5*time.Minute)
-	g := started(t, 2)
-	funcs := make([]*counted, 16)
-	for i := range funcs {
-		funcs[i] = newCounted(t, g.members[i%2])
-	}
-	var all sync.WaitGroup
-	for i := range 4 {
-		r := rand.New(rand.NewPCG(uint64(i), rand.Uint64()))
-		all.Add(1)
-		many := func() {
-			defer all.Done()
-			for j := range scaled(60_000) {
-				funcs[r.IntN(len(funcs))].strike(r)
-				if j%8 == 0 {
-					coroutine.Yield()
-				}
-			}
-		}
-		if i < 2 {
-			g.members[i].Pinned(many)
-		} else {
-			go many()
-		}
-	}
-	all.Wait()
-	var fired int64
-	for _, x := range funcs {
-		x.check(t)
-		fired += x.fired.Load()
-	}
-	for _, p := range g.members {
-		noneLeft(t, p)
-	}
-	if fired == 0 {
-		t.Error("none has fired")
-	}
-	t.Logf("%d fired", fired)
-}
-
 // TestFuncAtTheEnd: a pending Func delays no end and does not fire; calls of
 // the others' methods go on to work.
 func TestFuncAtTheEnd(t *testing.T) {
@@ -367,38 +267,6 @@ func TestFuncAllocates(t *testing.T) {
 			f.Reset(time.Hour)
 		}); n != 0 {
 			t.Errorf("%v allocations", n)
-		}
-		f.Stop()
-	})
-}
-
-func BenchmarkFunc(b *testing.B) {
-	p := started(b, 1).members[0]
-	b.Run("init+stop", func(b *testing.B) {
-		on(b, p, func() {
-			b.ReportAllocs()
-			for b.Loop() {
-				f := new(Func)
-				f.Init(p, time.Second, func() {}, 0)
-				f.Stop()
-			}
-		})
-	})
-	b.Run("reset", func(b *testing.B) {
-		on(b, p, func() {
-			f := new(Func)
-			f.Init(p, time.Second, func() {}, 0)
-			for b.Loop() {
-				f.Reset(time.Second)
-			}
-			f.Stop()
-		})
-	})
-	b.Run("stop+reset elsewhere", func(b *testing.B) {
-		f := funcOn(b, p, time.Hour, func() {})
-		for b.Loop() {
-			f.Stop()
-			f.Reset(time.Hour)
 		}
 		f.Stop()
 	})

@@ -21,40 +21,6 @@ type lock interface {
 // The uncontended benchmarks call the methods directly, so that those that can
 // be inlined are.
 
-func BenchmarkLock(b *testing.B) {
-	b.Run("netco", func(b *testing.B) {
-		var m rwmutex.RWMutex
-		for b.Loop() {
-			m.Lock()
-			m.Unlock()
-		}
-	})
-	b.Run("sync", func(b *testing.B) {
-		var m sync.RWMutex
-		for b.Loop() {
-			m.Lock()
-			m.Unlock()
-		}
-	})
-}
-
-func BenchmarkRLock(b *testing.B) {
-	b.Run("netco", func(b *testing.B) {
-		var m rwmutex.RWMutex
-		for b.Loop() {
-			m.RLock()
-			m.RUnlock()
-		}
-	})
-	b.Run("sync", func(b *testing.B) {
-		var m sync.RWMutex
-		for b.Loop() {
-			m.RLock()
-			m.RUnlock()
-		}
-	})
-}
-
 // BenchmarkContended has the given number of waiters and one more do nothing
 // but lock and unlock, share of a hundred times for reading, with some or no
 // work under the lock: coroutines on two Processors, and goroutines with
@@ -73,25 +39,6 @@ func BenchmarkContended(b *testing.B) {
 					onGoroutines(waiters+1, b.N, func(n int) { contend(&m, n, share, work) })
 				})
 			}
-		}
-	}
-}
-
-// BenchmarkHandover has coroutines that each hold the lock over a Yield, so
-// that every Lock parks, on one Processor and on two.
-func BenchmarkHandover(b *testing.B) {
-	for _, processors := range []int{1, 2} {
-		for _, n := range []int{2, 64} {
-			b.Run(fmt.Sprintf("processors=%d/coroutines=%d", processors, n), func(b *testing.B) {
-				var m rwmutex.RWMutex
-				onProcessors(b, processors, n, func(n int) {
-					for range n {
-						m.Lock()
-						netco.Yield()
-						m.Unlock()
-					}
-				})
-			})
 		}
 	}
 }

@@ -105,8 +105,6 @@ var children = testenv.Children{
 		coroutine.YieldTurn()
 	}),
 	"locked, ends": crashing(two, runtime.LockOSThread),
-	"race":         raceChild(false),
-	"no race":      raceChild(true),
 }
 
 // TestPanicCrashes: a panic in a coroutine ends the program as one in a

@@ -14,6 +14,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/rwmutex"
@@ -110,6 +111,28 @@ var edges = []struct {
 		w.Park(coroutine.ReasonUser)
 		w.Release()
 		then()
+	}},
+	{"a wake of a goroutine", func(s *scheduler.Scheduler, first, then func()) {
+		ended, waiters := netcosync.NewFuture[int](), make(chan *coroutine.Waiter)
+		go func() {
+			w := coroutine.AcquireWaiter()
+			waiters <- w
+			w.Park(coroutine.ReasonUser)
+			w.Release()
+			then()
+			ended.Set(1)
+		}()
+		w := <-waiters
+		first()
+		w.Wake()
+		ended.Get()
+	}},
+	{"the end of Run", func(s *scheduler.Scheduler, first, then func()) {
+		other := testenv.Must(scheduler.New(scheduler.Options{Processors: 1}))
+		testenv.MustOK(other.Start())
+		other.Run(scheduler.Spawn{Fn: func() { other.Go(func() { coroutine.Yield(); first() }) }})
+		then()
+		testenv.MustOK(other.Shutdown(context.Background()))
 	}},
 	{"a channel", func(s *scheduler.Scheduler, first, then func()) {
 		c := channel.Make[int](0)

@@ -2,12 +2,8 @@ package scheduler_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net"
-	"runtime/debug"
 	"strings"
-	stdsync "sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +13,6 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	conet "github.com/netco-go/netco/net"
-	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
 )
@@ -180,146 +175,4 @@ func TestStackOfChannel(t *testing.T) {
 	calls.Join()
 	serves.Join()
 	over.Store(true)
-}
-
-// churn keeps sockets and channels of a Scheduler busy, while others ask for
-// stacks.
-type churn struct {
-	t      *testing.T
-	s      *scheduler.Scheduler
-	rounds int
-	work   stdsync.WaitGroup
-
-	over           atomic.Bool
-	answered, shut atomic.Int64
-}
-
-func (c *churn) run(fn func()) {
-	if _, err := c.s.GoWith(scheduler.Spawn{Fn: fn}); err != nil {
-		c.t.Error(err)
-	}
-}
-
-// ask asks for stacks until it is over.
-func (c *churn) ask() {
-	for !c.over.Load() {
-		var all []coroutine.Info
-		coroutine.Range(func(i coroutine.Info) bool { all = append(all, i); return len(all) < 100 })
-		for _, i := range all {
-			switch text, err := i.Stack(context.Background()); {
-			case err == nil && strings.HasPrefix(text, "coroutine "):
-				c.answered.Add(1)
-			case err == coroutine.ErrNotFound:
-				c.shut.Add(1)
-			default:
-				c.t.Errorf("%v\n%s", err, text)
-			}
-		}
-	}
-}
-
-// pass has values go through a connection and a channel.
-func (c *churn) pass(capacity int) {
-	near, far := connected(c.t)
-	values := channel.Make[byte](capacity)
-	c.work.Add(3)
-	c.run(func() { defer c.work.Done(); c.send(near) })
-	c.run(func() { defer c.work.Done(); c.forward(far, values) })
-	c.run(func() { defer c.work.Done(); c.receive(values) })
-}
-
-func (c *churn) send(near *socket.TCPConn) {
-	defer near.Close()
-	for i := range c.rounds {
-		if _, err := near.Write([]byte{byte(i)}); err != nil {
-			c.t.Error(err)
-		}
-	}
-}
-
-func (c *churn) forward(far *socket.TCPConn, to *channel.Chan[byte]) {
-	defer far.Close()
-	defer to.Close()
-	b := make([]byte, 1)
-	for i := 0; ; i++ {
-		if _, err := io.ReadFull(far, b); err != nil {
-			if err != io.EOF || i != c.rounds {
-				c.t.Errorf("after %d of %d: %v", i, c.rounds, err)
-			}
-			return
-		}
-		if b[0] != byte(i) {
-			c.t.Errorf("%d came in place of %d", b[0], byte(i))
-		}
-		to.Send(b[0])
-	}
-}
-
-func (c *churn) receive(from *channel.Chan[byte]) {
-	i := 0
-	for v := range from.All() {
-		if v != byte(i) {
-			c.t.Errorf("%d came in place of %d", v, byte(i))
-		}
-		i++
-	}
-	if i != c.rounds {
-		c.t.Errorf("%d of %d came", i, c.rounds)
-	}
-}
-
-// end ends the Scheduler, by force while coroutines wait, or on its own.
-func (c *churn) end(force bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	if force {
-		never := channel.Make[int](0)
-		for range 50 {
-			c.run(func() { never.Recv() })
-			c.run(func() { netco.Sleep(time.Hour) })
-		}
-		cancel()
-	}
-	if err := c.s.Shutdown(ctx); err != nil && !(force && errors.Is(err, context.Canceled)) {
-		c.t.Errorf("Shutdown: %v", err)
-	}
-	cancel()
-}
-
-// TestStackOfChurn: many ask, while sockets, channels and locks on two
-// Processors are busy, what is sent must arrive, in order; in the end the
-// Scheduler ends, in one round on its own and in the other by force, and the
-// requests get an error then.
-func TestStackOfChurn(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20))
-	for _, force := range []bool{false, true} {
-		s, err := scheduler.New(scheduler.Options{Processors: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Start(); err != nil {
-			t.Fatal(err)
-		}
-		c := &churn{t: t, s: s, rounds: max(scaled(8000), 50)}
-		var askers stdsync.WaitGroup
-		for range 3 {
-			askers.Go(c.ask)
-		}
-		asked := channel.Make[int](0)
-		c.run(func() { asked.Recv() }) // its peers need one to the end
-		for k := range 20 {
-			c.pass(k % 3)
-		}
-		c.work.Wait()
-		for c.answered.Load() == 0 { // the askers may begin late
-			time.Sleep(100 * time.Microsecond)
-		}
-		asked.Close()
-		c.end(force)
-		c.over.Store(true)
-		askers.Wait()
-		if c.answered.Load() == 0 {
-			t.Error("no stack was returned")
-		}
-		t.Logf("%d stacks, %d gone", c.answered.Load(), c.shut.Load())
-	}
 }

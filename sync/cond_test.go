@@ -1,10 +1,7 @@
 package sync_test
 
 import (
-	"context"
-	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
 	stdsync "sync"
 	"sync/atomic"
@@ -12,7 +9,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/rwmutex"
@@ -77,63 +73,6 @@ func TestCondSignal(t *testing.T) {
 			if !c.AsNew() {
 				t.Error("not as new")
 			}
-		})
-	}
-}
-
-// TestCondBounds: what ends a wait is what its error says, and L is locked
-// whatever it is.
-func TestCondBounds(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	soon := func() context.Context {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		t.Cleanup(cancel)
-		return ctx
-	}
-	for _, w := range []struct {
-		name string
-		wait func(*sync.Cond) error
-		want error
-	}{
-		{"WaitTimeout(0)", func(c *sync.Cond) error {
-			return c.WaitTimeout(0)
-		}, os.ErrDeadlineExceeded},
-		{"WaitTimeout(1ms)", func(c *sync.Cond) error {
-			return c.WaitTimeout(time.Millisecond)
-		}, os.ErrDeadlineExceeded},
-		{"WaitContext(over)", func(c *sync.Cond) error {
-			return c.WaitContext(ctx)
-		}, context.Canceled},
-		{"WaitContext(1ms)", func(c *sync.Cond) error {
-			return c.WaitContext(soon())
-		}, context.DeadlineExceeded},
-		{"signalled in time", func(c *sync.Cond) error {
-			go func() { sync.Await(c, 1); c.Signal() }()
-			return c.WaitTimeout(time.Hour)
-		}, nil},
-		{"signalled in the context", func(c *sync.Cond) error {
-			go func() { sync.Await(c, 1); c.Broadcast() }()
-			return c.WaitContext(context.Background())
-		}, nil},
-	} {
-		t.Run(w.name, func(t *testing.T) {
-			testrun.Start(t, 2)
-			crowd(t, 3, func(int) {
-				m := new(sync.Mutex)
-				c := sync.NewCond(m)
-				m.Lock()
-				if err := w.wait(c); !errors.Is(err, w.want) {
-					t.Errorf("%v, want %v", err, w.want)
-				}
-				if m.TryLock() {
-					t.Error("L is not locked")
-				}
-				m.Unlock()
-				if !c.AsNew() || !m.AsNew() {
-					t.Error("not as new")
-				}
-			})
 		})
 	}
 }
@@ -228,30 +167,4 @@ func TestCondQueue(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestCondAllocs(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	testrun.Start(t, 2)
-	c := sync.NewCond(new(sync.Mutex))
-	allocs(t, func() { c.Signal(); c.Broadcast() })
-	stop := false
-	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		for !stop {
-			c.Signal()
-			netco.Yield()
-		}
-	}})
-	testrun.In(t, 0, func() {
-		c.L.Lock()
-		n := testing.AllocsPerRun(1000, func() {
-			c.Wait()
-			c.WaitTimeout(time.Minute)
-		})
-		stop = true
-		c.L.Unlock()
-		if n != 0 && !goruntime.RaceEnabled {
-			t.Errorf("Wait allocates %v times", n)
-		}
-	})
 }

@@ -7,14 +7,12 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	stdsync "sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
@@ -47,39 +45,6 @@ func TestFutureOnce(t *testing.T) {
 		}
 	}()
 	new(sync.Future[int]).Fail(nil)
-}
-
-// TestFutureBounds: a bounded Get ends with the bound's error, but has what is
-// there.
-func TestFutureBounds(t *testing.T) {
-	testrun.Start(t, 2)
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	check := func() {
-		f := sync.NewFuture[int]()
-		want := func(what string, v int, err error, wantV int, wantErr error) {
-			if v != wantV || err != wantErr {
-				t.Errorf("%s: %d, %v, want %d, %v", what, v, err, wantV, wantErr)
-			}
-		}
-		v, err := f.GetTimeout(0)
-		want("a timeout of 0", v, err, 0, os.ErrDeadlineExceeded)
-		v, err = f.GetTimeout(time.Millisecond)
-		want("a timeout", v, err, 0, os.ErrDeadlineExceeded)
-		v, err = f.GetContext(over)
-		want("a context that is over", v, err, 0, context.Canceled)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		v, err = f.GetContext(ctx)
-		want("a context that ends", v, err, 0, context.DeadlineExceeded)
-		f.Set(7)
-		v, err = f.GetTimeout(-1)
-		want("a timeout, done", v, err, 7, nil)
-		v, err = f.GetContext(over)
-		want("a context that is over, done", v, err, 7, nil)
-	}
-	check()
-	testrun.In(t, 0, check)
 }
 
 // TestFutureHammer: many set and fail, many wait, with and without bounds. One
@@ -134,40 +99,6 @@ func TestFutureHammer(t *testing.T) {
 			t.Fatalf("the winners of %d add up to %d", k, n)
 		}
 		futures[k].AwaitWaiting(0)
-	}
-}
-
-// TestFutureShutdown: a forced shutdown takes coroutines out of the queue, and
-// the others get their value.
-func TestFutureShutdown(t *testing.T) {
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
-	f := sync.NewFuture[int]()
-	var ended atomic.Int32
-	for i := range 4 {
-		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-			if v, err := f.Get(); v != 0 || err != coroutine.ErrShutdown {
-				t.Errorf("Get: %d, %v", v, err)
-			}
-			ended.Add(1)
-		}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var wg stdsync.WaitGroup
-	wg.Go(func() {
-		if v, err := f.Get(); v != 1 || err != nil {
-			t.Errorf("Get on a goroutine: %d, %v", v, err)
-		}
-	})
-	f.AwaitWaiting(5)
-	testrun.ShutdownByForce(t)
-	f.AwaitWaiting(1)
-	f.Set(1)
-	wg.Wait()
-	if n := ended.Load(); n != 4 {
-		t.Errorf("%d of 4 ended", n)
 	}
 }
 
@@ -240,54 +171,4 @@ func waitAndUnwind() {
 	s := sync.NewSemaphore(1)
 	s.Acquire(1)
 	s.Acquire(1)
-}
-
-// TestFutureAllocs: a wait of a coroutine's does not allocate, and Get of a
-// completed Future never does.
-func TestFutureAllocs(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("race builds allocate")
-	}
-	testrun.Start(t, 2)
-	var done sync.Future[int]
-	done.Set(1)
-	check := func(what string, f func()) {
-		n := 1.0
-		for range 10 { // on a crowded machine handoffs are prepared, which allocate
-			if n = testing.AllocsPerRun(1000, f); n == 0 {
-				return
-			}
-		}
-		t.Errorf("%s: %v allocations", what, n)
-	}
-	completed := func() {
-		check("Get", func() { done.Get() })
-		check("GetTimeout", func() { done.GetTimeout(time.Second) })
-		check("GetContext", func() { done.GetContext(context.Background()) })
-		check("Set", func() { done.Set(2) })
-	}
-	completed()
-	testrun.In(t, 0, completed)
-	futures := make([]sync.Future[int], 2*1001)
-	next := 0
-	testrun.In(t, 0, func() {
-		netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-			for i := range futures {
-				futures[i].AwaitWaiting(1)
-				futures[i].Set(i)
-			}
-		}})
-		wait := func(get func(f *sync.Future[int]) (int, error)) func() {
-			return func() {
-				if v, err := get(&futures[next]); v != next || err != nil {
-					t.Errorf("%d: %d, %v", next, v, err)
-				}
-				next++
-			}
-		}
-		check("Get, waiting", wait((*sync.Future[int]).Get))
-		check("GetTimeout, waiting", wait(func(f *sync.Future[int]) (int, error) {
-			return f.GetTimeout(time.Hour)
-		}))
-	})
 }

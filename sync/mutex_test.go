@@ -2,16 +2,12 @@ package sync_test
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"os"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
@@ -36,44 +32,6 @@ func TestMutexMisuse(t *testing.T) {
 		}
 		m.Lock()
 		m.Unlock()
-	}
-}
-
-func TestMutexWithoutWait(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	var m sync.Mutex
-	for _, c := range []struct {
-		name string
-		lock func() error
-		held error // what it returns when m is held
-	}{
-		{"TryLock", func() error {
-			if !m.TryLock() {
-				return os.ErrExist
-			}
-			return nil
-		}, os.ErrExist},
-		{"LockTimeout(0)", func() error { return m.LockTimeout(0) }, os.ErrDeadlineExceeded},
-		{"LockTimeout(-1)", func() error { return m.LockTimeout(-1) }, os.ErrDeadlineExceeded},
-		{"LockTimeout(1ns)", func() error { return m.LockTimeout(1) }, os.ErrDeadlineExceeded},
-		{"LockTimeout(1ms)", func() error {
-			return m.LockTimeout(time.Millisecond)
-		}, os.ErrDeadlineExceeded},
-		{"LockContext(over)", func() error { return m.LockContext(ctx) }, context.Canceled},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if err := c.lock(); err != nil {
-				t.Fatalf("of a free mutex: %v", err)
-			}
-			if err := c.lock(); !errors.Is(err, c.held) {
-				t.Errorf("of a held mutex: %v, want %v", err, c.held)
-			}
-			m.Unlock()
-			if !m.AsNew() {
-				t.Error("not as new")
-			}
-		})
 	}
 }
 
@@ -163,91 +121,4 @@ func TestMutexUnlockedByAnother(t *testing.T) {
 	if ready != 2*testenv.Rounds(1000) || !m.AsNew() {
 		t.Error(ready)
 	}
-}
-
-// TestMutexShutdown: a forced shutdown takes waiters out, runs their deferred
-// calls, and leaves the mutex to the others.
-func TestMutexShutdown(t *testing.T) {
-	testrun.Start(t, 2)
-	var m sync.Mutex
-	var unwound, refused atomic.Int32
-	m.Lock()
-	for i := range 20 {
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-			defer unwound.Add(1)
-			if i%4 < 2 {
-				m.Lock()
-				t.Error("Lock returned")
-			}
-			if err := m.LockTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
-				refused.Add(1)
-			} else {
-				t.Errorf("LockTimeout: %v", err)
-			}
-		}})
-	}
-	sync.Await(&m, 20)
-	testrun.ShutdownByForce(t)
-	if unwound.Load() != 20 || refused.Load() != 10 {
-		t.Errorf("%d unwound, %d refused", unwound.Load(), refused.Load())
-	}
-	m.Unlock()
-	if !m.AsNew() {
-		t.Error("not as new")
-	}
-}
-
-// allocs fails if f allocates in a coroutine or a goroutine.
-func allocs(t *testing.T, f func()) {
-	t.Helper()
-	testrun.In(t, 0, func() {
-		if n := testenv.Allocs(1000, f); n != 0 {
-			t.Errorf("in a coroutine: %v allocations", n)
-		}
-	})
-	if n := testenv.Allocs(1000, f); n != 0 {
-		t.Errorf("in a goroutine: %v allocations", n)
-	}
-}
-
-func TestMutexAllocs(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	testrun.Start(t, 2)
-	var m sync.Mutex
-	allocs(t, func() {
-		m.Lock()
-		m.Unlock()
-		if m.TryLock() {
-			m.Unlock()
-		}
-		if m.LockTimeout(time.Second) == nil {
-			m.Unlock()
-		}
-	})
-	// One that waits: another holds m over a Yield.
-	stop := false
-	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		for !stop {
-			m.Lock()
-			netco.Yield()
-			m.Unlock()
-			netco.Yield()
-		}
-	}})
-	testrun.In(t, 0, func() {
-		n := testing.AllocsPerRun(1000, func() {
-			m.Lock()
-			netco.Yield()
-			m.Unlock()
-			if m.LockTimeout(time.Minute) == nil {
-				netco.Yield()
-				m.Unlock()
-			}
-		})
-		stop = true
-		if n != 0 && !goruntime.RaceEnabled {
-			t.Errorf("a waiter allocates %v times", n)
-		}
-	})
-	runtime.KeepAlive(&m)
 }

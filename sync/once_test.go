@@ -54,29 +54,6 @@ func TestOnceFails(t *testing.T) {
 	}
 }
 
-// TestOnceFuncs: what OnceFunc, OnceValue and OnceValues return does once what
-// it was given, and gives everybody the result.
-func TestOnceFuncs(t *testing.T) {
-	testrun.Start(t, 2)
-	calls := 0
-	f := func() (int, string) { netco.Yield(); calls++; return calls, "one" }
-	call := sync.OnceFunc(func() { f() })
-	value := sync.OnceValue(func() int { n, _ := f(); return n })
-	values := sync.OnceValues(f)
-	crowd(t, 9, func(int) {
-		call()
-		if n := value(); n != 2 {
-			t.Errorf("value %d", n)
-		}
-		if n, s := values(); n != 3 || s != "one" {
-			t.Errorf("values %d, %s", n, s)
-		}
-	})
-	if calls != 3 {
-		t.Errorf("%d calls", calls)
-	}
-}
-
 // TestOnceFuncPanics: every call panics with the value of the first, as with
 // package sync.
 func TestOnceFuncPanics(t *testing.T) {
@@ -112,33 +89,6 @@ func TestOnceFuncGoexit(t *testing.T) {
 	if ended.Load() != 6 {
 		t.Error(ended.Load())
 	}
-}
-
-// TestOnceShutdown: a forced shutdown unwinds f and its waiters.
-func TestOnceShutdown(t *testing.T) {
-	testrun.Start(t, 2)
-	var o sync.Once
-	var unwound atomic.Int32
-	for i := range 6 {
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-			defer unwound.Add(1)
-			o.Do(func() { netco.Sleep(time.Hour) })
-		}})
-	}
-	sync.Await(&o, 5)
-	testrun.ShutdownByForce(t)
-	if unwound.Load() != 6 {
-		t.Errorf("%d unwound", unwound.Load())
-	}
-	o.Do(func() { t.Error("done twice") })
-}
-
-func TestOnceAllocs(t *testing.T) {
-	testrun.Start(t, 2)
-	var o sync.Once
-	f := func() {}
-	o.Do(f)
-	allocs(t, func() { o.Do(f) })
 }
 
 func ExampleOnceValue() {

@@ -48,47 +48,6 @@ func all(f func(i int)) {
 	wg.Wait()
 }
 
-// TestExclusion: a lock held across a wait excludes others, whatever its kind.
-func TestExclusion(t *testing.T) {
-	for name, lock := range map[string]func() sync.Locker{
-		"Mutex":      func() sync.Locker { return new(sync.Mutex) },
-		"RWMutex":    func() sync.Locker { return new(sync.RWMutex) },
-		"Cond's":     func() sync.Locker { return sync.NewCond(new(sync.Mutex)).L },
-		"with reads": func() sync.Locker { return &readingLock{} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T) {
-				l, inside, total := lock(), int32(0), 0
-				all(func(int) {
-					for range testenv.Rounds(200) {
-						l.Lock()
-						if atomic.AddInt32(&inside, 1) != 1 {
-							t.Error("two are inside")
-						}
-						netco.Yield()
-						total++
-						atomic.AddInt32(&inside, -1)
-						l.Unlock()
-					}
-				})
-				if want := several * testenv.Rounds(200); total != want {
-					t.Errorf("%d of %d", total, want)
-				}
-			})
-		})
-	}
-}
-
-// readingLock locks for reading, too, before it locks for writing.
-type readingLock struct{ sync.RWMutex }
-
-func (l *readingLock) Lock() {
-	r := l.RLocker()
-	r.Lock()
-	r.Unlock() //lint:ignore SA2001 readers go before the writer
-	l.RWMutex.Lock()
-}
-
 // TestReadersMeet: readers hold an RWMutex together.
 func TestReadersMeet(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
@@ -101,29 +60,6 @@ func TestReadersMeet(t *testing.T) {
 			inside.Done()
 			inside.Wait()
 		})
-	})
-}
-
-// TestCondMeet: Broadcast wakes all that wait, each of which then holds the
-// lock.
-func TestCondMeet(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		c := sync.Cond{L: new(sync.Mutex)}
-		arrived, gone := 0, 0 // under c.L
-		all(func(int) {
-			c.L.Lock()
-			defer c.L.Unlock()
-			if arrived++; arrived == several {
-				c.Broadcast()
-			}
-			for arrived < several {
-				c.Wait()
-			}
-			gone++
-		})
-		if gone != several {
-			t.Errorf("%d of %d", gone, several)
-		}
 	})
 }
 
@@ -189,25 +125,6 @@ func TestGoexit(t *testing.T) {
 		wg.Go(runtime.Goexit)
 		wg.Wait()
 	})
-}
-
-// TestMisuse: misuse panics and changes nothing.
-func TestMisuse(t *testing.T) {
-	for name, f := range map[string]func(){
-		"Unlock of an unlocked Mutex":    func() { new(sync.Mutex).Unlock() },
-		"Unlock of an unlocked RWMutex":  func() { new(sync.RWMutex).Unlock() },
-		"RUnlock of an unlocked RWMutex": func() { new(sync.RWMutex).RUnlock() },
-		"Done of nothing":                func() { new(sync.WaitGroup).Done() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
-	}
 }
 
 // TestStandards: what is the standard's is so to the compiler.

@@ -2,7 +2,6 @@ package sync_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
@@ -45,35 +43,6 @@ func TestWaitGroupMisuse(t *testing.T) {
 			if !wg.AsNew() {
 				t.Errorf("%d%+d: not as new", c.count, c.delta)
 			}
-		}
-	}
-}
-
-func TestWaitGroupWithoutWait(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	var wg sync.WaitGroup
-	for _, c := range []struct {
-		name string
-		wait func() error
-		want error // if the count is not 0
-	}{
-		{"WaitTimeout(0)", func() error { return wg.WaitTimeout(0) }, os.ErrDeadlineExceeded},
-		{"WaitTimeout(1ms)", func() error {
-			return wg.WaitTimeout(time.Millisecond)
-		}, os.ErrDeadlineExceeded},
-		{"WaitContext(over)", func() error { return wg.WaitContext(ctx) }, context.Canceled},
-	} {
-		if err := c.wait(); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
-		wg.Add(1)
-		if err := c.wait(); !errors.Is(err, c.want) {
-			t.Errorf("%s with 1 to wait for: %v, want %v", c.name, err, c.want)
-		}
-		wg.Done()
-		if !wg.AsNew() {
-			t.Errorf("%s: not as new", c.name)
 		}
 	}
 }
@@ -189,74 +158,6 @@ func TestWaitGroupManyWait(t *testing.T) {
 		}
 	}
 	t.Logf("%d waits in time, %d over", inTime.Load(), over.Load())
-}
-
-func TestWaitGroupShutdown(t *testing.T) {
-	testrun.Start(t, 2)
-	var wg sync.WaitGroup
-	var unwound, refused atomic.Int32
-	wg.Add(1)
-	for i := range 10 {
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-			defer unwound.Add(1)
-			if i%4 < 2 {
-				wg.Wait()
-				t.Error("Wait returned")
-			}
-			if err := wg.WaitTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
-				refused.Add(1)
-			} else {
-				t.Errorf("WaitTimeout: %v", err)
-			}
-		}})
-	}
-	sync.Await(&wg, 10)
-	testrun.ShutdownByForce(t)
-	if unwound.Load() != 10 || refused.Load() != 4 {
-		t.Errorf("%d unwound, %d refused", unwound.Load(), refused.Load())
-	}
-	wg.Done()
-	wg.Wait()
-	if !wg.AsNew() {
-		t.Error("not as new")
-	}
-}
-
-func TestWaitGroupAllocs(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	testrun.Start(t, 2)
-	var wg sync.WaitGroup
-	allocs(t, func() {
-		wg.Add(2)
-		wg.Done()
-		wg.Done()
-		wg.Wait()
-		wg.WaitTimeout(time.Second)
-		wg.WaitContext(context.Background())
-	})
-	stop := false
-	var round sync.WaitGroup
-	round.Add(1)
-	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		for !stop {
-			if round.Waiting() > 0 {
-				round.Done()
-			}
-			netco.Yield()
-		}
-	}})
-	testrun.In(t, 0, func() {
-		n := testing.AllocsPerRun(1000, func() {
-			round.Wait()
-			round.Add(1)
-			round.WaitTimeout(time.Minute)
-			round.Add(1)
-		})
-		stop = true
-		if n != 0 && !goruntime.RaceEnabled {
-			t.Errorf("Wait allocates %v times", n)
-		}
-	})
 }
 
 func ExampleWaitGroup() {

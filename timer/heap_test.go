@@ -235,55 +235,6 @@ func TestMovesToLaterAreDeferred(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
-	const n = 50
-	for victim := range n {
-		var h Heap
-		var r recorder
-		var timers []*Timer
-		for i := range n {
-			timers = append(timers, r.timer(i))
-			h.Set(timers[i], int64(i*37%n))
-		}
-		x := timers[victim]
-		if !h.Cancel(x) || h.pending(x) || h.Cancel(x) || h.Len() != n-1 {
-			t.Fatalf("Timer %d: Cancel did not take it off once", victim)
-		}
-		check(t, &h)
-		h.Expire(n, 0)
-		if len(r.ran) != n-1 || slices.Contains(r.ran, victim) {
-			t.Fatalf("Timer %d: ran %v", victim, r.ran)
-		}
-		if h.Cancel(timers[(victim+1)%n]) {
-			t.Fatal("Cancel of a Timer that has run returned true")
-		}
-	}
-}
-
-// A million connections' timeouts at one deadline, as set by one turn of a
-// loop, run in the order they were set.
-func TestThousandsAtOnce(t *testing.T) {
-	const n = 20000
-	var h Heap
-	var r recorder
-	for i := range n {
-		h.Set(r.timer(i), 1000)
-	}
-	for total := 0; total < n; {
-		ran := h.Expire(1000, 300) // a turn's budget
-		if ran != min(300, n-total) {
-			t.Fatalf("Expire ran %d after %d of %d", ran, total, n)
-		}
-		total += ran
-	}
-	check(t, &h)
-	for i, got := range r.ran {
-		if i != got {
-			t.Fatalf("place %d: Timer %d", i, got)
-		}
-	}
-}
-
 // The order of ties survives a wrap of the counter that keeps it.
 func TestTieOrderAcrossWrap(t *testing.T) {
 	h := Heap{seq: math.MaxUint32 - 50}
@@ -355,26 +306,6 @@ func TestInsideF(t *testing.T) {
 	}
 }
 
-// Timers that set themselves to a due time, without a bound: Expire ends and
-// runs each once.
-func TestExpireEnds(t *testing.T) {
-	var h Heap
-	ran := 0
-	timers := make([]Timer, 100)
-	for i := range timers {
-		timers[i] = Timer{F: func(arg any, now int64) {
-			ran++
-			h.Set(arg.(*Timer), now-5)
-		}, Arg: &timers[i]}
-		h.Set(&timers[i], int64(i))
-	}
-	for turn := int64(1); turn <= 5; turn++ {
-		if n := h.Expire(1000+turn, 0); n != 100 || ran != 100*int(turn) || h.Len() != 100 {
-			t.Fatalf("turn %d: %d ran, %d in all, %d queued", turn, n, ran, h.Len())
-		}
-	}
-}
-
 func TestPanicInF(t *testing.T) {
 	var h Heap
 	var r recorder
@@ -389,20 +320,6 @@ func TestPanicInF(t *testing.T) {
 	}
 	if h.Expire(10, 0); !slices.Equal(r.ran, []int{2, 1}) {
 		t.Errorf("ran %v after a panic, want 2 1", r.ran)
-	}
-}
-
-func TestArgAndNow(t *testing.T) {
-	var h Heap
-	x := &Timer{Arg: "arg"}
-	x.F = func(arg any, now int64) {
-		if arg != "arg" || now != 42 {
-			t.Errorf("F got %v, %d", arg, now)
-		}
-	}
-	h.Set(x, 40)
-	if h.Expire(42, 0) != 1 {
-		t.Error("did not run")
 	}
 }
 

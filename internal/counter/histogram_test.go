@@ -58,10 +58,3 @@ func TestHistogram(t *testing.T) {
 		t.Errorf("Observe allocates %v times", n)
 	}
 }
-
-func BenchmarkHistogramObserve(b *testing.B) {
-	var h Histogram
-	for i := range b.N {
-		h.Observe(int64(i) & 0xfffff)
-	}
-}

@@ -174,29 +174,3 @@ func TestStackOfRunning(t *testing.T) {
 		t.Error("it was seldom seen blocked")
 	}
 }
-
-func BenchmarkStackOf(b *testing.B) {
-	if err := goruntime.FindStandings(); err != nil {
-		b.Skip(err)
-	}
-	for _, c := range []struct {
-		name string
-		deep int
-	}{{"shallow", 1}, {"deep", 100}} {
-		b.Run(c.name, func(b *testing.B) {
-			over := make(chan struct{})
-			g, end := started(func() { deep(c.deep, func() { <-over }) })
-			for goruntime.StandingOf(g) != goruntime.Blocked {
-				runtime.Gosched()
-			}
-			var pcs [goruntime.MaxStack]uintptr
-			for b.Loop() {
-				if goruntime.StackOf(g, &pcs) == 0 {
-					b.Fatal("nothing")
-				}
-			}
-			close(over)
-			end()
-		})
-	}
-}
