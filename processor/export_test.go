@@ -38,9 +38,15 @@ func (p *Processor) Share(on bool) {
 // crowded machine runs take long whatever they do, and then nothing is packed.
 func (p *Processor) Shares() bool { return p.group.sharing.Load() }
 
-// Gives reports whether p has yet to act on Give or GiveAll, or does so. Any
-// thread.
-func (p *Processor) Gives() bool { return p.moveRequest.Load() != nil || !p.Idle() }
+// Gives reports whether p has yet to act on Give or GiveAll, or does so. It
+// wakes p, which the monitor's own requests let sleep. Any thread.
+func (p *Processor) Gives() bool {
+	if p.moveRequest.Load() != nil {
+		p.ep.Ring()
+		return true
+	}
+	return !p.Idle()
+}
 
 // Pinned starts fn on p, for good, whatever the limit; for a caller outside. It
 // returns the zero Handle if p has ended.

@@ -477,23 +477,26 @@ func timeouts(e *result.Errors) uint64     { return e.Timeout }
 func statuses(e *result.Errors) uint64     { return e.Status }
 func noErrors(*result.Errors) uint64       { return 0 }
 
+// afterTen returns a server that echoes, and calls f before the eleventh
+// answer, which f may change; false ends the connection.
+func afterTen(f func(c net.Conn, b []byte) bool) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		return listen(t, "tcp", func(c net.Conn) {
+			b := make([]byte, 64)
+			for n := 0; ; n++ {
+				if _, err := io.ReadFull(c, b); err != nil || n == 10 && !f(c, b) {
+					return
+				}
+				if _, err := c.Write(b); err != nil {
+					return
+				}
+			}
+		})
+	}
+}
+
 func TestErrorClasses(t *testing.T) {
 	var muted atomic.Bool
-	afterTen := func(f func(c net.Conn, b []byte) bool) func(t *testing.T) string {
-		return func(t *testing.T) string {
-			return listen(t, "tcp", func(c net.Conn) {
-				b := make([]byte, 64)
-				for n := 0; ; n++ {
-					if _, err := io.ReadFull(c, b); err != nil || n == 10 && !f(c, b) {
-						return
-					}
-					if _, err := c.Write(b); err != nil {
-						return
-					}
-				}
-			})
-		}
-	}
 	for _, c := range []struct {
 		name string
 		url  func(t *testing.T) string
