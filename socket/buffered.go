@@ -41,18 +41,18 @@ import (
 // the next read.
 //
 // One coroutine or goroutine may read at a time. Any number may write, at the
-// same time too, and what one Write was given stays together; but only where no
-// other one writes may AvailableBuffer be used. What a caller other than the
-// reader writes is sent when it calls Flush, or by the reader's next wait.
-// Where reader and writer are two, and both ends of the connection write much,
-// turn SetAutoFlush off: the reader then never waits for room, so the two ends
-// cannot wait for each other. Close and the deadlines may be called by any
-// coroutine or goroutine. The Stream itself is not to be read or written beside
-// the Buffered.
+// same time too, and the bytes of one Write stay together; AvailableBuffer is
+// for a single writer. Bytes that any other caller than the reader has written
+// are sent by that caller's Flush, or before the reader's next wait. If the
+// reader and the writer are two coroutines, and both ends of the connection
+// write much, turn SetAutoFlush off: the reader then never waits for room, so
+// the two ends cannot wait for each other. Close and the deadlines may be
+// called by any coroutine or goroutine. The Stream itself is not to be read or
+// written beside the Buffered.
 //
-// A write error is remembered: it is returned by the call that met it, which
-// may be a read that had to send, and by every later write, also when it was a
-// deadline; what was unsent is dropped.
+// A write error is sticky: the call that meets it returns it, which may be a
+// read that had to send, and every later write does, even if it was a deadline.
+// Unsent bytes are dropped.
 type Buffered struct {
 	stream Stream
 	c      *conn  // the same
@@ -68,8 +68,8 @@ type Buffered struct {
 
 	manual bool // constant once in use: no automatic flush
 
-	// needsFlush is set if the reader waits while another had the write lock:
-	// that one sends, see unlock.
+	// needsFlush is set by a reader that finds the write lock taken: the lock's
+	// holder then sends, see unlock.
 	needsFlush atomic.Bool
 
 	// The writing side, under s.mu's write lock.
@@ -86,11 +86,10 @@ var _ net.Conn = (*Buffered)(nil)
 const (
 	// defaultLimit is how much may be buffered for one Peek or line.
 	defaultLimit = 64 << 10
-	// direct is from which size on bytes are read to and written from where
-	// they are.
+	// Reads and writes of direct bytes or more go past the buffer.
 	direct = 16 << 10
-	// maxReads is how many reads find something before what was written is sent
-	// all the same.
+	// After maxReads reads in a row that find something, the written bytes are
+	// sent all the same.
 	maxReads = 8
 )
 
@@ -112,7 +111,7 @@ func NewBuffered(c Stream) *Buffered {
 }
 
 // SetLimit sets how many bytes Peek, ReadSlice and ReadLine may gather, 64 KiB
-// if it is not called: what is longer than that and than a buffer is
+// if it is not called. Beyond that, and beyond a buffer's size, they return
 // ErrTooLong. The reader calls it.
 func (b *Buffered) SetLimit(bytes int) { b.limit = bytes }
 
@@ -120,13 +119,12 @@ func (b *Buffered) SetLimit(bytes int) { b.limit = bytes }
 // called before the Buffered is used by two.
 func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 
-// Close sends what was written as far as the socket takes it without waiting,
-// and closes the connection. It returns io.ErrShortWrite, in a *net.OpError, if
-// that was not all; a caller that must know that everything was sent, or wants
-// to wait for it, calls Flush first. While another caller is inside a write, or
-// a read that sends, that call sends in place of Close, and returns
-// net.ErrClosed if that was not all. A second Close returns net.ErrClosed. It
-// does not park.
+// Close sends as many of the written bytes as the socket takes without waiting,
+// and closes the connection. If some are left it returns io.ErrShortWrite, in a
+// *net.OpError; call Flush first to wait until all are sent. While another
+// caller is inside a write, or a read that sends, that call sends in place of
+// Close, and returns net.ErrClosed if some are left. A second Close returns
+// net.ErrClosed. It does not park.
 func (b *Buffered) Close() error {
 	var unsent error
 	err := b.s.CloseAfter(func() { unsent = b.lastLocked() })

@@ -154,9 +154,9 @@ func (b *Buffered) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// WaitReadable waits until a read will probably not have to, sending first what
-// was written, unless something is buffered. No buffer is held meanwhile.
-// Parks.
+// WaitReadable waits until a read will probably not have to. It returns at once
+// if bytes are buffered; otherwise it sends the written bytes first, and holds
+// no buffer while it waits. Parks.
 func (b *Buffered) WaitReadable() error {
 	if b.r < b.w {
 		return nil
@@ -230,9 +230,10 @@ func (b *Buffered) release() {
 	b.in, b.inBuf, b.r, b.w = nil, nil, 0, 0
 }
 
-// hasRead sends what was written if reads have found something too often in a
-// row: a peer that always sends would else wait until its answers fill a
-// buffer. The error is net.ErrClosed only; others are remembered.
+// hasRead sends the written bytes after maxReads reads in a row that found
+// something: a peer that never stops sending would otherwise get no answer
+// until a buffer is full. The error is net.ErrClosed only; others are
+// remembered.
 func (b *Buffered) hasRead() error {
 	if b.reads++; b.reads < maxReads {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// lock takes the socket's write lock, under which the writing side stands. The
-// error is that of a closed connection, or the one remembered.
+// lock takes the socket's write lock, which guards the writing side. The error
+// is that of a closed connection, or the first write error.
 func (b *Buffered) lock() error {
 	if !b.s.LockWrite() {
 		return b.c.opError("write", net.ErrClosed)
@@ -19,16 +19,16 @@ func (b *Buffered) lock() error {
 	return nil
 }
 
-// unlock releases the write lock, and returns err, or why something that was
-// written is lost.
+// unlock releases the write lock. It returns err, or if that is nil the reason
+// why written bytes are lost.
 //
 // A reader that found the lock taken waits, and has set needsFlush before its
 // last attempt to lock. The holder checks needsFlush after it has unlocked: so
-// one of the two, or the one that took the lock in between, sends what is
-// unsent.
+// the reader, the holder, or a caller that took the lock in between sends the
+// unsent bytes.
 //
-// Close sends what is unsent if it finds the lock free. Else it leaves that to
-// the holder, which has the lock still when it finds the connection closed.
+// Close sends the unsent bytes if it finds the lock free. Otherwise the holder
+// does, which finds the connection closed while it still has the lock.
 func (b *Buffered) unlock(err error) error {
 	for b.s.UnlockWriteIfOpen() {
 		if !b.needsFlush.Load() || !b.s.TryLockWrite() {
@@ -46,8 +46,8 @@ func (b *Buffered) unlock(err error) error {
 	return err
 }
 
-// autoFlush sends what was written, unless another is writing: that one then
-// does it, so that reading never waits for another's write.
+// autoFlush sends the written bytes. If another caller is writing, that caller
+// sends them, so that a read never waits for a write.
 func (b *Buffered) autoFlush() error {
 	b.reads = 0
 	if b.manual {
@@ -62,8 +62,8 @@ func (b *Buffered) autoFlush() error {
 	return b.unlock(b.flushOwedLocked())
 }
 
-// flushOwedLocked sends for the reader: a slice that AvailableBuffer gave to a
-// writer stays good.
+// flushOwedLocked is Flush for a reader: a slice that AvailableBuffer gave to a
+// writer stays valid.
 func (b *Buffered) flushOwedLocked() error {
 	if b.needsFlush.Load() {
 		b.needsFlush.Store(false)
@@ -77,7 +77,7 @@ func (b *Buffered) flushOwedLocked() error {
 	return err
 }
 
-// Flush sends what was written, waiting for room if need be. Parks.
+// Flush sends the written bytes, and waits for room if it must. Parks.
 func (b *Buffered) Flush() error {
 	if err := b.lock(); err != nil {
 		return err
@@ -120,8 +120,8 @@ func (b *Buffered) writeLocked(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// passLocked sends what was written, and p behind it from where it is, which
-// may be in out. It returns how much of p was sent.
+// passLocked sends the buffered bytes and then p, without copying p, which may
+// point into out. It returns how much of p was sent.
 func (b *Buffered) passLocked(p []byte) (n int, err error) {
 	if b.start == b.end {
 		n, err = b.s.WriteLocked(p)
@@ -185,7 +185,7 @@ func (b *Buffered) AvailableBuffer() []byte {
 	return p
 }
 
-// acquireLocked sees to a buffer, which may be full.
+// acquireLocked makes sure that there is a buffer. It may be full.
 func (b *Buffered) acquireLocked() {
 	if b.start == b.end {
 		b.start, b.end = 0, 0
@@ -196,8 +196,8 @@ func (b *Buffered) acquireLocked() {
 	}
 }
 
-// roomLocked sees to a free byte at out[end:], sending what is there if need
-// be.
+// roomLocked makes sure that out[end:] has a free byte, and sends the buffered
+// bytes if it has none.
 func (b *Buffered) roomLocked() error {
 	if b.out != nil && b.end < len(b.out) {
 		return nil
@@ -209,7 +209,7 @@ func (b *Buffered) roomLocked() error {
 	return nil
 }
 
-// sendLocked sends what was written and leaves the buffer empty.
+// sendLocked sends the buffered bytes and leaves the buffer empty.
 func (b *Buffered) sendLocked() error {
 	if b.start == b.end {
 		return nil
@@ -219,7 +219,7 @@ func (b *Buffered) sendLocked() error {
 	return b.sentLocked(err)
 }
 
-// sentLocked remembers an error, after which nothing is to be sent any more.
+// sentLocked keeps an error for later calls, and drops the unsent bytes.
 func (b *Buffered) sentLocked(err error) error {
 	if err == nil {
 		return nil

@@ -19,8 +19,8 @@ var (
 )
 
 // WriteTo writes the pieces to w, waiting for room if need be, and takes them
-// off v, in part if w took a part: after an error v has what was not written,
-// and n is how many bytes were. It sets elements of v and shortens v, but
+// off v, in part if w took a part: after an error v holds the unwritten rest,
+// and n counts the written bytes. It sets elements of v and shortens v, but
 // changes no byte. To a *TCPConn or *UnixConn the pieces go together, and
 // nothing that others write comes between them; errors are those of
 // WriteBuffers. To any other writer they go one by one. Parks. It does not

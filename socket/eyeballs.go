@@ -67,8 +67,7 @@ func (d *Dialer) race(l limits, n network, primaries, fallbacks []net.Addr) (net
 	if err != nil {
 		r.failed.Store(true)
 		r.turn.Ring()
-		// It returns early at a forced shutdown. Then the fallback does so too,
-		// soon.
+		// A forced shutdown ends this wait early; the fallback then ends soon.
 		r.end.Wait(coroutine.ReasonConnect, 0, r.ended.Load)
 	}
 	if r.state.CompareAndSwap(undecided, primaryWon) {
@@ -115,7 +114,8 @@ func (r *race) finish() {
 	r.end.Ring()
 }
 
-// beside runs fn beside the caller: a coroutine's on its Processor.
+// spawnNear runs fn in a coroutine of the caller's Processor, or in a goroutine
+// if the caller is one.
 func spawnNear(fn func()) {
 	if p := processor.Current(); p != nil {
 		sp := coroutine.Spawn{Fn: fn, Name: "dial fallback"}

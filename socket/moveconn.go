@@ -81,7 +81,7 @@ func (c *conn) writeAll(w io.Writer) (int64, error) {
 	}
 	n, err := fd.Move(&dst.s, &c.s, fd.Unlimited)
 	if err != nil && dst.network.isTCP() {
-		err = dst.opError("readfrom", err) // net comes by ReadFrom of the sink, if that has one
+		err = dst.opError("readfrom", err) // as in net, which calls the sink's ReadFrom
 	}
 	return n, err
 }
@@ -104,7 +104,7 @@ func (c *conn) copyFrom(r io.Reader) (done int64, err error) {
 			return done, err
 		}
 		if n == 0 {
-			coroutine.Yield() // it may need others to have something to read
+			coroutine.Yield() // r may need others to run
 		}
 	}
 }
@@ -160,9 +160,9 @@ func (c *conn) copyPieceTo(w io.Writer) (n int, more bool, err error) {
 var errInvalidWrite = errors.New("netco/socket: the writer says that it wrote more than it was " +
 	"given")
 
-// fileOf returns the file behind r if there is one: an *os.File, or what that
-// type's WriteTo passes on in its place, which is another type of package os. A
-// type of another package that embeds a file may have a Read of its own.
+// fileOf returns the file behind r if there is one: an *os.File, or the other
+// type of package os that its WriteTo passes on in its place. A type of another
+// package that embeds a file may have a Read of its own.
 func fileOf(r any) syscall.Conn {
 	if f, ok := r.(*os.File); ok {
 		return f

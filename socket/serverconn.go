@@ -176,10 +176,10 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		case err != nil:
 			return false, err
 		}
-		// A Handle that reads just what it needs leaves it open whether there
-		// is more, and so does an edge that came while it ran. To call it in
-		// vain would make it wait, with its stack and without IdleTimeout;
-		// asking is cheaper.
+		// After a Handle that has read just what it needs, or during which an
+		// edge has come, there may be more to read or not. To ask the kernel is
+		// cheaper than to call Handle in vain, which would wait with its stack
+		// and without IdleTimeout.
 		if s.PendingLocked(woken) {
 			return false, nil
 		}
