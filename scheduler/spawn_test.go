@@ -73,8 +73,8 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	var h coroutine.Handle
 	var err error
 	start := func() {
-		if h, err = s.GoWith(c.Spawn); err == nil {
-			testenv.Until(t, "it to run", begun.Load)
+		for h, err = s.GoWith(c.Spawn); err == nil && !begun.Load(); {
+			processor.Sleep(time.Millisecond) // it may be of the same Processor
 		}
 	}
 	switch c.caller {
