@@ -43,17 +43,17 @@ type spawnCase struct {
 
 const noPlace = 1000
 
-// want returns the error that the case gets: a value, or part of the text.
-func (c spawnCase) want() (err error, text string) {
+// want returns the error that the case gets: part of its text, or its value.
+func (c spawnCase) want() (text string, err error) {
 	switch {
 	case c.on != noPlace && c.Local:
-		return nil, "both Local"
+		return "both Local", nil
 	case c.on != noPlace && (c.on < 0 || c.on > 1):
-		return engine.ErrNoProcessor, ""
+		return "", engine.ErrNoProcessor
 	case c.Child && c.caller == "goroutine":
-		return coroutine.ErrNotCoroutine, ""
+		return "", coroutine.ErrNotCoroutine
 	}
-	return nil, ""
+	return "", nil
 }
 
 // check starts the coroutine, and ends the caller while it lives.
@@ -69,7 +69,7 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 			processor.Sleep(time.Millisecond)
 		}
 	}
-	want, text := c.want()
+	text, want := c.want()
 	var h coroutine.Handle
 	var err error
 	start := func() {

@@ -460,13 +460,6 @@ func checkTimeout(t *testing.T, op string, err error) {
 	}
 }
 
-// empty brings c to where it knows that there is nothing to read.
-func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
-	t.Helper()
-	testenv.Must(peer.Write([]byte("x")))
-	testenv.Must(c.Read(make([]byte, 10)))
-}
-
 // TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the
 // reverse.
 func TestDeadlineOfOneDirection(t *testing.T) {

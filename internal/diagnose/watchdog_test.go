@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -203,13 +202,6 @@ func openLock(t *testing.T, name string) int {
 		t.Fatal(err)
 	}
 	return fd
-}
-
-// here is its caller's program counter.
-func here() uintptr {
-	var pcs [1]uintptr
-	runtime.Callers(2, pcs[:])
-	return pcs[0]
 }
 
 // fits reports whether a stall was found in k. Where others have the CPUs, what

@@ -61,7 +61,7 @@ func atOnce(check func(string, func())) {
 		had(rw.LockTimeout(time.Second), rw.Unlock)()
 		l := rw.RLocker()
 		l.Lock()
-		l.Unlock()
+		had(nil, l.Unlock)()
 	})
 	check("Semaphore", func() {
 		s.Acquire(2)
