@@ -140,11 +140,21 @@ func Doubts(r *result.Result) (lines []string) {
 	if late := float64(r.Lateness.At(99)); late > lateShare*float64(r.Response.At(99)) {
 		lines = append(lines, "the generator itself sent late: most of the p99 is its own")
 	}
-	if r.Options.Rate > 0 && r.RequestsPerSecond() < KeptUp*r.Options.Rate {
+	if r.Options.Rate > 0 && r.RequestsPerSecond() < KeptUp*intended(r) {
 		lines = append(lines, "less than "+Share(KeptUp)+" of the intended requests were "+
 			"answered: the latencies depend on how long the run was")
 	}
 	return lines
+}
+
+// intended returns the rate that was intended. Few random arrivals may be more
+// or less than the rate that was asked for.
+func intended(r *result.Result) float64 {
+	rate, window := r.Options.Rate, r.Options.Duration
+	if window > 0 && r.Totals.Intended > 0 {
+		rate = min(rate, float64(r.Totals.Intended)/window.Seconds())
+	}
+	return rate
 }
 
 // unit is a size with its name; a value is written in the largest that it

@@ -77,6 +77,12 @@ func TestDoubts(t *testing.T) {
 	late.Response.Record(1e6)
 	late.Lateness.Record(6e5)
 	slow.Options.Rate, slow.Totals.Requests, slow.Elapsed = 100, 97, result.Duration(time.Second)
+	few := result.New()
+	few.Options.Rate, few.Options.Duration = 100, result.Duration(time.Second)
+	few.Totals.Intended, few.Totals.Requests, few.Elapsed = 97, 97, few.Options.Duration
+	if got := Doubts(few); len(got) > 0 {
+		t.Errorf("all that was intended is answered: %q", got)
+	}
 	for want, r := range map[string]*result.Result{"": fine, "busy for more than 80 %": busy,
 		"sent late": late, "less than 98 %": slow} {
 		got := strings.Join(Doubts(r), "; ")
