@@ -15,7 +15,7 @@ type room struct {
 	members map[*client]struct{}
 }
 
-// join lets c in: the others see it come, and it gets who is there.
+// join lets c in: the others see it come, and it gets the list of members.
 func (r *room) join(c *client) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -60,24 +60,21 @@ func TryRecvAll(fd int, p []byte) (got int, all bool, failed syscall.Errno) {
 	}
 	n := min(len(p), MaxIO)
 	for {
-		if injector.Load() != nil {
-			limit, errno := injected(Recv, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, false, errno
-			}
-			n = limit
+		m, errno := asked(Recv, fd, n)
+		r := uintptr(0)
+		if errno == 0 {
+			iov := unix.Iovec{Base: (*byte)(base(p))}
+			iov.SetLen(m)
+			msg := unix.Msghdr{Iov: &iov, Control: (*byte)(unsafe.Pointer(&inq))}
+			msg.SetIovlen(1)
+			msg.SetControllen(int(unsafe.Sizeof(inq)))
+			r, _, errno = syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd),
+				uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
 		}
-		iov := unix.Iovec{Base: (*byte)(base(p)), Len: uint64(n)}
-		msg := unix.Msghdr{Iov: &iov, Iovlen: 1}
-		msg.Control, msg.Controllen = (*byte)(unsafe.Pointer(&inq)), uint64(unsafe.Sizeof(inq))
-		r, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd),
-			uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
 		if errno == 0 {
 			received(fd, p, int(r))
-			return int(r), inq.Type == unix.TCP_CM_INQ && inq.unread == 0, 0
+			known := inq.Level == unix.SOL_TCP && inq.Type == unix.TCP_CM_INQ
+			return int(r), known && inq.unread == 0, 0
 		}
 		if errno != unix.EINTR {
 			return 0, false, errno

@@ -34,7 +34,7 @@ type scene struct {
 	wait    func() error
 	timeout func(time.Duration) error
 	context func(context.Context) error
-	release func()       // lets all who wait go, one after the other
+	release func()       // ends all the waits, one after the other
 	over    func() error // reports what stayed behind, when all have gone; may be nil
 }
 
@@ -288,7 +288,7 @@ func pooled(t *testing.T) scene {
 		context: func(ctx context.Context) error { return p.Do(ctx, func() { <-c }) },
 		release: func() { close(c) },
 		over: func() error {
-			for p.Stats().Workers != 0 { // of those who were left too
+			for p.Stats().Workers != 0 { // those left behind end too
 				p.CloseIdle()
 				runtime.Gosched()
 			}
