@@ -48,9 +48,11 @@ import (
 // A spread of Processors is a trial, because only its outcome shows whether
 // there is a core for another thread. Where the peers, or other programs, are
 // on this machine, a second thread may take from them what the first one needs.
-// An open loop's work cannot rise: a spread is kept as well if runs wait for
-// trialWaitNs less, no less work is done, and the Processors together are not
-// much busier with it, as they are where they wait for a core.
+// An open loop's work cannot rise: a spread is kept as well if runs hardly wait
+// any more, no less work is done, and the Processors together are not much
+// busier with it, as they are where they wait for a core. In a closed loop
+// waits fall too, since fewer coroutines are in each queue, but not by so much,
+// and requests wait elsewhere instead.
 //
 // Where a run takes longAboveNs, an event waits for the handler before it, and
 // one wake serves no more than one event: packing saves little and costs much.
@@ -78,9 +80,10 @@ const (
 	offerRunNs  = 15_000
 	offerWaitNs = 100_000
 
-	trialSettles  = 2 // intervals until the connections have moved
-	trialSamples  = 5 // intervals after these
-	trialWaitNs   = 50_000
+	trialSettles  = 2      // intervals until the connections have moved
+	trialSamples  = 5      // intervals after these
+	trialWaitNs   = 50_000 // of a run's wait must be saved
+	trialSaves    = 0.75   // and such a part of it
 	trialKeeps    = 0.97
 	trialBusy     = 1.2
 	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
@@ -106,7 +109,7 @@ const (
 
 // trialGain is by what factor a spread has to raise the work done. A variable
 // for tests.
-var trialGain = 1.1
+var trialGain = 1.2
 
 // interval has the measurements of a group in some time. The members are in the
 // order of their indices.
@@ -316,7 +319,8 @@ func (t *trial) sample(rate, waitNs, busy float64) (over, failed bool) {
 	}
 	n := float64(t.before.n)
 	scale := n / float64(t.since.n)
-	saves := t.before.waitNs-t.since.waitNs*scale >= trialWaitNs*n &&
+	waited := t.before.waitNs
+	saves := waited-t.since.waitNs*scale >= max(trialWaitNs*n, trialSaves*waited) &&
 		t.since.busy*scale <= trialBusy*t.before.busy
 	switch gain := t.since.rate * scale / t.before.rate; {
 	case gain >= trialGain, gain >= trialKeeps && saves:

@@ -319,29 +319,33 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestTrial: a spread stays if it brings enough work, or as much with shorter
-// waits and Processors that are not much busier, and is taken back if not, with
-// ever longer pauses; less work because the load has gone is no verdict.
+// TestTrial: a spread stays if it brings enough work, or as much with much
+// shorter waits and Processors that are not much busier, and is taken back if
+// not, with ever longer pauses; less work because the load has gone is no
+// verdict.
 func TestTrial(t *testing.T) {
 	var tr trial
-	const wait = 2 * trialWaitNs
+	const wait, short = 2 * trialWaitNs, 1.2 * trialWaitNs
 	for i, c := range []struct {
+		waited             float64 // before
 		rate, waitNs, busy float64
 		failed             bool
 		pause              int
 	}{
-		{90, 0, 1, true, trialPauseMin},
-		{105, wait, 1, true, 2 * trialPauseMin},
-		{10, wait, 1, false, 2 * trialPauseMin},
-		{100, wait, 1, true, 4 * trialPauseMin},
-		{115, wait, 2, false, 0},
-		{100, wait/2 + 1, 1, true, trialPauseMin},
-		{98, wait / 2, trialBusy - 0.1, false, 0},
-		{98, wait / 2, trialBusy + 0.1, true, trialPauseMin},
+		{wait, 90, 0, 1, true, trialPauseMin},
+		{wait, 115, wait, 1, true, 2 * trialPauseMin},
+		{wait, 10, wait, 1, false, 2 * trialPauseMin},
+		{wait, 100, wait, 1, true, 4 * trialPauseMin},
+		{wait, 125, wait, 2, false, 0},
+		{wait, 100, wait / 2, 1, true, trialPauseMin}, // as in a closed loop
+		{wait, 98, wait / 4, trialBusy - 0.1, false, 0},
+		{wait, 98, wait / 4, trialBusy + 0.1, true, trialPauseMin},
+		{short, 98, short / 5, 1, true, 2 * trialPauseMin},
+		{short, 98, short / 7, 1, false, 0},
 	} {
 		tr.before, tr.since, tr.age, tr.wait = tally{}, tally{}, 0, 0
 		for range spreadAfter {
-			tr.before.add(100, wait, 1)
+			tr.before.add(100, c.waited, 1)
 		}
 		for range trialSettles { // what is done meanwhile does not count
 			if over, _ := tr.sample(1000, wait, 2); over {
