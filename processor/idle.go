@@ -2,45 +2,47 @@ package processor
 
 import "github.com/netco-go/netco/internal/clock"
 
-// idle finds work elsewhere, or waits for some.
-func (p *Processor) idle(now int64) {
+// idle finds work elsewhere, or waits for some. It reports whether it has
+// polled for I/O last.
+func (p *Processor) idle(now int64) (polled bool) {
 	if p.steal(now) {
-		return
+		return false
 	}
 	if p.group.sharing.Load() && !p.polled && p.pollOthers() {
-		return
+		return false
 	}
 	deadline, timed := p.timers.Next()
 	if timed && deadline <= now {
-		return
+		return false
 	}
 	if p.spin.begin(p.group) {
 		found := p.spinUntil(now, deadline, timed)
 		p.spin.end(p.group)
 		if found {
-			return
+			return true
 		}
 	}
 	now = clock.Now()
 	if timed && deadline-now < armCostNs {
 		// Arming the timerfd costs more than the wait.
 		p.dispatch(p.ep.Poll())
-		return
+		return true
 	}
-	p.sleep(now, deadline, timed)
+	return p.sleep(now, deadline, timed)
 }
 
 // armCostNs is about what timerfd_settime costs for a time that is near: the
 // kernel reprograms the hardware timer.
 const armCostNs = 15_000
 
-// sleep blocks in epoll until an event, a ring or the deadline.
-func (p *Processor) sleep(now, deadline int64, timed bool) {
+// sleep blocks in epoll until an event, a ring or the deadline. It reports
+// false if there was work instead.
+func (p *Processor) sleep(now, deadline int64, timed bool) bool {
 	p.ex.Rest()
 	p.ep.Asleep()
 	if p.hasWork() {
 		p.ep.Awake()
-		return
+		return false
 	}
 	// A submitter rings a stealer only if that is asleep. So a stealer checks
 	// once more after it has announced its sleep. Submissions that it must
@@ -48,7 +50,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 	switch offered, mine := p.hasStealable(now); {
 	case mine:
 		p.ep.Awake()
-		return
+		return false
 	case offered && (!timed || deadline > now+stalledNs):
 		deadline, timed = now+stalledNs, true
 	}
@@ -68,6 +70,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 	p.spin.slept(woke-now, p.first(n))
 	p.ex.SetClock(woke)
 	p.dispatch(n)
+	return true
 }
 
 // hasWork reports whether another thread has sent something.
@@ -89,13 +92,13 @@ func (p *Processor) advances() bool {
 func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	start, last := now, now
 	for {
-		if p.hasWork() {
-			p.spin.paid(nil)
-			return true
-		}
 		if n := p.ep.Poll(); n > 0 {
 			p.spin.paid(p.first(n))
 			p.dispatch(n)
+			return true
+		}
+		if p.hasWork() {
+			p.spin.paid(nil)
 			return true
 		}
 		now = clock.Now()

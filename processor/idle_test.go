@@ -37,6 +37,39 @@ func TestStartIsNotDelayedByATimer(t *testing.T) {
 	end(g)
 }
 
+// TestOneCallForAWake: what has woken a Processor runs without another call of
+// epoll_pwait.
+func TestOneCallForAWake(t *testing.T) {
+	within(t, time.Minute)
+	g := NewGroup(nil)
+	addLike(t, g, 1, Config{LockThread: true, NoSpin: true, Idle: 64})
+	start(t, g)
+	defer end(g)
+	p, l := g.members[0], newLine(t)
+	const wakes = 20
+	p.Open(func() {
+		for range wakes {
+			l.read()
+		}
+		l.close()
+	})
+	sleeps := uint64(0)
+	asleep := func() bool {
+		return l.waits() && p.time.slept.Load()&1 != 0 && p.Stats.Sleeps.Load() > sleeps
+	}
+	eventually(t, "it waits, asleep", asleep)
+	polls := p.Events().Polls.Load()
+	for i := range byte(wakes) {
+		eventually(t, "it waits, asleep", asleep)
+		sleeps = p.Stats.Sleeps.Load()
+		l.send(i)
+	}
+	quiet(t, g)
+	if n := p.Events().Polls.Load() - polls; n != 0 {
+		t.Errorf("%d polls after %d wakes", n, wakes)
+	}
+}
+
 // TestIdleMeansAsleep: after work of every kind a Processor takes no turn and
 // no CPU until there is work again.
 func TestIdleMeansAsleep(t *testing.T) {

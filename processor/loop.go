@@ -17,7 +17,7 @@ const (
 
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
-	for {
+	for polled := false; ; {
 		now := clock.Now()
 		if p.ran > 0 {
 			length := now - int64(p.Stats.TurnStart.Own())
@@ -72,13 +72,17 @@ func (p *Processor) loop() {
 		if p.ex.Queued() == 0 {
 			p.releaseToken()
 			p.waits = waits{}
-			p.idle(now)
+			polled = p.idle(now)
 			continue
 		}
-		before := p.ex.Queued() // ready without an event
-		if p.ep.Registered() > 0 {
-			p.dispatch(p.ep.Poll())
+		before := 0 // ready without an event
+		if !polled {
+			before = p.ex.Queued()
+			if p.ep.Registered() > 0 {
+				p.dispatch(p.ep.Poll())
+			}
 		}
+		polled = false
 		p.waits.queued = p.ex.Queued()
 		if p.runs.offers(p.waits.queued, before, p.group.sharing.Load()) {
 			p.offer()
