@@ -90,68 +90,30 @@ func (b *Batch) Forget() {
 	b.held = 0
 }
 
-// Recv takes datagrams from a socket, at most as many as were Set, without
-// blocking, repeating an interrupted call. It returns EAGAIN if there is none.
-// short reports that there were fewer than it could take: the socket had no
-// more at that moment.
+// Recv takes datagrams from a socket, as TryXxx does, at most as many as were
+// Set. short reports that there were fewer than it could take: the socket had
+// no more at that moment.
 func (b *Batch) Recv(fd int) (got int, short bool, failed syscall.Errno) {
-	n := len(b.headers)
-	for {
-		if injector.Load() != nil {
-			limit, errno := injectedIf(b.bytes > MaxIO, Recv, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, false, errno
-			}
-			n = limit
-		}
-		r, errno := several(unix.SYS_RECVMMSG, fd, &b.headers[0], n, unix.MSG_DONTWAIT,
-			b.bytes > MaxIO)
-		if errno == 0 {
-			if goruntime.RaceEnabled {
-				b.raceReceived(fd, r)
-			}
-			return r, r < n, 0
-		}
-		if errno != unix.EINTR {
-			return 0, false, errno
-		}
+	got, most, failed := several(Recv, unix.SYS_RECVMMSG, fd, b.headers, unix.MSG_DONTWAIT,
+		b.bytes > MaxIO)
+	if failed == 0 && goruntime.RaceEnabled {
+		b.raceReceived(fd, got)
 	}
+	return got, failed == 0 && got < most, failed
 }
 
-// Send sends the datagrams that were Set, from the one with number first on,
-// without blocking, repeating an interrupted call, and returns how many the
-// socket took. An error is that of the first of them: if it took any, the error
-// of the next is not known yet.
+// Send sends the datagrams that were Set, from the one with number first on, as
+// TryXxx does, and returns how many the socket took. An error is that of the
+// first of them: if it took any, the error of the next is not known yet.
 func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
-	n := len(b.headers) - first
 	if goruntime.RaceEnabled {
 		b.raceSent(first)
 	}
-	for {
-		if injector.Load() != nil {
-			limit, errno := injectedIf(n > fewDatagrams || b.bytes > fewDatagrams*4<<10,
-				Send, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-			n = limit
-		}
-		long := n > fewDatagrams || b.bytes > fewDatagrams*4<<10
-		r, errno := several(unix.SYS_SENDMMSG, fd, &b.headers[first], n,
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, long)
-		if errno == 0 {
-			return r, 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
+	headers := b.headers[first:]
+	sent, _, failed := several(Send, unix.SYS_SENDMMSG, fd, headers,
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL,
+		len(headers) > fewDatagrams || b.bytes > fewDatagrams*4<<10)
+	return sent, failed
 }
 
 // fewDatagrams is how many are sent in some 10 µs: each goes through all of the
@@ -159,19 +121,30 @@ func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 // received need only be copied.
 const fewDatagrams = 8
 
-// several is recvmmsg or sendmmsg. If it may take long, it goes through the Go
-// scheduler.
-func several(call uintptr, fd int, first *mmsghdr, n, flags int, long bool) (int, syscall.Errno) {
-	var r uintptr
-	var errno syscall.Errno
-	if long {
-		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)),
-			uintptr(n), uintptr(flags), 0, 0)
-	} else {
-		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)),
-			uintptr(n), uintptr(flags), 0, 0)
+// several is recvmmsg or sendmmsg, repeated while it is interrupted. It returns
+// how many datagrams it moved, of how many at most. If it may take long, it
+// goes through the Go scheduler.
+func several(op Op, call uintptr, fd int, headers []mmsghdr, flags int, long bool) (n, most int,
+	failed syscall.Errno) {
+	first := unsafe.Pointer(&headers[0])
+	for most = len(headers); ; {
+		r, errno := uintptr(0), syscall.Errno(0)
+		if injector.Load() != nil {
+			most, errno = injectedIf(long, op, fd, most)
+		}
+		switch {
+		case errno != 0:
+		case long:
+			r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(first), uintptr(most),
+				uintptr(flags), 0, 0)
+		default:
+			r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(first), uintptr(most),
+				uintptr(flags), 0, 0)
+		}
+		if errno != unix.EINTR {
+			return moved(r, errno), most, errno
+		}
 	}
-	return int(r), errno
 }
 
 func (b *Batch) raceReceived(fd, n int) {

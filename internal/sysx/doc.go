@@ -7,6 +7,9 @@
 // them, they move at most [MaxIO] bytes. Waiting in epoll goes through the Go
 // scheduler, which gets its P back.
 //
+// TryXxx does not block and raises no SIGPIPE. It repeats an interrupted call,
+// and returns EAGAIN if there is nothing to receive, or no room to send.
+//
 // Errors are syscall.Errno values, 0 for none: an error interface would cost an
 // allocation or another comparison.
 package sysx

@@ -6,8 +6,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // MaxIO is the most bytes that one call moves: some 20 µs of copying.
@@ -23,10 +21,8 @@ func base(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&p[0])
 }
 
-// TryRecv reads from a socket without blocking, repeating an interrupted call.
-// It returns EAGAIN if there is nothing, and 0 bytes at the end of the stream.
-// short reports that it got less than it asked for: the socket had no more at
-// that moment.
+// TryRecv reads from a socket: 0 bytes at the end of the stream. short reports
+// that it got less than it asked for: the socket had no more at that moment.
 func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 	n := min(len(p), MaxIO)
 	for {
@@ -37,10 +33,7 @@ func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 				uintptr(m), unix.MSG_DONTWAIT, 0, 0)
 		}
 		if errno == 0 {
-			if goruntime.RaceEnabled {
-				raceReceived(fd)
-				goruntime.RaceWriteRange(base(p), int(r))
-			}
+			received(fd, p, int(r))
 			return int(r), int(r) < m, 0
 		}
 		if errno != unix.EINTR {
@@ -90,26 +83,19 @@ func ReportUnread(fd int) {
 		uintptr(unsafe.Pointer(&on)), unsafe.Sizeof(on), 0)
 }
 
-// TrySend writes what the socket takes, without blocking and without SIGPIPE,
-// repeating an interrupted call. It returns EAGAIN if it takes nothing.
+// TrySend writes what the socket takes.
 func TrySend(fd int, p []byte) (int, syscall.Errno) {
-	n := min(len(p), MaxIO)
-	if goruntime.RaceEnabled {
-		goruntime.RaceReadRange(base(p), n)
-		raceSending()
-	}
+	p = p[:min(len(p), MaxIO)]
+	sending(p)
 	for {
-		m, errno := asked(Send, fd, n)
+		m, errno := asked(Send, fd, len(p))
 		r := uintptr(0)
 		if errno == 0 {
 			r, _, errno = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
 				uintptr(m), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		}
-		if errno == 0 {
-			return int(r), 0
-		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return moved(r, errno), errno
 		}
 	}
 }
@@ -141,10 +127,7 @@ func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 	}
 	r, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(&events[0])), uintptr(n), 0, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(r), 0
+	return moved(r, errno), errno
 }
 
 // Wait waits in epoll until there is an event. The Go scheduler knows that the
@@ -161,10 +144,7 @@ func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
 	}
 	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(&events[0])), uintptr(n), uintptr(ms), 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(r), 0
+	return moved(r, errno), errno
 }
 
 // Ring adds one to an eventfd. It cannot block: the counter would have to be
@@ -193,8 +173,12 @@ func (a *RawAddr) RemoteAddr(fd int) syscall.Errno { return a.ask(unix.SYS_GETPE
 
 func (a *RawAddr) ask(call uintptr, fd int) syscall.Errno {
 	size := uint32(unsafe.Sizeof(*a))
-	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(a)),
-		uintptr(unsafe.Pointer(&size)))
+	return askName(call, fd, unsafe.Pointer(a), &size)
+}
+
+// askName is getsockname or getpeername.
+func askName(call uintptr, fd int, at unsafe.Pointer, size *uint32) syscall.Errno {
+	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(at), uintptr(unsafe.Pointer(size)))
 	return errno
 }
 

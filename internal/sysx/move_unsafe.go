@@ -30,9 +30,8 @@ func AppendVec(v []unix.Iovec, p []byte) []unix.Iovec {
 	return append(v, iov)
 }
 
-// TrySendv writes what the socket takes of the pieces in v, without blocking
-// and without SIGPIPE, repeating an interrupted call. It returns EAGAIN if it
-// takes nothing. An Injector's limit shortens v.
+// TrySendv writes what the socket takes of the pieces in v. An Injector's limit
+// shortens v.
 //
 // Precondition: v has 1 to MaxVec pieces and, on a stream, not much more than
 // MaxIO bytes.
@@ -58,11 +57,8 @@ func TrySendv(fd int, v []unix.Iovec) (int, syscall.Errno) {
 		msg.SetIovlen(len(v))
 		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd),
 			uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if errno == 0 {
-			return int(r), 0
-		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return moved(r, errno), errno
 		}
 	}
 }
@@ -87,16 +83,13 @@ func shorten(v []unix.Iovec, n int) []unix.Iovec {
 }
 
 // TrySpliceIn moves up to n bytes from a non-blocking socket into a
-// non-blocking pipe, repeating an interrupted call. It returns EAGAIN if
-// nothing is there or the pipe is full, and 0 bytes at the end of the stream.
-// That it moved less than n says nothing: the pipe may have no more slots.
+// non-blocking pipe, and 0 at the end of the stream. That it moved less than n
+// says nothing: the pipe may have no more slots.
 func TrySpliceIn(pipe, fd, n int) (int, syscall.Errno) { return splice(SpliceIn, fd, fd, pipe, n) }
 
 // TrySpliceOut moves up to n bytes from a non-blocking pipe into a non-blocking
-// socket, repeating an interrupted call. It returns EAGAIN if the socket takes
-// nothing or the pipe is empty. The kernel has no MSG_NOSIGNAL for it: the
-// thread is sent a SIGPIPE when the peer has gone, which the Go runtime
-// ignores.
+// socket. The kernel has no MSG_NOSIGNAL for it: the thread is sent a SIGPIPE
+// when the peer has gone, which the Go runtime ignores.
 func TrySpliceOut(fd, pipe, n int) (int, syscall.Errno) {
 	return splice(SpliceOut, fd, pipe, fd, n)
 }
@@ -113,23 +106,19 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 			r, _, errno = syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0,
 				uintptr(m), unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 		}
-		if errno == 0 {
-			if goruntime.RaceEnabled && op == SpliceIn {
-				raceReceived(socket)
-			}
-			return int(r), 0
+		if errno == 0 && goruntime.RaceEnabled && op == SpliceIn {
+			raceReceived(socket)
 		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return moved(r, errno), errno
 		}
 	}
 }
 
 // TrySendfile moves up to n bytes from a file, at its position, into a
-// non-blocking socket, repeating an interrupted call, and moves the position by
-// what it sent. It returns EAGAIN if the socket takes nothing, and 0 bytes at
-// the end of the file. It blocks while the disk is read, so it goes through the
-// Go scheduler.
+// non-blocking socket, 0 at the end of the file, and moves the position by what
+// it sent. It blocks while the disk is read, so it goes through the Go
+// scheduler.
 func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 	n = min(n, MaxSendfile)
 	if goruntime.RaceEnabled {
@@ -142,11 +131,8 @@ func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 			r, _, errno = syscall.Syscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file), 0,
 				uintptr(m), 0, 0)
 		}
-		if errno == 0 {
-			return int(r), 0
-		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return moved(r, errno), errno
 		}
 	}
 }
@@ -157,14 +143,12 @@ func NewPipe(size int) (r, w int, failed syscall.Errno) {
 	if errno := refused(Pipe, -1, 1); errno != 0 {
 		return -1, -1, errno
 	}
-	var fds [2]int32
-	_, _, errno := syscall.RawSyscall(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&fds)),
-		unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if errno != 0 {
-		return -1, -1, errno
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
+		return -1, -1, errnoOf(err)
 	}
 	// Refused to a user who has many pipes. A smaller one works too, with more
 	// calls.
 	syscall.RawSyscall(unix.SYS_FCNTL, uintptr(fds[0]), unix.F_SETPIPE_SZ, uintptr(size))
-	return int(fds[0]), int(fds[1]), 0
+	return fds[0], fds[1], 0
 }

@@ -17,31 +17,17 @@ import (
 
 // TryRecvPacket is TryRecv for one packet, of which it drops what does not fit.
 func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
-	for {
-		r, errno := transfer(Recv, unix.SYS_RECVFROM, fd, base(p), len(p), unix.MSG_DONTWAIT)
-		if errno == 0 {
-			received(fd, p, r)
-			return r, 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
+	r, errno := transfer(Recv, unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
+	if errno == 0 {
+		received(fd, p, r)
 	}
+	return r, errno
 }
 
 // TrySendPacket is TrySend for one packet.
 func TrySendPacket(fd int, p []byte) (int, syscall.Errno) {
 	sending(p)
-	for {
-		r, errno := transfer(Send, unix.SYS_SENDTO, fd, base(p), len(p),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if errno == 0 {
-			return r, 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
+	return transfer(Send, unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
 // TryRecvMsg receives one message, or what a stream has, with its ancillary
@@ -56,21 +42,17 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 		return 0, 0, 0, failed
 	}
 	msg := header(&iov, oob)
-	for {
-		*from = UnixName{}
-		msg.Name = (*byte)(unsafe.Pointer(&from.raw))
-		msg.Namelen = uint32(unsafe.Sizeof(from.raw))
-		r, errno := exchange(Recv, unix.SYS_RECVMSG, fd, &msg, len(p),
-			unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-		if errno == 0 {
-			from.size = msg.Namelen
-			received(fd, p, min(r, len(p)))
-			return r, int(msg.Controllen), int(msg.Flags), 0
-		}
-		if errno != unix.EINTR {
-			return 0, 0, 0, errno
-		}
+	*from = UnixName{}
+	msg.Name = (*byte)(unsafe.Pointer(&from.raw))
+	msg.Namelen = uint32(unsafe.Sizeof(from.raw))
+	n, failed = exchange(Recv, unix.SYS_RECVMSG, fd, &msg, len(p),
+		unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	if failed != 0 {
+		return 0, 0, 0, failed
 	}
+	from.size = msg.Namelen
+	received(fd, p, min(n, len(p)))
+	return n, int(msg.Controllen), int(msg.Flags), 0
 }
 
 // TrySendMsg sends one message, or as much as a stream takes, with ancillary
@@ -88,16 +70,9 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 		msg.Namelen = to.size
 	}
 	sending(p)
-	for {
-		r, errno := exchange(Send, unix.SYS_SENDMSG, fd, &msg, len(p),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if errno == 0 {
-			return min(r, len(p)), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
+	n, errno := exchange(Send, unix.SYS_SENDMSG, fd, &msg, len(p),
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	return min(n, len(p)), errno
 }
 
 // payload returns the memory for the iovec of a message. Except on datagrams,
@@ -130,38 +105,56 @@ func header(iov *unix.Iovec, oob []byte) (msg unix.Msghdr) {
 	return msg
 }
 
-// transfer is recvfrom or sendto without an address.
-func transfer(op Op, call uintptr, fd int, p unsafe.Pointer, n, flags int) (int, syscall.Errno) {
-	pinned := pinLong(n)
-	r, errno := uintptr(0), refused(op, fd, n)
-	switch {
-	case errno != 0:
-	case n <= MaxIO:
-		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(p), uintptr(n),
-			uintptr(flags), 0, 0)
-	default:
-		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(p), uintptr(n),
-			uintptr(flags), 0, 0)
+// transfer is recvfrom or sendto without an address, repeated while it is
+// interrupted.
+func transfer(op Op, call uintptr, fd int, p []byte, flags int) (int, syscall.Errno) {
+	pinned := pinLong(len(p))
+	for {
+		r, errno := uintptr(0), refused(op, fd, len(p))
+		switch {
+		case errno != 0:
+		case len(p) <= MaxIO:
+			r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), uintptr(flags), 0, 0)
+		default:
+			r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(base(p)), uintptr(len(p)),
+				uintptr(flags), 0, 0)
+		}
+		if errno != unix.EINTR {
+			pinned.Unpin()
+			return moved(r, errno), errno
+		}
 	}
-	pinned.Unpin()
-	return int(r), errno
 }
 
-// exchange is recvmsg or sendmsg; n is how many bytes it is about.
+// exchange is recvmsg or sendmsg, repeated while it is interrupted. An Injector
+// is asked for n.
 func exchange(op Op, call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int, syscall.Errno) {
 	pinned := pinLong(n)
-	r, errno := uintptr(0), refused(op, fd, n)
-	switch {
-	case errno != 0:
-	case n <= MaxIO:
-		r, _, errno = syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)),
-			uintptr(flags))
-	default:
-		r, _, errno = syscall.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)),
-			uintptr(flags))
+	for {
+		r, errno := uintptr(0), refused(op, fd, n)
+		switch {
+		case errno != 0:
+		case n <= MaxIO:
+			r, _, errno = syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)),
+				uintptr(flags))
+		default:
+			r, _, errno = syscall.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)),
+				uintptr(flags))
+		}
+		if errno != unix.EINTR {
+			pinned.Unpin()
+			return moved(r, errno), errno
+		}
 	}
-	pinned.Unpin()
-	return int(r), errno
+}
+
+// moved returns a call's result as a number of bytes: 0 if it failed.
+func moved(r uintptr, errno syscall.Errno) int {
+	if errno != 0 {
+		return 0
+	}
+	return int(r)
 }
 
 // pinLong pins the caller for a call that moves so many bytes that it enters
@@ -193,12 +186,10 @@ func sending(p []byte) {
 func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
 	failed syscall.Errno) {
 	for {
-		if injector.Load() != nil {
-			if _, failed = injected(Recv, fd, len(p)); failed == unix.EINTR {
-				continue
-			} else if failed != 0 {
-				return 0, 0, 0, nil, failed
-			}
+		if failed = refused(Recv, fd, len(p)); failed == unix.EINTR {
+			continue
+		} else if failed != 0 {
+			return 0, 0, 0, nil, failed
 		}
 		n, oobn, got, from, err := unix.Recvmsg(fd, p, oob,
 			flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
@@ -219,12 +210,10 @@ func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sock
 func Sendmsg(fd int, p, oob []byte, to unix.Sockaddr, flags int) (int, syscall.Errno) {
 	sending(p)
 	for {
-		if injector.Load() != nil {
-			if _, errno := injected(Send, fd, len(p)); errno == unix.EINTR {
-				continue
-			} else if errno != 0 {
-				return 0, errno
-			}
+		if errno := refused(Send, fd, len(p)); errno == unix.EINTR {
+			continue
+		} else if errno != 0 {
+			return 0, errno
 		}
 		n, err := unix.SendmsgN(fd, p, oob, to, flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if err == nil {
@@ -299,13 +288,9 @@ func (a *UnixName) LocalName(fd int) syscall.Errno { return a.ask(unix.SYS_GETSO
 // PeerName fills in the name of a socket's peer.
 func (a *UnixName) PeerName(fd int) syscall.Errno { return a.ask(unix.SYS_GETPEERNAME, fd) }
 
-func (a *UnixName) ask(call uintptr, fd int) syscall.Errno {
-	*a = UnixName{}
-	size := uint32(unsafe.Sizeof(a.raw))
-	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a.raw)),
-		uintptr(unsafe.Pointer(&size)))
-	a.size = size
-	return errno
+func (a *UnixName) ask(call uintptr, fd int) (errno syscall.Errno) {
+	*a = UnixName{size: uint32(unsafe.Sizeof(a.raw))}
+	return askName(call, fd, unsafe.Pointer(&a.raw), &a.size)
 }
 
 // BindUnix gives a socket its name. It may have to create a file, so it goes

@@ -22,32 +22,24 @@ func TryPoll(fds []unix.PollFd) (int, syscall.Errno) {
 	}
 	var now unix.Timespec
 	for {
+		r, errno := uintptr(0), syscall.Errno(0)
 		if injector.Load() != nil {
-			_, errno := injectedIf(len(fds) > fewFDs, PollFDs, -1, len(fds))
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
+			_, errno = injectedIf(len(fds) > fewFDs, PollFDs, -1, len(fds))
 		}
-		var r uintptr
-		var errno syscall.Errno
-		if len(fds) <= fewFDs {
+		switch {
+		case errno != 0:
+		case len(fds) <= fewFDs:
 			r, _, errno = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)),
 				uintptr(unsafe.Pointer(&now)), 0, 0, 0)
-		} else {
+		default:
 			r, _, errno = syscall.Syscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)),
 				uintptr(unsafe.Pointer(&now)), 0, 0, 0)
 		}
-		if errno == 0 {
-			if goruntime.RaceEnabled && len(fds) > 0 {
-				goruntime.RaceWriteRange(at, len(fds)*int(unsafe.Sizeof(fds[0])))
-			}
-			return int(r), 0
+		if errno == 0 && goruntime.RaceEnabled && len(fds) > 0 {
+			goruntime.RaceWriteRange(at, len(fds)*int(unsafe.Sizeof(fds[0])))
 		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return moved(r, errno), errno
 		}
 	}
 }

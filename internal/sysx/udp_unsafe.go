@@ -10,43 +10,35 @@ import (
 // Datagrams of IPv4 and IPv6. An Injector is asked for so many datagrams, not
 // bytes: none is ever cut or split.
 
-// TryRecvFrom takes one datagram from a socket, without blocking, repeating an
-// interrupted call. It returns EAGAIN if there is none. What does not fit into
-// p is lost. It leaves the sender's address in from.
+// TryRecvFrom takes one datagram from a socket. What does not fit into p is
+// lost. It leaves the sender's address in from.
 func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 	for {
-		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
-			continue
-		} else if errno != 0 {
-			return 0, errno
+		size, r, errno := uint32(unsafe.Sizeof(*from)), uintptr(0), refused(Recv, fd, 1)
+		if errno == 0 {
+			r, _, errno = syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), unix.MSG_DONTWAIT,
+				uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
 		}
-		size := uint32(unsafe.Sizeof(*from))
-		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
-			uintptr(len(p)), unix.MSG_DONTWAIT,
-			uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
 		if errno == 0 {
 			received(fd, p, int(r))
-			return int(r), 0
 		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return moved(r, errno), errno
 		}
 	}
 }
 
-// TrySendTo sends p as one datagram to an address, without blocking, repeating
-// an interrupted call. It returns EAGAIN if the socket cannot take it.
+// TrySendTo sends p as one datagram to an address.
 func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 	sending(p)
 	for {
-		if errno := refused(Send, fd, 1); errno == unix.EINTR {
-			continue
-		} else if errno != 0 {
-			return errno
+		errno := refused(Send, fd, 1)
+		if errno == 0 {
+			_, _, errno = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL,
+				uintptr(unsafe.Pointer(to)), unsafe.Sizeof(*to))
 		}
-		_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
-			uintptr(len(p)),
-			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, uintptr(unsafe.Pointer(to)), unsafe.Sizeof(*to))
 		if errno != unix.EINTR {
 			return errno
 		}
@@ -57,25 +49,15 @@ func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 // and the flags of recvmsg.
 func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
 	failed syscall.Errno) {
-	for {
-		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
-			continue
-		} else if errno != 0 {
-			return 0, 0, 0, errno
-		}
-		header, vector := describe(p, oob, from)
-		header.Iov = &vector
-		r, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd),
-			uintptr(unsafe.Pointer(&header)), unix.MSG_DONTWAIT)
-		if errno == 0 {
-			received(fd, p, int(r))
-			received(fd, oob, int(header.Controllen))
-			return int(r), int(header.Controllen), int(header.Flags), 0
-		}
-		if errno != unix.EINTR {
-			return 0, 0, 0, errno
-		}
+	header, vector := describe(p, oob, from)
+	header.Iov = &vector
+	n, failed = exchange(Recv, unix.SYS_RECVMSG, fd, &header, 1, unix.MSG_DONTWAIT)
+	if failed != 0 {
+		return 0, 0, 0, failed
 	}
+	received(fd, p, n)
+	received(fd, oob, int(header.Controllen))
+	return n, int(header.Controllen), int(header.Flags), 0
 }
 
 // TrySendDatagram is TrySendTo with control messages; to is nil for the peer of
@@ -83,23 +65,9 @@ func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
 func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 	sending(p)
 	sending(oob)
-	for {
-		if errno := refused(Send, fd, 1); errno == unix.EINTR {
-			continue
-		} else if errno != 0 {
-			return 0, errno
-		}
-		header, vector := describe(p, oob, to)
-		header.Iov = &vector
-		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd),
-			uintptr(unsafe.Pointer(&header)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-		if errno == 0 {
-			return int(r), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
+	header, vector := describe(p, oob, to)
+	header.Iov = &vector
+	return exchange(Send, unix.SYS_SENDMSG, fd, &header, 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
 // describe returns the vector and, but for the pointer to that, the header of
