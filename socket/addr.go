@@ -12,7 +12,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// ends are a connection's addresses: as the kernel wrote them, which costs
+// endpoints are a connection's addresses: as the kernel wrote them, which costs
 // nothing, and as net's types from the first time that they are asked for.
 type endpoints struct {
 	network       network
@@ -52,17 +52,24 @@ func (e *endpoints) makeAddrs() *addrs {
 	return e.known.Load()
 }
 
-// unixAddrs are the addresses of a Unix socket.
-func unixAddrs(local, remote *net.UnixAddr) addrs {
-	return addrs{unixAddr(local), unixAddr(remote)}
-}
-
-// unixAddr avoids a net.Addr that is not nil and holds nil.
-func unixAddr(a *net.UnixAddr) net.Addr {
-	if a == nil {
+// addrOf returns a as a net.Addr, which is nil if a is.
+func addrOf[A interface {
+	comparable
+	net.Addr
+}](a A) net.Addr {
+	var none A
+	if a == none {
 		return nil
 	}
 	return a
+}
+
+// as returns v as an I, which is nil after an error.
+func as[I, T any](v T, err error) (i I, _ error) {
+	if err == nil {
+		i = any(v).(I)
+	}
+	return i, err
 }
 
 // inetAddr is an address of package net, whose IP is a slice, with the memory
@@ -102,13 +109,26 @@ func (x *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
 	}
 }
 
-// opError wraps err as net does.
+// opError wraps err as net does. It is inlined, for nil.
 func (e *endpoints) opError(op string, err error) error {
 	if err == nil {
 		return nil
 	}
+	return e.peerError(op, err)
+}
+
+func (e *endpoints) peerError(op string, err error) error {
 	return &net.OpError{Op: op, Net: e.network.String(), Source: e.LocalAddr(),
 		Addr: e.RemoteAddr(), Err: err}
+}
+
+// sendError is opError for a packet to an address that the caller named.
+func (e *endpoints) sendError(to net.Addr, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: "write", Net: e.network.String(), Source: e.LocalAddr(), Addr: to,
+		Err: err}
 }
 
 // setError is opError for settings and for listeners: net names the local
@@ -182,6 +202,9 @@ func (n network) String() string { return networkNames[n] }
 func (n network) isTCP() bool  { return n >= tcp && n <= tcp6 }
 func (n network) isUDP() bool  { return n >= udp && n <= udp6 }
 func (n network) isUnix() bool { return n >= unixNet }
+
+// like reports whether n is of the same protocol as m: TCP, UDP or Unix.
+func (n network) like(m network) bool { return n.isTCP() == m.isTCP() && n.isUDP() == m.isUDP() }
 
 // kind is what reads mean on its connections.
 func (n network) kind() fd.Kind {

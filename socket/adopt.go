@@ -20,23 +20,32 @@ type adopted struct {
 // adopt finds out fd's network and makes it non-blocking. It does not close it.
 // Errors are net's.
 func adopt(fd int) (adopted, error) {
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil {
+	n, err := kernelNetwork(fd)
+	switch {
+	case err != nil:
 		return adopted{}, os.NewSyscallError("getsockopt", err)
-	}
-	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil {
-		return adopted{}, os.NewSyscallError("getsockopt", err)
-	}
-	n := networkOf(domain, kind)
-	if n == noNetwork {
+	case n == noNetwork:
 		return adopted{}, syscall.EPROTONOSUPPORT
 	}
 	return adopted{fd, n}, makeNonblocking(fd)
 }
 
 // makeNonblocking sets O_NONBLOCK if it is not set.
-func makeNonblocking(sysfd int) error { return fd.MakeNonblocking(sysfd) }
+var makeNonblocking = fd.MakeNonblocking
+
+// kernelNetwork asks the kernel for the network of a socket; noNetwork if it is
+// none of net's.
+func kernelNetwork(fd int) (network, error) {
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return noNetwork, err
+	}
+	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil {
+		return noNetwork, err
+	}
+	return networkOf(domain, kind), nil
+}
 
 // networkOf is the network of a kind of socket, if there is one.
 func networkOf(domain, kind int) network {
@@ -62,7 +71,8 @@ func (a adopted) conn() net.Conn {
 	switch {
 	case a.network.isTCP():
 		setDefaults(a.fd)
-		c := newTCPConn(a.fd, a.network)
+		c := newKeptTCPConn(a.fd, a.network)
+		c.s.CloseWhenLost()
 		c.s.Share()
 		c.remote.RemoteAddr(a.fd)
 		return c
@@ -119,9 +129,9 @@ func listens(fd int) bool {
 // other file, EPROTONOSUPPORT for a socket of any other family or type, for
 // which there is AdoptSocket.
 func netFileConn(f *os.File) (net.Conn, error) {
-	a, err := adoptFile(f)
+	a, err := adoptFile(f, func(network) bool { return false })
 	if err != nil {
-		return nil, fileError(f, err)
+		return nil, err
 	}
 	return a.conn(), nil
 }
@@ -133,13 +143,9 @@ func netFileConn(f *os.File) (net.Conn, error) {
 // its file. The rest is as for netFileConn. Errors are *net.OpError with net's
 // contents.
 func netFileListener(f *os.File) (net.Listener, error) {
-	a, err := adoptFile(f)
+	a, err := adoptFile(f, network.isUDP)
 	if err != nil {
-		return nil, fileError(f, err)
-	}
-	if a.network.isUDP() {
-		sysx.CloseStream(a.fd)
-		return nil, fileError(f, syscall.EINVAL)
+		return nil, err
 	}
 	return a.listener(), nil
 }
@@ -147,13 +153,9 @@ func netFileListener(f *os.File) (net.Listener, error) {
 // netFilePacketConn returns a packet connection of a duplicate of f's fd: a
 // *UDPConn or *UnixConn. The rest is as for netFileConn.
 func netFilePacketConn(f *os.File) (net.PacketConn, error) {
-	a, err := adoptFile(f)
+	a, err := adoptFile(f, network.isTCP)
 	if err != nil {
-		return nil, fileError(f, err)
-	}
-	if a.network.isTCP() {
-		sysx.CloseStream(a.fd)
-		return nil, fileError(f, syscall.EINVAL)
+		return nil, err
 	}
 	return a.packetConn(), nil
 }
@@ -164,29 +166,19 @@ type fileAddr string
 func (fileAddr) Network() string  { return "file+net" }
 func (a fileAddr) String() string { return string(a) }
 
-func fileError(f *os.File, err error) error {
-	return &net.OpError{Op: "file", Net: "file+net", Addr: fileAddr(f.Name()), Err: err}
-}
-
-// adoptFile duplicates f's fd.
-func adoptFile(f *os.File) (adopted, error) {
-	raw, err := f.SyscallConn() // f.Fd might make it blocking
-	if err != nil {
-		return adopted{}, err
-	}
-	fd := -1
-	err = raw.Control(func(theirs uintptr) {
-		fd, err = unix.FcntlInt(theirs, unix.F_DUPFD_CLOEXEC, 0)
-	})
-	if err != nil {
-		return adopted{}, os.NewSyscallError("fcntl", unix.EBADF) // it is closed
-	}
-	if fd < 0 {
-		return adopted{}, os.NewSyscallError("fcntl", err)
-	}
-	a, err := adopt(fd)
-	if err != nil {
+// adoptFile duplicates f's fd, of a network that is not refused.
+func adoptFile(f *os.File, refused func(network) bool) (a adopted, err error) {
+	fd, err := duplicate(f) // f.Fd might make it blocking
+	if err == nil {
+		if a, err = adopt(fd); err == nil && refused(a.network) {
+			err = syscall.EINVAL
+		}
+		if err == nil {
+			return a, nil
+		}
 		sysx.CloseStream(fd)
+	} else if _, open := err.(*os.SyscallError); !open {
+		err = os.NewSyscallError("fcntl", unix.EBADF)
 	}
-	return a, err
+	return a, &net.OpError{Op: "file", Net: "file+net", Addr: fileAddr(f.Name()), Err: err}
 }

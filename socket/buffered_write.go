@@ -4,13 +4,14 @@ import (
 	"errors"
 	"net"
 
+	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
 
 // lock takes the socket's write lock, which guards the writing side. The error
 // is that of a closed connection, or the first write error.
 func (b *Buffered) lock() error {
-	if !b.s.LockWrite() {
+	if !b.s.Lock(fd.Write) {
 		return b.c.opError("write", net.ErrClosed)
 	}
 	if b.werr != nil {
@@ -30,8 +31,8 @@ func (b *Buffered) lock() error {
 // Close sends the unsent bytes if it finds the lock free. Otherwise the holder
 // does, which finds the connection closed while it still has the lock.
 func (b *Buffered) unlock(err error) error {
-	for b.s.UnlockWriteIfOpen() {
-		if !b.needsFlush.Load() || !b.s.TryLockWrite() {
+	for b.s.UnlockIfOpen(fd.Write) {
+		if !b.needsFlush.Load() || !b.s.TryLock(fd.Write) {
 			return err
 		}
 		unsent := b.flushOwedLocked()
@@ -42,7 +43,7 @@ func (b *Buffered) unlock(err error) error {
 	if b.lastLocked() != nil && err == nil {
 		err = b.c.opError("write", net.ErrClosed)
 	}
-	b.s.UnlockWrite()
+	b.s.Unlock(fd.Write)
 	return err
 }
 
@@ -53,9 +54,9 @@ func (b *Buffered) autoFlush() error {
 	if b.manual {
 		return nil
 	}
-	if !b.s.TryLockWrite() {
+	if !b.s.TryLock(fd.Write) {
 		b.needsFlush.Store(true)
-		if !b.s.TryLockWrite() {
+		if !b.s.TryLock(fd.Write) {
 			return nil
 		}
 	}

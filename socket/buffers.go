@@ -63,10 +63,7 @@ func (v *Buffers) Read(p []byte) (n int, err error) {
 // writeBuffers is WriteBuffers for all types that have one.
 func (c *conn) writeBuffers(v *Buffers) (int64, error) {
 	n, err := c.s.WriteVec((*[][]byte)(v))
-	if err != nil {
-		err = c.opError("writev", err)
-	}
-	return n, err
+	return n, c.opError("writev", err)
 }
 
 // WriteBuffers writes and consumes v, see TCPConn.WriteBuffers. On a socket for

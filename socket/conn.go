@@ -32,11 +32,9 @@ const (
 // newDescriptor returns the descriptor of a new fd. The network is noNetwork
 // for a Socket and a File.
 func newDescriptor(n network, r role) *fd.Descriptor {
-	d := &fd.Descriptor{Label: fd.Label{Network: uint8(n), Role: uint8(r)}}
-	if r == roleSocket || n.isTCP() {
-		d.SetLinger()
+	return &fd.Descriptor{
+		Label: fd.Label{Network: uint8(n), Role: uint8(r)}, Linger: r == roleSocket || n.isTCP(),
 	}
-	return d
 }
 
 // init makes a conn of an fd, which it owns from then on.
@@ -57,21 +55,16 @@ func (c *conn) initKept(fd int, n network) {
 // does not fit. Parks. It does not allocate.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.s.Read(p)
-	if err != nil && err != io.EOF {
-		err = c.opError("read", err)
+	if err == io.EOF {
+		return n, err
 	}
-	return n, err
+	return n, c.opError("read", err)
 }
 
 // WaitReadable waits until a Read will probably not have to: data, the end of
 // the stream, or an error. No buffer is held meanwhile. It returns a deadline's
 // or Close's error as Read does. Parks. It does not allocate.
-func (c *conn) WaitReadable() error {
-	if err := c.s.WaitReadable(); err != nil {
-		return c.opError("read", err)
-	}
-	return nil
-}
+func (c *conn) WaitReadable() error { return c.opError("read", c.s.WaitReadable()) }
 
 // Readable reports whether a Read would return at once, with bytes, the end of
 // the stream or an error; false if one is under way. It is for connections that
@@ -83,22 +76,13 @@ func (c *conn) Readable() bool { return c.s.Readable() }
 // many bytes were written. Parks. It does not allocate.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.s.Write(p)
-	if err != nil {
-		err = c.opError("write", err)
-	}
-	return n, err
+	return n, c.opError("write", err)
 }
 
 // Close closes the connection. Operations under way end with net.ErrClosed. A
 // second Close returns net.ErrClosed. It does not park; a goroutine may wait
 // for up to 0.1 s for operations in the middle of a system call.
 func (c *conn) Close() error { return c.opError("close", c.s.Close()) }
-
-// closeWrite ends the sending side; the peer reads io.EOF after what was sent.
-func (c *conn) closeWrite() error { return c.shutdown(unix.SHUT_WR) }
-
-// closeRead ends the receiving side.
-func (c *conn) closeRead() error { return c.shutdown(unix.SHUT_RD) }
 
 func (c *conn) shutdown(how int) error {
 	return c.opError("close", c.s.Control(func(fd int) error {
@@ -137,7 +121,9 @@ func (c *conn) SetWriteBuffer(bytes int) error {
 // Write call their function again after each event for as long as it returns
 // false, and park in between; it should return false only if the fd has said
 // EAGAIN. Deadlines and Close end them as they end reads and writes.
-func (c *conn) SyscallConn() (syscall.RawConn, error) { return rawConn{&c.s, &c.endpoints}, nil }
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	return rawConn{&c.s, c.setError, c.opError}, nil
+}
 
 // File returns an os.File of a duplicate of the fd. Closing one does not close
 // the other. They are one socket all the same: its options and its mode are
@@ -151,7 +137,7 @@ func (c *conn) File() (*os.File, error) {
 // SyscallConn gives access to the fd while it is sure to be open, by Control.
 // Read and Write return EINVAL, as net's do.
 func (l *listener) SyscallConn() (syscall.RawConn, error) {
-	return rawListener{rawConn{&l.s.FD, &l.at}}, nil
+	return rawListener{rawConn{&l.s.FD, l.at.setError, nil}}, nil
 }
 
 // File returns an os.File of a duplicate of the fd, to be handed to another
@@ -184,30 +170,27 @@ func (at *endpoints) file(s *fd.FD) (*os.File, error) {
 		text(at.RemoteAddr())), nil
 }
 
-// rawConn is a syscall.RawConn.
+// rawConn is a syscall.RawConn, with what wraps the errors of Control and those
+// of Read and Write.
 type rawConn struct {
-	s  *fd.FD
-	at *endpoints
+	s                 *fd.FD
+	setError, opError func(op string, err error) error
 }
 
-// Control implements syscall.RawConn.
 func (r rawConn) Control(f func(fd uintptr)) error {
-	return r.at.setError("raw-control", r.s.Expose(f))
+	return r.setError("raw-control", r.s.Expose(f))
 }
 
-// Read implements syscall.RawConn.
 func (r rawConn) Read(f func(fd uintptr) bool) error {
 	r.s.Share()
-	return r.at.opError("raw-read", r.s.RawRead(f))
+	return r.opError("raw-read", r.s.RawRead(f))
 }
 
-// Write implements syscall.RawConn.
 func (r rawConn) Write(f func(fd uintptr) bool) error {
 	r.s.Share()
-	return r.at.opError("raw-write", r.s.RawWrite(f))
+	return r.opError("raw-write", r.s.RawWrite(f))
 }
 
-// rawListener is a syscall.RawConn.
 type rawListener struct{ rawConn }
 
 func (rawListener) Read(func(fd uintptr) bool) error  { return syscall.EINVAL }

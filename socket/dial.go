@@ -49,13 +49,13 @@ func (d *Dialer) single(l limits, n network, to net.Addr) (c net.Conn, err error
 	switch to := to.(type) {
 	case *net.UDPAddr:
 		from, _ := d.LocalAddr.(*net.UDPAddr)
-		c, err = asConn(d.dialUDP(l, n, from, to))
+		c, err = as[net.Conn](d.dialUDP(l, n, from, to))
 	case *net.UnixAddr:
 		from, _ := d.LocalAddr.(*net.UnixAddr)
-		c, err = asConn(d.dialUnix(l, n, from, to))
+		c, err = as[net.Conn](d.dialUnix(l, n, from, to))
 	default:
 		from, _ := d.LocalAddr.(*net.TCPAddr)
-		c, err = asConn(d.dialTCP(l, n, from, to.(*net.TCPAddr)))
+		c, err = as[net.Conn](d.dialTCP(l, n, from, to.(*net.TCPAddr)))
 	}
 	if err != nil {
 		return nil, d.opError(n, to, err)
@@ -63,30 +63,25 @@ func (d *Dialer) single(l limits, n network, to net.Addr) (c net.Conn, err error
 	return c, nil
 }
 
-// asConn avoids a net.Conn that is not nil and holds nil.
-func asConn[T net.Conn](c T, err error) (net.Conn, error) {
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
 // dialUDP makes a socket with a peer, which takes no time. As net does, it
 // checks the limits only then.
 func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, error) {
-	var local net.IP
-	if from != nil {
-		local = from.IP
+	af := family(n, ipOf(from), to.IP)
+	c, err := connectUDP(n, af, from, to, d.hook(l, n, to.String(), af == unix.AF_INET6))
+	return inTime(l, c, err)
+}
+
+// inTime returns c, which was dialled, unless that has come to its end.
+func inTime[C net.Conn](l limits, c C, err error) (C, error) {
+	var none C
+	if err != nil {
+		return none, err
 	}
-	v6 := family(n, local, to.IP) == unix.AF_INET6
-	c, err := connectUDP(n, from, to, d.hook(l, n, to.String(), v6))
-	if err == nil {
-		if err = l.err(); err != nil {
-			c.Close()
-			return nil, err
-		}
+	if err := l.err(); err != nil {
+		c.Close()
+		return none, err
 	}
-	return c, err
+	return c, nil
 }
 
 // dialUnix connects to a socket of this host, which takes no time either. to
@@ -97,13 +92,7 @@ func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixCon
 		address = to.Name
 	}
 	c, err := dialUnix(n, from, to, d.hook(l, n, address, false))
-	if err == nil {
-		if err = l.err(); err != nil {
-			c.Close()
-			return nil, err
-		}
-	}
-	return c, err
+	return inTime(l, c, err)
 }
 
 // dialTCP connects, again if need be: a kernel that is left to choose the local
@@ -141,11 +130,7 @@ func (c *TCPConn) toItself() bool {
 
 // attemptTCP makes a socket and connects it.
 func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
-	var local net.IP
-	if from != nil {
-		local = from.IP
-	}
-	af := family(n, local, to.IP)
+	af := family(n, ipOf(from), to.IP)
 	fd, err := sysx.NewSocket(af, unix.SOCK_STREAM, unix.IPPROTO_TCP)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)

@@ -67,11 +67,6 @@ func (d *Dialer) MultipathTCP() bool { return false }
 // host or the peer has nothing else.
 func (d *Dialer) SetMultipathTCP(use bool) {}
 
-// netDialTCP is net.DialTCP. An address without an IP is this host's.
-func netDialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
-	return new(Dialer).dialTCPAddr(context.Background(), network, laddr, raddr)
-}
-
 // Dial connects to an address, as net.Dial does and with its errors. The
 // network is tcp, tcp4, tcp6, udp, udp4, udp6, unix, unixgram or unixpacket;
 // the result is a *TCPConn, *UDPConn or *UnixConn. Parks.
@@ -106,26 +101,15 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 // without an IP is this host's. Parks.
 func (d *Dialer) DialTCP(ctx context.Context, network string, laddr,
 	raddr netip.AddrPort) (*TCPConn, error) {
-	return d.dialTCPAddr(ctx, network, net.TCPAddrFromAddrPort(laddr),
-		net.TCPAddrFromAddrPort(raddr))
+	return dialOne(ctx, d, network, tcp, net.TCPAddrFromAddrPort(laddr),
+		net.TCPAddrFromAddrPort(raddr), d.dialTCP)
 }
 
 // DialUDP is DialTCP for the networks of UDP. It does not park.
 func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 	raddr netip.AddrPort) (*UDPConn, error) {
-	from, to := net.UDPAddrFromAddrPort(laddr), net.UDPAddrFromAddrPort(raddr)
-	n, err := parseNetwork(network)
-	if err != nil || !n.isUDP() {
-		err = net.UnknownNetworkError(network)
-	} else {
-		l, stop := d.limits(ctx)
-		defer stop()
-		var c *UDPConn
-		if c, err = d.dialUDP(l, n, from, to); err == nil {
-			return c, nil
-		}
-	}
-	return nil, &net.OpError{Op: "dial", Net: network, Source: from, Addr: to, Err: err}
+	return dialOne(ctx, d, network, udp, net.UDPAddrFromAddrPort(laddr),
+		net.UDPAddrFromAddrPort(raddr), d.dialUDP)
 }
 
 // DialUnix connects to a Unix socket, from laddr if that is not nil. The
@@ -138,39 +122,47 @@ func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 // full gives EAGAIN.
 func (d *Dialer) DialUnix(ctx context.Context, network string, laddr,
 	raddr *net.UnixAddr) (*UnixConn, error) {
-	n, err := parseNetwork(network)
-	if err != nil || !n.isUnix() {
-		err = net.UnknownNetworkError(network)
-	} else {
-		l, stop := d.limits(ctx)
-		defer stop()
-		var c *UnixConn
-		if c, err = d.dialUnix(l, n, laddr, raddr); err == nil {
-			return c, nil
-		}
-	}
-	return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr),
-		Addr: unixAddr(raddr), Err: err}
+	return dialOne(ctx, d, network, unixNet, laddr, raddr, d.dialUnix)
 }
 
-func (d *Dialer) dialTCPAddr(ctx context.Context, network string, laddr,
-	raddr *net.TCPAddr) (*TCPConn, error) {
-	n, err := parseNetwork(network)
+// The functions of package net that dial one address, which may be nil.
+
+func netDialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
+	d := new(Dialer)
+	return dialOne(context.Background(), d, network, tcp, laddr, raddr, d.dialTCP)
+}
+
+func netDialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
+	d := new(Dialer)
+	return dialOne(context.Background(), d, network, udp, laddr, raddr, d.dialUDP)
+}
+
+func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
+	return new(Dialer).DialUnix(context.Background(), network, laddr, raddr)
+}
+
+// dialOne dials one address, on a network like another.
+func dialOne[C any, A interface {
+	comparable
+	net.Addr
+}](ctx context.Context, d *Dialer, name string, other network, from, to A,
+	dial func(l limits, n network, from, to A) (C, error)) (c C, err error) {
+	var none A
+	n, err := parseNetwork(name)
 	switch {
-	case err != nil || !n.isTCP():
-		err = net.UnknownNetworkError(network)
-	case raddr == nil:
+	case err != nil || !n.like(other):
+		err = net.UnknownNetworkError(name)
+	case to == none && !n.isUnix():
 		err = errMissingAddress
 	default:
 		l, stop := d.limits(ctx)
 		defer stop()
-		var c *TCPConn
-		if c, err = d.dialTCP(l, n, laddr, raddr); err == nil {
-			return c, nil
-		}
+		c, err = dial(l, n, from, to)
 	}
-	return nil, &net.OpError{Op: "dial", Net: network, Source: opAddr(laddr), Addr: opAddr(raddr),
-		Err: err}
+	if err != nil {
+		err = &net.OpError{Op: "dial", Net: name, Source: addrOf(from), Addr: addrOf(to), Err: err}
+	}
+	return c, err
 }
 
 // limits are what ends a dial early. stop is to be called when it is over.

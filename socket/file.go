@@ -52,19 +52,16 @@ type fileDescriptor struct {
 // closed, each by its owner, in any order. A pollable fd is non-blocking from
 // now on, for f too: reads of an f that os opened as blocking fail with EAGAIN.
 func NewFile(f *os.File) (*File, error) {
-	raw, err := f.SyscallConn()
+	if f == nil {
+		return nil, os.ErrInvalid
+	}
+	fd, err := duplicate(f)
 	if err != nil {
-		return nil, err
-	}
-	var fd int
-	var errno error
-	if err := raw.Control(func(old uintptr) {
-		fd, errno = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
-	}); err != nil {
-		return nil, &fs.PathError{Op: "dup", Path: f.Name(), Err: os.ErrClosed}
-	}
-	if errno != nil {
-		return nil, &fs.PathError{Op: "dup", Path: f.Name(), Err: errno}
+		reason := os.ErrClosed
+		if call, ok := err.(*os.SyscallError); ok {
+			reason = call.Err
+		}
+		return nil, &fs.PathError{Op: "dup", Path: f.Name(), Err: reason}
 	}
 	made, err := FileFromFD(uintptr(fd), f.Name())
 	if err != nil {
@@ -170,38 +167,24 @@ func (f *File) Fd() uintptr { return uintptr(f.s.Sysfd()) }
 // SyscallConn gives access to the fd while it is sure to be open. Its Read and
 // Write call a function again after each event for as long as it returns false,
 // which it must do only when the fd has answered EAGAIN, and park in between.
-func (f *File) SyscallConn() (syscall.RawConn, error) { return rawFile{f}, nil }
+func (f *File) SyscallConn() (syscall.RawConn, error) {
+	raw := rawConn{&f.s, f.wrap, f.wrap}
+	if f.pollable {
+		return raw, nil
+	}
+	return rawBlocking{raw}, nil
+}
 
-type rawFile struct{ f *File }
+// rawBlocking is a rawConn of what cannot be waited for.
+type rawBlocking struct{ rawConn }
 
 var errNotPollable = errors.New("cannot wait for a file of this kind")
 
-// Control implements syscall.RawConn.
-func (r rawFile) Control(use func(fd uintptr)) error {
-	return r.f.wrap("raw-control", r.f.s.Control(func(fd int) error {
-		use(uintptr(fd))
-		return nil
-	}))
-}
+func (r rawBlocking) Read(done func(fd uintptr) bool) error  { return r.once("raw-read", done) }
+func (r rawBlocking) Write(done func(fd uintptr) bool) error { return r.once("raw-write", done) }
 
-// Read implements syscall.RawConn.
-func (r rawFile) Read(done func(fd uintptr) bool) error {
-	if !r.f.pollable {
-		return r.once("raw-read", done)
-	}
-	return r.f.wrap("raw-read", r.f.s.RawRead(done))
-}
-
-// Write implements syscall.RawConn.
-func (r rawFile) Write(done func(fd uintptr) bool) error {
-	if !r.f.pollable {
-		return r.once("raw-write", done)
-	}
-	return r.f.wrap("raw-write", r.f.s.RawWrite(done))
-}
-
-func (r rawFile) once(op string, done func(fd uintptr) bool) error {
-	return r.f.wrap(op, r.f.s.Control(func(fd int) error {
+func (r rawBlocking) once(op string, done func(fd uintptr) bool) error {
+	return r.opError(op, r.s.Control(func(fd int) error {
 		if done(uintptr(fd)) {
 			return nil
 		}

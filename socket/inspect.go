@@ -3,8 +3,6 @@ package socket
 import (
 	"net"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sockinfo"
@@ -82,7 +80,8 @@ func inspected(d *fd.Descriptor, file string) (info sockinfo.Info, open bool) {
 			info.Local, _ = addrsOf(s.FD, n)
 		case roleSocket:
 			info.Network, info.Listener = "socket", listens(s.FD)
-			info.Local, info.Remote = addrsOf(s.FD, kernelNetwork(s.FD))
+			of, _ := kernelNetwork(s.FD)
+			info.Local, info.Remote = addrsOf(s.FD, of)
 		case roleFile:
 			info.Network, info.Local = "file", fileName(file)
 		}
@@ -94,7 +93,7 @@ func inspected(d *fd.Descriptor, file string) (info sockinfo.Info, open bool) {
 func addrsOf(fd int, n network) (local, remote net.Addr) {
 	switch {
 	case n.isUnix():
-		return unixAddr(localName(fd, n)), unixAddr(peerName(fd, n))
+		return addrOf(localName(fd, n)), addrOf(peerName(fd, n))
 	case n == noNetwork:
 		return nil, nil
 	}
@@ -102,20 +101,6 @@ func addrsOf(fd int, n network) (local, remote net.Addr) {
 	here.LocalAddr(fd)
 	there.RemoteAddr(fd)
 	return new(inetAddr).set(n, &here), new(inetAddr).set(n, &there)
-}
-
-// kernelNetwork asks the kernel for the network of a socket; noNetwork if it is
-// none of net's.
-func kernelNetwork(fd int) network {
-	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
-	if err != nil {
-		return noNetwork
-	}
-	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil {
-		return noNetwork
-	}
-	return networkOf(domain, kind)
 }
 
 // fileName is a File's name in place of an address.

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -51,7 +52,7 @@ func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig 
 // listener.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	n, err := parseNetwork(network)
-	if err == nil && n.isUnix() && n != unixgram {
+	if n == unixNet || n == unixpacket {
 		// It makes a file.
 		return openElsewhere(func() (net.Listener, error) {
 			return lc.borrowListener(ctx, n, address)
@@ -59,10 +60,7 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	}
 	var at net.Addr
 	if err == nil {
-		at, err = localAddr(ctx, n, address)
-	}
-	if err == nil && !n.isTCP() {
-		err = &net.AddrError{Err: "unexpected address type", Addr: address}
+		at, err = localAddr(ctx, n, address, tcp)
 	}
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
@@ -70,17 +68,23 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	return lc.borrowListener(ctx, n, at.String())
 }
 
-// localAddr resolves an address to listen on. Of several it is the first of
-// IPv4, as with net.
-func localAddr(ctx context.Context, n network, address string) (net.Addr, error) {
+// localAddr resolves an address to listen on; n is to be a network like
+// another. Of several it is the first of IPv4, as with net.
+func localAddr(ctx context.Context, n network, address string, other network) (at net.Addr,
+	err error) {
 	if n.isUnix() {
-		return net.ResolveUnixAddr(n.String(), address)
+		at, err = as[net.Addr](net.ResolveUnixAddr(n.String(), address))
+	} else {
+		var addrs []net.Addr
+		addrs, err = (*Resolver)(nil).internetAddrs(only(ctx), ctx, n.String(), address)
+		if err == nil {
+			at = firstAddr(addrs, true)
+		}
 	}
-	addrs, err := (*Resolver)(nil).internetAddrs(only(ctx), ctx, n.String(), address)
-	if err != nil {
-		return nil, err
+	if err == nil && !n.like(other) {
+		err = &net.AddrError{Err: "unexpected address type", Addr: address}
 	}
-	return firstAddr(addrs, true), nil
+	return at, err
 }
 
 // borrowListener lets package net make the listening socket, so that dual
@@ -95,16 +99,12 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 		return nil, err
 	}
 	if u, ok := nl.(*net.UnixListener); ok {
-		l, err := takeUnixListener(u)
-		if err != nil {
-			return nil, err
-		}
-		return l, nil
+		return as[net.Listener](takeUnixListener(u))
 	}
 	defer nl.Close()
-	fd, err := borrow(nl.(syscall.Conn))
+	fd, err := borrow(n, nl.(syscall.Conn), nl.Addr())
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: n.String(), Addr: nl.Addr(), Err: err}
+		return nil, err
 	}
 	// Connections inherit options, which saves calls for each.
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
@@ -117,8 +117,18 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 	return l, nil
 }
 
-// borrow returns an fd of ours for a socket of net's, which may then be closed.
-func borrow(c syscall.Conn) (fd int, err error) {
+// borrow returns an fd of ours for a socket of net's at an address, which may
+// then be closed.
+func borrow(n network, theirs syscall.Conn, at net.Addr) (fd int, err error) {
+	if fd, err = duplicate(theirs); err != nil {
+		err = &net.OpError{Op: "listen", Net: n.String(), Addr: at, Err: err}
+	}
+	return fd, err
+}
+
+// duplicate returns an fd of ours for a socket or file of net's or os's, or -1.
+// An error that is not fcntl's says that it is closed.
+func duplicate(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return -1, err
@@ -138,25 +148,36 @@ func borrow(c syscall.Conn) (fd int, err error) {
 // evenly. With port 0 all get the port that the first was given. The network is
 // tcp, tcp4 or tcp6.
 func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
+	lc := ListenConfig{Control: reusePort}
+	return listenMany(network, address, n, tcp, func(at string) (*TCPListener, net.Addr, error) {
+		l, err := lc.Listen(context.Background(), network, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		return l.(*TCPListener), l.Addr(), nil
+	})
+}
+
+// listenMany makes n sockets at one address of a network like another, all with
+// the port that the first was given.
+func listenMany[S io.Closer](name, address string, n int, other network,
+	listen func(address string) (S, net.Addr, error)) (all []S, err error) {
 	if n < 1 {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport",
+		return nil, &net.OpError{Op: "listen", Net: name, Err: os.NewSyscallError("reuseport",
 			unix.EINVAL)}
 	}
-	if parsed, err := parseNetwork(network); err == nil && !parsed.isTCP() {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
+	if parsed, err := parseNetwork(name); err == nil && !parsed.like(other) {
+		return nil, &net.OpError{Op: "listen", Net: name, Err: net.UnknownNetworkError(name)}
 	}
-	lc := ListenConfig{Control: reusePort}
-	var all []*TCPListener
 	for range n {
-		l, err := lc.Listen(context.Background(), network, address)
+		s, at, err := listen(address)
 		if err != nil {
-			for _, l := range all {
-				l.Close()
+			for _, s := range all {
+				s.Close()
 			}
 			return nil, err
 		}
-		all = append(all, l.(*TCPListener))
-		address = l.Addr().String()
+		all, address = append(all, s), at.String()
 	}
 	return all, nil
 }
@@ -177,7 +198,7 @@ func reusePort(_, _ string, c syscall.RawConn) error {
 func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 	n, err := parseNetwork(network)
 	if err != nil || !n.isTCP() {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: opAddr(laddr),
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: addrOf(laddr),
 			Err: net.UnknownNetworkError(network)}
 	}
 	switch {
@@ -211,14 +232,6 @@ func speakable(n network, a *net.TCPAddr) bool {
 	return err == nil && (n == tcp || (a.IP.To4() != nil) == (n == tcp4))
 }
 
-// opAddr is a for an OpError: no interface that holds a nil pointer.
-func opAddr(a *net.TCPAddr) net.Addr {
-	if a == nil {
-		return nil
-	}
-	return a
-}
-
 // ListenPacket announces on a local address, as net.ListenPacket does and with
 // its errors. The network is udp, udp4, udp6 or unixgram; the result is a
 // *UDPConn or a *UnixConn. A name in the address is resolved, which parks; an
@@ -234,10 +247,7 @@ func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address strin
 	}
 	var at net.Addr
 	if err == nil {
-		at, err = localAddr(ctx, n, address)
-	}
-	if err == nil && !n.isUDP() {
-		err = &net.AddrError{Err: "unexpected address type", Addr: address}
+		at, err = localAddr(ctx, n, address, udp)
 	}
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
@@ -254,15 +264,7 @@ func (lc *ListenConfig) borrowPacket(ctx context.Context, n network,
 	if err != nil {
 		return nil, err
 	}
-	return asPacketConn(takeUDP(n, c.(*net.UDPConn), nil))
-}
-
-// asPacketConn avoids a net.PacketConn that is not nil and holds nil.
-func asPacketConn(c *UDPConn, err error) (net.PacketConn, error) {
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return as[net.PacketConn](takeUDP(n, c.(*net.UDPConn), nil))
 }
 
 // takeUDP takes over what net's function returned.
@@ -271,9 +273,9 @@ func takeUDP(n network, theirs *net.UDPConn, err error) (*UDPConn, error) {
 		return nil, err
 	}
 	defer theirs.Close()
-	fd, err := borrow(theirs)
+	fd, err := borrow(n, theirs, theirs.LocalAddr())
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: n.String(), Addr: theirs.LocalAddr(), Err: err}
+		return nil, err
 	}
 	return newUDPConn(fd, n, false), nil
 }
@@ -300,25 +302,12 @@ func netListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAdd
 // 0 all get the port that the first was given. The network is udp, udp4 or
 // udp6.
 func ListenUDPReusePort(network, address string, n int) ([]*UDPConn, error) {
-	if n < 1 {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport",
-			unix.EINVAL)}
-	}
-	if parsed, err := parseNetwork(network); err == nil && !parsed.isUDP() {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
-	}
 	lc := ListenConfig{Control: reusePort}
-	var all []*UDPConn
-	for range n {
-		c, err := lc.ListenPacket(context.Background(), network, address)
+	return listenMany(network, address, n, udp, func(at string) (*UDPConn, net.Addr, error) {
+		c, err := lc.ListenPacket(context.Background(), network, at)
 		if err != nil {
-			for _, c := range all {
-				c.Close()
-			}
-			return nil, err
+			return nil, nil, err
 		}
-		all = append(all, c.(*UDPConn))
-		address = c.LocalAddr().String()
-	}
-	return all, nil
+		return c.(*UDPConn), c.LocalAddr(), nil
+	})
 }

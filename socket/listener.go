@@ -23,9 +23,7 @@ func (l *listener) init(fd int, n network) {
 	l.s.CloseWhenLost()
 }
 
-// Close stops listening. Accepts under way end with net.ErrClosed; connections
-// that were accepted go on. It does not park; a goroutine may wait for up to
-// 0.1 s for accepts in the middle of a system call.
+// Close is TCPListener.Close, but for nil.
 func (l *listener) Close() error { return l.at.setError("close", l.s.Close()) }
 
 // Addr returns the address listened on: a *net.TCPAddr or *net.UnixAddr.
@@ -65,11 +63,7 @@ var _ net.Listener = (*TCPListener)(nil)
 // on. Errors are net.ErrClosed after Close, os.ErrDeadlineExceeded, and
 // ErrShutdown once the scheduler is ending. Parks.
 func (l *TCPListener) Accept() (net.Conn, error) {
-	c, err := l.AcceptTCP()
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return as[net.Conn](l.AcceptTCP())
 }
 
 // AcceptTCP is Accept with the connection's own type.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"reflect"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -34,10 +33,7 @@ func stream(v any) *conn {
 // readFrom is ReadFrom for all types that have one.
 func (c *conn) readFrom(r io.Reader) (int64, error) {
 	n, err := c.readAll(r)
-	if err != nil {
-		err = c.opError("readfrom", err)
-	}
-	return n, err
+	return n, c.opError("readfrom", err)
 }
 
 func (c *conn) readAll(r io.Reader) (n int64, err error) {
@@ -68,10 +64,7 @@ func (c *conn) readAll(r io.Reader) (n int64, err error) {
 // writeTo is WriteTo for all types that have one.
 func (c *conn) writeTo(w io.Writer) (int64, error) {
 	n, err := c.writeAll(w)
-	if err != nil {
-		err = c.opError("writeto", err)
-	}
-	return n, err
+	return n, c.opError("writeto", err)
 }
 
 func (c *conn) writeAll(w io.Writer) (int64, error) {
@@ -167,18 +160,10 @@ func fileOf(r any) syscall.Conn {
 	if f, ok := r.(*os.File); ok {
 		return f
 	}
-	f, ok := r.(syscall.Conn)
-	if !ok {
-		return nil
+	if f, ok := r.(syscall.Conn); ok && packageOf(r) == "os" {
+		return f
 	}
-	t := reflect.TypeOf(r)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t.PkgPath() != "os" {
-		return nil
-	}
-	return f
+	return nil
 }
 
 // sendFile is fd.FD.SendFile of a file that has an fd.

@@ -272,21 +272,6 @@ func (x *Socket) SetWriteDeadline(t time.Time) error {
 
 // SyscallConn gives access to the fd while it is sure to be open, for calls
 // that are not here. See UnixConn.SyscallConn.
-func (x *Socket) SyscallConn() (syscall.RawConn, error) { return rawSocket{x}, nil }
-
-// rawSocket is a syscall.RawConn.
-type rawSocket struct{ x *Socket }
-
-func (r rawSocket) Control(f func(fd uintptr)) error {
-	return rawError("raw-control", r.x.s.Expose(f))
-}
-
-func (r rawSocket) Read(f func(fd uintptr) bool) error {
-	r.x.s.Share()
-	return rawError("raw-read", r.x.s.RawRead(f))
-}
-
-func (r rawSocket) Write(f func(fd uintptr) bool) error {
-	r.x.s.Share()
-	return rawError("raw-write", r.x.s.RawWrite(f))
+func (x *Socket) SyscallConn() (syscall.RawConn, error) {
+	return rawConn{&x.s, rawError, rawError}, nil
 }

@@ -136,9 +136,9 @@ func (s *Server) Serve(l net.Listener) error {
 func acceptKept(l net.Listener) (net.Conn, error) {
 	switch l := l.(type) {
 	case *TCPListener:
-		return asConn(l.acceptKept())
+		return as[net.Conn](l.acceptKept())
 	case *UnixListener:
-		return asConn(l.acceptKept())
+		return as[net.Conn](l.acceptKept())
 	}
 	return l.Accept()
 }

@@ -47,7 +47,7 @@ func (c *ServerConn) kick() { c.sock().Unblock() }
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
 	s := c.sock()
-	locked := s.TryLockRead()
+	locked := s.TryLock(fd.Read)
 	err := s.BindWatch(&c.watch, locked)
 	if c.server.Opened != nil {
 		if locked {
@@ -83,7 +83,7 @@ func (c *ServerConn) begin() {
 // has the lock, the connection is closed: no other coroutine serves it.
 func (c *ServerConn) lock() bool {
 	s := c.sock()
-	if s.TryLockRead() {
+	if s.TryLock(fd.Read) {
 		return true
 	}
 	returned := false
@@ -92,12 +92,12 @@ func (c *ServerConn) lock() bool {
 			c.end(coroutine.ErrShutdown)
 		}
 	}()
-	open := s.LockRead()
+	open := s.Lock(fd.Read)
 	returned = true
 	return open
 }
 
-func (c *ServerConn) unlock() { c.sock().UnlockRead() }
+func (c *ServerConn) unlock() { c.sock().Unlock(fd.Read) }
 
 // served implements processor.Watcher for a ServerConn.
 type served ServerConn

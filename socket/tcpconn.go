@@ -20,14 +20,8 @@ var (
 	_ io.WriterTo   = (*TCPConn)(nil)
 )
 
-// newTCPConn makes a TCPConn of a connected fd, which it owns from then on.
-func newTCPConn(fd int, n network) *TCPConn {
-	c := newKeptTCPConn(fd, n)
-	c.s.CloseWhenLost()
-	return c
-}
-
-// newKeptTCPConn is newTCPConn for a Server, see conn.initKept.
+// newKeptTCPConn makes a TCPConn of a connected fd, which it owns from then on,
+// see conn.initKept.
 func newKeptTCPConn(fd int, n network) *TCPConn {
 	c := new(TCPConn)
 	c.initKept(fd, n)
@@ -63,20 +57,14 @@ func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(r) }
 func (c *TCPConn) WriteTo(w io.Writer) (int64, error) { return c.writeTo(w) }
 
 // CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
-func (c *TCPConn) CloseWrite() error { return c.closeWrite() }
+func (c *TCPConn) CloseWrite() error { return c.shutdown(unix.SHUT_WR) }
 
 // CloseRead ends the receiving side.
-func (c *TCPConn) CloseRead() error { return c.closeRead() }
+func (c *TCPConn) CloseRead() error { return c.shutdown(unix.SHUT_RD) }
 
 // RemoteAddrPort returns the peer's address as RemoteAddr does, in a form that
 // allocates nothing and that the connection does not keep.
-func (c *TCPConn) RemoteAddrPort() netip.AddrPort {
-	ap, zone := c.remote.AddrPort()
-	if zone != 0 {
-		ap = netip.AddrPortFrom(ap.Addr().WithZone(zoneName(zone)), ap.Port())
-	}
-	return ap
-}
+func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return addrPort(&c.remote) }
 
 // SetNoDelay turns Nagle's algorithm off (the default) or on.
 func (c *TCPConn) SetNoDelay(noDelay bool) error {
@@ -114,7 +102,7 @@ func (c *TCPConn) SetLinger(sec int) error {
 	}))
 }
 
-// What net sets on every TCP connection.
+// The keep-alive that net sets on every TCP connection.
 const (
 	defaultKeepAlive = 15 * time.Second // idle time and interval
 	defaultKeepCount = 9

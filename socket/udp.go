@@ -59,10 +59,7 @@ func (c *UDPConn) Read(p []byte) (int, error) {
 // allocates that, once; [UDPConn.ReadFromUDPAddrPort] allocates nothing. Parks.
 func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, addr, err := c.ReadFromUDP(p)
-	if addr == nil {
-		return n, nil, err
-	}
-	return n, addr, err
+	return n, addrOf(addr), err
 }
 
 // ReadFromUDP is ReadFrom with the address' own type.
@@ -116,7 +113,7 @@ func (c *UDPConn) WriteToUDP(p []byte, addr *net.UDPAddr) (int, error) {
 		err = c.writeTo(p, &to, goodPort(addr))
 	}
 	if err != nil {
-		return 0, c.sendError(udpOpAddr(addr), err)
+		return 0, c.sendError(addrOf(addr), err)
 	}
 	return len(p), nil
 }
@@ -158,12 +155,6 @@ func (c *UDPConn) mayName(named bool) error {
 		return errMissingAddress
 	}
 	return nil
-}
-
-// sendError is the error for a datagram to addr.
-func (c *UDPConn) sendError(addr net.Addr, err error) error {
-	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: addr,
-		Err: err}
 }
 
 // ReadMsgUDP takes one datagram into p and its control messages into oob, and
@@ -211,7 +202,7 @@ func (c *UDPConn) WriteMsgUDP(p, oob []byte, addr *net.UDPAddr) (n, oobn int, er
 		n, err = c.writeMsg(p, oob, to, goodPort(addr))
 	}
 	if err != nil {
-		return 0, 0, c.sendError(udpOpAddr(addr), err)
+		return 0, 0, c.sendError(addrOf(addr), err)
 	}
 	return n, len(oob), nil
 }

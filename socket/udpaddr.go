@@ -18,14 +18,6 @@ type addrPortUDPAddr struct{ netip.AddrPort }
 
 func (addrPortUDPAddr) Network() string { return "udp" }
 
-// udpOpAddr is a for an OpError: no interface that holds a nil pointer.
-func udpOpAddr(a *net.UDPAddr) net.Addr {
-	if a == nil {
-		return nil
-	}
-	return a
-}
-
 // addrPort converts what the kernel wrote. A mapped IPv4 address stays one.
 func addrPort(a *sysx.RawAddr) netip.AddrPort {
 	ap, zone := a.AddrPort()
@@ -131,35 +123,11 @@ func zoneIndex(fd int, zone string) uint32 {
 	return uint32(n)
 }
 
-// netDialUDP is net.DialUDP. It does not park.
-func netDialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
-	n, err := parseNetwork(network)
-	switch {
-	case err != nil || !n.isUDP():
-		err = net.UnknownNetworkError(network)
-	case raddr == nil:
-		err = errMissingAddress
-	}
-	var c *UDPConn
-	if err == nil {
-		c, err = connectUDP(n, laddr, raddr, nil)
-	}
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Source: udpOpAddr(laddr),
-			Addr: udpOpAddr(raddr), Err: err}
-	}
-	return c, nil
-}
-
-// connectUDP is DialUDP without the OpError around its errors; laddr may be
+// connectUDP makes a socket of that family and gives it its peer; laddr may be
 // nil. control, if it is not nil, is called before the socket is bound.
-func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error) (*UDPConn,
-	error) {
-	is6 := n == udp6 || n == udp && !(only4(laddr) && only4(raddr))
-	family := unix.AF_INET
-	if is6 {
-		family = unix.AF_INET6
-	}
+func connectUDP(n network, family int, laddr, raddr *net.UDPAddr,
+	control func(fd int) error) (*UDPConn, error) {
+	is6 := family == unix.AF_INET6
 	fd, err := sysx.NewSocket(family, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
@@ -184,11 +152,6 @@ func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error
 		c.remote = peer // the kernel knows of none whose port is 0
 	}
 	return c, nil
-}
-
-// only4 reports whether a needs no more than IPv4.
-func only4(a *net.UDPAddr) bool {
-	return a == nil || len(a.IP) <= net.IPv4len || a.IP.To4() != nil
 }
 
 // joinUDP binds and connects a new socket.

@@ -51,16 +51,16 @@ func newUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 func newKeptUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 	c := new(UnixConn)
 	c.initKept(fd, n)
-	c.names = unixAddrs(local, remote)
+	c.names = addrs{addrOf(local), addrOf(remote)}
 	c.known.Store(&c.names)
 	return c
 }
 
 // CloseRead ends the receiving side.
-func (c *UnixConn) CloseRead() error { return c.closeRead() }
+func (c *UnixConn) CloseRead() error { return c.shutdown(unix.SHUT_RD) }
 
 // CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
-func (c *UnixConn) CloseWrite() error { return c.closeWrite() }
+func (c *UnixConn) CloseWrite() error { return c.shutdown(unix.SHUT_WR) }
 
 // ReadFrom reads as Read does, a packet into an empty p too, and returns the
 // sender's address, a *net.UnixAddr; nil if it has no name. The end of a stream
@@ -68,7 +68,7 @@ func (c *UnixConn) CloseWrite() error { return c.closeWrite() }
 // 1.27, before that as a *net.OpError that wraps io.EOF. Parks.
 func (c *UnixConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, from, err := c.ReadFromUnix(p)
-	return n, unixAddr(from), err
+	return n, addrOf(from), err
 }
 
 // ReadFromUnix is ReadFrom with the address's own type.
@@ -126,7 +126,7 @@ func (c *UnixConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 func (c *UnixConn) WriteToUnix(p []byte, addr *net.UnixAddr) (int, error) {
 	switch {
 	case c.connected:
-		return 0, c.sendError(unixAddr(addr), net.ErrWriteToConnected)
+		return 0, c.sendError(addrOf(addr), net.ErrWriteToConnected)
 	case addr == nil:
 		return 0, c.sendError(nil, errMissingAddress)
 	}
@@ -140,22 +140,13 @@ func (c *UnixConn) WriteToUnix(p []byte, addr *net.UnixAddr) (int, error) {
 // an oob a stream carries one byte. Parks.
 func (c *UnixConn) WriteMsgUnix(p, oob []byte, addr *net.UnixAddr) (n, oobn int, err error) {
 	if c.network == unixgram && c.connected {
-		return 0, 0, c.sendError(unixAddr(addr), net.ErrWriteToConnected)
+		return 0, 0, c.sendError(addrOf(addr), net.ErrWriteToConnected)
 	}
 	n, err = c.send("sendmsg", p, oob, addr)
 	if err != nil {
-		return n, 0, c.sendError(unixAddr(addr), err)
+		return n, 0, c.sendError(addrOf(addr), err)
 	}
 	return n, len(oob), nil
-}
-
-// sendError wraps err as net does: with the address that the caller named.
-func (c *UnixConn) sendError(to net.Addr, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: to,
-		Err: err}
 }
 
 // send sends one message.
@@ -178,23 +169,6 @@ func (n network) socktype() int {
 		return unix.SOCK_DGRAM
 	}
 	return unix.SOCK_STREAM
-}
-
-// netDialUnix is net.DialUnix: see Dialer.DialUnix.
-func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
-	n, err := parseNetwork(network)
-	if err == nil && !n.isUnix() {
-		err = net.UnknownNetworkError(network)
-	}
-	var c *UnixConn
-	if err == nil {
-		c, err = dialUnix(n, laddr, raddr, nil)
-	}
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr),
-			Addr: unixAddr(raddr), Err: err}
-	}
-	return c, nil
 }
 
 // dialUnix makes a socket and connects it. control, if it is not nil, is called

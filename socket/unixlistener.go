@@ -34,7 +34,7 @@ var (
 func newUnixListener(fd int, n network) *UnixListener {
 	l := new(UnixListener)
 	l.init(fd, n)
-	l.names = unixAddrs(localName(fd, n), nil)
+	l.names.local = addrOf(localName(fd, n))
 	l.at.known.Store(&l.names)
 	return l
 }
@@ -47,13 +47,7 @@ func (l *UnixListener) local() *net.UnixAddr {
 
 // Accept waits for the next connection and returns it, a *UnixConn. It fails,
 // and pauses without failing, as that of TCPListener does. Parks.
-func (l *UnixListener) Accept() (net.Conn, error) {
-	c, err := l.AcceptUnix()
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
+func (l *UnixListener) Accept() (net.Conn, error) { return as[net.Conn](l.AcceptUnix()) }
 
 // AcceptUnix is Accept with the connection's own type.
 func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
@@ -137,10 +131,10 @@ func netListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 // the file stays if it went well.
 func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 	defer theirs.Close()
-	fd, err := borrow(theirs)
 	n, _ := parseNetwork(theirs.Addr().Network())
+	fd, err := borrow(n, theirs, theirs.Addr())
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: n.String(), Addr: theirs.Addr(), Err: err}
+		return nil, err
 	}
 	theirs.SetUnlinkOnClose(false)
 	l := newUnixListener(fd, n)
@@ -168,20 +162,15 @@ func (lc *ListenConfig) borrowUnixgram(ctx context.Context, address string) (net
 	if err != nil {
 		return nil, err
 	}
-	c, err := takeUnixgram(pc.(*net.UnixConn))
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return as[net.PacketConn](takeUnixgram(pc.(*net.UnixConn)))
 }
 
 // takeUnixgram makes a UnixConn of net's, which is closed in any case.
 func takeUnixgram(theirs *net.UnixConn) (*UnixConn, error) {
 	defer theirs.Close()
-	fd, err := borrow(theirs)
+	fd, err := borrow(unixgram, theirs, theirs.LocalAddr())
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: unixgram.String(), Addr: theirs.LocalAddr(),
-			Err: err}
+		return nil, err
 	}
 	return newUnixConn(fd, unixgram, localName(fd, unixgram), nil), nil
 }

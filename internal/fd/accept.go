@@ -58,9 +58,7 @@ func (l *Listener) Accept(from *sysx.RawAddr, at net.Listener) (fd int, in *Room
 		return -1, nil, net.ErrClosed
 	}
 	fd, in, err = l.acceptLocked(from, at)
-	if l.mu.unlock(Read) {
-		l.destroy()
-	}
+	l.Unlock(Read)
 	return fd, in, err
 }
 
@@ -131,7 +129,7 @@ func (l *Listener) awaitRoomLocked(full *Room, at net.Listener) error {
 	return l.awaitAcceptLocked(0)
 }
 
-// onPermit implements permitWaiter: an edge makes a caller of Accept try again.
+// onPermit implements permitWaiter.
 func (l *Listener) onPermit() { l.MarkReadable() }
 
 // MarkReadable has the effect of an edge: the waiting reader, or else the next
@@ -145,11 +143,11 @@ func (l *Listener) Room() *Room { return l.room.Load() }
 func (l *Listener) AddLimit(limit *Limit) {
 	for {
 		old := l.room.Load()
-		limits := []*Limit{limit}
+		next := NewRoom(limit)
 		if old != nil {
-			limits = append(limits, old.limits...)
+			next.limits = append(next.limits, old.limits...)
 		}
-		if l.room.CompareAndSwap(old, &Room{limits}) {
+		if l.room.CompareAndSwap(old, next) {
 			return
 		}
 	}

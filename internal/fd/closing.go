@@ -51,7 +51,7 @@ func (s *FD) awaitDestroyed() {
 	closers.mu.Unlock()
 
 	if s.mu.unuse() {
-		s.destroy() // which wakes w, or an Inspect does
+		s.disown() // which wakes w, or an Inspect does
 	}
 	waitq.Wait(w, coroutine.ReasonLock, coroutine.Timeout(closeLimit), &closers.mu,
 		func(w *coroutine.Waiter) {

@@ -18,9 +18,7 @@ func (s *FD) Connect(to unix.Sockaddr) error {
 		return net.ErrClosed
 	}
 	err := s.connectLocked(to)
-	if s.mu.unlock(Write) {
-		s.destroy()
-	}
+	s.Unlock(Write)
 	return err
 }
 

@@ -29,7 +29,9 @@ type Descriptor struct {
 	// description, here or in another process. Set before they are made; never
 	// cleared.
 	shared atomic.Bool
-	stream bool  // constant: close(2) may wait for unsent bytes, SO_LINGER
+	// Constant: close(2) may wait for unsent bytes (SO_LINGER), as for a stream
+	// over a network.
+	Linger bool
 	Label  Label // constant: the owner's, for the list of sockets
 
 	// Permits of the connection, returned when the fd is closed; nil for none.
@@ -60,10 +62,6 @@ func (d *Descriptor) init(fd int) {
 // socket that d is part of. Called before Init.
 func (d *Descriptor) SetOwner(owner any) { d.pd.Owner = owner }
 
-// SetLinger notes that close(2) may wait for unsent bytes, as it does for a
-// stream over a network. Called before Init.
-func (d *Descriptor) SetLinger() { d.stream = true }
-
 // State describes a Descriptor to the list of sockets.
 type State struct {
 	FD                      int
@@ -85,15 +83,11 @@ func (d *Descriptor) Inspect(f func(State)) (open bool) {
 }
 
 // CloseWhenLost has the fd closed when the garbage collector finds that s is
-// unreachable.
-func (s *FD) CloseWhenLost() { runtime.AddCleanup(s, (*Descriptor).lost, s.Descriptor) }
+// unreachable: then there are no users and no waiters, since these refer to it.
+func (s *FD) CloseWhenLost() { runtime.AddCleanup(s, (*Descriptor).disown, s.Descriptor) }
 
-// lost closes the fd of an FD that was collected, unless it was closed
-// before. There are no users and no waiters, since these refer to it. Called on
-// a goroutine of the runtime.
-func (d *Descriptor) lost() { d.disown() }
-
-// disown ends the owner's use, if it has not ended. Any thread.
+// disown ends the owner's use, if it has not ended: that closes the fd, or
+// leaves it to an Inspect. Any thread.
 func (d *Descriptor) disown() {
 	if d.uses.And(^uint32(ownedUse)) == ownedUse {
 		d.close()
@@ -113,20 +107,19 @@ func (d *Descriptor) inspectable() bool {
 	}
 }
 
-// uninspect ends the use that inspectable began.
 func (d *Descriptor) uninspect() {
 	if d.uses.Add(^uint32(inspectUse-1)) == 0 {
 		d.close()
 	}
 }
 
-// close closes the fd. There are no uses left.
+// close closes the fd, of which there are no uses left.
 func (d *Descriptor) close() {
 	if d.shared.Load() {
 		d.pd.Deregister(int(d.fd)) // closing one of several fds does not take it out of epoll
 	}
 	d.pd.Unbind()
-	if d.stream {
+	if d.Linger {
 		sysx.CloseStream(int(d.fd))
 	} else {
 		sysx.CloseFD(int(d.fd))

@@ -48,22 +48,7 @@
 // What is known of the receive queue has its table beside recvQueue, in
 // readiness.go, the words of fdMutex and of served beside theirs.
 //
-// # Owners
-//
-//	Descriptor                   may outlive the FD: Processors refer to it
-//	  pd                         its own protocol, see processor.PollDesc
-//	  fd, stream, Label, room    constant; room but for Join
-//	  uses, shared               atomic
-//	FD                           part of a connection or listener
-//	  Descriptor, fd, kind       constant
-//	  mu                         its own protocol, see fdMutex
-//	  queue, readBudget          the holder of the read lock
-//	  readParks                  the same, for others to read
-//	  writeBudget, parksSeen     the holder of the write lock
-//	  served                     the holder of either lock, see serving.go
-//	Listener
-//	  pause, pausing             the holder of the read lock
-//	  room                       atomic
+// # Locks
 //
 // A lock is held across a wait; its holder is a coroutine, a goroutine, or a
 // connection of a Server that waits for a request. Locks are acquired in one

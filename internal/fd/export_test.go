@@ -17,11 +17,24 @@ func (x *FDMutex) opened() *fdMutex {
 	return &x.m
 }
 
-func (x *FDMutex) Lock(s Mode) bool          { return x.opened().lock(s) }
-func (x *FDMutex) Unlock(s Mode) (last bool) { return x.opened().unlock(s) }
-func (x *FDMutex) Use() bool                 { return x.opened().use() }
-func (x *FDMutex) Unuse() (last bool)        { return x.opened().unuse() }
-func (x *FDMutex) UnlockIfOpen(s Mode) bool  { return x.opened().unlockIfOpen(s) }
+func (x *FDMutex) Lock(s Mode) bool { return x.opened().lock(s) }
+func (x *FDMutex) Unlock(s Mode) (last bool) {
+	m := x.opened()
+	if !m.releaseAlone(s) {
+		_, last = m.release(s, false)
+	}
+	return last
+}
+func (x *FDMutex) Use() bool          { return x.opened().use() }
+func (x *FDMutex) Unuse() (last bool) { return x.opened().unuse() }
+func (x *FDMutex) UnlockIfOpen(s Mode) bool {
+	m := x.opened()
+	released := m.releaseAlone(s)
+	if !released {
+		released, _ = m.release(s, true)
+	}
+	return released
+}
 
 // Close reports whether it was open, and whether the write lock was held.
 func (x *FDMutex) Close() (open, written bool) {

@@ -1,6 +1,7 @@
 package fd
 
 import (
+	"math"
 	"net"
 	"os"
 	"sync/atomic"
@@ -24,8 +25,7 @@ const (
 	Write = processor.Write
 )
 
-// FD is a non-blocking fd whose operations park. See the package comment for
-// the fields' owners.
+// FD is a non-blocking fd whose operations park.
 type FD struct {
 	*Descriptor // constant; nil in the zero value, which mu shows as closed
 
@@ -37,8 +37,8 @@ type FD struct {
 	unreadKnown             bool       // ReportUnread was called; under mu's read lock
 	readBudget, writeBudget coopBudget // under mu's read and write lock
 
-	served    counter.Counter // which coroutine serves it, see serving.go
-	readParks counter.Counter // written under the read lock
+	served    counter.Counter // under either lock: which coroutine serves it, see serving.go
+	readParks counter.Counter // written under the read lock; others read it
 	parksSeen uint64          // of readParks, by the last write; under mu's write lock
 }
 
@@ -56,13 +56,9 @@ const (
 	SeqPackets // the same, but an empty one is the end of the stream
 )
 
-// hasPackets reports whether a read or write moves one packet, which is never
-// split.
-func (k Kind) hasPackets() bool { return k >= Packets }
-
 // HasPackets reports whether a read or write moves one packet, which is never
 // split.
-func (s *FD) HasPackets() bool { return s.kind.hasPackets() }
+func (s *FD) HasPackets() bool { return s.kind >= Packets }
 
 // Kind returns the kind.
 func (s *FD) Kind() Kind { return s.kind }
@@ -76,7 +72,6 @@ var openSockets [64]struct {
 	_ [56]byte
 }
 
-// countOpen adds to openSockets.
 func countOpen(n int64) {
 	line := len(openSockets) - 1
 	if p := processor.Current(); p != nil {
@@ -135,9 +130,6 @@ func waitError(v processor.Verdict, err error) error {
 // Err returns why no operation in direction m may be tried, or nil.
 func (s *FD) Err(m Mode) error { return verdictError(s.pd.Check(m)) }
 
-// destroy closes the fd, or leaves that to an Inspect. The last user calls it.
-func (s *FD) destroy() { s.disown() }
-
 // Close ends the fd: operations under way and later ones return
 // net.ErrClosed. It does not park a coroutine, see closing.go.
 func (s *FD) Close() error { return s.CloseAfter(func() {}) }
@@ -158,10 +150,10 @@ func (s *FD) CloseAfter(last func()) error {
 	switch parked := s.pd.Evict(); {
 	case users == 1+parked:
 		s.mu.retire()
-		s.destroy()
+		s.disown()
 	case coroutine.Current() != nil || clock.InBubble():
 		if s.mu.unuse() {
-			s.destroy()
+			s.disown()
 		}
 	default:
 		s.awaitDestroyed()
@@ -169,25 +161,25 @@ func (s *FD) CloseAfter(last func()) error {
 	return nil
 }
 
-// deadline converts a net.Conn deadline to ns of CLOCK_MONOTONIC, which waits
-// for an fd go by, also in a bubble of testing/synctest; 0 is none.
-func deadline(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
+// after returns the time d from now in ns of CLOCK_MONOTONIC, which waits for
+// an fd go by, also in a bubble of testing/synctest.
+func after(d time.Duration) int64 {
+	now := clock.Real()
+	if d > 0 && now+int64(d) < now { // centuries ahead
+		return math.MaxInt64
 	}
-	now, left := clock.Real(), int64(time.Until(t))
-	if left > 0 && now+left < now { // centuries ahead
-		return 1<<63 - 1
-	}
-	return max(1, now+left)
+	return max(1, now+int64(d))
 }
 
-// SetDeadline sets one or both directions' deadlines.
+// SetDeadline sets one or both directions' deadlines; the zero time is none.
 func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 	if !s.mu.use() {
 		return net.ErrClosed
 	}
-	d := deadline(t)
+	d := int64(0)
+	if !t.IsZero() {
+		d = after(time.Until(t))
+	}
 	for _, m := range modes {
 		s.pd.SetDeadline(m, d)
 	}
@@ -197,7 +189,7 @@ func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 
 func (s *FD) unuse() {
 	if s.mu.unuse() {
-		s.destroy()
+		s.disown()
 	}
 }
 

@@ -23,8 +23,8 @@ import (
 //
 //	lock     closed: fails. Lock free: takes it, as a user. Else queues under
 //	         guard, in one step with the check, and tries again when woken.
-//	unlock   releases the lock, and wakes the first waiter of its queue.
-//	         unlockIfOpen keeps it if the fd is closed.
+//	release  releases the lock, and wakes the first waiter of its queue; or
+//	         keeps the lock if the fd is to be open and is not.
 //	close    clears open and wakes all waiters.
 type fdMutex struct {
 	state atomic.Uint64
@@ -52,45 +52,42 @@ const tooMany = "netco/socket: too many concurrent operations on one socket (at 
 func (m *fdMutex) open() { m.state.Store(mutexOpen) }
 
 // lock takes the lock of one direction, as a user; false means that the fd is
-// closed. Parks while another has it.
-//
-// lock, unlock and unlockIfOpen are inlined, for a caller that is the only
-// user.
+// closed. Parks while another has it. Inlined, as releaseAlone is, for a caller
+// that is the only user.
 func (m *fdMutex) lock(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen, mutexOpen|mutexUser|2<<s) || m.lockSlow(s)
 }
 
 func (m *fdMutex) lockSlow(s Mode) bool {
-	for {
-		old := m.state.Load()
-		if old&mutexOpen == 0 {
+	for !m.tryLock(s) {
+		if m.state.Load()&mutexOpen == 0 {
 			return false
 		}
-		if old&lockBit(s) != 0 {
-			m.wait(s)
-			continue
-		}
-		if old&mutexUsers == mutexUsers {
-			panic(tooMany)
-		}
-		if m.state.CompareAndSwap(old, (old|lockBit(s))+mutexUser) {
-			return true
-		}
+		m.wait(s)
 	}
+	return true
 }
 
 // tryLock is lock that does not park: false means that the lock is taken or
 // that the fd is closed.
-func (m *fdMutex) tryLock(s Mode) bool {
+func (m *fdMutex) tryLock(s Mode) bool { return m.enter(lockBit(s)) }
+
+// use makes the caller a user without a lock; false means that the fd is
+// closed.
+func (m *fdMutex) use() bool { return m.enter(0) }
+
+// enter makes the caller a user and sets the bit of a lock, if any; false means
+// that the bit is set already or the fd closed.
+func (m *fdMutex) enter(bit uint64) bool {
 	for {
 		old := m.state.Load()
-		if old&(mutexOpen|lockBit(s)) != mutexOpen {
+		if old&(mutexOpen|bit) != mutexOpen {
 			return false
 		}
 		if old&mutexUsers == mutexUsers {
 			panic(tooMany)
 		}
-		if m.state.CompareAndSwap(old, (old|lockBit(s))+mutexUser) {
+		if m.state.CompareAndSwap(old, (old|bit)+mutexUser) {
 			return true
 		}
 	}
@@ -136,32 +133,14 @@ func (m *fdMutex) enqueue(s Mode, w *coroutine.Waiter) bool {
 	return true
 }
 
-// unlock releases the lock and ends its use; true means that the fd is closed
-// and the caller was its last user.
-func (m *fdMutex) unlock(s Mode) (last bool) {
-	return !m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) && m.unlockSlow(s)
+// releaseAlone releases the lock and ends its use, if the fd is open and the
+// caller its only user.
+func (m *fdMutex) releaseAlone(s Mode) bool {
+	return m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen)
 }
 
-//go:noinline
-func (m *fdMutex) unlockSlow(s Mode) (last bool) {
-	_, last = m.release(s, false)
-	return last
-}
-
-// unlockIfOpen is unlock, unless the fd is closed: then the caller still has
-// the lock, and false is returned.
-func (m *fdMutex) unlockIfOpen(s Mode) bool {
-	return m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) || m.unlockIfOpenSlow(s)
-}
-
-//go:noinline
-func (m *fdMutex) unlockIfOpenSlow(s Mode) bool {
-	released, _ := m.release(s, true)
-	return released
-}
-
-// release releases the lock, or does nothing if the fd is closed and it is to
-// be open.
+// release releases the lock and ends its use, unless the fd is closed and is to
+// be open. last means that the fd is closed and the caller was its last user.
 func (m *fdMutex) release(s Mode, ifOpen bool) (released, last bool) {
 	for {
 		old := m.state.Load()
@@ -202,25 +181,8 @@ func (m *fdMutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
 // isLast reports whether the user whose release made state has to close the fd.
 func isLast(state uint64) bool { return state&(mutexOpen|mutexUsers|mutexGone) == 0 }
 
-// use makes the caller a user without a lock; false means that the fd is
-// closed.
-func (m *fdMutex) use() bool {
-	for {
-		old := m.state.Load()
-		if old&mutexOpen == 0 {
-			return false
-		}
-		if old&mutexUsers == mutexUsers {
-			panic(tooMany)
-		}
-		if m.state.CompareAndSwap(old, old+mutexUser) {
-			return true
-		}
-	}
-}
-
 // retire ends the use that close began, and leaves closing the fd to the
-// caller: unlock and unuse return true no more. Precondition: no other user
+// caller: no other user is the last one any more. Precondition: no other user
 // will access the fd.
 func (m *fdMutex) retire() {
 	m.state.Or(mutexGone)
@@ -255,4 +217,36 @@ func (m *fdMutex) close() (users int, written bool) {
 	}
 	m.guard.Unlock()
 	return users, written
+}
+
+// Lock takes the lock of one direction; false means that the fd is closed.
+// Parks while another has it.
+func (s *FD) Lock(m Mode) bool { return s.mu.lock(m) }
+
+// TryLock is Lock that does not park: false means that the lock is taken or the
+// fd closed.
+func (s *FD) TryLock(m Mode) bool { return s.mu.tryLock(m) }
+
+// Unlock releases the lock. After a Close the last user closes the fd.
+func (s *FD) Unlock(m Mode) {
+	if !s.mu.state.CompareAndSwap(mutexOpen|mutexUser|2<<m, mutexOpen) { // releaseAlone, inlined
+		s.unlockSlow(m)
+	}
+}
+
+//go:noinline
+func (s *FD) unlockSlow(m Mode) {
+	if _, last := s.mu.release(m, false); last {
+		s.disown()
+	}
+}
+
+// UnlockIfOpen is Unlock, unless the fd is closed: then the caller still has
+// the lock, and false is returned.
+func (s *FD) UnlockIfOpen(m Mode) bool {
+	if s.mu.releaseAlone(m) {
+		return true
+	}
+	released, _ := s.mu.release(m, true)
+	return released
 }

@@ -90,14 +90,14 @@ func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
 		if c.claimed.Swap(true) {
 			return
 		}
-		defer s.unlock(m)
+		defer s.Unlock(m)
 		c.n, c.err = do()
 	})
 	if err == nil {
 		return c.n, c.err
 	}
 	if !c.claimed.Swap(true) {
-		s.unlock(m)
+		s.Unlock(m)
 	}
 	return 0, err
 }

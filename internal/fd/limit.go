@@ -3,6 +3,7 @@ package fd
 import (
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,12 +75,7 @@ func (r *Room) Taken() (open, waiting int) {
 
 // none reports whether there can never be a place.
 func (r *Room) none() bool {
-	for _, l := range r.limits {
-		if l.Max < 1 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.limits, func(l *Limit) bool { return l.Max < 1 })
 }
 
 // forget unregisters w, which waits no more.
@@ -96,12 +92,9 @@ func (l *Limit) take(w permitWaiter) bool {
 		l.open++
 		return true
 	}
-	for _, x := range l.waiting {
-		if x == w {
-			return false
-		}
+	if !slices.Contains(l.waiting, w) {
+		l.waiting = append(l.waiting, w)
 	}
-	l.waiting = append(l.waiting, w)
 	return false
 }
 
@@ -119,11 +112,8 @@ func (l *Limit) release() {
 func (l *Limit) forget(w permitWaiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, x := range l.waiting {
-		if x == w {
-			l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
-			return
-		}
+	if i := slices.Index(l.waiting, w); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
 	}
 }
 
@@ -154,7 +144,7 @@ func (g *Gate) Enter(at net.Listener) error {
 		return taken || g.closed.Load()
 	})
 	if err == nil && !taken {
-		err = net.ErrClosed
+		return net.ErrClosed
 	}
 	if taken {
 		return nil

@@ -110,9 +110,7 @@ func (t *transfer) letGo() {
 func (t *transfer) unlockSource() {
 	if t.locked {
 		t.locked = false
-		if t.src.mu.unlock(Read) {
-			t.src.destroy()
-		}
+		t.src.Unlock(Read)
 	}
 }
 
@@ -153,15 +151,6 @@ func (t *transfer) take() error {
 	}
 }
 
-// room acquires a buffer and returns the part of it to be filled.
-func (t *transfer) room() []byte {
-	if t.buf == nil {
-		t.buf = processor.AcquireAnyBuffer()
-	}
-	p := t.buf.Bytes()
-	return p[:min(int64(len(p)), t.remain)]
-}
-
 // tryTake takes what there is, by one or two system calls.
 func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s := t.src
@@ -185,12 +174,15 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 		}
 		t.letGo()
 	}
-	p := t.room()
-	n, short, errno := s.tryRecv(processor.CurrentIO(), p)
+	if t.buf == nil {
+		t.buf = processor.AcquireAnyBuffer()
+	}
+	p := t.buf.Bytes()
+	n, short, errno := s.tryRecv(processor.CurrentIO(), p[:min(int64(len(p)), t.remain)])
 	s.endAttemptLocked(short && n > 0, errno)
 	t.to = n
 	switch {
-	case n == len(t.buf.Bytes()):
+	case n == len(p):
 		t.fulls++
 	case t.fulls > 0 && errno == 0:
 		t.fulls = 0
@@ -198,15 +190,15 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	return n, "read", errno
 }
 
-// openPipe gets a pipe.
+// openPipe gets a pipe, unless it has one.
 func (t *transfer) openPipe() bool {
 	if t.pipe == nil {
-		if t.pipe = AcquirePipe(); t.pipe == nil {
-			t.fulls = noPipe
-			return false
-		}
+		t.pipe = AcquirePipe()
 	}
-	return true
+	if t.pipe == nil {
+		t.fulls = noPipe
+	}
+	return t.pipe != nil
 }
 
 // spliced decides by the size of a piece whether splicing pays.
@@ -235,9 +227,7 @@ func (t *transfer) give() error {
 		}
 	}
 	err := t.giveLocked()
-	if d.mu.unlock(Write) {
-		d.destroy()
-	}
+	d.Unlock(Write)
 	return err
 }
 

@@ -47,9 +47,7 @@ func (s *FD) SendMsg(call string, p, oob []byte, to *string) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.sendMsgLocked(call, p, oob, to)
-	if s.mu.unlock(Write) {
-		s.destroy()
-	}
+	s.Unlock(Write)
 	return n, err
 }
 

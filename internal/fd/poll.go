@@ -17,12 +17,8 @@ import (
 
 // Poll is poll(2) for coroutines, see socket.Poll.
 func Poll(fds []unix.PollFd, timeout time.Duration) (n int, err error) {
-	n, err = look(fds)
-	if err != nil {
-		return 0, err
-	}
-	if n > 0 || timeout == 0 {
-		return paced(n)
+	if n, err = look(fds); n > 0 || err != nil || timeout == 0 {
+		return paced(n, err)
 	}
 	w := &pollWait{fds: fds}
 	if timeout > 0 {
@@ -36,12 +32,8 @@ func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err // though there be fds that are ready: a loop must end
 	}
-	n, err = look(fds)
-	if err != nil {
-		return 0, err
-	}
-	if n > 0 {
-		return paced(n)
+	if n, err = look(fds); n > 0 || err != nil {
+		return paced(n, err)
 	}
 	w := &pollWait{fds: fds}
 	if ctx.Done() != nil {
@@ -54,15 +46,6 @@ func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
 	return n, err
 }
 
-// after returns the time d from now, in ns of CLOCK_MONOTONIC.
-func after(d time.Duration) int64 {
-	now := clock.Real()
-	if t := now + int64(d); t > now {
-		return t
-	}
-	return 1<<63 - 1
-}
-
 // look asks poll(2), without waiting.
 func look(fds []unix.PollFd) (int, error) {
 	n, errno := sysx.TryPoll(fds)
@@ -72,14 +55,14 @@ func look(fds []unix.PollFd) (int, error) {
 	return n, nil
 }
 
-// paced returns n after letting others run, if the caller has kept its thread
-// for long. A Poll has no state of its own to count in, as a socket has; when
-// the turn began is known anyway.
-func paced(n int) (int, error) {
-	if processor.TurnOver() && processor.YieldTurn() {
+// paced returns what look has, after letting others run if the caller has kept
+// its thread for long. A Poll has no state of its own to count in, as a socket
+// has; when the turn began is known anyway.
+func paced(n int, err error) (int, error) {
+	if err == nil && processor.TurnOver() && processor.YieldTurn() {
 		return 0, coroutine.ErrShutdown
 	}
-	return n, nil
+	return n, err
 }
 
 // pollWait is a Poll that waits. Its fds are in a level-triggered epoll

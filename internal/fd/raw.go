@@ -48,7 +48,7 @@ func (s *FD) RawRead(f func(fd uintptr) bool) error {
 	if !s.mu.lock(Read) {
 		return net.ErrClosed
 	}
-	defer s.unlock(Read) // f may panic
+	defer s.Unlock(Read) // f may panic
 	if v := s.check(Read); v != processor.Try {
 		return verdictError(v)
 	}
@@ -74,7 +74,7 @@ func (s *FD) RawWrite(f func(fd uintptr) bool) error {
 	if !s.mu.lock(Write) {
 		return net.ErrClosed
 	}
-	defer s.unlock(Write)
+	defer s.Unlock(Write)
 	var refused syscall.Errno
 	err := s.writeWithLocked("", func(fd int) (int, bool, syscall.Errno) {
 		if refused = s.keepNonblocking(); refused == 0 && !f(uintptr(fd)) {

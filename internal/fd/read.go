@@ -20,9 +20,7 @@ func (s *FD) Read(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.readLocked(p, true)
-	if s.mu.unlock(Read) {
-		s.destroy()
-	}
+	s.Unlock(Read)
 	return n, err
 }
 
@@ -33,9 +31,7 @@ func (s *FD) TryRead(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.readLocked(p, false)
-	if s.mu.unlock(Read) {
-		s.destroy()
-	}
+	s.Unlock(Read)
 	return n, err
 }
 
@@ -79,7 +75,7 @@ func (s *FD) readLocked(p []byte, wait bool) (int, error) {
 // moment, as far as the kind of socket shows it.
 func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
 	errno syscall.Errno) {
-	if s.kind.hasPackets() {
+	if s.HasPackets() {
 		n, errno = s.tryRecvPacket(counts, p)
 		if n == 0 && errno == 0 && s.spuriousEOF() {
 			n, errno = s.tryRecvPacket(counts, p)
@@ -145,9 +141,7 @@ func (s *FD) WaitReadable() error {
 	for err == nil && !s.worthAttemptLocked() {
 		err = s.waitLocked(processor.Current())
 	}
-	if s.mu.unlock(Read) {
-		s.destroy()
-	}
+	s.Unlock(Read)
 	return err
 }
 
@@ -162,9 +156,7 @@ func (s *FD) ReadWith(call string,
 		return net.ErrClosed
 	}
 	err := s.readWithLocked(call, try)
-	if s.mu.unlock(Read) {
-		s.destroy()
-	}
+	s.Unlock(Read)
 	return err
 }
 

@@ -85,9 +85,7 @@ func (s *FD) Readable() bool {
 	}
 	known := s.pd.Bound() && !s.worthAttemptLocked()
 	ready := s.Err(Read) != nil || !known && s.PollReadable()
-	if s.mu.unlock(Read) {
-		s.destroy()
-	}
+	s.Unlock(Read)
 	return ready
 }
 

@@ -19,7 +19,7 @@ func (s *FD) SendFile(f syscall.RawConn, remain int64) (done int64, handled bool
 	if !s.mu.lock(Write) {
 		return 0, true, net.ErrClosed
 	}
-	defer s.unlock(Write)
+	defer s.Unlock(Write)
 	var n int
 	var errno syscall.Errno
 	once := func(file uintptr) {
@@ -47,11 +47,4 @@ func (s *FD) SendFile(f syscall.RawConn, remain int64) (done int64, handled bool
 		err = closed
 	}
 	return done, true, err
-}
-
-// unlock gives a lock and its use back.
-func (s *FD) unlock(m Mode) {
-	if s.mu.unlock(m) {
-		s.destroy()
-	}
 }

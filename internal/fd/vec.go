@@ -18,9 +18,7 @@ func (s *FD) WriteVec(v *[][]byte) (int64, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.WriteVecLocked(v)
-	if s.mu.unlock(Write) {
-		s.destroy()
-	}
+	s.Unlock(Write)
 	return n, err
 }
 
@@ -59,7 +57,7 @@ var vectors = sync.Pool{New: func() any { return new(vector) }}
 // may move. If they are all empty there is no call.
 func (s *FD) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 	room := sysx.MaxIO
-	if s.kind.hasPackets() {
+	if s.HasPackets() {
 		room = 1 << 30 // a packet goes whole or not at all
 	}
 	x := vectors.Get().(*vector)
@@ -70,7 +68,7 @@ func (s *FD) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 		}
 		p = p[:min(len(p), room)]
 		v = sysx.AppendVec(v, p)
-		if room -= len(p); room == 0 || len(v) == sysx.MaxVec && !s.kind.hasPackets() {
+		if room -= len(p); room == 0 || len(v) == sysx.MaxVec && !s.HasPackets() {
 			break
 		}
 	}

@@ -53,14 +53,3 @@ func (s *FD) Unblock() { s.pd.Unblock(Read) }
 
 // MoveHere takes the fd along to the Processor of a caller that has moved.
 func (s *FD) MoveHere() { s.pd.MoveHere(s.fd) }
-
-// LockRead takes the read lock; false means that the fd is closed. Parks while
-// the lock is taken.
-func (s *FD) LockRead() bool { return s.mu.lock(Read) }
-
-// TryLockRead is LockRead that does not park: false means that the lock is
-// taken or the fd closed.
-func (s *FD) TryLockRead() bool { return s.mu.tryLock(Read) }
-
-// UnlockRead releases the read lock. After a Close the last user closes the fd.
-func (s *FD) UnlockRead() { s.unlock(Read) }

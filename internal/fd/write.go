@@ -18,9 +18,7 @@ func (s *FD) Write(p []byte) (int, error) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.WriteLocked(p)
-	if s.mu.unlock(Write) {
-		s.destroy()
-	}
+	s.Unlock(Write)
 	return n, err
 }
 
@@ -51,7 +49,7 @@ func (s *FD) WriteLocked(p []byte) (int, error) {
 
 // TrySend makes one attempt to send. Under the write lock.
 func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
-	if s.kind.hasPackets() {
+	if s.HasPackets() {
 		n, errno = sysx.TrySendPacket(s.fd, p)
 	} else {
 		n, errno = sysx.TrySend(s.fd, p)
@@ -71,9 +69,7 @@ func (s *FD) WriteWith(call string,
 		return net.ErrClosed
 	}
 	err := s.writeWithLocked(call, try)
-	if s.mu.unlock(Write) {
-		s.destroy()
-	}
+	s.Unlock(Write)
 	return err
 }
 
@@ -110,20 +106,3 @@ func (s *FD) awaitWritableLocked() error {
 	s.writeBudget = 0
 	return waitError(s.pd.Wait(s.fd, Write, coroutine.ReasonWrite, 0))
 }
-
-// The write lock is for callers with a buffer of their own, which stands under
-// it. LockWrite parks while the lock is taken; false means that the fd is
-// closed.
-func (s *FD) LockWrite() bool { return s.mu.lock(Write) }
-
-// TryLockWrite is LockWrite that does not park: false means that the lock is
-// taken or the fd closed.
-func (s *FD) TryLockWrite() bool { return s.mu.tryLock(Write) }
-
-// UnlockWrite releases the write lock. After a Close the last user closes the
-// fd.
-func (s *FD) UnlockWrite() { s.unlock(Write) }
-
-// UnlockWriteIfOpen is UnlockWrite, unless the fd is closed: then the caller
-// still has the lock, and false is returned.
-func (s *FD) UnlockWriteIfOpen() bool { return s.mu.unlockIfOpen(Write) }

@@ -72,8 +72,8 @@ var entries = map[string]string{
 		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
-		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment socket.adopt
-		socket.adoptFile socket.borrow socket.conn.shutdown socket.connectUDP
+		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment
+		socket.duplicate socket.conn.shutdown socket.connectUDP
 		internal/fd.Descriptor.close socket.dialUnix socket.isRegular socket.joinUDP socket.kernelNetwork
 		socket.listens internal/fd.look internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
 		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
@@ -99,7 +99,7 @@ var entries = map[string]string{
 // scheduler: raw calls, and what makes no call at all.
 var unlisted = map[string]bool{
 	"CmsgLen": true, "CmsgSpace": true, "EpollCreate1": true, "EpollCtl": true, "Errno": true,
-	"Gettid": true, "NewIfreq": true, "NsecToTimespec": true,
+	"Gettid": true, "NewIfreq": true, "NsecToTimespec": true, "Pipe2": true,
 	"RawSyscall": true, "RawSyscall6": true, "SchedGetaffinity": true, "SchedSetaffinity": true,
 	"Socket":        true,
 	"TimerfdCreate": true, "TimerfdSettime": true,

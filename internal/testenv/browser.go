@@ -55,19 +55,9 @@ func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 			t.Fatal(err)
 		}
 	}
-	args := append(
-		[]string{
-			"--headless=new",
-			"--no-sandbox",
-			"--disable-gpu",
-			"--no-first-run",
-			"--disable-extensions",
-			"--hide-scrollbars",
-			"--disable-background-networking",
-			"--disable-component-update",
-			"--enable-logging=stderr",
-			"--user-data-dir=" + profile,
-		},
+	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+		"--disable-extensions", "--hide-scrollbars", "--disable-background-networking",
+		"--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile},
 		flags...)
 	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -16,9 +16,8 @@ func Parity(t *testing.T, theirs, ours string, least int, own ...string) {
 	t.Helper()
 	Long(t) // it builds a program
 	const program = "github.com/netco-go/netco/internal/testenv/testdata/parity"
-	out, err := exec.Command(
-		"go",
-		append([]string{"run", program, theirs, ours}, own...)...).CombinedOutput()
+	args := append([]string{"run", program, theirs, ours}, own...)
+	out, err := exec.Command("go", args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
