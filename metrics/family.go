@@ -31,8 +31,7 @@ type family[S any] struct {
 	goroutines int
 
 	read func(from S, i int) float64            // of values[i]; for gauges and counters
-	hist func(from S) *counter.Histogram        // for histograms
-	snap func(from S) counter.HistogramSnapshot // in place of hist
+	hist func(from S) counter.HistogramSnapshot // for histograms
 	has  func(from S) bool                      // nil: always
 	desc *prometheus.Desc                       // made from the above
 }
@@ -75,9 +74,8 @@ func seriesOf[S any](families []family[S], of ...string) []series[S] {
 			continue
 		}
 		for j, value := range f.values {
-			all = append(all,
-				series[S]{f, j,
-					prometheus.MakeLabelPairs(f.desc, append(of[:len(of):len(of)], value))})
+			labels := prometheus.MakeLabelPairs(f.desc, append(of[:len(of):len(of)], value))
+			all = append(all, series[S]{f, j, labels})
 		}
 	}
 	return all
@@ -94,12 +92,7 @@ func collect[S any](ch chan<- prometheus.Metric, all []series[S], from S) {
 		}
 		samples[i] = sample{desc: s.desc, labels: s.labels, kind: s.kind}
 		if s.kind == histogram {
-			var h counter.HistogramSnapshot
-			if s.snap != nil {
-				h = s.snap(from)
-			} else {
-				h = s.hist(from).Snapshot()
-			}
+			h := s.hist(from)
 			samples[i].hist = &h
 		} else {
 			samples[i].value = s.read(from, s.index)

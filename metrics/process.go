@@ -65,7 +65,7 @@ var ofProcess = described([]family[*process]{
 		}},
 	{name: "netco_http_request_duration_seconds", kind: histogram,
 		help: "How long handlers of net/http's Servers took.",
-		snap: func(*process) counter.HistogramSnapshot { return httpinfo.Durations() }},
+		hist: func(*process) counter.HistogramSnapshot { return httpinfo.Durations() }},
 })
 
 // processCollector collects the metrics of the process.

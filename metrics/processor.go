@@ -21,9 +21,7 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, i int) float64 { return float64(v.states[i]) }},
 	{name: "netco_coroutines_not_started", kind: gauge,
 		help: "Coroutines given to a Processor by other threads that are not in its run queue yet.",
-		read: func(v *view, _ int) float64 {
-			return v.unlessOver(uint64(max(v.p.Submitted(), 0)))
-		}},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Submitted())) }},
 	{name: "netco_coroutines_started_total", kind: count,
 		help: "Coroutines that a Processor has put into its run queue for the first time.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Spawned.Load()) }},
@@ -49,7 +47,7 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.co.Panics.Load()) }},
 	{name: "netco_goroutines", kind: gauge,
 		help: "Goroutines that run coroutines, including those kept for later ones.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(v.co.Workers.Load()) }},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.co.Workers.Load())) }},
 	{name: "netco_goroutines_created_total", kind: count,
 		help: "Goroutines made to run coroutines.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Made.Load()) }},
@@ -71,22 +69,20 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Turns.Load()) }},
 	{name: "netco_turn_duration_seconds", kind: histogram,
 		help: "Length of the turns that ran something.",
-		hist: func(v *view) *counter.Histogram { return &v.p.Stats.TurnNs }},
+		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.TurnNs.Snapshot() }},
 	{name: "netco_wait_duration_seconds", kind: histogram,
 		help: "How long an event, a wake or a start waited until its coroutine ran, as estimated " +
 			"from the turns.",
-		hist: func(v *view) *counter.Histogram { return &v.p.Stats.WaitNs }},
+		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.WaitNs.Snapshot() }},
 	{name: "netco_turn_age_seconds", kind: gauge,
 		help: "How long ago the present turn began; 0 while no coroutine runs.",
 		read: func(v *view, _ int) float64 { return seconds(v.turnAgeNs) }},
 	{name: "netco_run_queue_length", kind: gauge,
 		help: "Coroutines that were ready to run when the last turn began.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(v.p.Stats.Queued.Load()) }},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Stats.Queued.Load())) }},
 	{name: "netco_inbox_depth", kind: gauge,
 		help: "Wakes from other threads that the Processor has not handled yet.",
-		read: func(v *view, _ int) float64 {
-			return v.unlessOver(uint64(max(v.p.InboxDepth(), 0)))
-		}},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.InboxDepth())) }},
 	{name: "netco_remote_wakes_total", kind: count,
 		help: "Coroutines woken by other threads.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.RemoteWakes.Load()) }},
@@ -116,13 +112,13 @@ var ofProcessor = described([]family[*view]{
 	// Timers.
 	{name: "netco_timers_pending", kind: gauge,
 		help: "Timers and deadlines that were set when the last turn began.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(v.p.Stats.Timers.Load()) }},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Stats.Timers.Load())) }},
 	{name: "netco_timers_fired_total", kind: count,
 		help: "Timers and deadlines whose time has come.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.TimersFired.Load()) }},
 	{name: "netco_timer_lateness_seconds", kind: histogram,
 		help: "How late timers and deadlines fired.",
-		hist: func(v *view) *counter.Histogram { return &v.p.Stats.LateNs }},
+		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.LateNs.Snapshot() }},
 
 	// Sockets.
 	{name: "netco_io_events_total", kind: count,
@@ -166,18 +162,16 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, i int) float64 { return float64(v.io.AcceptErrors[i]) }},
 	{name: "netco_idle_connections", kind: gauge,
 		help: "Connections of a socket.Server that wait without a coroutine.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Watches(), 0))) }},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Watches())) }},
 	{name: "netco_registered_fds", kind: gauge,
 		help: "Fds registered with the Processor's epoll.",
-		read: func(v *view, _ int) float64 {
-			return v.unlessOver(uint64(max(v.p.Registered(), 0)))
-		}},
+		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Registered())) }},
 
 	// Memory for I/O.
 	{name: "netco_buffer_bytes", kind: gauge, label: "state", values: []string{"in_use", "kept"},
 		help: "Memory of the buffers that socket.AcquireBuffer lends: lent now, and kept for " +
 			"later use.",
-		read: func(v *view, i int) float64 { return v.unlessOver(v.buffers[i]) }},
+		read: func(v *view, i int) float64 { return v.unlessOver(int64(v.buffers[i])) }},
 	{name: "netco_buffer_waits_total", kind: count,
 		help: "Times that no buffer was available within Options.BufferMemory.",
 		read: func(v *view, _ int) float64 { return float64(v.p.BufferWaits()) }},

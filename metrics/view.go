@@ -64,13 +64,13 @@ func (v *view) count() {
 	v.states[2] = live - v.states[0]
 }
 
-// unlessOver returns n, or 0 for a Processor that has ended: n may be from its
-// last turn.
-func (v *view) unlessOver(n uint64) float64 {
+// unlessOver returns n, which may be below 0 for a moment, or 0 for a Processor
+// that has ended: n may be from its last turn.
+func (v *view) unlessOver(n int64) float64 {
 	if v.over {
 		return 0
 	}
-	return float64(n)
+	return float64(max(n, 0))
 }
 
 // ordinary returns a view with the system calls of ordinary goroutines.

@@ -46,7 +46,7 @@ func (m *RWMutex) rlockLimit(limit coroutine.Limit) error {
 	return nil
 }
 
-// lockSlow locks m for writing within b. It returns WakeReady if it has.
+// lockSlow locks m for writing within limit. It returns WakeReady if it has.
 func (m *RWMutex) lockSlow(limit coroutine.Limit) coroutine.Wake {
 	why := m.awaitLock(limit)
 	if why == coroutine.WakeReady {
@@ -191,7 +191,7 @@ func (m *RWMutex) served(since int64) {
 	}
 }
 
-// rlockSlow locks m for reading within b. It returns WakeReady if it has.
+// rlockSlow locks m for reading within limit. It returns WakeReady if it has.
 //
 // Precondition: the caller is a pending reader.
 func (m *RWMutex) rlockSlow(limit coroutine.Limit) coroutine.Wake {

@@ -98,7 +98,7 @@ func (c *Cond) Broadcast() {
 	c.guard.Unlock()
 }
 
-// wait is Wait within b. It returns with L locked.
+// wait is Wait within limit. It returns with L locked.
 func (c *Cond) wait(limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire(limit)
 	c.guard.Lock()

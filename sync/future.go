@@ -125,7 +125,7 @@ func (f *Future[T]) getSlow(limit coroutine.Limit) (T, error) {
 	return f.value, f.err
 }
 
-// wait waits within b until f is complete. It returns WakeReady if f is.
+// wait waits within limit until f is complete. It returns WakeReady if f is.
 func (f *Future[T]) wait(limit coroutine.Limit) coroutine.Wake {
 	why := limit.Expired() // not under the guard: a context has a lock of its own
 	w := waitq.Acquire(limit)

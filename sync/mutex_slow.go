@@ -33,7 +33,7 @@ func (m *Mutex) lockSlow() {
 	}
 }
 
-// lockLimit waits for m within b. It returns WakeReady if it has locked m.
+// lockLimit waits for m within limit. It returns WakeReady if it has locked m.
 func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 	if m.spin() {
 		m.note()

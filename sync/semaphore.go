@@ -163,7 +163,7 @@ func (s *Semaphore) acquireLimit(n int64, limit coroutine.Limit) error {
 	return limit.Err(why)
 }
 
-// acquire acquires n units within b. It returns WakeReady if it has.
+// acquire acquires n units within limit. It returns WakeReady if it has.
 func (s *Semaphore) acquire(n int64, limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire(limit)
 	why := coroutine.WakeReady

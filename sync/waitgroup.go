@@ -124,7 +124,7 @@ func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 // opCount is an access to a WaitGroup's state, for waitq.Step.
 const opCount waitq.Op = "count"
 
-// wait waits within b until the count is 0. It returns WakeReady if it was.
+// wait waits within limit until the count is 0. It returns WakeReady if it was.
 func (wg *WaitGroup) wait(limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire(limit)
 	why := coroutine.WakeReady

@@ -34,6 +34,15 @@ func (l *LockWaits) Add(i *coroutine.Info) {
 // mostWaits bounds what is kept.
 const mostWaits = 1 << 16
 
+// allLockWaits walks over the coroutines of the process.
+func allLockWaits() (l LockWaits) {
+	coroutine.Range(func(i coroutine.Info) bool {
+		l.Add(&i)
+		return true
+	})
+	return l
+}
+
 // Circle is a deadlock of some: each coroutine waits for a lock that the next
 // holds, and the last for one of the first's. The first has the lowest number.
 type Circle []LockWait
@@ -47,11 +56,7 @@ func (l *LockWaits) Circles() []Circle {
 	if len(found) == 0 {
 		return nil
 	}
-	var again LockWaits
-	coroutine.Range(func(i coroutine.Info) bool {
-		again.Add(&i)
-		return true
-	})
+	again := allLockWaits()
 	now := again.byID()
 	return slices.DeleteFunc(found, func(c Circle) bool {
 		return slices.ContainsFunc(c, func(was LockWait) bool {

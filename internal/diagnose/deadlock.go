@@ -310,11 +310,7 @@ func (d *watchdog) lookForCircles() {
 
 // circles returns those of the process.
 func circles() []Circle {
-	var waits LockWaits
-	coroutine.Range(func(i coroutine.Info) bool {
-		waits.Add(&i)
-		return true
-	})
+	waits := allLockWaits()
 	return waits.Circles()
 }
 

@@ -38,9 +38,6 @@ type Observer struct {
 // New makes an Observer.
 func New(c Config) *Observer { return &Observer{cfg: c} }
 
-// Watch starts the watchdog of a group that runs. Once.
-func (o *Observer) Watch(group *processor.Group) { o.dog.Store(o.startWatchdog(group)) }
-
 // Stop ends the watchdog. It waits for its goroutine to end, unless that is in
 // the logger or in the user's function.
 func (o *Observer) Stop() { o.dog.Load().stop() }
@@ -89,10 +86,7 @@ func within(group *processor.Group, i *coroutine.Info) bool {
 // describe describes a coroutine, which stands for count that differ
 // in nothing but their numbers.
 func describe(i *coroutine.Info, count int) string {
-	text := fmt.Sprint(i.ID)
-	if i.Name != "" {
-		text += fmt.Sprintf(" %.*q", shownName, i.Name)
-	}
+	text := named(i.ID, i.Name)
 	if count > 1 {
 		text += fmt.Sprintf(" and %d more", count-1)
 	}
@@ -119,15 +113,19 @@ func heldBy(held coroutine.Held) string {
 	if held.By == 0 {
 		return ""
 	}
-	text := fmt.Sprintf(" that coroutine %d", held.By)
 	info, lives := coroutine.Find(held.By)
 	if !lives {
-		return text + " has not unlocked before its end"
+		return fmt.Sprintf(" that coroutine %d has not unlocked before its end", held.By)
 	}
-	if info.Name != "" {
-		text += fmt.Sprintf(" %.*q", shownName, info.Name)
+	return " that coroutine " + named(held.By, info.Name) + " holds"
+}
+
+// named writes a coroutine's number and, if it has one, its name.
+func named(id uint64, name string) string {
+	if name == "" {
+		return fmt.Sprint(id)
 	}
-	return text + " holds"
+	return fmt.Sprintf("%d %.*q", id, shownName, name)
 }
 
 // site is Stall.Site.

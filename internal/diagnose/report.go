@@ -77,13 +77,9 @@ func (r *reporter) write(key string, text func() string) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if r.written++; r.written == maxReports && r.mode != "all" {
-		all += fmt.Sprintf(
-			"netco: that was report %d, the last one; Scheduler.Stalls, Scheduler.Handoffs"+
-				" and the live page"+
-				" (package introspect) have the rest, and %s=all writes them\n",
-			maxReports,
-			reportVariable,
-		)
+		all += fmt.Sprintf("netco: that was report %d, the last one; Scheduler.Stalls, "+
+			"Scheduler.Handoffs and the live page (package introspect) have the rest, and "+
+			"%s=all writes them\n", maxReports, reportVariable)
 	}
 	io.WriteString(r.out, all) // an error could not be reported
 }
@@ -177,18 +173,15 @@ func isOwn(function string) bool {
 // place is a call in words. The file's directory is in the function's name
 // already.
 func place(file string, line int, function string) string {
-	if file == "" {
-		return function
+	if file != "" {
+		file = filepath.Base(file)
 	}
-	return fmt.Sprintf("%s:%d %s", filepath.Base(file), line, function)
+	return site(file, line, function)
 }
 
 // title says which coroutine it is.
 func title(id uint64, name string) string {
-	text := fmt.Sprintf("coroutine %d", id)
-	if name != "" {
-		text += fmt.Sprintf(" %.*q", shownName, name)
-	}
+	text := "coroutine " + named(id, name)
 	info, ok := coroutine.Find(id)
 	if !ok {
 		return text

@@ -52,10 +52,7 @@ const (
 const stallsKept = 64
 
 // watchdog checks the Processors of one Scheduler, on a goroutine of its own,
-// and reports stalls.
-//
-// It takes no lock that a Processor takes, but for a moment that of the list of
-// all Processors. mu is between it and those who ask it.
+// and reports stalls. mu is between it and those who ask it.
 type watchdog struct {
 	o         *Observer
 	group     *processor.Group
@@ -91,10 +88,10 @@ type stall struct {
 	end    func(turn uint64) (ns int64, ok bool) // the subject's
 }
 
-// startWatchdog starts a group's watchdog; nil if there is to be none.
-func (o *Observer) startWatchdog(group *processor.Group) *watchdog {
+// Watch starts the watchdog of a group that runs, if there is to be one. Once.
+func (o *Observer) Watch(group *processor.Group) {
 	if o.cfg.Watchdog < 0 {
-		return nil
+		return
 	}
 	d := &watchdog{
 		o:         o,
@@ -107,8 +104,8 @@ func (o *Observer) startWatchdog(group *processor.Group) *watchdog {
 		d.subjects = append(d.subjects, &subject{p: p, now: p.Turn, end: p.TurnEnd,
 			over: p.Ended()})
 	}
+	o.dog.Store(d)
 	go d.run()
-	return d
 }
 
 // stop ends the watchdog. It waits for its goroutine to end, unless that is in

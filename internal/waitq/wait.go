@@ -48,9 +48,10 @@ func Renew(w *coroutine.Waiter) {
 // and claims the waiters that this unblocks. The guard is held.
 type Leave func(w *coroutine.Waiter)
 
-// Wait parks until w is claimed, and then returns WakeReady, or until b ends
-// the wait, and then returns how. In either case w is in no queue afterwards
-// and no waker accesses it, and the caller releases it or queues it again.
+// Wait parks until w is claimed, and then returns WakeReady, or until limit
+// ends the wait, and then returns how. In either case w is in no queue
+// afterwards and no waker accesses it, and the caller releases it or queues it
+// again.
 //
 // g is the guard; a channel has one of its own kind. leave takes w out.
 //
@@ -120,8 +121,8 @@ func awaitReleased(w *coroutine.Waiter) {
 	}
 }
 
-// Block parks the caller until b ends the wait, and returns how. Nothing wakes
-// it: without a bound it waits for shutdown.
+// Block parks the caller until limit ends the wait, and returns how. Nothing
+// wakes it: without a bound it waits for shutdown.
 func Block(reason coroutine.Reason, limit coroutine.Limit) coroutine.Wake {
 	if why := limit.Expired(); why != coroutine.WakeReady {
 		return why
