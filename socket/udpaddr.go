@@ -126,7 +126,7 @@ func zoneIndex(fd int, zone string) uint32 {
 // connectUDP makes a socket of that family and gives it its peer; laddr may be
 // nil. control, if it is not nil, is called before the socket is bound.
 func connectUDP(n network, family int, laddr, raddr *net.UDPAddr,
-	control func(fd int) error) (*UDPConn, error) {
+	control func(fd int) error) (c *UDPConn, err error) {
 	is6 := family == unix.AF_INET6
 	fd, err := sysx.NewSocket(family, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -136,9 +136,8 @@ func connectUDP(n network, family int, laddr, raddr *net.UDPAddr,
 		// Package net ignores a refusal too.
 		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(n == udp6))
 	}
-	made := false
 	defer func() {
-		if !made { // also when control unwinds
+		if c == nil { // also when control unwinds
 			sysx.CloseFD(fd)
 		}
 	}()
@@ -146,8 +145,7 @@ func connectUDP(n network, family int, laddr, raddr *net.UDPAddr,
 	if err != nil {
 		return nil, err
 	}
-	made = true
-	c := newUDPConn(fd, n, true)
+	c = newUDPConn(fd, n, true)
 	if ap, _ := c.remote.AddrPort(); !ap.IsValid() {
 		c.remote = peer // the kernel knows of none whose port is 0
 	}

@@ -173,8 +173,8 @@ func (n network) socktype() int {
 
 // dialUnix makes a socket and connects it. control, if it is not nil, is called
 // with the fd before it is bound.
-func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error) (*UnixConn,
-	error) {
+func dialUnix(n network, laddr, raddr *net.UnixAddr,
+	control func(fd int) error) (c *UnixConn, err error) {
 	if laddr != nil && laddr.Name == "" {
 		laddr = nil
 	}
@@ -188,9 +188,8 @@ func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
-	made := false
 	defer func() {
-		if !made { // also when control unwinds
+		if c == nil { // also when control unwinds
 			sysx.CloseFD(fd)
 		}
 	}()
@@ -206,12 +205,11 @@ func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error)
 	if err != nil {
 		return nil, err
 	}
-	made = true
 	peer := peerName(fd, n)
 	if peer == nil {
 		peer = raddr
 	}
-	c := newUnixConn(fd, n, localName(fd, n), peer)
+	c = newUnixConn(fd, n, localName(fd, n), peer)
 	c.connected = raddr != nil
 	return c, nil
 }
