@@ -3,6 +3,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	stdhttp "net/http"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -46,9 +48,9 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 // Called in a coroutine it speaks HTTP/1.1 itself: on connections of its own,
 // in the caller, with no goroutine for a connection. It leaves to the
 // standard's Transport, on goroutines, what that does better: HTTP/2, and HTTPS
-// where HTTP/2 may be negotiated, proxies, registered protocols, requests it
-// refuses, DialTLS, and a DialContext that has returned a connection of package
-// net's. The coroutine parks for those all the same. On a goroutine all of it
+// where HTTP/2 may be negotiated, proxies, registered protocols, files and
+// bodies that wait for 100 Continue, requests it refuses, DialTLS, and a
+// DialContext that has returned a connection of package net's. The coroutine parks for those all the same. On a goroutine all of it
 // is the standard's.
 //
 // Coroutines and goroutines thus have pools of connections of their own, and
@@ -185,19 +187,23 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	if coroutine.Current() == nil {
 		return t.std().RoundTrip(req)
 	}
+	x := &trip{t: t, req: req}
+	x.ctx, x.cancel = context.WithCancelCause(req.Context())
+	t.enlist(req, x.cancel)
 	if !t.speaks(req) {
-		return t.roundTripBeside(req)
+		return x.roundTripBeside()
 	}
-	key := keyOf(req)
-	x := &trip{t: t, req: req, ctx: req.Context()}
-	x.trace = httptrace.ContextClientTrace(x.ctx)
-	x.begin()
-	send := req
-	if req.Body != nil && req.Body != stdhttp.NoBody {
-		x.body = &requestBody{ReadCloser: req.Body}
-		r := *req
-		r.Body, send = x.body, &r
+	if req.Cancel != nil {
+		go func() {
+			select {
+			case <-req.Cancel:
+				x.cancel(errRequestCanceled)
+			case <-x.ctx.Done():
+			}
+		}()
 	}
+	x.trace = traceOf(x.ctx)
+	send, key := x.outgoing(), keyOf(req)
 	for {
 		resp, pc, err := x.try(send, key)
 		if err == nil {
@@ -212,6 +218,51 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	}
 }
 
+// trip is a RoundTrip, and what comes after it until the body of its response
+// has ended.
+type trip struct {
+	t      *Transport
+	req    *stdhttp.Request // constant: the caller's
+	ctx    context.Context  // constant: of the request, and ended by end
+	cancel context.CancelCauseFunc
+	trace  *httptrace.ClientTrace // constant, not nil
+	gzip   bool                   // constant: the Transport has asked for it
+	body   *requestBody           // the caller's; nil if there is none
+	stop   func() bool            // ends the watch over ctx that closes the connection
+}
+
+// end undoes what RoundTrip has begun.
+func (x *trip) end() {
+	x.cancel(nil)
+	x.t.enlist(x.req, nil)
+}
+
+// cancelled returns why the request was cancelled, or nil.
+func (x *trip) cancelled() error {
+	if x.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(x.ctx)
+}
+
+// outgoing returns the request as it is sent.
+func (x *trip) outgoing() *stdhttp.Request {
+	r := *x.req
+	x.gzip = !x.t.DisableCompression && len(r.Header["Accept-Encoding"]) == 0 &&
+		len(r.Header["Range"]) == 0 && r.Method != "HEAD"
+	if x.gzip {
+		r.Header = make(stdhttp.Header, len(x.req.Header)+1)
+		maps.Copy(r.Header, x.req.Header)
+		r.Header["Accept-Encoding"] = []string{"gzip"}
+	}
+	r.Close = r.Close || x.t.DisableKeepAlives && len(r.Header["Upgrade"]) == 0
+	if r.Body != nil && r.Body != stdhttp.NoBody {
+		x.body = &requestBody{ReadCloser: r.Body}
+		r.Body = x.body
+	}
+	return &r
+}
+
 // try makes one attempt at the round trip. pc is nil if there was no
 // connection.
 func (x *trip) try(
@@ -224,6 +275,7 @@ func (x *trip) try(
 	if pc, err = x.t.getConn(x, key); err != nil {
 		return nil, nil, err
 	}
+	x.stop = context.AfterFunc(x.ctx, func() { pc.close(errRequestCanceled) })
 	resp, err = pc.roundTrip(x, send)
 	return resp, pc, err
 }
@@ -266,99 +318,12 @@ func plain(err error) error {
 	return err
 }
 
-// trip is a RoundTrip, and what comes after it until the body of its response
-// has ended.
-type trip struct {
-	t     *Transport
-	req   *stdhttp.Request // constant: the caller's
-	ctx   context.Context  // constant
-	trace *httptrace.ClientTrace
-	body  *requestBody  // the caller's; nil if there is none
-	stop  func() bool   // of the watch over ctx; nil if that has no end
-	ended chan struct{} // closed by end; nil if nothing waits for it
-
-	mu    sync.Mutex   // never held across a call
-	err   error        // under mu: why it was cancelled
-	over  bool         // under mu
-	wants *want        // under mu: what it waits for
-	conn  *persistConn // under mu: what it uses
+// traceOf returns the hooks of ctx, which may all be nil.
+func traceOf(ctx context.Context) *httptrace.ClientTrace {
+	return cmp.Or(httptrace.ContextClientTrace(ctx), noTrace)
 }
 
-// begin has what may cancel the request do so.
-func (x *trip) begin() {
-	x.t.enlist(x.req, x.cancel)
-	if x.ctx.Done() != nil {
-		x.stop = context.AfterFunc(x.ctx, func() { x.cancel(context.Cause(x.ctx)) })
-	}
-	if x.req.Cancel != nil {
-		x.ended = make(chan struct{})
-		go func() {
-			select {
-			case <-x.req.Cancel:
-				x.cancel(errRequestCanceled)
-			case <-x.ended:
-			}
-		}()
-	}
-}
-
-// end undoes begin.
-func (x *trip) end() {
-	x.mu.Lock()
-	over := x.over
-	x.over, x.conn = true, nil
-	x.mu.Unlock()
-	if over {
-		return
-	}
-	x.t.enlist(x.req, nil)
-	if x.stop != nil {
-		x.stop()
-	}
-	if x.ended != nil {
-		close(x.ended)
-	}
-}
-
-// cancel ends the request with an error, wherever it is. Any thread.
-func (x *trip) cancel(err error) {
-	x.mu.Lock()
-	if x.over || x.err != nil {
-		x.mu.Unlock()
-		return
-	}
-	x.err = err
-	w, pc := x.wants, x.conn
-	x.mu.Unlock()
-	if w != nil {
-		if err == errRequestCanceled {
-			err = errRequestCanceledConn
-		}
-		x.t.abandon(w, err)
-	}
-	if pc != nil {
-		pc.close(errRequestCanceled)
-	}
-}
-
-// cancelled returns why the request was cancelled, or nil.
-func (x *trip) cancelled() error {
-	if x.stop != nil && x.ctx.Err() != nil {
-		x.cancel(context.Cause(x.ctx))
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.err
-}
-
-// uses notes what cancel has to end. It returns why the request is cancelled
-// already, or nil.
-func (x *trip) uses(w *want, pc *persistConn) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.wants, x.conn = w, pc
-	return x.err
-}
+var noTrace = new(httptrace.ClientTrace)
 
 // Errors as the standard's Transport has them.
 var (
@@ -391,7 +356,7 @@ type nothingWrittenError struct{ error }
 func (e nothingWrittenError) Unwrap() error { return e.error }
 
 // requestBody is the body of a request as it is sent. It remembers what
-// happened to it, and what was written before is flushed before it waits.
+// happened to it, and flushes what was written before it waits.
 type requestBody struct {
 	io.ReadCloser
 	begun  bool        // the sender's, then RoundTrip's
@@ -435,7 +400,7 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		len(req.TransferEncoding) == 0 && slices.Contains(bodiless, req.Method) {
 		return false // the standard tries on a goroutine whether there is a body
 	}
-	if t.foreign.Load() {
+	if _, file := req.Body.(*os.File); file || len(req.Header["Expect"]) > 0 || t.foreign.Load() {
 		return false
 	}
 	switch u.Scheme {
@@ -445,7 +410,7 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		}
 	case "https":
 		if t.DialTLS != nil || t.DialTLSContext != nil || len(t.TLSNextProto) != 0 ||
-			t.mayUseHTTP2() && !requiresHTTP1(req) {
+			t.mayUseHTTP2() {
 			return false
 		}
 	default:
@@ -471,12 +436,6 @@ func (t *Transport) mayUseHTTP2() bool {
 	}
 	return t.ForceAttemptHTTP2 ||
 		t.TLSClientConfig == nil && t.Dial == nil && t.DialContext == nil
-}
-
-// requiresHTTP1 reports whether a request asks for WebSocket.
-func requiresHTTP1(req *stdhttp.Request) bool {
-	return listsToken(req.Header.Get("Connection"), "upgrade") &&
-		strings.EqualFold(req.Header.Get("Upgrade"), "websocket")
 }
 
 func isNotASCII(r rune) bool { return r >= utf8.RuneSelf }

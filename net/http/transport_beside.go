@@ -59,51 +59,33 @@ func onGoroutine[T any](fn func() (T, error)) (T, error) {
 
 // roundTripBeside has the standard's Transport make the round trip, on a
 // goroutine. Parks.
-func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, error) {
-	ctx, cancel := context.WithCancelCause(req.Context())
-	end := func() {
-		cancel(nil)
-		t.enlist(req, nil)
-	}
-	t.enlist(req, cancel)
-	own := req.WithContext(ctx)
+func (x *trip) roundTripBeside() (*stdhttp.Response, error) {
+	own := x.req.WithContext(x.ctx)
+	var once sync.Once
 	var resp *stdhttp.Response
 	var failed error
-	var state atomic.Int32
-	const started, ended, abandoned = 1, 2, 3 // 0, 1, 2, or any of these and then 3
-	err := goroutines.Do(context.Background(), func() {
-		if !state.CompareAndSwap(0, started) {
-			return
-		}
-		if resp, failed = t.std().RoundTrip(own); !state.CompareAndSwap(started, ended) {
+	call := func() { once.Do(func() { resp, failed = x.t.std().RoundTrip(own) }) }
+	if err := goroutines.Do(context.Background(), call); err != nil {
+		x.end() // so it returns soon, and closes the request's body in any case
+		go func() {
+			call()
 			discard(resp)
-		}
-	})
-	if err != nil { // a goroutine that has started goes on, with a context that is cancelled
-		end()
-		switch state.Swap(abandoned) {
-		case 0:
-			if req.Body != nil {
-				go req.Body.Close() // as RoundTrip does in any case
-			}
-		case ended:
-			go discard(resp)
-		}
+		}()
 		return nil, err
 	}
 	if failed != nil || resp == nil || resp.Body == nil { // Client makes something of each
-		end()
+		x.end()
 	}
 	if resp == nil || failed != nil {
 		return resp, failed
 	}
 	if resp.Request == own {
-		resp.Request = req
+		resp.Request = x.req
 	}
 	if resp.Body == nil {
 		return resp, nil
 	}
-	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: end}
+	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: x.end}
 	resp.Body = b
 	if w, ok := b.base.(io.Writer); ok {
 		resp.Body = upgraded{b, w}

@@ -9,6 +9,7 @@ import (
 	"net"
 	stdhttp "net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // Errors of bodies, as the standard's.
@@ -25,79 +26,54 @@ type responseBody struct {
 	out  *sending
 	body io.ReadCloser
 	keep bool  // constant: the connection may be used on
-	why  error // constant: the reason why not; nil is errBodyClosed
+	why  error // constant: the reason why not
 
-	mu     sync.Mutex // never held across a call that waits
-	closed bool       // under mu: Close was called
-	err    error      // under mu: of the Read that failed, for good
-	done   bool       // under mu: finish was called
+	err    error       // the reader's: of the Read that failed, for good
+	closed atomic.Bool // Close was called
+	done   atomic.Bool // finish was called
 }
 
 var errBodyClosed = errors.New("http: response body closed before its end")
 
-func (b *responseBody) Read(p []byte) (int, error) {
-	b.mu.Lock()
-	closed, err := b.closed, b.err
-	b.mu.Unlock()
+func (b *responseBody) Read(p []byte) (n int, err error) {
 	switch {
-	case closed:
+	case b.closed.Load():
 		return 0, errReadOnClosedBody
-	case err != nil:
-		return 0, err
+	case b.err != nil:
+		return 0, b.err
 	}
-	n, err := b.body.Read(p)
+	n, err = b.body.Read(p)
 	if err == nil {
 		return n, nil
 	}
-	if cancelled := b.x.cancelled(); err != io.EOF && cancelled != nil {
+	if cancelled := b.x.cancelled(); err != io.EOF && cancelled != nil && !b.done.Load() {
 		err = cancelled
 	}
-	b.mu.Lock()
-	if b.err == nil {
-		b.err = err
-	}
-	b.mu.Unlock()
+	b.err = err
 	b.finish(err == io.EOF)
 	return n, err
 }
 
 func (b *responseBody) Close() error {
-	b.mu.Lock()
-	closed, err := b.closed, b.err
-	b.closed = true
-	b.mu.Unlock()
-	if closed {
-		return nil
+	if !b.closed.Swap(true) {
+		b.finish(false)
 	}
-	if err == io.EOF {
-		return b.body.Close()
-	}
-	b.finish(false)
 	return nil
 }
 
 // finish releases the connection, once. whole means that all of the response
 // was read.
 func (b *responseBody) finish(whole bool) {
-	b.mu.Lock()
-	done := b.done
-	b.done = true
-	b.mu.Unlock()
-	if done {
+	if b.done.Swap(true) {
 		return
 	}
 	pc, x := b.pc, b.x
-	x.uses(nil, nil)
-	var err error
-	switch {
-	case !whole || !b.keep || pc.sawEOF || pc.br != nil && pc.br.Buffered() > 0 || !b.out.sent():
-		if err = b.why; err == nil {
-			err = errBodyClosed
-		}
-	default:
+	err := b.why
+	if x.stop() && whole && b.keep && !pc.sawEOF && (pc.br == nil || pc.br.Buffered() == 0) &&
+		b.out.sent() {
 		err = pc.t.putIdle(pc)
-		if x.trace != nil && x.trace.PutIdleConn != nil && err != errKeepAlivesDisabled {
-			x.trace.PutIdleConn(err)
+		if f := x.trace.PutIdleConn; f != nil && err != errKeepAlivesDisabled {
+			f(err)
 		}
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package http
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,10 +10,8 @@ import (
 	"math"
 	"net"
 	stdhttp "net/http"
-	"net/http/httptrace"
 	"net/textproto"
 	"os"
-	"reflect"
 	"strings"
 	stdsync "sync"
 	"sync/atomic"
@@ -95,33 +92,29 @@ func (pc *persistConn) addTLS(ctx context.Context) error {
 	if config.ServerName == "" {
 		config.ServerName, _, _ = net.SplitHostPort(pc.key.addr)
 	}
-	if pc.key.onlyHTTP1 {
-		config.NextProtos = nil
-	}
 	if d := pc.t.TLSHandshakeTimeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, handshakeTimeoutError{})
 		defer cancel()
 	}
-	trace := httptrace.ContextClientTrace(ctx)
-	if trace != nil && trace.TLSHandshakeStart != nil {
-		trace.TLSHandshakeStart()
+	trace := traceOf(ctx)
+	if f := trace.TLSHandshakeStart; f != nil {
+		f()
 	}
 	c := nctls.Client(pc.conn, config)
+	var state tls.ConnectionState
 	err := c.HandshakeContext(ctx)
+	if err == nil {
+		state = c.ConnectionState()
+	} else if context.Cause(ctx) == (handshakeTimeoutError{}) {
+		err = handshakeTimeoutError{}
+	}
+	if f := trace.TLSHandshakeDone; f != nil {
+		f(state, err)
+	}
 	if err != nil {
 		pc.conn.Close()
-		if context.Cause(ctx) == (handshakeTimeoutError{}) {
-			err = handshakeTimeoutError{}
-		}
-		if trace != nil && trace.TLSHandshakeDone != nil {
-			trace.TLSHandshakeDone(tls.ConnectionState{}, err)
-		}
 		return err
-	}
-	state := c.ConnectionState()
-	if trace != nil && trace.TLSHandshakeDone != nil {
-		trace.TLSHandshakeDone(state, nil)
 	}
 	pc.tls, pc.conn = &state, c
 	return nil
@@ -146,8 +139,6 @@ func (pc *persistConn) close(why error) {
 
 // errCallerOwnsConn: the body of a 101 response is the connection.
 var errCallerOwnsConn = errors.New("the caller owns the connection")
-
-func (pc *persistConn) isBroken() bool { return pc.closed.Load() }
 
 // spoilt reports whether something has come on an idle connection: its end, or
 // what was not asked for.
@@ -206,21 +197,20 @@ const maxInline = 16 << 10
 func (pc *persistConn) roundTrip(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
 	pc.acquireBuffer()
 	pc.limit = pc.maxHeader()
-	gzipped := !pc.t.DisableCompression && len(req.Header["Accept-Encoding"]) == 0 &&
-		len(req.Header["Range"]) == 0 && req.Method != "HEAD"
-	out := &sending{pc: pc, x: x, began: pc.written.Load(), gzip: gzipped}
-	out.closes = pc.t.DisableKeepAlives && !req.Close &&
-		!tokenIn(req.Header.Get("Connection"), "close") && len(req.Header["Upgrade"]) == 0
-	if out.continues(req); out.inline(req) {
+	out := &sending{pc: pc, x: x, began: pc.written.Load()}
+	if out.inline(req) {
 		out.send(req)
 	} else {
 		out.done = sync.NewFuture[struct{}]()
+		if req.GetBody == nil {
+			x.body.flush = out.flush
+		}
 		beside.Go(func() { out.send(req) }, func() { out.done.Set(struct{}{}) }, 0)
 	}
 	var resp *stdhttp.Response
 	err := out.failed()
 	if err == nil {
-		resp, err = pc.readResponse(x, req, out)
+		resp, err = pc.readResponse(x, req)
 	}
 	if err != nil {
 		return nil, pc.failed(out, err)
@@ -237,7 +227,6 @@ func (pc *persistConn) failed(out *sending, err error) error {
 	}
 	broken := pc.closed.Load()
 	pc.close(err)
-	out.answered(false)
 	if out.done != nil {
 		out.done.Get() // the caller may change its request from now on
 	}
@@ -245,7 +234,7 @@ func (pc *persistConn) failed(out *sending, err error) error {
 	if cancelled := x.cancelled(); cancelled != nil {
 		return cancelled
 	}
-	x.uses(nil, nil)
+	x.stop()
 	if x.body != nil && x.body.failed != nil {
 		return x.body.failed
 	}
@@ -254,7 +243,7 @@ func (pc *persistConn) failed(out *sending, err error) error {
 	}
 	var reading readFromServerError
 	switch {
-	case out.limited() && errors.Is(err, os.ErrDeadlineExceeded):
+	case pc.t.ResponseHeaderTimeout > 0 && errors.Is(err, os.ErrDeadlineExceeded):
 		return errTimeout
 	case pc.written.Load() == out.began && (broken || errors.As(err, &reading)):
 		return nothingWrittenError{err}
@@ -296,13 +285,12 @@ func isReplayable(req *stdhttp.Request) bool {
 }
 
 // readResponse reads the response's head, after those of status 1xx.
-func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request,
-	out *sending) (*stdhttp.Response, error) {
+func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
 	if _, err := pc.br.Peek(1); err != nil {
 		return nil, readFromServerError{err}
 	}
-	if x.trace != nil && x.trace.GotFirstResponseByte != nil {
-		x.trace.GotFirstResponseByte()
+	if f := x.trace.GotFirstResponseByte; f != nil {
+		f()
 	}
 	for {
 		resp, err := stdhttp.ReadResponse(pc.br, req)
@@ -310,20 +298,12 @@ func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request,
 			return nil, err
 		}
 		code := resp.StatusCode
-		if code == stdhttp.StatusContinue && out.waits.Load() {
-			if x.trace != nil && x.trace.Got100Continue != nil {
-				x.trace.Got100Continue()
-			}
-			out.answered(true)
-		}
 		if code < 100 || code > 199 || code == stdhttp.StatusSwitchingProtocols {
-			// Without a 100 the body is sent if the connection is used on.
-			out.answered(!resp.Close && !req.Close)
 			resp.TLS = pc.tls
 			return resp, nil
 		}
-		if x.trace != nil && x.trace.Got1xxResponse != nil {
-			if err := x.trace.Got1xxResponse(code, textproto.MIMEHeader(resp.Header)); err != nil {
+		if f := x.trace.Got1xxResponse; f != nil {
+			if err := f(code, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err
 			}
 			pc.limit = pc.maxHeader() // whoever asks for them bounds their number
@@ -338,11 +318,11 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	out.headCame()
 	switches := resp.StatusCode == stdhttp.StatusSwitchingProtocols &&
 		len(resp.Header["Upgrade"]) > 0 && listsToken(resp.Header.Get("Connection"), "upgrade")
-	b := &responseBody{x: x, pc: pc, out: out, body: resp.Body}
-	b.keep = !resp.Close && !req.Close && resp.StatusCode > 199 && !switches
+	b := &responseBody{x: x, pc: pc, out: out, body: resp.Body, why: errBodyClosed}
+	b.keep = !resp.Close && !req.Close && resp.StatusCode > 199
 	switch {
 	case switches:
-		b.body, b.why = nil, errCallerOwnsConn
+		b.why = errCallerOwnsConn
 		c := &switched{Conn: pc.conn}
 		if pc.br.Buffered() > 0 {
 			c.br = pc.br
@@ -355,7 +335,7 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 		b.finish(true)
 	default:
 		resp.Body = b
-		if out.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		if x.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 			resp.Body = &gzipBody{body: b}
 			resp.Header.Del("Content-Encoding")
 			resp.Header.Del("Content-Length")
@@ -364,193 +344,67 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	}
 }
 
-// sending is a request on its way out. What is written is collected, and sent
-// by flush.
+// sending is a request on its way out.
 type sending struct {
 	pc    *persistConn
 	x     *trip
-	began int64 // constant: pc.written before it
-	// Constant: what the head has beyond the request's own fields.
-	gzip, closes bool
+	began int64                  // constant: pc.written before it
+	done  *sync.Future[struct{}] // constant: nil if the caller sends
+	came  atomic.Bool            // atomic: the head of the response is there
 
 	// The sender's, until done.
-	buf     *bytes.Buffer
-	err     error // why it was not sent
-	refused bool  // the body is not wanted
-
-	waits atomic.Bool            // for 100 Continue
-	goes  *sync.Future[bool]     // whether to send the body; nil unless it waits
-	done  *sync.Future[struct{}] // nil if the caller sends
-
-	mu   stdsync.Mutex
-	late bool // under mu: a deadline is set for the head of the response
-	came bool // under mu: that is there
+	w   *bufio.Writer
+	err error // why it was not sent
 }
 
-// limitHead sets the deadline for the head of the response, once the request is
-// sent.
-func (s *sending) limitHead() {
-	d := s.pc.t.ResponseHeaderTimeout
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d > 0 && !s.came {
-		s.late = true
-		s.pc.conn.SetReadDeadline(time.Now().Add(d))
-	}
-}
-
-// headCame removes it.
-func (s *sending) headCame() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.came = true
-	if s.late {
-		s.pc.conn.SetReadDeadline(time.Time{})
-	}
-}
-
-func (s *sending) limited() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.late
-}
-
-// outgoing are buffers of requests.
-var outgoing = stdsync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// continues notes whether the body waits for the server's consent.
-func (s *sending) continues(req *stdhttp.Request) {
-	if s.x.body != nil && tokenIn(req.Header.Get("Expect"), "100-continue") {
-		s.goes = new(sync.Future[bool])
-		s.waits.Store(true)
-	}
-}
-
-// answered says whether the body is to be sent, if that waits.
-func (s *sending) answered(send bool) {
-	if s.goes != nil {
-		s.goes.Set(send)
-		s.waits.Store(false)
-	}
-}
+// writers are buffers of requests: for a body that is sent inline, and a head.
+var writers = stdsync.Pool{New: func() any {
+	return bufio.NewWriterSize(nil, maxInline+4<<10)
+}}
 
 // inline reports whether the caller can send it: that will not wait long, and
-// the response cannot come before.
+// the response cannot come before. A body that GetBody can give again is in
+// memory, or as good as that.
 func (s *sending) inline(req *stdhttp.Request) bool {
 	if s.x.body == nil {
 		return true
 	}
 	_, sock := s.pc.conn.(socket.Stream)
-	return sock && s.goes == nil && req.ContentLength > 0 && req.ContentLength <= maxInline &&
-		inMemory(s.x.body.ReadCloser)
+	return sock && req.GetBody != nil && req.ContentLength > 0 && req.ContentLength <= maxInline
 }
-
-// inMemory reports whether a body is of bytes that are there.
-func inMemory(body io.Reader) bool {
-	if v := reflect.ValueOf(body); v.Type() == nopCloser || v.Type() == nopCloserWriterTo {
-		body, _ = v.Field(0).Interface().(io.Reader)
-	}
-	switch body.(type) {
-	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
-		return true
-	}
-	return false
-}
-
-var (
-	nopCloser         = reflect.TypeOf(io.NopCloser(nil))
-	nopCloserWriterTo = reflect.TypeOf(io.NopCloser(struct {
-		io.Reader
-		io.WriterTo
-	}{}))
-)
 
 // send sends the request.
 func (s *sending) send(req *stdhttp.Request) {
-	s.buf = outgoing.Get().(*bytes.Buffer)
-	defer func() {
-		if s.buf.Cap() <= 64<<10 {
-			s.buf.Reset()
-			outgoing.Put(s.buf)
-		}
-		s.buf = nil
-	}()
-	body := s.x.body
-	if body != nil {
-		body.flush = s.beforeBody
-		if s.goes == nil && inMemory(body.ReadCloser) {
-			body.flush = nil
-		}
+	if n := s.pc.t.WriteBufferSize; n > 0 {
+		s.w = bufio.NewWriterSize(written{s.pc}, n)
+	} else {
+		s.w = writers.Get().(*bufio.Writer)
+		s.w.Reset(written{s.pc})
+		defer func() {
+			s.w.Reset(nil)
+			writers.Put(s.w)
+		}()
 	}
-	err := s.write(req)
-	if err == nil {
-		err = s.flush()
+	if s.err = req.Write(s); s.err == nil {
+		s.err = s.w.Flush()
 	}
-	switch {
-	case s.refused:
-	case s.err == nil: // else it is the connection's
-		s.err = err
-	}
-	if s.err == nil {
-		s.limitHead()
-	} else if s.done != nil {
+	switch d := s.pc.t.ResponseHeaderTimeout; {
+	case s.err != nil && s.done != nil:
 		s.pc.close(s.err) // ends the wait for the response
+	case s.err == nil && d > 0:
+		s.pc.conn.SetReadDeadline(time.Now().Add(d))
+		if s.came.Load() {
+			s.pc.conn.SetReadDeadline(time.Time{})
+		}
 	}
 }
 
-// errNotContinued ends a request whose body the server does not want.
-var errNotContinued = errors.New("the server does not want the body")
-
-// write has net/http write the request, with the fields that are this
-// package's.
-func (s *sending) write(req *stdhttp.Request) error {
-	if !s.gzip && !s.closes {
-		return req.Write(s)
+// headCame removes the deadline for the head of the response.
+func (s *sending) headCame() {
+	s.came.Store(true)
+	if s.pc.t.ResponseHeaderTimeout > 0 {
+		s.pc.conn.SetReadDeadline(time.Time{})
 	}
-	if s.x.body == nil && s.x.trace == nil {
-		if err := req.Write(s); err != nil {
-			return err
-		}
-		s.buf.Truncate(s.buf.Len() - len("\r\n")) // the empty line
-		if s.gzip {
-			s.WriteString("Accept-Encoding: gzip\r\n")
-		}
-		if s.closes {
-			s.WriteString("Connection: close\r\n")
-		}
-		s.WriteString("\r\n")
-		return nil
-	}
-	r := *req
-	r.Header = make(stdhttp.Header, len(req.Header)+2)
-	for name, values := range req.Header {
-		r.Header[name] = values
-	}
-	if s.gzip {
-		r.Header["Accept-Encoding"] = []string{"gzip"}
-	}
-	if s.closes {
-		r.Header["Connection"] = append(r.Header["Connection"][:0:0], "close")
-	}
-	return r.Write(s)
-}
-
-// beforeBody is called before each part of the body is read: what precedes is
-// sent, so that the server has it while the body is waited for.
-func (s *sending) beforeBody() error {
-	if err := s.flush(); err != nil || s.goes == nil {
-		return err
-	}
-	if s.x.trace != nil && s.x.trace.Wait100Continue != nil && !s.goes.Done() {
-		s.x.trace.Wait100Continue()
-	}
-	send, err := s.goes.GetTimeout(max(s.pc.t.ExpectContinueTimeout, 1))
-	if s.refused = err == nil && !send; s.refused {
-		return errNotContinued
-	}
-	s.waits.Store(false)
-	s.x.body.flush = s.flush
-	return nil
 }
 
 // failed returns why it was not sent, once the sender has ended; nil before.
@@ -576,72 +430,19 @@ func (s *sending) sent() bool {
 // request to be sent. After that its connection is given up.
 const maxSendWait = 50 * time.Millisecond
 
-// Write collects p.
-func (s *sending) Write(p []byte) (int, error) {
-	if s.buf.Len() > 0 && s.buf.Len()+len(p) > s.limit() {
-		if err := s.flush(); err != nil {
-			return 0, err
-		}
-	}
-	if len(p) >= s.limit() {
-		return s.put(p)
-	}
-	return s.buf.Write(p)
-}
+// The methods of a buffer that net/http needs to write into it, without
+// ReadFrom: a body's Read flushes it.
 
-// WriteString is for net/http, which writes a head by it.
-func (s *sending) WriteString(text string) (int, error) { return s.buf.WriteString(text) }
+func (s *sending) Write(p []byte) (int, error)          { return s.w.Write(p) }
+func (s *sending) WriteString(text string) (int, error) { return s.w.WriteString(text) }
+func (s *sending) WriteByte(c byte) error               { return s.w.WriteByte(c) }
+func (s *sending) flush() error                         { return s.w.Flush() }
 
-// WriteByte also keeps net/http from a buffer of its own.
-func (s *sending) WriteByte(c byte) error { return s.buf.WriteByte(c) }
+// written counts what is written to a connection.
+type written struct{ pc *persistConn }
 
-// limit is how much is collected.
-func (s *sending) limit() int {
-	if s.x.body == nil {
-		return math.MaxInt // write changes the end
-	}
-	if s.pc.t.WriteBufferSize > 0 {
-		return s.pc.t.WriteBufferSize
-	}
-	return maxInline + 4<<10
-}
-
-func (s *sending) flush() error {
-	if s.buf.Len() == 0 {
-		return nil
-	}
-	_, err := s.put(s.buf.Bytes())
-	s.buf.Reset()
-	return err
-}
-
-// ReadFrom copies a body, and leaves a file to the connection, which has the
-// kernel send it.
-func (s *sending) ReadFrom(r io.Reader) (int64, error) {
-	limited, _ := r.(*io.LimitedReader)
-	to, ok := s.pc.conn.(io.ReaderFrom)
-	if limited != nil && limited.R == s.x.body && ok && s.goes == nil {
-		if file, ok := s.x.body.ReadCloser.(*os.File); ok {
-			s.x.body.begun = true
-			if err := s.flush(); err != nil {
-				return 0, err
-			}
-			n, err := to.ReadFrom(&io.LimitedReader{R: file, N: limited.N})
-			limited.N -= n
-			s.pc.written.Add(n)
-			return n, err
-		}
-	}
-	buf := copyBuffers.Get().(*[blockSize]byte)
-	defer copyBuffers.Put(buf)
-	return io.CopyBuffer(writerOnly{s}, r, buf[:])
-}
-
-func (s *sending) put(p []byte) (int, error) {
-	n, err := s.pc.conn.Write(p)
-	s.pc.written.Add(int64(n))
-	if err != nil && s.err == nil {
-		s.err = err
-	}
+func (w written) Write(p []byte) (int, error) {
+	n, err := w.pc.conn.Write(p)
+	w.pc.written.Add(int64(n))
 	return n, err
 }

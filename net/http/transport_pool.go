@@ -28,17 +28,14 @@ type pool struct {
 }
 
 // connKey is what the requests of one connection have in common.
-type connKey struct {
-	scheme, addr string
-	onlyHTTP1    bool
-}
+type connKey struct{ scheme, addr string }
 
 // host is the connections for one key. Under the pool's mu.
 type host struct {
 	idle    []*persistConn // the one used last is at the end
 	waiting []*want        // for a connection, in order
 	dialers []*want        // those of them that may not dial yet, for MaxConnsPerHost
-	open    int            // with those being dialled; counted if MaxConnsPerHost is set
+	open    int            // with those being dialled
 }
 
 // want is a request that waits for a connection: one that becomes idle, or its
@@ -60,11 +57,7 @@ func keyOf(req *stdhttp.Request) connKey {
 			port = "443"
 		}
 	}
-	return connKey{
-		scheme:    req.URL.Scheme,
-		addr:      net.JoinHostPort(req.URL.Hostname(), port),
-		onlyHTTP1: requiresHTTP1(req),
-	}
+	return connKey{req.URL.Scheme, net.JoinHostPort(req.URL.Hostname(), port)}
 }
 
 func (p *pool) hostLocked(key connKey) *host {
@@ -88,8 +81,8 @@ func (p *pool) forgetLocked(key connKey, h *host) {
 
 // getConn returns a connection, idle or new. Parks.
 func (t *Transport) getConn(x *trip, key connKey) (*persistConn, error) {
-	if x.trace != nil && x.trace.GetConn != nil {
-		x.trace.GetConn(key.addr)
+	if f := x.trace.GetConn; f != nil {
+		f(key.addr)
 	}
 	pc := t.takeIdle(key)
 	if pc == nil {
@@ -98,16 +91,15 @@ func (t *Transport) getConn(x *trip, key connKey) (*persistConn, error) {
 			return nil, err
 		}
 	}
-	if x.trace != nil && x.trace.GotConn != nil {
+	if f := x.trace.GotConn; f != nil {
 		info := httptrace.GotConnInfo{Conn: pc.conn, Reused: pc.reused}
 		if !pc.idleAt.IsZero() {
 			info.WasIdle, info.IdleTime = true, time.Since(pc.idleAt)
 		}
-		x.trace.GotConn(info)
+		f(info)
 	}
 	pc.idleAt = time.Time{}
-	if err := x.uses(nil, pc); err != nil {
-		x.uses(nil, nil)
+	if err := x.cancelled(); err != nil {
 		t.putOrClose(pc)
 		return nil, waitingError(err)
 	}
@@ -153,36 +145,28 @@ func (t *Transport) awaitConn(x *trip, key connKey) (*persistConn, error) {
 	w := &want{key: key, site: asm.CallerPC()}
 	// A dial goes on when its request is cancelled: the next one may use it.
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(x.ctx))
-	if err := x.uses(w, nil); err != nil {
-		x.uses(nil, nil)
-		w.cancel()
-		return nil, waitingError(err)
-	}
 	t.pool.mu.Lock()
 	h := t.pool.hostLocked(key)
 	if !t.DisableKeepAlives {
 		h.waiting = append(h.waiting, w)
 	}
-	switch {
-	case t.MaxConnsPerHost <= 0:
-		t.pool.mu.Unlock()
-		t.startDial(w)
-	case h.open < t.MaxConnsPerHost:
+	may := t.MaxConnsPerHost <= 0 || h.open < t.MaxConnsPerHost
+	if may {
 		h.open++
-		t.pool.mu.Unlock()
-		t.startDial(w)
-	default:
+	} else {
 		h.dialers = append(h.dialers, w)
-		t.pool.mu.Unlock()
 	}
-	pc, err := w.got.Get()
-	if err != nil {
-		t.abandon(w, err) // if a forced shutdown ended the wait
-		if cancelled := x.cancelled(); cancelled != nil {
-			err = waitingError(cancelled)
-		}
+	t.pool.mu.Unlock()
+	if may {
+		t.startDial(w)
 	}
-	x.uses(nil, nil)
+	pc, err := w.got.GetContext(x.ctx)
+	if err != nil && !t.leave(w) { // it has been served, or the dial has failed
+		pc, err = w.got.Get()
+	}
+	if cancelled := x.cancelled(); err != nil && cancelled != nil {
+		err = waitingError(cancelled)
+	}
 	return pc, err
 }
 
@@ -194,19 +178,14 @@ func waitingError(err error) error {
 	return err
 }
 
-// abandon ends the wait of w with an error. A connection that it has got
-// already, but will not use, becomes idle.
-func (t *Transport) abandon(w *want, err error) {
+// leave ends the wait of w, and reports whether it did wait: w.got is not
+// completed then.
+func (t *Transport) leave(w *want) bool {
 	t.pool.mu.Lock()
-	waits := t.leaveLocked(w)
-	t.pool.mu.Unlock()
-	if waits {
-		w.got.Fail(err)
-	}
+	defer t.pool.mu.Unlock()
+	return t.leaveLocked(w)
 }
 
-// leaveLocked ends the wait of w, and reports whether it did wait. The caller
-// completes w.got then.
 func (t *Transport) leaveLocked(w *want) bool {
 	if w.done {
 		return false
@@ -271,9 +250,7 @@ func (t *Transport) dropped(key connKey) {
 		t.startDial(w)
 		return
 	}
-	if t.MaxConnsPerHost > 0 {
-		h.open--
-	}
+	h.open--
 	t.pool.forgetLocked(key, h)
 	t.pool.mu.Unlock()
 }
@@ -301,7 +278,7 @@ func (t *Transport) putIdle(pc *persistConn) error {
 	switch {
 	case t.DisableKeepAlives || t.MaxIdleConnsPerHost < 0:
 		return errKeepAlivesDisabled
-	case pc.isBroken():
+	case pc.closed.Load():
 		return errConnBroken
 	}
 	pc.reused = true
