@@ -326,8 +326,7 @@ func (c *conn) requests() error {
 		}
 		c.limitRead(c.s.idleTimeout())
 		tc, x := c.tls(), c.work
-		if x.in.Buffered() == 0 && x.from.ahead.blocks == nil && !c.missing.hasByte() &&
-			(tc == nil || !tc.Readable()) {
+		if x.in.Buffered() == 0 && len(x.from.early) == 0 && (tc == nil || !tc.Readable()) {
 			return c.flush()
 		}
 		if err := c.awaitRequest(); err != nil {
@@ -419,33 +418,33 @@ func (c *conn) refuse(err error) {
 	var opError *net.OpError
 	var timeout net.Error
 	switch {
-	case err == errTooLarge:
-		const text = "431 Request Header Fields Too Large"
-		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
-		c.closeWriteAndWait()
 	case fmt.Sprintf("%T", err) == "*http.unsupportedTEError": // net/http's
 		fmt.Fprintf(c.nc, "HTTP/1.1 501 Not Implemented%sUnsupported transfer encoding", headers)
 	case err == io.EOF, errors.As(err, &timeout) && timeout.Timeout(),
 		errors.As(err, &opError) && opError.Op == "read":
-	case errors.As(err, &status):
-		text := fmt.Sprintf("%d %s: %s", status.code, StatusText(status.code), status.text)
-		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
 	default:
-		const text = "400 Bad Request"
+		if !errors.As(err, &status) {
+			status.code = StatusBadRequest
+		}
+		text := fmt.Sprintf("%d %s%s", status.code, StatusText(status.code), status.text)
 		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
+		if err == errTooLarge {
+			c.closeWriteAndWait()
+		}
 	}
 }
 
-// statusError is why a request is refused.
+// statusError is why a request is refused. The text begins with a colon, if
+// there is one.
 type statusError struct {
 	code int
 	text string
 }
 
 // Error implements error.
-func (e statusError) Error() string { return StatusText(e.code) + ": " + e.text }
+func (e statusError) Error() string { return StatusText(e.code) + e.text }
 
-var errTooLarge = errors.New("http: request too large")
+var errTooLarge error = statusError{StatusRequestHeaderFieldsTooLarge, ""}
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 

@@ -20,8 +20,8 @@ type missing struct {
 
 	reading bool // under mu
 	aborted bool // under mu: the end of the Read is stop's doing
-	has     bool // under mu: a byte came, of the next request
 	b       [1]byte
+	n       int // under mu: how much of b has come, of the next request
 }
 
 // startRead begins the Read, unless there is one.
@@ -34,7 +34,7 @@ func (c *conn) startRead() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.reading || m.has {
+	if m.reading {
 		return
 	}
 	m.reading = true
@@ -50,7 +50,7 @@ func (c *conn) startRead() {
 func (m *missing) read() {
 	n, err := m.c.nc.Read(m.b[:])
 	m.mu.Lock()
-	m.has = n == 1
+	m.n = n
 	var timeout net.Error
 	gone := err != nil && !(m.aborted && errors.As(err, &timeout) && timeout.Timeout())
 	w := m.c.current.Load()
@@ -62,7 +62,8 @@ func (m *missing) read() {
 	m.over.Broadcast()
 }
 
-// stopRead ends the Read, if there is one.
+// stopRead ends the Read, if there is one. What it has read precedes what the
+// connection reads next.
 func (c *conn) stopRead() {
 	m := c.missing
 	if m == nil {
@@ -70,38 +71,16 @@ func (c *conn) stopRead() {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.reading {
-		return
+	if m.reading {
+		m.aborted = true
+		c.nc.SetReadDeadline(longAgo)
+		for m.reading {
+			m.over.Wait()
+		}
+		c.nc.SetReadDeadline(time.Time{})
 	}
-	m.aborted = true
-	c.nc.SetReadDeadline(longAgo)
-	for m.reading {
-		m.over.Wait()
+	if m.n > 0 {
+		from := &c.work.from
+		from.early, m.n = append(from.early, m.b[:m.n]...), 0
 	}
-	c.nc.SetReadDeadline(time.Time{})
-}
-
-// hasByte reports whether there is a byte of the next request.
-func (m *missing) hasByte() bool {
-	if m == nil {
-		return false
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.has
-}
-
-// take returns that byte.
-func (m *missing) take(p []byte) int {
-	if m == nil || len(p) == 0 {
-		return 0
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.has {
-		return 0
-	}
-	m.has = false
-	p[0] = m.b[0]
-	return 1
 }

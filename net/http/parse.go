@@ -1,8 +1,8 @@
 package http
 
 import (
+	"bufio"
 	"bytes"
-	"io"
 	"math"
 	"net/http"
 	"net/textproto"
@@ -33,7 +33,7 @@ func (c *conn) readRequest() (*response, error) {
 	x.from.left = s.readLimit()
 	if c.wasPost {
 		start, _ := x.in.Peek(4)
-		x.in.Discard(leadingLineEnds(start)) // as old clients send
+		x.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n"))) // as old clients send
 	}
 	if x.in.Buffered() == 0 {
 		x.in.Peek(1) // an error is there again below
@@ -65,13 +65,6 @@ func (c *conn) readRequest() (*response, error) {
 	x.body.Reset((*chunkWriter)(w))
 	x.trailers = nil
 	return w, nil
-}
-
-func leadingLineEnds(p []byte) (n int) {
-	for n < len(p) && (p[n] == '\r' || p[n] == '\n') {
-		n++
-	}
-	return n
 }
 
 // blank is what requests are made of, for their context.
@@ -256,15 +249,18 @@ func (w *response) readSlowly(head []byte) error {
 	x.from.record = nil
 	if err != nil {
 		// That of net/http is another value, which Go 1.27's returns as well.
-		if x.from.left <= 0 || err.Error() == errTooLarge.Error() {
+		if x.from.left <= 0 || err.Error() == "http: request too large" {
 			return errTooLarge
 		}
 		return err
 	}
 	if std.ProtoMajor != 1 && !isPreface(std) {
-		return statusError{StatusHTTPVersionNotSupported, "unsupported protocol version"}
+		return statusError{StatusHTTPVersionNotSupported, ": unsupported protocol version"}
 	}
-	if err := w.check(std, read.raw); err != nil {
+	if read.fields > w.c.s.maxHeaderValues() {
+		return errTooLarge
+	}
+	if err := check(std, read.raw); err != nil {
 		return err
 	}
 	w.req = *std.WithContext((*requestContext)(w))
@@ -290,62 +286,31 @@ func isPreface(r *Request) bool {
 }
 
 // check is what net/http's server checks behind ReadRequest. raw has the
-// fields, after the end of the line before: the request does not show its Host
-// any more.
-func (w *response) check(r *Request, raw []byte) error {
-	host, hasHost := hostOf(raw)
+// fields, after the end of the line before.
+func check(r *Request, raw []byte) error {
+	host, hasHost := r.Host, r.Host != ""
+	if r.URL.Host != "" || !hasHost { // r does not show its Host field
+		in := textproto.NewReader(bufio.NewReader(bytes.NewReader(raw[1:])))
+		fields, _ := in.ReadMIMEHeader()
+		host, hasHost = get(Header(fields), "Host"), has(Header(fields), "Host")
+	}
 	if r.ProtoAtLeast(1, 1) && !hasHost && !isPreface(r) && r.Method != MethodConnect {
-		return statusError{StatusBadRequest, "missing required Host header"}
+		return statusError{StatusBadRequest, ": missing required Host header"}
 	}
-	if hasHost && host != "" && !isHost(host) {
-		return statusError{StatusBadRequest, "malformed Host header"}
+	if !isHost(host) {
+		return statusError{StatusBadRequest, ": malformed Host header"}
 	}
-	count := 0
 	for k, values := range r.Header {
 		if !isToken(k) {
-			return statusError{StatusBadRequest, "invalid header name"}
+			return statusError{StatusBadRequest, ": invalid header name"}
 		}
 		for _, v := range values {
 			if !isFieldValue(v) {
-				return statusError{StatusBadRequest, "invalid header value"}
+				return statusError{StatusBadRequest, ": invalid header value"}
 			}
 		}
-		count += len(values)
-	}
-	if hasHost {
-		count++
-	}
-	if count+len(r.Trailer) > w.c.s.maxHeaderValues() {
-		return errTooLarge
 	}
 	return nil
-}
-
-// hostOf finds Host in a head that http.ReadRequest has accepted.
-func hostOf(raw []byte) (host string, has bool) {
-	_, raw, _ = bytes.Cut(raw, []byte("\n"))
-	for len(raw) > 0 {
-		var line []byte
-		line, raw, _ = bytes.Cut(raw, []byte("\n"))
-		line = bytes.TrimRight(line, "\r")
-		if len(line) == 0 {
-			break
-		}
-		if line[0] == ' ' || line[0] == '\t' {
-			if has {
-				return host + string(line), true // folded
-			}
-			continue
-		}
-		key, value, _ := bytes.Cut(line, []byte(":"))
-		if has {
-			break
-		}
-		if strings.EqualFold(string(key), "Host") {
-			host, has = string(bytes.Trim(value, " \t")), true
-		}
-	}
-	return host, has
 }
 
 // isToken reports whether s is a token of RFC 9110, such as a field's name.
@@ -391,5 +356,3 @@ func isFieldValue(s string) bool {
 	}
 	return true
 }
-
-var _ io.Reader = (*input)(nil)

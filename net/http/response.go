@@ -199,6 +199,8 @@ func (w *response) beforeWrite(n int) error {
 	return nil
 }
 
+const blockSize = 32 << 10
+
 var copyBuffers = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
 // writerOnly hides ReadFrom.
@@ -225,16 +227,15 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 		m, err := io.CopyBuffer(writerOnly{w}, src, buf[:])
 		return n + m, err
 	}
-	if w.contentLength == -1 {
-		m, err := direct.ReadFrom(src)
-		w.written += m
-		return n + m, err
+	left := int64(math.MaxInt64)
+	if w.contentLength != -1 {
+		left = w.contentLength - w.written
 	}
 	limited, ok := src.(*io.LimitedReader) // not in another: a file is to be seen in it
 	if !ok {
 		limited = &io.LimitedReader{R: src, N: math.MaxInt64}
 	}
-	excess := max(0, limited.N-(w.contentLength-w.written))
+	excess := max(0, limited.N-left)
 	limited.N -= excess
 	m, err := direct.ReadFrom(limited)
 	limited.N += excess
@@ -359,8 +360,8 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.ctxMu.Unlock()
 	c.stopRead()
 	c.nc.SetDeadline(time.Time{})
-	has := c.missing.hasByte()
 	x := c.work
+	has := len(x.from.early) > 0 && x.in.Buffered() < x.in.Size()
 	c.work, x.body, c.gone = nil, nil, true
 	c.hijacked.Store(true)
 	if has {

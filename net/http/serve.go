@@ -4,6 +4,7 @@ import (
 	"context"
 	stdtls "crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"reflect"
@@ -104,12 +105,7 @@ func (s *Server) untrack(l *onceListener) {
 // drain is Shutdown when the Scheduler ends, which waits for the coroutines by
 // itself. Precondition: the caller is an accept loop.
 func (s *Server) drain() {
-	s.inShutdown.Store(true)
-	s.mu.Lock()
-	for _, f := range s.onShutdown {
-		go f()
-	}
-	s.mu.Unlock()
+	s.beginShutdown()
 	for _, inner := range s.inner() {
 		await(aside(func() error { return inner.Shutdown(context.Background()) }))
 	}
@@ -269,7 +265,7 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		if s.ConnState != nil {
 			inner.ConnState = func(c net.Conn, state ConnState) {
 				if state != StateNew {
-					s.ConnState(c.(*handed).Conn, state)
+					s.ConnState(c.(*begun).Conn, state)
 				}
 			}
 		}
@@ -294,21 +290,31 @@ func copyFields(to, from any) {
 	}
 }
 
-// handed is a connection on its way to the server of HTTP/2. It hides TLS:
-// net/http's server looks for its own.
-type handed struct {
+// begun is a connection of which something was read already: on its way to the
+// server of HTTP/2, or the body of a 101 response. It hides TLS: net/http's
+// server looks for its own.
+type begun struct {
 	net.Conn
-	read []byte // owner, its reader: what was read of it already
+	read []byte // owner, its reader: comes first
 }
 
 // Read implements net.Conn.
-func (c *handed) Read(p []byte) (int, error) {
+func (c *begun) Read(p []byte) (int, error) {
 	if len(c.read) > 0 {
 		n := copy(p, c.read)
 		c.read = c.read[n:]
 		return n, nil
 	}
 	return c.Conn.Read(p)
+}
+
+// CloseWrite ends the half of the connection that the caller writes, if there
+// are halves.
+func (c *begun) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return fmt.Errorf("CloseWrite: %w", ErrNotSupported)
 }
 
 // handOver gives a connection that speaks HTTP/2 to the standard's server. read
@@ -318,7 +324,7 @@ func (c *conn) handOver(read []byte) error {
 	c.sc.Detach()
 	c.s.forget(c)
 	c.nc.SetDeadline(time.Time{})
-	l := &oneConn{conn: &handed{c.nc, read}, base: c.context(), own: c}
+	l := &oneConn{conn: &begun{c.nc, read}, base: c.context(), own: c}
 	c.s.handToStandard(c.s.standard(&c.s.h2), l)
 	return nil
 }

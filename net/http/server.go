@@ -152,6 +152,7 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.init()
 	lnerr := s.beginShutdown()
+	s.serving.Wait()
 	var inner []*sync.Future[error]
 	for _, x := range s.inner() {
 		inner = append(inner, aside(func() error { return x.Shutdown(ctx) }))
@@ -181,20 +182,16 @@ func await(done *sync.Future[error]) error {
 func (s *Server) beginShutdown() error {
 	s.inShutdown.Store(true)
 	s.mu.Lock()
-	err := s.closeListenersLocked()
+	defer s.mu.Unlock()
 	for _, f := range s.onShutdown {
 		go f()
 	}
-	s.mu.Unlock()
-	s.serving.Wait()
-	return err
+	return s.closeListenersLocked()
 }
 
 func (s *Server) closeListenersLocked() (err error) {
 	for l := range s.listeners {
-		if cerr := l.Close(); cerr != nil && err == nil {
-			err = cerr
-		}
+		err = cmp.Or(err, l.Close())
 	}
 	return err
 }
@@ -294,17 +291,11 @@ func (s *Server) protocols() Protocols {
 var http2Off = slices.Contains(strings.Split(os.Getenv("GODEBUG"), ","), "http2server=0")
 
 func (s *Server) idleTimeout() time.Duration {
-	if s.IdleTimeout != 0 {
-		return s.IdleTimeout
-	}
-	return s.ReadTimeout
+	return cmp.Or(s.IdleTimeout, s.ReadTimeout)
 }
 
 func (s *Server) readHeaderTimeout() time.Duration {
-	if s.ReadHeaderTimeout != 0 {
-		return s.ReadHeaderTimeout
-	}
-	return s.ReadTimeout
+	return cmp.Or(s.ReadHeaderTimeout, s.ReadTimeout)
 }
 
 func (s *Server) handshakeTimeout() (least time.Duration) {

@@ -50,8 +50,8 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 // standard's Transport, on goroutines, what that does better: HTTP/2, and HTTPS
 // where HTTP/2 may be negotiated, proxies, registered protocols, files and
 // bodies that wait for 100 Continue, requests it refuses, DialTLS, and a
-// DialContext that has returned a connection of package net's. The coroutine parks for those all the same. On a goroutine all of it
-// is the standard's.
+// DialContext that has returned a connection of package net's. The coroutine
+// parks for those all the same. On a goroutine all of it is the standard's.
 //
 // Coroutines and goroutines thus have pools of connections of their own, and
 // each of them the limits of MaxIdleConns, MaxIdleConnsPerHost and

@@ -1,13 +1,9 @@
 package http
 
 import (
-	"bufio"
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	stdhttp "net/http"
 	"sync"
 	"sync/atomic"
 )
@@ -147,29 +143,3 @@ type noBytes struct{}
 
 func (noBytes) Read([]byte) (int, error) { return 0, io.EOF }
 func (noBytes) ReadByte() (byte, error)  { return 0, io.EOF }
-
-// switched is the body of a 101 response: the connection.
-type switched struct {
-	net.Conn
-	br *bufio.Reader // what came with the response, until it is read; or nil
-}
-
-func (c *switched) Read(p []byte) (int, error) {
-	if c.br == nil {
-		return c.Conn.Read(p)
-	}
-	n, err := c.br.Read(p[:min(len(p), c.br.Buffered())])
-	if c.br.Buffered() == 0 {
-		c.br = nil
-	}
-	return n, err
-}
-
-// CloseWrite ends the half of the connection that the caller writes, if there
-// are halves.
-func (c *switched) CloseWrite() error {
-	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
-	}
-	return fmt.Errorf("CloseWrite: %w", stdhttp.ErrNotSupported)
-}

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -323,13 +324,9 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	switch {
 	case switches:
 		b.why = errCallerOwnsConn
-		c := &switched{Conn: pc.conn}
-		if pc.br.Buffered() > 0 {
-			c.br = pc.br
-		} else {
-			pc.releaseBuffer()
-		}
-		resp.Body = c
+		read, _ := pc.br.Peek(pc.br.Buffered())
+		resp.Body = &begun{pc.conn, bytes.Clone(read)}
+		pc.releaseBuffer()
 		b.finish(true)
 	case req.Method == "HEAD" || resp.ContentLength == 0:
 		b.finish(true)
