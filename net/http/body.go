@@ -75,6 +75,9 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 // endRead ends a Read that is under way elsewhere, once the handler has
 // returned. What that leaves is not read: the connection is to be closed.
 func (b *body) endRead() {
+	if b == nil {
+		return
+	}
 	if !b.mu.TryLock() {
 		nc := b.w.c.nc
 		nc.SetReadDeadline(longAgo)
@@ -89,6 +92,9 @@ func (b *body) endRead() {
 // Close implements io.Closer. It reads on to the end, as far as that is worth
 // while. Parks.
 func (b *body) Close() error {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -123,29 +129,6 @@ func (b *body) remains() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return !b.sawEnd
-}
-
-// What unread returns.
-const (
-	nothing = iota // it was read
-	some           // it is to be discarded
-	tooMuch        // that is not worth while
-	failed         // its end was not found
-)
-
-// unread reports what is left.
-func (b *body) unread() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	switch {
-	case b.closed && !b.sawEnd, b.failing:
-		return failed
-	case b.closed, b.sawEnd:
-		return nothing
-	case b.left >= maxDiscard:
-		return tooMuch
-	}
-	return some
 }
 
 var _ io.ReadCloser = (*body)(nil)

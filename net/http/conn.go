@@ -27,13 +27,11 @@ import (
 // and no coroutine. Owner: the coroutine of its socket.Server, except for what
 // says otherwise.
 type conn struct {
-	s  *Server            // constant
-	sc *socket.ServerConn // constant once opened
-	nc net.Conn           // constant: its Stream, or the TLS above
-	// What requests' contexts derive from; nil if that has nothing but the
-	// Server.
-	ctx        context.Context
-	remote     string // constant once opened
+	s          *Server            // constant
+	sc         *socket.ServerConn // constant once opened
+	nc         net.Conn           // constant: its Stream, or the TLS above
+	ctx        context.Context    // constant: what requests' contexts derive from
+	remote     string             // constant once opened
 	tlsState   *tls.ConnectionState
 	work       *work    // nil while idle
 	missing    *missing // of the peer; constant once made
@@ -47,8 +45,6 @@ type conn struct {
 	hijacked atomic.Bool
 	failed   atomic.Bool              // a write has failed
 	current  atomic.Pointer[response] // the request under way
-
-	next, prev *conn // under s.mu: in s.open
 }
 
 // work is what a connection needs while it is not idle.
@@ -82,21 +78,13 @@ var works = stdsync.Pool{New: func() any {
 	return w
 }}
 
-// context returns what requests' contexts derive from.
-func (c *conn) context() context.Context {
-	if c.ctx == nil {
-		return context.WithValue(context.Background(), ServerContextKey, c.s)
-	}
-	return c.ctx
-}
-
 // opened begins a connection; with TLS it shakes hands.
 func (s *Server) opened(sc *socket.ServerConn) error {
 	var c *conn
 	if v, ok := s.pending.LoadAndDelete(sc.Stream); ok {
 		c = v.(*conn)
 	} else {
-		c = &conn{s: s, nc: sc.Stream}
+		c = &conn{s: s, nc: sc.Stream, ctx: s.base}
 	}
 	sc.Value, c.sc = c, sc
 	c.remote = remoteOf(sc.Stream)
@@ -237,8 +225,8 @@ func (c *conn) abort(v any) {
 		w.disableContinue(true)
 		if !c.gone {
 			c.stopRead()
-			w.endRead()
-			w.closeBody()
+			w.body.endRead()
+			w.body.Close()
 		}
 	}
 	if !c.gone {
@@ -478,7 +466,7 @@ func (c *conn) handshake() error {
 			}
 		}()
 	}
-	if err := c.tls().HandshakeContext(c.context()); err != nil {
+	if err := c.tls().HandshakeContext(c.ctx); err != nil {
 		reason := err.Error()
 		var header tls.RecordHeaderError
 		if errors.As(err, &header) && header.Conn != nil &&

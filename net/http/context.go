@@ -11,22 +11,15 @@ import (
 // when Done or Err is called. What derives contexts from it finds that one.
 type requestContext response
 
-func (x *requestContext) parent() context.Context {
-	if x.c.ctx == nil {
-		return context.Background()
-	}
-	return x.c.ctx
-}
-
 // Deadline implements context.Context.
-func (x *requestContext) Deadline() (time.Time, bool) { return x.parent().Deadline() }
+func (x *requestContext) Deadline() (time.Time, bool) { return x.c.ctx.Deadline() }
 
 // Done implements context.Context.
 func (x *requestContext) Done() <-chan struct{} {
 	x.ctxMu.Lock()
 	defer x.ctxMu.Unlock()
 	if x.inner == nil {
-		x.inner, x.cancel = context.WithCancel(x.parent())
+		x.inner, x.cancel = context.WithCancel(x.c.ctx)
 		if x.ended {
 			x.cancel()
 		}
@@ -46,16 +39,13 @@ func (x *requestContext) Err() error {
 	case x.ended:
 		return context.Canceled
 	}
-	return x.parent().Err()
+	return x.c.ctx.Err()
 }
 
 // Value implements context.Context.
 func (x *requestContext) Value(key any) any {
-	switch {
-	case key == LocalAddrContextKey:
+	if key == LocalAddrContextKey {
 		return x.c.nc.LocalAddr()
-	case key == ServerContextKey && x.c.ctx == nil:
-		return x.c.s
 	}
 	x.ctxMu.Lock()
 	inner := x.inner
@@ -63,7 +53,7 @@ func (x *requestContext) Value(key any) any {
 	if inner != nil {
 		return inner.Value(key)
 	}
-	return x.parent().Value(key)
+	return x.c.ctx.Value(key)
 }
 
 // watchLocked has the connection read beside the handler, once nothing is left

@@ -216,22 +216,25 @@ func (w *response) keepAlive(keepAlives bool) (connection string) {
 // mustDiscard reads what is left of the request's body, if the connection is to
 // be kept. It returns true if that is known to be too much.
 func (w *response) mustDiscard() (tooBig bool) {
-	if w.body == nil || w.closeAfter || w.fullDuplex {
+	b := w.body
+	if b == nil || w.closeAfter || w.fullDuplex {
 		return false
 	}
-	switch w.body.unread() {
-	case failed:
+	b.mu.Lock()
+	lost := b.failing || b.closed && !b.sawEnd // its end was not found
+	rest := !lost && !b.sawEnd
+	tooBig = rest && b.left >= maxDiscard
+	b.mu.Unlock()
+	switch {
+	case lost:
 		w.closeAfter = true
-	case tooMuch:
+	case tooBig:
 		w.requestTooLarge()
-		return true
-	case some:
-		w.body.Close()
-		if w.body.early {
-			w.closeAfter = true
-		}
+	case rest:
+		b.Close()
+		w.closeAfter = b.early
 	}
-	return false
+	return tooBig
 }
 
 // frame decides how the peer finds the end of the body. te is the handler's

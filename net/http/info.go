@@ -10,10 +10,7 @@ import (
 )
 
 // busy are the Servers that have connections.
-var busy struct {
-	mu  sync.Mutex // held for a moment
-	all map[*Server]struct{}
-}
+var busy sync.Map // *Server → nil
 
 func init() {
 	httpinfo.Register(eachRequest)
@@ -24,38 +21,19 @@ func init() {
 func (s *Server) remember(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.next = s.open; c.next != nil {
-		c.next.prev = c
+	if s.open == nil {
+		s.open = map[*conn]struct{}{}
 	}
-	if s.open = c; c.next == nil {
-		busy.mu.Lock()
-		defer busy.mu.Unlock()
-		if busy.all == nil {
-			busy.all = map[*Server]struct{}{}
-		}
-		busy.all[s] = struct{}{}
+	if s.open[c] = struct{}{}; len(s.open) == 1 {
+		busy.Store(s, nil)
 	}
 }
 
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case c.prev != nil:
-		c.prev.next = c.next
-	case s.open == c:
-		s.open = c.next
-	default:
-		return // it was forgotten before
-	}
-	if c.next != nil {
-		c.next.prev = c.prev
-	}
-	c.next, c.prev = nil, nil
-	if s.open == nil {
-		busy.mu.Lock()
-		defer busy.mu.Unlock()
-		delete(busy.all, s)
+	if delete(s.open, c); len(s.open) == 0 {
+		busy.Delete(s)
 	}
 }
 
@@ -78,15 +56,10 @@ func eachRequest(f func(httpinfo.Request) bool) {
 
 // underWay returns the requests whose handlers run.
 func underWay() (all []*response) {
-	busy.mu.Lock()
-	servers := make([]*Server, 0, len(busy.all))
-	for s := range busy.all {
-		servers = append(servers, s)
-	}
-	busy.mu.Unlock()
-	for _, s := range servers {
+	for s := range busy.Range {
+		s := s.(*Server)
 		s.mu.Lock()
-		for c := s.open; c != nil; c = c.next {
+		for c := range s.open {
 			if w := c.current.Load(); w != nil {
 				all = append(all, w)
 			}

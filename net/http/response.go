@@ -292,27 +292,15 @@ func (w *response) EnableFullDuplex() error {
 func (w *response) finish(mayWait bool) {
 	c := w.c
 	w.done.Store(true)
-	w.endRead()
+	w.body.endRead()
 	if !w.wroteHeader {
 		w.WriteHeader(StatusOK)
 	}
 	(*chunkWriter)(w).put(c.work.bodyBuf[:c.work.body.Buffered()], true, !mayWait)
 	c.stopRead()
-	w.closeBody()
+	w.body.Close()
 	if w.req.MultipartForm != nil {
 		w.req.MultipartForm.RemoveAll()
-	}
-}
-
-func (w *response) endRead() {
-	if w.body != nil {
-		w.body.endRead()
-	}
-}
-
-func (w *response) closeBody() {
-	if w.body != nil {
-		w.body.Close()
 	}
 }
 

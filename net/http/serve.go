@@ -40,13 +40,13 @@ func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
 		return ErrServerClosed
 	}
 	defer s.untrack(l)
-	base := context.Background()
+	base := s.base
 	if s.BaseContext != nil {
 		if base = s.BaseContext(accepts); base == nil {
 			panic("BaseContext returned a nil context")
 		}
+		base = context.WithValue(base, ServerContextKey, s)
 	}
-	base = context.WithValue(base, ServerContextKey, s)
 	ends := func() bool { return false }
 	if p := processor.Current(); p != nil {
 		group := p.Group()
@@ -324,7 +324,7 @@ func (c *conn) handOver(read []byte) error {
 	c.sc.Detach()
 	c.s.forget(c)
 	c.nc.SetDeadline(time.Time{})
-	l := &oneConn{conn: &begun{c.nc, read}, base: c.context(), own: c}
+	l := &oneConn{conn: &begun{c.nc, read}, base: c.ctx, own: c}
 	c.s.handToStandard(c.s.standard(&c.s.h2), l)
 	return nil
 }
@@ -355,7 +355,7 @@ func (c *conn) nextProto(serve func(*Server, *stdtls.Conn, Handler)) (err error)
 type nextHandler struct{ c *conn }
 
 // BaseContext is what net/http's server for HTTP/2 looks for.
-func (h nextHandler) BaseContext() context.Context { return h.c.context() }
+func (h nextHandler) BaseContext() context.Context { return h.c.ctx }
 
 // ServeHTTP implements http.Handler.
 func (h nextHandler) ServeHTTP(w ResponseWriter, r *Request) {

@@ -51,15 +51,16 @@ type Server struct {
 	disableKeepAlives atomic.Bool
 
 	once   stdsync.Once
-	conns  socket.Server // constant once made
-	limits tls.Limits    // constant
+	conns  socket.Server   // constant once made
+	base   context.Context // as conns: of connections without another
+	limits tls.Limits      // constant
 	// Connections that have not begun and have more to say than their Stream.
 	pending stdsync.Map // socket.Stream → *conn
 
 	mu         stdsync.Mutex // held for a moment
 	listeners  map[*onceListener]struct{}
 	onShutdown []func()
-	open       *conn // the first of its connections
+	open       map[*conn]struct{} // its connections
 	// The standard's servers, under mu until made: for connections that are not
 	// netco's, and for HTTP/2.
 	foreign, h2 *http.Server
@@ -71,6 +72,7 @@ type Server struct {
 // init makes what serves connections, once.
 func (s *Server) init() {
 	s.once.Do(func() {
+		s.base = context.WithValue(context.Background(), ServerContextKey, s)
 		s.conns.Handle = func(sc *socket.ServerConn) error { return sc.Value.(*conn).serve() }
 		s.conns.Opened = s.opened
 		s.conns.Closed = func(sc *socket.ServerConn, _ error) {
@@ -243,7 +245,7 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := s.open; c != nil; c = c.next {
+	for c := range s.open {
 		if c.idle.Load() {
 			c.sc.SetReadDeadline(longAgo) // it wakes, and ends
 		}

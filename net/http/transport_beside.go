@@ -139,7 +139,7 @@ func (b *besideBody) Read(p []byte) (int, error) {
 		return b.base.Read(p)
 	}
 	if b.buf == nil {
-		b.buf = make([]byte, b.bufferSize(len(p)))
+		b.buf = make([]byte, min(max(int64(len(p)), b.size, leastRead), mostRead))
 	}
 	buf := b.buf
 	r, err := onGoroutine(func() (result, error) {
@@ -165,18 +165,6 @@ func (b *besideBody) readAhead(p []byte) (int, error) {
 	}
 	b.buf = nil
 	return n, b.err
-}
-
-// bufferSize is for a first Read of n bytes.
-func (b *besideBody) bufferSize(n int) int {
-	n = min(max(n, leastRead), mostRead)
-	switch {
-	case b.size > mostRead:
-		return mostRead
-	case b.size > 0:
-		return int(b.size)
-	}
-	return n
 }
 
 // Close implements io.Closer. Parks.

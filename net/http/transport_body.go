@@ -6,13 +6,12 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+
+	ncsync "github.com/netco-go/netco/sync"
 )
 
-// Errors of bodies, as the standard's.
-var (
-	errReadOnClosedBody   = errors.New("http: read on closed response body")
-	errConcurrentBodyRead = errors.New("http: concurrent read on response body")
-)
+// errReadOnClosedBody is the standard's.
+var errReadOnClosedBody = errors.New("http: read on closed response body")
 
 // responseBody is the body of a response. Its end, its Close, and the end of
 // the request's context release the connection.
@@ -82,54 +81,35 @@ func (b *responseBody) finish(whole bool) {
 type gzipBody struct {
 	body *responseBody
 
-	mu  sync.Mutex
-	zr  *gzip.Reader // under mu: between Reads
-	err error        // under mu: of the stream's head; or that a Read is under way; or Close
+	mu  ncsync.Mutex // held across Reads
+	zr  *gzip.Reader // under mu: nil before the first Read, and after Close
+	err error        // under mu: of the stream's head, or Close was called
 }
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 func (g *gzipBody) Read(p []byte) (int, error) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.zr == nil && g.err == nil {
+		g.zr = gzips.Get().(*gzip.Reader)
+		g.err = g.zr.Reset(g.body)
+	}
 	if g.err != nil {
-		defer g.mu.Unlock()
 		return 0, g.err
 	}
-	zr := g.zr
-	g.zr, g.err = nil, errConcurrentBodyRead
-	g.mu.Unlock()
-	var head error
-	if zr == nil {
-		zr = gzips.Get().(*gzip.Reader)
-		head = zr.Reset(g.body)
-	}
-	n, err := 0, head
-	if head == nil {
-		n, err = zr.Read(p)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	switch {
-	case g.err != errConcurrentBodyRead || head != nil: // Close was called
-		release(zr)
-		if g.err == errConcurrentBodyRead {
-			g.err = head
-		}
-	default:
-		g.zr, g.err = zr, nil
-	}
-	return n, err
+	return g.zr.Read(p)
 }
 
 func (g *gzipBody) Close() error {
+	err := g.body.Close() // which ends a Read
 	g.mu.Lock()
-	if g.zr != nil {
+	defer g.mu.Unlock()
+	if g.err = errReadOnClosedBody; g.zr != nil {
 		release(g.zr)
 		g.zr = nil
 	}
-	g.err = errReadOnClosedBody
-	g.mu.Unlock()
-	return g.body.Close()
+	return err
 }
 
 // release keeps a gzip.Reader for another body.
