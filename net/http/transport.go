@@ -275,7 +275,7 @@ func (x *trip) try(
 	if pc, err = x.t.getConn(x, key); err != nil {
 		return nil, nil, err
 	}
-	x.stop = context.AfterFunc(x.ctx, func() { pc.close(errRequestCanceled) })
+	x.stop = context.AfterFunc(x.ctx, pc.close)
 	resp, err = pc.roundTrip(x, send)
 	return resp, pc, err
 }
@@ -329,7 +329,6 @@ var noTrace = new(httptrace.ClientTrace)
 var (
 	errRequestCanceled     = errors.New("net/http: request canceled")
 	errRequestCanceledConn = errors.New("net/http: request canceled while waiting for connection")
-	errServerClosedIdle    = errors.New("http: server closed idle connection")
 	errTimeout             = &timeoutError{"net/http: timeout awaiting response headers"}
 )
 

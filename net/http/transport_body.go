@@ -20,15 +20,12 @@ type responseBody struct {
 	pc   *persistConn
 	out  *sending
 	body io.ReadCloser
-	keep bool  // constant: the connection may be used on
-	why  error // constant: the reason why not
+	keep bool // constant: the connection may be used on
 
 	err    error       // the reader's: of the Read that failed, for good
 	closed atomic.Bool // Close was called
 	done   atomic.Bool // finish was called
 }
-
-var errBodyClosed = errors.New("http: response body closed before its end")
 
 func (b *responseBody) Read(p []byte) (n int, err error) {
 	switch {
@@ -63,16 +60,17 @@ func (b *responseBody) finish(whole bool) {
 		return
 	}
 	pc, x := b.pc, b.x
-	err := b.why
+	kept := false
 	if x.stop() && whole && b.keep && !pc.sawEOF && (pc.br == nil || pc.br.Buffered() == 0) &&
 		b.out.sent() {
-		err = pc.t.putIdle(pc)
+		err := pc.t.putIdle(pc)
+		kept = err == nil
 		if f := x.trace.PutIdleConn; f != nil && err != errKeepAlivesDisabled {
 			f(err)
 		}
 	}
-	if err != nil {
-		pc.close(err)
+	if !kept {
+		pc.close()
 	}
 	x.end()
 }

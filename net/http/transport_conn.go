@@ -127,19 +127,22 @@ func (handshakeTimeoutError) Timeout() bool   { return true }
 func (handshakeTimeoutError) Temporary() bool { return true }
 func (handshakeTimeoutError) Error() string   { return "net/http: TLS handshake timeout" }
 
-// close closes the connection. Any thread. why is for debugging.
-func (pc *persistConn) close(why error) {
-	if pc.closed.Swap(true) {
-		return
-	}
-	pc.t.dropped(pc.key)
-	if why != errCallerOwnsConn {
+// close closes the connection. Any thread.
+func (pc *persistConn) close() {
+	if pc.release() {
 		pc.conn.Close()
 	}
 }
 
-// errCallerOwnsConn: the body of a 101 response is the connection.
-var errCallerOwnsConn = errors.New("the caller owns the connection")
+// release takes the connection from the Transport, for good. It reports false
+// if that has happened. Any thread.
+func (pc *persistConn) release() bool {
+	if pc.closed.Swap(true) {
+		return false
+	}
+	pc.t.dropped(pc.key)
+	return true
+}
 
 // spoilt reports whether something has come on an idle connection: its end, or
 // what was not asked for.
@@ -227,7 +230,7 @@ func (pc *persistConn) failed(out *sending, err error) error {
 			pc.maxHeader())
 	}
 	broken := pc.closed.Load()
-	pc.close(err)
+	pc.close()
 	if out.done != nil {
 		out.done.Get() // the caller may change its request from now on
 	}
@@ -319,15 +322,16 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	out.headCame()
 	switches := resp.StatusCode == stdhttp.StatusSwitchingProtocols &&
 		len(resp.Header["Upgrade"]) > 0 && listsToken(resp.Header.Get("Connection"), "upgrade")
-	b := &responseBody{x: x, pc: pc, out: out, body: resp.Body, why: errBodyClosed}
+	b := &responseBody{x: x, pc: pc, out: out, body: resp.Body}
 	b.keep = !resp.Close && !req.Close && resp.StatusCode > 199
 	switch {
 	case switches:
-		b.why = errCallerOwnsConn
 		read, _ := pc.br.Peek(pc.br.Buffered())
 		resp.Body = &begun{pc.conn, bytes.Clone(read)}
 		pc.releaseBuffer()
-		b.finish(true)
+		x.stop()
+		pc.release()
+		x.end()
 	case req.Method == "HEAD" || resp.ContentLength == 0:
 		b.finish(true)
 	default:
@@ -387,7 +391,7 @@ func (s *sending) send(req *stdhttp.Request) {
 	}
 	switch d := s.pc.t.ResponseHeaderTimeout; {
 	case s.err != nil && s.done != nil:
-		s.pc.close(s.err) // ends the wait for the response
+		s.pc.close() // ends the wait for the response
 	case s.err == nil && d > 0:
 		s.pc.conn.SetReadDeadline(time.Now().Add(d))
 		if s.came.Load() {

@@ -125,7 +125,7 @@ func (t *Transport) takeIdle(key connKey) *persistConn {
 		if !t.expired(pc, time.Now()) && !pc.spoilt() {
 			return pc
 		}
-		pc.close(errServerClosedIdle)
+		pc.close()
 	}
 }
 
@@ -260,15 +260,12 @@ var (
 	errKeepAlivesDisabled = errors.New("http: putIdleConn: keep alives disabled")
 	errConnBroken         = errors.New("http: putIdleConn: connection is in bad state")
 	errCloseIdle          = errors.New("http: putIdleConn: CloseIdleConnections was called")
-	errTooManyIdle        = errors.New("http: putIdleConn: too many idle connections")
 	errTooManyIdleHost    = errors.New("http: putIdleConn: too many idle connections for host")
-	errCloseIdleConns     = errors.New("http: CloseIdleConnections called")
-	errIdleConnTimeout    = errors.New("http: idle connection timeout")
 )
 
 func (t *Transport) putOrClose(pc *persistConn) {
-	if err := t.putIdle(pc); err != nil {
-		pc.close(err)
+	if t.putIdle(pc) != nil {
+		pc.close()
 	}
 }
 
@@ -316,7 +313,7 @@ func (t *Transport) putIdle(pc *persistConn) error {
 	}
 	t.pool.mu.Unlock()
 	if oldest != nil {
-		oldest.close(errTooManyIdle)
+		oldest.close()
 	}
 	return nil
 }
@@ -346,7 +343,7 @@ func (t *Transport) closeIdle() {
 	}
 	t.pool.mu.Unlock()
 	for _, pc := range closed {
-		pc.close(errCloseIdleConns)
+		pc.close()
 	}
 }
 
@@ -389,14 +386,12 @@ func (t *Transport) sweepLaterLocked() {
 func (t *Transport) sweep() {
 	now := time.Now()
 	t.pool.mu.Lock()
-	old := t.removeLocked(func(pc *persistConn) bool { return t.expired(pc, now) })
-	spoilt := t.removeLocked((*persistConn).spoilt)
+	gone := t.removeLocked(func(pc *persistConn) bool {
+		return t.expired(pc, now) || pc.spoilt()
+	})
 	t.sweepLaterLocked()
 	t.pool.mu.Unlock()
-	for _, pc := range old {
-		pc.close(errIdleConnTimeout)
-	}
-	for _, pc := range spoilt {
-		pc.close(errServerClosedIdle)
+	for _, pc := range gone {
+		pc.close()
 	}
 }
