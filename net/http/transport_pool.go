@@ -150,14 +150,14 @@ func (t *Transport) awaitConn(x *trip, key connKey) (*persistConn, error) {
 	if !t.DisableKeepAlives {
 		h.waiting = append(h.waiting, w)
 	}
-	may := t.MaxConnsPerHost <= 0 || h.open < t.MaxConnsPerHost
-	if may {
+	mayDial := t.MaxConnsPerHost <= 0 || h.open < t.MaxConnsPerHost
+	if mayDial {
 		h.open++
 	} else {
 		h.dialers = append(h.dialers, w)
 	}
 	t.pool.mu.Unlock()
-	if may {
+	if mayDial {
 		t.startDial(w)
 	}
 	pc, err := w.got.GetContext(x.ctx)
