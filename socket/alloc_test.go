@@ -49,6 +49,19 @@ func echoUnderDeadlines(c *socket.TCPConn) error {
 
 func echoBytes(c *socket.TCPConn) error { return echoAfter(c, func() {}) }
 
+// echoEights answers from a Buffered, eight bytes at a time.
+func echoEights(c *socket.TCPConn) error {
+	b := socket.NewBuffered(c)
+	for {
+		p, err := b.Peek(8)
+		if err != nil {
+			return err
+		}
+		b.Write(append(b.AvailableBuffer(), p...))
+		b.Discard(8)
+	}
+}
+
 // noMallocs checks that n messages allocate next to nothing, once some have
 // gone.
 func noMallocs(t *testing.T, n int, messages func(n int)) {
@@ -87,6 +100,15 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}},
 		{"watched elsewhere", 1000, testrun.Second, echoBytes},
+		{"Buffered", 2000, testrun.First, echoEights},
+		{"Buffered, goroutine", 2000, testrun.Goroutine, echoEights},
+		{"Server", 1000, testrun.Goroutine, func(c *socket.TCPConn) error {
+			ended := make(chan error, 1)
+			s := &socket.Server{Handle: echoOnce,
+				Closed: func(_ *socket.ServerConn, err error) { ended <- err }}
+			testenv.MustOK(s.ServeConn(c))
+			return <-ended
+		}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			start(t, 2)

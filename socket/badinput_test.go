@@ -138,8 +138,9 @@ func TestBadInputOpening(t *testing.T) {
 	badInputPlaces(t, len(table), func(i int) {
 		n, a := table[i][0], table[i][1]
 		what := func(f string) string { return fmt.Sprintf("%s(%q, %.100q)", f, n, a) }
-		if strings.HasPrefix(n, "ip") {
-			return // net has sockets for raw IP, which package socket leaves to NewSocket
+		if strings.HasPrefix(n, "ip") { // net has raw IP, which socket leaves to NewSocket
+			failsIn(t, "dial", shut(dialer.DialContext(ctx, n, a)), net.UnknownNetworkError(n))
+			return
 		}
 		if !strings.HasPrefix(a, elsewhere) {
 			bothErrors(t, what("Dial"), a,
@@ -161,37 +162,6 @@ func TestBadInputOpening(t *testing.T) {
 		bothErrors(t, what("ListenPacket"), file,
 			func() error { return shut(ours.ListenPacket(ctx, n, a)) },
 			func() error { return shut(nets.ListenPacket(ctx, n, a)) })
-	})
-}
-
-// TestBadInputAddresses: addresses of package net that are none, to all that
-// takes them.
-func TestBadInputAddresses(t *testing.T) {
-	start(t, 2)
-	ips := []net.IP{nil, {}, {1, 2, 3}, make(net.IP, 15), make(net.IP, 17), net.IPv4(192, 0, 2, 1),
-		net.ParseIP("2001:db8::1"), net.IPv4bcast}
-	ports := []int{0, -1, 65536, 1 << 40}
-	badInputPlaces(t, len(ips)*len(ports), func(i int) {
-		ip, port := ips[i/len(ports)], ports[i%len(ports)]
-		for _, n := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "", "unix"} {
-			what := func(f string) string {
-				return fmt.Sprintf("%s(%q, %v:%d)", f, n, []byte(ip), port)
-			}
-			tcpAt, udpAt := &net.TCPAddr{IP: ip, Port: port}, &net.UDPAddr{IP: ip, Port: port}
-			toTCP, toUDP := &net.TCPAddr{Port: 1}, &net.UDPAddr{Port: 9}
-			fdsAround(t, what(""), func() {
-				same(t, what("ListenTCP"), shut(socket.ListenTCP(n, tcpAt)),
-					shut(net.ListenTCP(n, tcpAt)))
-				same(t, what("ListenUDP"), shut(socket.ListenUDP(n, udpAt)),
-					shut(net.ListenUDP(n, udpAt)))
-				same(t, what("DialUDP"), shut(socket.DialUDP(n, nil, udpAt)),
-					shut(net.DialUDP(n, nil, udpAt)))
-				same(t, what("DialUDP from"), shut(socket.DialUDP(n, udpAt, toUDP)),
-					shut(net.DialUDP(n, udpAt, toUDP)))
-				same(t, what("DialTCP from"), shut(socket.DialTCP(n, tcpAt, toTCP)),
-					shut(net.DialTCP(n, tcpAt, toTCP)))
-			})
-		}
 	})
 }
 

@@ -95,35 +95,6 @@ func TestBufferedUnderFaults(t *testing.T) {
 	}
 }
 
-// TestBufferedFalseAlarms: reads that find nothing although they heard that
-// there is something. Each goes back to waiting, without a buffer.
-func TestBufferedFalseAlarms(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := withPeer(t)
-		s := &script{first: errnos{sysx.Recv: repeat(5, unix.EAGAIN)}}
-		defer s.install(t)()
-		msg := pattern(50)
-		var got atomic.Int64
-		k := buffered(p, c, func(b *socket.Buffered) {
-			for _, want := range msg {
-				testenv.Gives(t, want, nil)(b.ReadByte())
-				b.WriteByte(want)
-				got.Add(1)
-			}
-		})
-		k.UntilParked(t, coroutine.ReasonRead)
-		for i, b := range msg { // a byte that is denied is found with the next
-			tried := s.called[sysx.Recv].Load()
-			peer.Write([]byte{b})
-			testenv.Until(t, "a read", func() bool {
-				return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i)
-			})
-		}
-		k.Wait(t)
-		expect(t, peer, string(msg))
-	})
-}
-
 // letters returns n bytes without a newline.
 func letters(n int) []byte {
 	p := make([]byte, n)
@@ -528,32 +499,6 @@ func TestBufferedLargeWrite(t *testing.T) {
 		expect(t, peer, string(all))
 		k.Wait(t)
 	})
-}
-
-// TestBufferedNoAllocation: requests and answers in batches allocate nothing.
-func TestBufferedNoAllocation(t *testing.T) {
-	testenv.NoRace(t)
-	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			l := listen(t)
-			fd := rawClient(t, l)
-			c := testenv.Must(l.AcceptTCP())
-			k := buffered(p, c, func(b *socket.Buffered) {
-				for {
-					line, err := b.Peek(8)
-					if err != nil {
-						return
-					}
-					b.Write(append(b.AvailableBuffer(), line...))
-					b.Discard(8)
-				}
-			})
-			noMallocs(t, 2000, func(n int) { trips(t, fd, n) })
-			unix.Shutdown(fd, unix.SHUT_WR)
-			k.Wait(t)
-		})
-	}
 }
 
 // TestBufferedWriteError: the read that had to send returns the error, as do

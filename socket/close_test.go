@@ -23,30 +23,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// checkClosed checks that err is what net returns for an operation that Close
-// has ended.
-func checkClosed(t *testing.T, op string, err error) {
-	t.Helper()
-	var e *net.OpError
-	switch {
-	case !errors.Is(err, net.ErrClosed):
-		t.Errorf("%s: %v, want net.ErrClosed", op, err)
-	case !errors.As(err, &e) || e.Op != op || e.Net != "tcp" || e.Err != net.ErrClosed ||
-		e.Addr == nil:
-		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
-	case e.Timeout() || errors.Is(err, coroutine.ErrShutdown):
-		t.Errorf("%s: %v looks like something else", op, err)
-	}
-}
-
-// fdOf is the fd of one of net's connections.
-func fdOf(t *testing.T, c *net.TCPConn) (fd int) {
-	t.Helper()
-	raw := testenv.Must(c.SyscallConn())
-	raw.Control(func(p uintptr) { fd = int(p) })
-	return fd
-}
-
 // TestCloseParked: an fd that is only waited for is closed at once, and its
 // number may be given away before the one that waits has run. That one touches
 // it no more.
@@ -55,9 +31,7 @@ func TestCloseParked(t *testing.T) {
 	c, _ := withPeer(t)
 	reader := testrun.First.Go(func() {
 		for range 3 {
-			n, err := c.Read(make([]byte, 10))
-			checkClosed(t, "read", err)
-			testenv.Equal(t, n, 0)
+			testenv.Gives(t, 0, net.ErrClosed)(c.Read(make([]byte, 10)))
 		}
 	})
 	reader.UntilParked(t, coroutine.ReasonRead)
@@ -69,7 +43,7 @@ func TestCloseParked(t *testing.T) {
 	for range 10 {
 		a, b := netPair(t)
 		for _, x := range [][2]*net.TCPConn{{a, b}, {b, a}} {
-			again = again || fdOf(t, x[0]) == fd
+			again = again || rawFD(x[0]) == fd
 			x[1].Write([]byte("not yours"))
 		}
 	}
@@ -102,7 +76,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 		reader.Wait(t)
 		for range 10 {
 			a, b := netPair(t)
-			if fdOf(t, a) == fd || fdOf(t, b) == fd {
+			if rawFD(a) == fd || rawFD(b) == fd {
 				t.Errorf("fd %d is in use again while it is used", fd)
 			}
 		}
@@ -125,23 +99,6 @@ func queueReaders(t *testing.T, n int, places []testrun.Place,
 		tasks, reason = append(tasks, k), coroutine.ReasonLock
 	}
 	return tasks
-}
-
-// TestUseAfterClose compares the errors of closed listeners with net's.
-// TestDifferential does so for every method of connections.
-func TestUseAfterClose(t *testing.T) {
-	start(t, 1)
-	l, nl := listen(t), testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
-	l.Close()
-	nl.Close()
-	checkClosed(t, "set", l.SetDeadline(future)) // net's is bare
-	for name, call := range map[string]func(l net.Listener) error{
-		"Accept": func(l net.Listener) error { return testenv.Err(l.Accept()) },
-		"Close":  func(l net.Listener) error { return l.Close() },
-	} {
-		testenv.Equal(t, outcome(0, call(l)), outcome(0, call(nl)), name)
-		testenv.Fails(t, call(l), net.ErrClosed, name)
-	}
 }
 
 // TestCloseWaits: when Close returns the fd is closed, also when a coroutine of
@@ -370,15 +327,6 @@ func closeDoesNotLingerServer(t *testing.T) {
 	readsRest(t, peer, n)
 }
 
-// TestLingerZero: with 0 a Close still resets the connection.
-func TestLingerZero(t *testing.T) {
-	start(t, 1)
-	c, peer := withPeer(t)
-	c.SetLinger(0)
-	testrun.First.Go(func() { c.Close() }).Wait(t)
-	testenv.Fails(t, testenv.Err(peer.Read(make([]byte, 1))), unix.ECONNRESET, "the peer's read")
-}
-
 // TestUnixBesideBlocking: listening on a Unix socket and closing that do not
 // wait behind the program's own blocking calls. Close did, and Listen: with a
 // full pool whose calls wait for a client of that very socket they never
@@ -440,66 +388,6 @@ func TestCloseNil(t *testing.T) {
 	}
 }
 
-// checkTimeout checks that err is what net returns for an operation that a
-// deadline has ended.
-func checkTimeout(t *testing.T, op string, err error) {
-	t.Helper()
-	var (
-		e  *net.OpError
-		ne net.Error
-	)
-	switch {
-	case !errors.Is(err, os.ErrDeadlineExceeded):
-		t.Errorf("%s: %v, want os.ErrDeadlineExceeded", op, err)
-	case !errors.As(err, &e) || e.Op != op || e.Addr == nil:
-		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
-	case !errors.As(err, &ne) || !ne.Timeout():
-		t.Errorf("%s: Timeout is not true for %v", op, err)
-	case errors.Is(err, net.ErrClosed):
-		t.Errorf("%s: %v looks closed", op, err)
-	}
-}
-
-// TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the
-// reverse.
-func TestDeadlineOfOneDirection(t *testing.T) {
-	start(t, 1)
-	c, peer := withPeer(t)
-	testenv.OK(t, c.SetReadDeadline(past))
-	testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
-	testenv.OK(t, c.SetWriteDeadline(past))
-	c.SetReadDeadline(future)
-	peer.Write([]byte("y"))
-	testenv.Gives(t, 1, nil)(c.Read(make([]byte, 1)))
-	checkTimeout(t, "write", testenv.Err(c.Write([]byte("x"))))
-	c.SetDeadline(past)
-	checkTimeout(t, "read", testenv.Err(c.Read(make([]byte, 1))))
-}
-
-// TestDeadlineStays: a deadline holds for all operations until it is set anew,
-// and one that passed while nothing waited counts.
-func TestDeadlineStays(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := withPeer(t)
-		p.Do(t, func() {
-			at := time.Now().Add(20 * time.Millisecond)
-			c.SetReadDeadline(at)
-			var err error
-			for err == nil {
-				testenv.Must(peer.Write([]byte("x")))
-				_, err = c.Read(make([]byte, 10))
-			}
-			checkTimeout(t, "read", err)
-			if time.Now().Before(at) {
-				t.Error("too early")
-			}
-			c.SetReadDeadline(time.Time{})
-			// The byte that met the deadline is still there.
-			testenv.Gives(t, 1, nil)(c.Read(make([]byte, 10)))
-		})
-	})
-}
-
 // TestDeadlineAgainstTimer moves a deadline back and forth from another thread
 // while the timer of the one before fires, so that the two wakers meet. Under
 // the race detector this also checks that a late waker does not touch the
@@ -521,7 +409,7 @@ func TestDeadlineAgainstTimer(t *testing.T) {
 		p.Do(t, func() {
 			for range 2000 {
 				_, err := c.Read(make([]byte, 1))
-				checkTimeout(t, "read", err)
+				failsIn(t, "read", err, os.ErrDeadlineExceeded)
 			}
 		})
 		close(stop)

@@ -140,7 +140,7 @@ func TestRace(t *testing.T) {
 					t.Errorf("%s: registered with another Processor", p.Name)
 				}
 				conn.SetReadDeadline(past)
-				checkTimeout(t, "read", testenv.Err(conn.Read(make([]byte, 1))))
+				failsIn(t, "read", testenv.Err(conn.Read(make([]byte, 1))), os.ErrDeadlineExceeded)
 				testenv.Gives(t, 1, nil, p.Name)(conn.Write([]byte("x")))
 				conn.Close()
 			})

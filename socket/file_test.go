@@ -396,7 +396,7 @@ func TestFileFaults(t *testing.T) {
 		r.Close()
 		w.Close()
 	}
-	before := countFDs(t)
+	before := countFDs()
 	for _, s := range []*script{
 		{first: first{sysx.EpollCreate: {unix.EMFILE}}},
 		{first: first{sysx.EpollCtl: {unix.ENOMEM}}},
@@ -411,7 +411,7 @@ func TestFileFaults(t *testing.T) {
 		testenv.Fails(t, unix.Close(fd), nil, "the fd is not the caller's any more")
 	}
 	// the goroutine poller's linger
-	testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
+	testenv.Until(t, "the fds to be closed", func() bool { return countFDs() <= before })
 }
 
 // TestFileSyscallConn: raw access waits as Read does, and is at an end when the

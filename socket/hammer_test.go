@@ -223,7 +223,7 @@ func TestHammerConnect(t *testing.T) {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
-					checkClosed(t, "accept", err)
+					failsIn(t, "accept", err, net.ErrClosed)
 					return
 				}
 				p.Run(func() { echo(c) })
@@ -369,7 +369,7 @@ func (h *udpHammer) read(c *socket.UDPConn, rnd *rand.Rand, gro bool) {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			netco.Yield()
 		case err != nil:
-			checkUDPClosed(h.t, "read", err)
+			failsIn(h.t, "read", err, net.ErrClosed)
 			return
 		default:
 			for i := range n {

@@ -208,7 +208,7 @@ func TestListenReusePort(t *testing.T) {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
-					checkClosed(t, "accept", err)
+					failsIn(t, "accept", err, net.ErrClosed)
 					return
 				}
 				served[i].Add(1)

@@ -710,11 +710,8 @@ func TestPollContext(t *testing.T) {
 	})
 }
 
-func countFDs(t testing.TB) int {
-	t.Helper()
-	list := testenv.Must(os.ReadDir("/proc/self/fd"))
-	return len(list)
-}
+// countFDs is how many fds are open, that of counting among them.
+func countFDs() int { return len(testenv.Must(os.ReadDir("/proc/self/fd"))) }
 
 // TestPollLeaksNothing: whatever way a wait ends, its fd is closed.
 func TestPollLeaksNothing(t *testing.T) {
@@ -738,10 +735,10 @@ func TestPollLeaksNothing(t *testing.T) {
 			cancel()
 		}
 		p.Go(rounds).Wait(t)
-		before := countFDs(t)
+		before := countFDs()
 		p.Go(rounds).Wait(t)
 		// the goroutine poller's linger
-		testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
+		testenv.Until(t, "the fds to be closed", func() bool { return countFDs() <= before })
 	}
 }
 
@@ -756,7 +753,7 @@ func TestPollShutdown(t *testing.T) {
 				continue // has nothing to do with a scheduler
 			}
 			t.Run(fmt.Sprintf("%s/%v", p.Name, refused), func(t *testing.T) {
-				before := countFDs(t)
+				before := countFDs()
 				startAlone(t, 2)
 				reason := coroutine.ReasonRead
 				if refused {
@@ -787,7 +784,7 @@ func TestPollShutdown(t *testing.T) {
 				// Go's poller may be new. What the end by force did not wait
 				// for is closed a little later.
 				testenv.Until(t, "the fds to be closed", func() bool {
-					return countFDs(t) <= before+2
+					return countFDs() <= before+2
 				})
 			})
 		}
@@ -828,7 +825,7 @@ func pollFaulty(t *testing.T, p testrun.Place, first map[sysx.Op][]syscall.Errno
 	a, b := eventfd(t, 0), eventfd(t, 0)
 	// whatever is made once
 	p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t)
-	before := countFDs(t)
+	before := countFDs()
 	defer (&script{first: first}).install(t)()
 	p.Do(t, func() {
 		testenv.Gives(t, 0, nil)(socket.Poll(in(a, b), 2*time.Millisecond))
@@ -867,7 +864,7 @@ func pollFaulty(t *testing.T, p testrun.Place, first map[sysx.Op][]syscall.Errno
 	k.Wait(t)
 	remove()
 	testenv.Until(t, "the fds to be closed", func() bool {
-		return countFDs(t) <= before
+		return countFDs() <= before
 	})
 }
 

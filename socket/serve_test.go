@@ -690,29 +690,6 @@ func serveClient(t *testing.T, rnd *rand.Rand, address string) {
 	}
 }
 
-// TestServeAllocs: a request on an idle connection allocates nothing.
-func TestServeAllocs(t *testing.T) {
-	testenv.NoRace(t)
-	start(t, 1)
-	l := listen(t)
-	s := &socket.Server{Handle: echoOnce}
-	k := testrun.First.Go(func() { s.Serve(l) })
-	fd := rawClient(t, l)
-	buf := make([]byte, 64)
-	once := func() {
-		unix.Write(fd, buf)
-		unix.Read(fd, buf)
-	}
-	for range 100 {
-		once()
-	}
-	if n := testing.AllocsPerRun(1000, once); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
-	s.Close()
-	k.Wait(t)
-}
-
 // TestServeManyAtOnce: far more connections turn readable at once than
 // coroutines begin at a time. Each is served once, and the Processor does not
 // make a coroutine for each of those that wait.

@@ -47,29 +47,6 @@ func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 	return wrote
 }
 
-// TestEmptyReadAndWrite: neither takes nor sends anything, nor waits.
-func TestEmptyReadAndWrite(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := withPeer(t)
-		p.Do(t, func() {
-			for range 100 {
-				testenv.Gives(t, 0, nil, "Read(nil), nothing to read")(c.Read(nil))
-				testenv.Gives(t, 0, nil, "Write(nil)")(c.Write(nil))
-			}
-		})
-		testenv.Must(peer.Write([]byte("x")))
-		p.Do(t, func() {
-			testenv.NoError(t, c.WaitReadable())
-			testenv.Gives(t, 0, nil, "Read(nil), a byte to read")(c.Read(nil))
-			b := make([]byte, 8)
-			testenv.Gives(t, 1, nil)(c.Read(b))
-			testenv.Equal(t, b[0], 'x')
-		})
-		c.Close()
-		testenv.Gives(t, "", nil, "the peer")(testenv.AsText(io.ReadAll(peer)))
-	})
-}
-
 // inOneEdge runs read on a connection whose reader waits, and on one whose
 // reader has not begun: all that send sends arrives before the Processor looks,
 // so epoll reports it in one event.
@@ -95,97 +72,10 @@ func inOneEdge(t *testing.T, read func(*testing.T, *socket.TCPConn),
 	}
 }
 
-// TestFINInTheEdgeOfItsData: whoever skips the read after a short one, since
-// the socket was emptied, waits for an edge that has been already: a trap that
-// prototypes fell into. The reader must get the data and then io.EOF.
-func TestFINInTheEdgeOfItsData(t *testing.T) {
-	inOneEdge(t, func(t *testing.T, c *socket.TCPConn) {
-		testenv.Gives(t, "last words", nil)(testenv.AsText(io.ReadAll(c)))
-	}, func(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
-		testenv.Must(peer.Write([]byte("last words")))
-		testenv.OK(t, peer.CloseWrite())
-		testenv.Until(t, "the FIN", func() bool { return tcpState(t, c.FD()) == tcpCloseWait })
-	})
-}
-
-// TestFINAfterShortRead is the same trap the other way round: the short read
-// comes first, the FIN alone after it.
-func TestFINAfterShortRead(t *testing.T) {
-	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 1)
-			c, peer := withPeer(t)
-			testenv.Must(peer.Write([]byte("data")))
-			reader := p.Go(func() {
-				buf := make([]byte, 64)
-				testenv.Gives(t, 4, nil, "first read")(c.Read(buf))
-				testenv.Gives(t, 0, io.EOF, "second read")(c.Read(buf))
-				testenv.Gives(t, 0, io.EOF, "third read")(c.Read(buf))
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			testenv.OK(t, peer.CloseWrite())
-			reader.Wait(t)
-		})
-	}
-}
-
-// outcome is what a sequence of operations on a connection gave, in a form in
-// which two can be compared.
-func outcome(n int, err error) string {
-	var op *net.OpError
-	var sys *os.SyscallError
-	switch {
-	case err == nil:
-		return fmt.Sprintf("%d", n)
-	case errors.As(err, &op) && errors.As(err, &sys):
-		return fmt.Sprintf("%d %s: %v timeout=%v", n, op.Op, sys, op.Timeout())
-	case errors.As(err, &op):
-		return fmt.Sprintf("%d %s: %v timeout=%v", n, op.Op, op.Err, op.Timeout())
-	}
-	return fmt.Sprintf("%d %v", n, err)
-}
-
 // resetBy resets the connection from its other end.
 func resetBy(peer *net.TCPConn) {
 	peer.SetLinger(0)
 	peer.Close()
-}
-
-// TestResetLikeNet: a peer sends data, then resets. Reads and writes return
-// what they return on net's connections, in the same order. C++ netco reported
-// success.
-func TestResetLikeNet(t *testing.T) {
-	for _, unread := range []int{0, 1000} {
-		theirs, peer := netPair(t)
-		net := testrun.Place{Name: "net", Run: testrun.Goroutine.Run}
-		want := afterReset(t, net, theirs, fdOf(t, theirs), peer, unread)
-		for _, p := range testrun.Places {
-			t.Run(fmt.Sprintf("%s/%d unread", p.Name, unread), func(t *testing.T) {
-				start(t, 2)
-				c, peer := withPeer(t)
-				testenv.Equal(t, afterReset(t, p, c, c.FD(), peer, unread), want)
-			})
-		}
-	}
-}
-
-// afterReset is what operations on c give when its peer has reset it.
-func afterReset(t *testing.T, p testrun.Place, c net.Conn, fd int, peer *net.TCPConn,
-	unread int) string {
-	var got []string
-	testenv.Must(peer.Write(pattern(unread)))
-	resetBy(peer)
-	testenv.Until(t, "the reset", func() bool { return tcpState(t, fd) == tcpClose })
-	p.Do(t, func() {
-		buf := make([]byte, 4096)
-		for range 3 {
-			got = append(got, outcome(c.Read(buf)))
-		}
-		for range 2 {
-			got = append(got, outcome(c.Write(buf)))
-		}
-	})
-	return fmt.Sprintf("%q", got)
 }
 
 // TestResetWakes: reader and writer that are parked when the reset comes get
@@ -248,124 +138,6 @@ func TestHalfClose(t *testing.T) {
 			testenv.Gives(t, total, nil)(peer.Write(pattern(total)))
 			peer.Close()
 			k.Wait(t)
-		})
-	}
-}
-
-// TestCloseRead: a reader that waits gets io.EOF, and so do later ones; writing
-// goes on.
-func TestCloseRead(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := withPeer(t)
-		reader := p.Go(func() {
-			for range 2 {
-				testenv.Gives(t, 0, io.EOF)(c.Read(make([]byte, 10)))
-			}
-		})
-		reader.UntilParked(t, coroutine.ReasonRead)
-		testenv.OK(t, c.CloseRead())
-		reader.Wait(t)
-		p.Do(t, func() {
-			testenv.NoError(t, testenv.Err(io.WriteString(c, "still here")))
-			c.Close()
-		})
-		testenv.Gives(t, "still here", nil)(testenv.AsText(io.ReadAll(peer)))
-	})
-}
-
-// TestWaitReadableWaits: on a connection that was just made, and on one that
-// has been read empty, it returns when data, the end of the stream or a reset
-// comes and not before. It takes nothing. Close, deadlines and shutdown have
-// tests of their own.
-func TestWaitReadableWaits(t *testing.T) {
-	for _, then := range []struct {
-		name string
-		do   func(peer *net.TCPConn)
-		read string // what the read after it gives
-	}{
-		{"data", func(peer *net.TCPConn) { peer.Write([]byte("hello")) }, "5"},
-		{"FIN", func(peer *net.TCPConn) { peer.CloseWrite() }, "0 EOF"},
-		{"reset", resetBy, "0 read: read: connection reset by peer timeout=false"},
-	} {
-		for _, used := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/used=%v", then.name, used), func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, p testrun.Place) {
-					c, peer := withPeer(t)
-					b := make([]byte, 10)
-					k := p.Go(func() {
-						if used {
-							peer.Write([]byte("x"))
-							untilReadable(t, c.FD()) // so that it is WaitReadable that waits
-							testenv.Gives(t, 1, nil)(c.Read(b))
-						}
-						if err := c.WaitReadable(); err != nil && then.name != "reset" {
-							t.Errorf("WaitReadable: %v", err)
-						}
-					})
-					k.UntilParked(t, coroutine.ReasonRead)
-					then.do(peer)
-					k.Wait(t)
-					p.Do(t, func() { testenv.Equal(t, outcome(c.Read(b)), then.read) })
-				})
-			})
-		}
-	}
-}
-
-// TestWaitReadableAtOnce: with data or the end of the stream there, it returns
-// without waiting, as often as it is asked.
-func TestWaitReadableAtOnce(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := withPeer(t)
-		peer.Write([]byte("hello"))
-		peer.CloseWrite()
-		p.Do(t, func() {
-			b := make([]byte, 2)
-			for _, want := range []string{"he", "ll", "o", "", "", ""} {
-				for range 3 {
-					testenv.NoError(t, c.WaitReadable())
-				}
-				n, err := c.Read(b)
-				testenv.Equal(t, string(b[:n]), want)
-				if want == "" {
-					testenv.Fails(t, err, io.EOF)
-				} else {
-					testenv.NoError(t, err)
-				}
-			}
-		})
-	})
-}
-
-// TestCallsPerRequest: a request that comes whole costs one read and one write.
-// Reading on until EAGAIN, or reading to find out whether there is anything,
-// would make it two reads.
-func TestCallsPerRequest(t *testing.T) {
-	const requests = 500
-	for _, borrow := range []bool{false, true} {
-		t.Run(fmt.Sprintf("WaitReadable=%v", borrow), func(t *testing.T) {
-			start(t, 1)
-			c, peer := withPeer(t)
-			server := testrun.First.Go(func() {
-				if !borrow {
-					echo(c)
-					return
-				}
-				for answerBorrowed(c) == nil {
-				}
-			})
-			server.UntilParked(t, coroutine.ReasonRead)
-			reads, b := count(t, sysx.Recv), make([]byte, 64)
-			for range requests {
-				server.UntilParked(t, coroutine.ReasonRead)
-				testenv.Must(peer.Write(b))
-				testenv.Must(io.ReadFull(peer, b))
-			}
-			if n := reads.Load(); n > requests+requests/20 {
-				t.Errorf("%d reads for %d requests", n, requests)
-			}
-			peer.Close()
-			server.Wait(t)
 		})
 	}
 }
@@ -573,26 +345,6 @@ func TestUrgentAndBuffers(t *testing.T) {
 	reader.Wait(t)
 }
 
-// TestErrorIsNoLastingMark: an error that a read has taken, here of a closed
-// port, leaves nothing to read. After it every wait for something to read
-// returned at once.
-func TestErrorIsNoLastingMark(t *testing.T) {
-	start(t, 1)
-	gone := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
-	conn := testenv.Closing(t, testenv.Must(socket.Dial("udp", gone.LocalAddr().String())))
-	c := conn.(*socket.UDPConn)
-	k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
-	k.UntilParked(t, coroutine.ReasonRead)
-	gone.Close()
-	c.Write([]byte("x"))
-	k.Wait(t) // connection refused
-	k = testrun.First.Go(func() { c.WaitReadable() })
-	k.UntilParked(t, coroutine.ReasonRead)
-	staysParked(t, k)
-	c.Close()
-	k.Wait(t)
-}
-
 // TestHangupBeforeConnect: a TCP socket that is waited for before it is
 // connected is hung up in epoll's eyes. Connected, it is not, but every wait
 // for something to read returned at once.
@@ -738,7 +490,7 @@ func TestPeerNeverReads(t *testing.T) {
 			for d := 20 * time.Millisecond; wrote == 0 && d < limit; d *= 4 {
 				c.SetWriteDeadline(time.Now().Add(d))
 				wrote, err = c.Write(msg)
-				checkTimeout(t, "write", err)
+				failsIn(t, "write", err, os.ErrDeadlineExceeded)
 			}
 			if wrote <= 0 || wrote >= total {
 				t.Errorf("wrote %d", wrote)
@@ -1023,38 +775,57 @@ func TestTurnOverBetweenHandles(t *testing.T) {
 	x.t.Wait(t)
 }
 
-// TestManyAcceptors: three accept as fast as they can, and each connection goes
-// to exactly one.
+// TestManyAcceptors: three accept as fast as they can, until Close, and each
+// connection goes to exactly one.
 func TestManyAcceptors(t *testing.T) {
+	for _, at := range [][2]string{{"tcp", "127.0.0.1:0"}, {"unix", ""}, {"unix", "@"},
+		{"unixpacket", ""}, {"unixpacket", "@"}} {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			start(t, 2)
+			address := at[1]
+			if at[0] != "tcp" {
+				address += unixName(t, "s")
+			}
+			l := testenv.Closing(t, testenv.Must(socket.Listen(at[0], address)))
+			if name := l.Addr().String(); at[0] != "tcp" && (name != address ||
+				l.Addr().Network() != at[0] || exists(name) == (at[1] == "@")) {
+				t.Errorf("it listens on %v", l.Addr())
+			}
+			manyAccept(t, l)
+		})
+	}
+}
+
+func manyAccept(t *testing.T, l net.Listener) {
 	const conns = 200
-	start(t, 2)
-	l := listen(t)
-	accepted := make(chan string, conns)
+	var accepted atomic.Int64
 	var tasks []*testrun.Task
 	for _, p := range testrun.Places {
 		tasks = append(tasks, p.Go(func() {
 			for {
-				c, err := l.AcceptTCP()
+				c, err := l.Accept()
 				if err != nil {
-					checkClosed(t, "accept", err)
+					failsIn(t, "accept", err, net.ErrClosed)
 					return
 				}
-				accepted <- c.RemoteAddr().String()
+				accepted.Add(1)
+				c.Write([]byte("hello"))
 				c.Close()
 			}
 		}))
 	}
-	want := map[string]bool{}
+	var peers []net.Conn
 	for range conns {
-		want[dialNet(t, l.Addr().String()).LocalAddr().String()] = true
+		peer := testenv.Closing(t, testenv.Must(net.Dial(l.Addr().Network(), l.Addr().String())))
+		peer.SetDeadline(time.Now().Add(limit))
+		peers = append(peers, peer)
 	}
-	for range conns {
-		a := testenv.Await(t, accepted, "an accept")
-		testenv.Equal(t, want[a], true, "the first accept of", a)
-		delete(want, a)
+	for _, peer := range peers {
+		testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(peer)))
 	}
 	l.Close()
 	testrun.WaitAll(t, tasks...)
+	testenv.Equal(t, accepted.Load(), conns, "accepted")
 }
 
 // TestReaderBesideWriter: both are parked on one connection; what the peer then

@@ -122,21 +122,10 @@ func TestUnixPackets(t *testing.T) {
 	}
 }
 
-// TestUnixEmptySeqpacket: an empty packet and the end look the same to Read, as
-// they do to net's.
-func TestUnixEmptySeqpacket(t *testing.T) {
-	start(t, 1)
-	a, b := unixPair(t, "unixpacket")
-	testenv.Gives(t, 0, nil, "Write")(b.Write(nil))
-	if n, err := a.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("Read: %d, %v", n, err)
-	}
-}
-
 // TestUnixFalseEnd: what a peer sent before it closed is read, though a read
 // said that the end is there. The kernel does that when the peer writes and
 // closes within the read; an empty packet in front has the same result every
-// time.
+// time. Alone an empty packet is the end, as with net.
 func TestUnixFalseEnd(t *testing.T) {
 	start(t, 1)
 	reads := map[string]func(c *socket.UnixConn, p []byte) (int, error){
@@ -158,6 +147,11 @@ func TestUnixFalseEnd(t *testing.T) {
 		}
 		if n, err := read(a, p); n != 0 || !errors.Is(err, io.EOF) {
 			t.Errorf("%s at the end: %d, %v", name, n, err)
+		}
+		c, d := unixPair(t, "unixpacket")
+		testenv.Gives(t, 0, nil, "Write")(d.Write(nil))
+		if n, err := read(c, p); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%s of an empty packet: %d, %v", name, n, err)
 		}
 	}
 }
@@ -457,51 +451,6 @@ func TestUnixNoAllocation(t *testing.T) {
 	}
 }
 
-// TestUnixEOFAsNet: every method that reads reports the end of a connection in
-// the form that package net of the running release has for it. Go 1.27 changed
-// that of ReadFrom, ReadFromUnix and ReadMsgUnix from an *OpError to a bare
-// io.EOF, and these still returned the *OpError.
-func TestUnixEOFAsNet(t *testing.T) {
-	start(t, 2)
-	reads := []struct {
-		name string
-		read func(c unixIO) error
-	}{
-		{"Read", func(c unixIO) error { _, err := c.Read(make([]byte, 1)); return err }},
-		{"ReadFrom", func(c unixIO) error { return err3(c.ReadFrom(make([]byte, 1))) }},
-		{"ReadFromUnix", func(c unixIO) error { return err3(c.ReadFromUnix(make([]byte, 1))) }},
-		{"ReadMsgUnix", func(c unixIO) error {
-			_, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 64))
-			return err
-		}},
-	}
-	for _, network := range []string{"unix", "unixpacket"} {
-		at := unixAt(network, unixName(t, "s"))
-		nl := testenv.Closing(t, testenv.Must(net.ListenUnix(network, at)))
-		ended := func(dial func() (unixIO, error)) unixIO { // a connection whose peer has closed
-			c := testenv.Closing(t, testenv.Must(dial()))
-			peer := testenv.Must(nl.Accept())
-			peer.Close()
-			return c
-		}
-		theirs := ended(func() (unixIO, error) { return net.DialUnix(network, nil, at) })
-		ours := ended(func() (unixIO, error) { return socket.DialUnix(network, nil, at) })
-		for _, r := range reads {
-			want := r.read(theirs)
-			for _, p := range testrun.Places {
-				p.Do(t, func() {
-					got := r.read(ours)
-					if !errors.Is(got, io.EOF) || (got == io.EOF) != (want == io.EOF) ||
-						fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
-						t.Errorf("%s of %s in a %s: %T %v, want %T %v", r.name, network, p.Name,
-							got, got, want, want)
-					}
-				})
-			}
-		}
-	}
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -562,57 +511,6 @@ func keepName(t *testing.T, path string) {
 	if !exists(path) {
 		t.Error("a datagram socket removed its file, unlike net's")
 	}
-}
-
-// TestUnixAccept: several coroutines and goroutines accept from one listener,
-// by path and by abstract name, until Close.
-func TestUnixAccept(t *testing.T) {
-	for _, network := range []string{"unix", "unixpacket"} {
-		for _, abstract := range []bool{false, true} {
-			testUnixAccept(t, network, abstract)
-		}
-	}
-}
-
-func testUnixAccept(t *testing.T, network string, abstract bool) {
-	t.Run(fmt.Sprintf("%s, abstract %v", network, abstract), func(t *testing.T) {
-		start(t, 2)
-		name := unixName(t, "s")
-		if abstract {
-			name = "@" + name
-		}
-		l := testenv.Must(socket.ListenUnix(network, unixAt(network, name)))
-		if l.Addr().String() != name || l.Addr().Network() != network || exists(name) == abstract {
-			t.Errorf("it listens on %v", l.Addr())
-		}
-		var tasks []*testrun.Task
-		for _, p := range testrun.Places {
-			tasks = append(tasks, p.Go(func() {
-				for {
-					c, err := l.Accept()
-					if err != nil {
-						if !errors.Is(err, net.ErrClosed) {
-							t.Error(err)
-						}
-						return
-					}
-					c.Write([]byte("hello"))
-					c.Close()
-				}
-			}))
-		}
-		for range 100 {
-			c := testenv.Must(socket.Dial(network, name))
-			c.SetDeadline(time.Now().Add(limit))
-			b := make([]byte, 10)
-			if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
-				t.Fatalf("%q, %v", b[:n], err)
-			}
-			c.Close()
-		}
-		l.Close()
-		testrun.WaitAll(t, tasks...)
-	})
 }
 
 // TestUnixListenWithoutFDs: every fd that listening takes may be the one that
@@ -926,6 +824,7 @@ func (x *unixProbe) writes(c unixIO) {
 func (x *unixProbe) reads(c unixIO) {
 	for _, read := range []func() error{
 		func() error { return err3(c.ReadFrom(make([]byte, 1))) },
+		func() error { return err3(c.ReadFromUnix(make([]byte, 1))) },
 		func() error {
 			_, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 100))
 			return err

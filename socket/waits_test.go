@@ -351,11 +351,14 @@ func (o waitOp) timedOut(t *testing.T, err error) {
 
 func (o waitOp) closed(t *testing.T, err error) {
 	t.Helper()
-	want := net.ErrClosed
+	o.ended(t, o.op, err, o.closedBy())
+}
+
+func (o waitOp) closedBy() error {
 	if o.network == "" {
-		want = os.ErrClosed
+		return os.ErrClosed
 	}
-	o.ended(t, o.op, err, want)
+	return net.ErrClosed
 }
 
 func (o waitOp) ended(t *testing.T, op string, err, want error) {
@@ -445,6 +448,10 @@ func TestWaitDeadline(t *testing.T) {
 			for range 3 {
 				o.timedOut(t, w.do())
 			}
+			at := time.Now().Add(time.Millisecond)
+			w.set(at) // and passes while nothing waits
+			testenv.Until(t, "the deadline", func() bool { return time.Now().After(at) })
+			o.timedOut(t, w.do())
 			w.set(time.Time{})
 			testenv.Fails(t, w.do(), nil, o.name, "after its deadline was taken back")
 		})
@@ -513,13 +520,43 @@ func TestWaitClosed(t *testing.T) {
 			}
 			closer.Do(t, func() {
 				testenv.NoError(t, w.close())
-				o.ended(t, "close", w.close(), map[bool]error{true: os.ErrClosed,
-					false: net.ErrClosed}[o.network == ""])
+				o.ended(t, "close", w.close(), o.closedBy())
 			})
 			testrun.WaitAll(t, tasks...)
 			o.closed(t, w.do()) // and the next one too
+			testenv.Fails(t, w.set(future), o.closedBy(), o.name, "its deadline")
 			testenv.Equal(t, socket.OpenCount(), before-1)
 		}
+	})
+}
+
+// TestWaitFalseAlarms: an operation that heard that there is something and
+// finds nothing waits on, however often, and misses nothing of what comes.
+func TestWaitFalseAlarms(t *testing.T) {
+	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+		if w.again == nil || o.reason == coroutine.ReasonWrite ||
+			strings.Contains(o.name, "RawConn") {
+			return // it is not released twice, or calls the kernel itself
+		}
+		k := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
+		k.UntilParked(t, o.reason)
+		var tries atomic.Int64
+		remove := sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+			if op != sysx.Recv && op != sysx.Accept && op != sysx.FileRead {
+				return asked, 0
+			}
+			tries.Add(1)
+			return asked, unix.EAGAIN
+		})
+		t.Cleanup(remove)
+		for i := range int64(10) {
+			w.release()
+			testenv.Until(t, "a try", func() bool { return tries.Load() > i })
+			k.UntilParked(t, o.reason)
+		}
+		remove()
+		w.release()
+		k.Wait(t)
 	})
 }
 
