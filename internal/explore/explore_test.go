@@ -253,3 +253,31 @@ func TestGoroutineTokens(t *testing.T) {
 		t.Errorf("found %q", failure)
 	}
 }
+
+// TestStack: a place is the whole call stack, and the same each time.
+func TestStack(t *testing.T) {
+	places := map[uint64]int{}
+	for range 3 {
+		for _, call := range []func() uint64{outer, other} {
+			places[call()]++
+			places[call()]++
+		}
+	}
+	if len(places) != 4 {
+		t.Errorf("%d places, want 4: two lines, with two callees each", len(places))
+	}
+	for h, n := range places {
+		if n != 3 {
+			t.Errorf("place %#x was met %d times, want 3", h, n)
+		}
+	}
+}
+
+//go:noinline
+func outer() uint64 { return inner() }
+
+//go:noinline
+func other() uint64 { return inner() }
+
+//go:noinline
+func inner() uint64 { return stack() }

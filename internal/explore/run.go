@@ -67,70 +67,82 @@ type search struct {
 	ends    []int
 	paths   int
 	most    int // paths, no limit if 0
+	path    []move
+	todo    []branch
+	workers []*worker // one for each thread
+	moves   []move    // of the present state
 	key     []byte
 }
 
+// branch is a move that has not been made yet. The search goes on with the last
+// branch, so path still begins with the moves to where it branches off.
+type branch struct {
+	depth int // moves of path before it
+	state int // its number
+	move  move
+}
+
 func (s *search) run() (failure string) {
-	work := [][]move{nil}
-	for len(work) > 0 {
-		path := work[len(work)-1]
-		work = work[:len(work)-1]
-		more, failure := s.follow(path)
-		if failure != "" {
-			return failure
+	defer s.stop()
+	from := -1
+	for {
+		if failure = s.follow(from); failure != "" {
+			return s.replay(failure)
 		}
-		work = append(work, more...)
 		if s.paths++; len(s.from) > tooMany {
 			return fmt.Sprintf("more than %d states", tooMany)
 		}
 		if s.paths == s.most {
 			return ""
 		}
+		last := len(s.todo) - 1
+		if last < 0 {
+			return s.endsEverywhere()
+		}
+		b := s.todo[last]
+		s.todo = s.todo[:last]
+		s.path, from = append(s.path[:b.depth], b.move), b.state
 	}
-	return s.endsEverywhere()
 }
 
-// follow makes the moves of path, the last of which has not been made before,
-// and then the first of those that are possible until it comes to a known state
-// or an end. It returns the paths to the other moves.
-func (s *search) follow(path []move) (more [][]move, failure string) {
-	w := newWorld(s.program, s.limits)
+// follow makes the moves of path, the last of which has not been made before
+// and leaves the state from, and then the first of those that are possible
+// until it comes to a known state or an end. It leaves the other moves in todo.
+func (s *search) follow(from int) (failure string) {
+	w := s.newWorld()
 	defer w.end()
-	prev := -1
-	for i := 0; ; i++ {
-		if i > 0 {
-			w.do(&path[i-1])
-		}
-		if i < len(path)-1 {
-			continue // known
-		}
+	for i := range s.path {
+		w.do(&s.path[i])
+	}
+	for {
 		if w.failure != "" {
-			return nil, s.replay(w.failure, path)
+			return w.failure
 		}
 		id, known := s.number(w)
-		if i < len(path) {
-			prev = id
-			continue
-		}
-		if prev >= 0 {
-			s.from[id] = append(s.from[id], prev)
+		if from >= 0 {
+			s.from[id] = append(s.from[id], from)
 		}
 		if known {
-			return more, ""
+			return ""
 		}
-		prev = id
-		moves := w.moves()
-		if len(moves) == 0 {
+		from = id
+		s.moves = w.moves(s.moves[:0])
+		if len(s.moves) == 0 {
 			s.ends = append(s.ends, id)
-			if failure := w.over(); failure != "" {
-				return nil, s.replay(failure, path)
-			}
-			return more, ""
+			return w.atEnd()
 		}
-		for _, mv := range moves[1:] {
-			more = append(more, append(path[:len(path):len(path)], mv))
+		for _, mv := range s.moves[1:] {
+			s.todo = append(s.todo, branch{depth: len(s.path), state: id, move: mv})
 		}
-		path = append(path, moves[0])
+		s.path = append(s.path, s.moves[0])
+		w.do(&s.path[len(s.path)-1])
+	}
+}
+
+// stop ends the goroutines of the search.
+func (s *search) stop() {
+	for _, k := range s.workers {
+		k.stop()
 	}
 }
 
@@ -166,13 +178,13 @@ func (s *search) endsEverywhere() (failure string) {
 	return ""
 }
 
-// replay runs the path once more and describes it.
-func (s *search) replay(failure string, path []move) string {
+// replay runs path once more and describes it.
+func (s *search) replay(failure string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nafter", failure)
-	w := newWorld(s.program, s.limits)
+	w := s.newWorld()
 	defer w.end()
-	for _, mv := range path {
+	for _, mv := range s.path {
 		th := w.threads[mv.thread]
 		fmt.Fprintf(&b, "\n  thread %d, step %d: %s%s", th.id, th.steps, th.at.op, mv.outcome())
 		w.do(&mv)

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"iter"
-	"runtime"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/waitq"
@@ -17,6 +16,7 @@ const (
 	opWake   Op = "wake"
 	opDrain  Op = "drain"
 	opChoose Op = "choose"
+	opEnd    Op = "end"
 )
 
 // Thread is one thread of a program. A body may set the exported fields before
@@ -28,9 +28,7 @@ type Thread struct {
 
 	w       *World
 	id      int
-	next    func() (at, bool)
-	stop    func()
-	yield   func(at) bool
+	worker  *worker
 	at      at
 	move    move // its present one
 	ended   bool
@@ -63,27 +61,44 @@ type at struct {
 type abandoned struct{} // panic value: the world has ended
 type unwound struct{}   // panic value: in place of Goexit
 
-func newThread(w *World, id int, body func(*Thread)) *Thread {
-	t := &Thread{w: w, id: id}
-	t.next, t.stop = iter.Pull(func(yield func(at) bool) {
-		t.yield = yield
-		defer func() {
-			switch r := recover(); r.(type) {
-			case nil, abandoned, unwound:
-			default:
-				w.fail("thread %d panicked: %v", id, r)
-			}
-		}()
-		_ = growStack()
-		body(t)
-	})
-	return t
+// worker is a goroutine that runs threads, one after the other: a thread of
+// each world of a search. To start it for each of them would take longer than
+// most threads run.
+type worker struct {
+	thread *Thread // its present one
+	body   func(*Thread)
+	next   func() (at, bool)
+	stop   func()
+	yield  func(at) bool
 }
 
-// growStack has the stack grow once, while there is little on it to copy.
-//
-//go:noinline
-func growStack() (b [4096]byte) { return b }
+func newWorker() *worker {
+	k := &worker{}
+	k.next, k.stop = iter.Pull(func(yield func(at) bool) {
+		k.yield = yield
+		for more := true; more; more = yield(at{op: opEnd}) {
+			k.run()
+		}
+	})
+	return k
+}
+
+// run runs the present thread.
+func (k *worker) run() {
+	defer func() {
+		switch r := recover(); r.(type) {
+		case nil, abandoned, unwound:
+		default:
+			k.thread.w.fail("thread %d panicked: %v", k.thread.id, r)
+		}
+	}()
+	k.body(k.thread)
+}
+
+func newThread(w *World, id int, k *worker, body func(*Thread)) *Thread {
+	k.thread, k.body = &Thread{w: w, id: id, worker: k}, body
+	return k.thread
+}
 
 // ID returns which of Program.Threads it is.
 func (t *Thread) ID() int { return t.id }
@@ -199,12 +214,17 @@ func (t *Thread) parkEnds(add func(how)) {
 }
 
 // pause is called on a thread: it stops before an access until it is resumed.
+//
+//go:noinline
 func (w *World) pause(a at) {
 	t := w.running
 	if a.pc = t.move.pc; a.pc == 0 {
 		a.pc = stack()
 	}
-	if !t.yield(a) {
+	if !w.over {
+		t.worker.yield(a)
+	}
+	if w.over {
 		panic(abandoned{})
 	}
 }
@@ -223,15 +243,11 @@ func (w *World) see(op Op) {
 	}
 }
 
-// stack returns a hash of the caller's call stack.
-func stack() uint64 {
-	h := uint64(1)
-	var pcs [32]uintptr
-	for _, pc := range pcs[:runtime.Callers(3, pcs[:])] {
-		h = mix(h, uint64(pc))
-	}
-	return h
-}
+// stack returns a hash of the call stack above its caller: of the return
+// addresses that the chain of frame pointers leads to. runtime.Callers, which
+// decodes tables for each of them, would take a fifth of a search. In assembly
+// it is not preempted, so the stack stays where it is.
+func stack() uint64
 
 // mix hashes one more value, by FNV-1a word by word.
 func mix(h, v uint64) uint64 { return ((h ^ 14695981039346656037) ^ v) * 1099511628211 }

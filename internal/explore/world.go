@@ -15,15 +15,19 @@ type World struct {
 	running *Thread
 	early   int // how many more parks may end without a wake
 	roaming bool
+	over    bool // its threads are to be unwound
 	failure string
 	buf     []byte
 }
 
-func newWorld(program func(*World) Program, limits Limits) *World {
-	w := &World{early: limits.Early, roaming: limits.Moves}
-	w.program = program(w)
+func (s *search) newWorld() *World {
+	w := &World{early: s.limits.Early, roaming: s.limits.Moves}
+	w.program = s.program(w)
 	for i, body := range w.program.Threads {
-		w.threads = append(w.threads, newThread(w, i, body))
+		if i == len(s.workers) {
+			s.workers = append(s.workers, newWorker())
+		}
+		w.threads = append(w.threads, newThread(w, i, s.workers[i], body))
 	}
 	waitq.SetTracer(w)
 	for _, t := range w.threads {
@@ -32,11 +36,13 @@ func newWorld(program func(*World) Program, limits Limits) *World {
 	return w
 }
 
-// end stops all threads.
+// end unwinds all threads, so that their workers are free for the next world.
 func (w *World) end() {
+	w.over = true
 	for _, t := range w.threads {
-		w.running = t
-		t.stop()
+		if !t.ended {
+			w.resume(t)
+		}
 	}
 	waitq.SetTracer(nil)
 }
@@ -44,8 +50,7 @@ func (w *World) end() {
 // resume lets t go on to its next stop.
 func (w *World) resume(t *Thread) {
 	w.running = t
-	var ok bool
-	if t.at, ok = t.next(); ok {
+	if t.at, _ = t.worker.next(); t.at.op != opEnd {
 		return
 	}
 	t.ended = true
@@ -85,8 +90,8 @@ func (mv move) outcome() string {
 	return string(mv.how)
 }
 
-// moves returns what can happen next.
-func (w *World) moves() (all []move) {
+// moves appends what can happen next.
+func (w *World) moves(all []move) []move {
 	for _, t := range w.threads {
 		all = t.moves(all)
 	}
@@ -109,8 +114,8 @@ func (w *World) do(mv *move) {
 	}
 }
 
-// over returns what is wrong when no move is left, or "".
-func (w *World) over() string {
+// atEnd returns what is wrong when no move is left, or "".
+func (w *World) atEnd() string {
 	for _, t := range w.threads {
 		if !t.ended && !(t.MayWait && t.at.op == opPark) {
 			return fmt.Sprintf("thread %d waits for ever at %q: %s", t.id, t.at.op, w.describe())
