@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log"
 	"os"
 
 	"github.com/netco-go/netco/fiber"
@@ -15,8 +16,7 @@ import (
 func main() {
 	for _, show := range []func(io.Writer) error{inTurn, inARing} {
 		if err := show(os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "byhand:", err)
-			os.Exit(1)
+			log.Fatal("byhand: ", err)
 		}
 	}
 }

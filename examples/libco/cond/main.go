@@ -15,12 +15,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/sync"
 )
 
 func main() {
@@ -32,63 +34,78 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Stdout, *n, *every, *patience); err != nil {
-		fmt.Fprintln(os.Stderr, "cond:", err)
-		os.Exit(1)
+		log.Fatal("cond: ", err)
 	}
 }
 
 func run(ctx context.Context, w io.Writer, n int, every, patience time.Duration) error {
-	if n < 0 || every < 0 || patience <= 0 {
-		return fmt.Errorf(
-			"-n %d -every %v -patience %v: want no negative number, and some patience", n, every,
-			patience)
-	}
 	if err := netco.Start(netco.Options{}); err != nil {
 		return err
 	}
 	defer netco.Shutdown(context.Background())
 	// The context has ended by then, so waits end at once.
 	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })()
-	q := newQueue()
+	q := new(queue)
+	q.more = sync.NewCond(&q.mu)
 	var failed error
 	err := netco.Run(func() {
 		if ctx.Err() != nil {
 			return // this is another scheduler than the one that was ended
 		}
-		if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-			consume(w, q, patience)
-		}}); failed != nil {
-			return
-		}
-		if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-			produce(w, q, n, every)
-		}}); failed != nil {
-			q.close()
+		for _, f := range []func(){
+			func() { q.consume(w, n, patience) }, func() { q.produce(w, n, every) },
+		} {
+			if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: f}); failed != nil {
+				return
+			}
 		}
 	})
 	return errors.Join(err, failed)
 }
 
-func produce(w io.Writer, q *queue, n int, every time.Duration) {
-	defer q.close()
+// queue is a first-in-first-out queue without a limit.
+type queue struct {
+	mu    sync.Mutex
+	more  *sync.Cond // with mu: there is another task
+	tasks []int      // under mu
+}
+
+func (q *queue) produce(w io.Writer, n int, every time.Duration) {
 	for id := 0; n == 0 || id < n; id++ {
 		fmt.Fprintln(w, "produce task", id)
-		q.put(id)
+		q.mu.Lock()
+		q.tasks = append(q.tasks, id)
+		q.mu.Unlock()
+		q.more.Signal()
 		netco.Sleep(every)
 	}
 }
 
-func consume(w io.Writer, q *queue, patience time.Duration) {
-	for {
+func (q *queue) consume(w io.Writer, n int, patience time.Duration) {
+	for done := 0; n == 0 || done < n; {
 		id, err := q.take(patience)
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			fmt.Fprintln(w, "no task for", patience)
-		case err != nil: // io.EOF, or ErrShutdown
+		case err != nil: // ErrShutdown
 			fmt.Fprintln(w, "consumer:", err)
 			return
 		default:
 			fmt.Fprintln(w, "consume task", id)
+			done++
 		}
 	}
+}
+
+// take returns the next task, or the error of a wait that was too long.
+func (q *queue) take(patience time.Duration) (id int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.tasks) == 0 {
+		if err := q.more.WaitTimeout(patience); err != nil {
+			return 0, err
+		}
+	}
+	id, q.tasks = q.tasks[0], q.tasks[1:]
+	return id, nil
 }

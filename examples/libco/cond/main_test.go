@@ -18,7 +18,7 @@ func TestTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "produce task 0\nconsume task 0\nproduce task 1\nconsume task 1\nproduce task " +
-		"2\nconsume task 2\nconsumer: EOF\n"
+		"2\nconsume task 2\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
@@ -52,17 +52,5 @@ func TestPatience(t *testing.T) {
 	}
 	if !strings.HasSuffix(out.String(), "consumer: netco: scheduler is shutting down\n") {
 		t.Errorf("it said\n%s", out)
-	}
-}
-
-func TestBadFlags(t *testing.T) {
-	for _, c := range []struct {
-		n               int
-		every, patience time.Duration
-	}{{-1, 0, 1}, {1, -1, 1}, {1, 0, 0}} {
-		if err := run(context.Background(), new(strings.Builder), c.n, c.every,
-			c.patience); err == nil {
-			t.Errorf("%+v: no error", c)
-		}
 	}
 }

@@ -12,12 +12,13 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -28,24 +29,17 @@ import (
 func main() {
 	n := flag.Int("n", 100_000, "how many coroutines")
 	flag.Parse()
-	if err := run(os.Stdout, *n); err != nil {
-		fmt.Fprintln(os.Stderr, "copystack:", err)
-		os.Exit(1)
+	if err := run(os.Stdout, max(1, *n)); err != nil {
+		log.Fatal("copystack: ", err)
 	}
 }
 
 func run(w io.Writer, n int) error {
-	if n < 1 {
-		return fmt.Errorf("-n %d: want at least 1", n)
-	}
 	if err := netco.Start(netco.Options{}); err != nil {
 		return err
 	}
 	defer netco.Shutdown(context.Background())
-	before, err := resident()
-	if err != nil {
-		return err
-	}
+	before := memory()
 	var arrived, gate, left sync.WaitGroup
 	arrived.Add(n)
 	gate.Add(1)
@@ -61,49 +55,29 @@ func run(w io.Writer, n int) error {
 	}
 	arrived.Wait()
 	started := time.Since(began)
-	waiting, err := resident()
-	if err != nil {
-		return err
-	}
+	waiting := memory()
 	fmt.Fprintf(w, "%d coroutines wait: %d MiB, %d bytes each; started in %v\n",
-		n, waiting>>20, (waiting-before)/int64(n), started.Round(time.Millisecond))
+		n, waiting>>20, (waiting-before)/n, started.Round(time.Millisecond))
 	gate.Done()
 	left.Wait()
 	debug.FreeOSMemory()
-	after, err := resident()
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "after their end: %d MiB\n", after>>20)
+	fmt.Fprintf(w, "after their end: %d MiB\n", memory()>>20)
 	return nil
 }
 
 // shallow is a coroutine with little on its stack.
 func shallow(id int, arrived, gate *sync.WaitGroup) {
-	var mine [8]int
-	for i := range mine {
-		mine[i] = id * i
-	}
+	mine := [8]int{id, ^id}
 	arrived.Done()
 	gate.Wait() // where a server would wait for a request
-	for i := range mine {
-		if mine[i] != id*i {
-			panic("a stack was not kept")
-		}
+	if mine != [8]int{id, ^id} {
+		panic("a stack was not kept")
 	}
 }
 
-// resident returns how much of the process's memory is in RAM.
-func resident() (bytes int64, err error) {
-	f, err := os.Open("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if _, err := fmt.Sscanf(lines.Text(), "VmRSS: %d kB", &bytes); err == nil {
-			return bytes << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("%s: no VmRSS", f.Name())
+// memory returns how many bytes the Go runtime has from the system.
+func memory() int {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.Sys - m.HeapReleased)
 }

@@ -30,9 +30,3 @@ func TestMany(t *testing.T) {
 		t.Errorf("it said\n%s", out.String())
 	}
 }
-
-func TestBadFlags(t *testing.T) {
-	if err := run(new(strings.Builder), 0); err == nil {
-		t.Error("no coroutines: no error")
-	}
-}

@@ -12,8 +12,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
-	"os"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
@@ -26,10 +26,8 @@ import (
 var (
 	addr     = flag.String("addr", "127.0.0.1:7000", "`address` of the server")
 	conns    = flag.Int("conns", 100, "connections, a coroutine each")
-	size     = flag.Int("size", 8, "`bytes` of a message")
 	duration = flag.Duration("duration", 0, "how long to go on; 0: until it is told to end")
 	every    = flag.Duration("every", time.Second, "how often to print")
-	threads  = flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	timeout  = flag.Duration("timeout", time.Second, "how long a connect or an answer may take")
 )
 
@@ -38,18 +36,11 @@ var connected, answered, failed atomic.Int64
 func main() {
 	flag.Parse()
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "echocli:", err)
-		os.Exit(1)
+		log.Fatal("echocli: ", err)
 	}
 }
 
 func run() error {
-	if *conns < 1 || *size < 1 || *every <= 0 || *timeout <= 0 {
-		return errors.New("-conns, -size, -every and -timeout must be above 0")
-	}
-	if err := netco.Start(netco.Options{Processors: *threads}); err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if *duration > 0 {
@@ -94,7 +85,7 @@ func report(what string, answered, failed int64, took time.Duration) {
 
 // client is one connection after the other.
 func client() {
-	message, answer := make([]byte, *size), make([]byte, *size)
+	message, answer := []byte("8 bytes."), make([]byte, 8)
 	for {
 		c, err := (&socket.Dialer{Timeout: *timeout}).Dial("tcp", *addr)
 		if err == nil {

@@ -2,7 +2,8 @@
 // number of coroutines. Each accepts a connection, echoes until it ends, and
 // accepts the next one. So no connection is handed over and no list says which
 // coroutine is free, and clients beyond -tasks wait in the kernel's queue until
-// one is. SIGINT or SIGTERM ends it with exit code 0.
+// one is. SIGINT or SIGTERM ends it; connections that are
+// open after -grace are ended by force.
 //
 // Where libco starts processes, this has Processors: threads, with memory in
 // common. Without a limit a server is shorter still: examples/echo.
@@ -15,9 +16,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -30,43 +29,20 @@ func main() {
 	processors := flag.Int("processors", runtime.GOMAXPROCS(0), "Processors, which run coroutines")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()
-	if err := run(*addr, *tasks, *processors, *grace); err != nil {
-		fmt.Fprintln(os.Stderr, "echosvr:", err)
-		os.Exit(1)
-	}
-}
-
-func run(addr string, tasks, processors int, grace time.Duration) error {
-	if tasks < 1 || processors < 1 {
-		return fmt.Errorf("-tasks %d -processors %d: want at least 1 of each", tasks, processors)
-	}
-	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
-		return err
-	}
-	ln, err := netco.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	for i := range tasks * processors {
-		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % processors), Fn: func() {
-			serve(ln)
-		}}); err != nil {
+	os.Exit(netco.Main(func(context.Context) error {
+		ln, err := netco.Listen("tcp", *addr)
+		if err != nil {
 			return err
 		}
-	}
-	signals := make(chan os.Signal, 1)
-	// Before any client is answered, so that a signal ends it in order.
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	fmt.Println("listening on", ln.Addr())
-	<-signals
-	signal.Stop(signals) // the next one ends the process at once
-	ln.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	if err := netco.Shutdown(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil
+		fmt.Println("listening on", ln.Addr())
+		for i := range *tasks * *processors {
+			spawn := netco.Spawn{On: netco.OnProcessor(i % *processors), Fn: func() { serve(ln) }}
+			if _, err := netco.GoWith(spawn); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, netco.MainOptions{Options: netco.Options{Processors: *processors}, Grace: *grace}))
 }
 
 // serve is one of the coroutines: it has one connection at a time, and a buffer

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/examples/internal/child"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -22,8 +23,8 @@ func TestMain(m *testing.M) {
 }
 
 // TestLimitAndStop fills every coroutine with a connection. One more client
-// waits until one of them ends, and then is served. The server then ends in
-// order, with connections open.
+// waits until one of them ends, and then is served. The server then ends those
+// that are open by force.
 func TestLimitAndStop(t *testing.T) {
 	cmd, addr := child.Start(t, "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2",
 		"-grace", "100ms")
@@ -54,16 +55,9 @@ func TestLimitAndStop(t *testing.T) {
 		t.Errorf("after the client's end: %d, %v, want EOF", n, err)
 	}
 	cmd.Process.Signal(syscall.SIGINT)
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
-	}
-}
-
-func TestBadFlags(t *testing.T) {
-	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 1}} {
-		if err := run("127.0.0.1:0", c[0], c[1], 0); err == nil {
-			t.Errorf("-tasks %d -processors %d: no error", c[0], c[1])
-		}
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != netco.ExitForced {
+		t.Errorf("ended with %d", code)
 	}
 }
 

@@ -15,8 +15,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,22 +30,13 @@ import (
 func main() {
 	timeout := flag.Duration("timeout", time.Second, "how long to wait for the next event")
 	coroutines := flag.Int("coroutines", 10, "how many poll side by side")
-	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "usage: poll [flags] ip:port...")
-		flag.PrintDefaults()
-	}
 	flag.Parse()
 	if err := run(os.Stdout, flag.Args(), *timeout, *coroutines); err != nil {
-		fmt.Fprintln(os.Stderr, "poll:", err)
-		os.Exit(1)
+		log.Fatal("poll: ", err)
 	}
 }
 
 func run(w io.Writer, args []string, timeout time.Duration, coroutines int) error {
-	if len(args) == 0 || timeout <= 0 {
-		return fmt.Errorf("%d addresses, -timeout %v: want at least one ip:port and a timeout "+
-			"above 0", len(args), timeout)
-	}
 	var to []netip.AddrPort
 	for _, arg := range args {
 		a, err := netip.ParseAddrPort(arg)
@@ -88,7 +81,7 @@ func connectAll(to []netip.AddrPort, timeout time.Duration) string {
 		fds = append(fds, socket.PollFd{Fd: int32(fd), Events: unix.POLLOUT})
 	}
 	open, refused := 0, 0
-	for waiting := fds; len(waiting) > 0; {
+	for waiting := slices.Clone(fds); len(waiting) > 0; {
 		n, err := socket.Poll(waiting, timeout)
 		if err != nil {
 			return err.Error()
@@ -96,18 +89,15 @@ func connectAll(to []netip.AddrPort, timeout time.Duration) string {
 		if n == 0 {
 			break
 		}
-		var rest []socket.PollFd
-		for _, f := range waiting {
+		waiting = slices.DeleteFunc(waiting, func(f socket.PollFd) bool {
 			switch {
-			case f.Revents == 0:
-				rest = append(rest, f)
 			case f.Revents&(unix.POLLERR|unix.POLLHUP) != 0:
 				refused++
-			default:
+			case f.Revents != 0:
 				open++
 			}
-		}
-		waiting = rest
+			return f.Revents != 0
+		})
 	}
 	return fmt.Sprintf("%d connected, %d refused, %d silent", open, refused, len(fds)-open-refused)
 }

@@ -73,12 +73,9 @@ func TestLate(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	for _, args := range [][]string{nil, {"localhost"}, {"127.0.0.1:99999"}, {"here:1"}} {
-		if err := run(new(strings.Builder), args, time.Second, 1); err == nil {
-			t.Errorf("%q: no error", args)
+	for _, arg := range []string{"localhost", "127.0.0.1:99999", "here:1"} {
+		if err := run(new(strings.Builder), []string{arg}, time.Second, 1); err == nil {
+			t.Errorf("%q: no error", arg)
 		}
-	}
-	if err := run(new(strings.Builder), []string{"127.0.0.1:1"}, 0, 1); err == nil {
-		t.Error("no timeout: no error")
 	}
 }

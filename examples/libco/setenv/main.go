@@ -1,9 +1,11 @@
-// Command setenv is libco's example of that name: coroutines that each set a
-// variable of the environment and later find in it what they have set, whatever
-// the others have set meanwhile. libco hooks setenv and getenv to that end, for
-// the names in a list. Go's environment is the process's; here settings of a
-// coroutine are a Local, in front of the environment. The coroutines that it
-// starts inherit its settings, and change a copy.
+// Command setenv is libco's examples setenv and specific: coroutines that each
+// set a variable of the environment and later find in it what they have set,
+// whatever the others have set meanwhile. libco hooks setenv and getenv to that
+// end, for the names in a list, and has a macro for other data of a coroutine,
+// over pthread's keys. Go's environment is the process's; here settings of a
+// coroutine are a Local, a typed variable of the program, in front of the
+// environment. The coroutines that it starts inherit its settings, and change a
+// copy. At its end they are dropped.
 package main
 
 import (
@@ -11,19 +13,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco"
 )
 
-// settings are the calling coroutine's.
+// settings are the calling coroutine's, made when it first asks for them.
 var settings = netco.NewLocal(netco.LocalOptions[map[string]string]{
 	Make:    func() map[string]string { return map[string]string{} },
 	Inherit: func(parent *map[string]string) map[string]string { return maps.Clone(*parent) },
+	Drop:    func(own *map[string]string) { dropped.Add(1) },
 })
+
+var dropped atomic.Int64
 
 func setenv(name, value string) { (*settings.Get())[name] = value }
 
@@ -41,30 +47,30 @@ func getenv(name string) string {
 
 func main() {
 	if err := run(os.Stdout, 3, 500*time.Millisecond); err != nil {
-		fmt.Fprintln(os.Stderr, "setenv:", err)
-		os.Exit(1)
+		log.Fatal("setenv: ", err)
 	}
 }
 
 func run(w io.Writer, n int, pause time.Duration) error {
 	defer netco.Shutdown(context.Background())
-	w = &lines{w: w}
+	out := log.New(w, "", 0) // a line at a time, whoever writes
 	var failed error
 	err := netco.Run(func() {
 		for i := range n {
 			if _, failed = netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-				routine(w, i, pause)
+				routine(out, i, pause)
 			}}); failed != nil {
 				return
 			}
 		}
 	})
+	out.Println("settings dropped:", dropped.Load())
 	return errors.Join(err, failed)
 }
 
-func routine(w io.Writer, id int, pause time.Duration) {
+func routine(out *log.Logger, id int, pause time.Duration) {
 	say := func(what string) {
-		fmt.Fprintf(w, "routine %d %s CGINAME %q\n", id, what, getenv("CGINAME"))
+		out.Printf("routine %d %s CGINAME %q", id, what, getenv("CGINAME"))
 	}
 	say("begins with")
 	setenv("CGINAME", fmt.Sprint("cgi_routine_", id))
@@ -82,16 +88,4 @@ func routine(w io.Writer, id int, pause time.Duration) {
 	say("still has")
 	unsetenv("CGINAME")
 	say("ends with")
-}
-
-// lines writes one line at a time.
-type lines struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

@@ -13,12 +13,15 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // TestSettings: each coroutine has what it has set, its child has it too and
 // changes it for itself only, and the process's environment is what those
-// without a setting see.
+// without a setting see. All settings are dropped.
 func TestSettings(t *testing.T) {
 	t.Setenv("CGINAME", "of the process")
 	var out strings.Builder
 	if err := run(&out, 3, time.Millisecond); err != nil {
 		t.Fatal(err)
+	}
+	if !strings.HasSuffix(out.String(), "\nsettings dropped: 6\n") {
+		t.Error(out.String())
 	}
 	got := map[string]string{}
 	for line := range strings.Lines(out.String()) {
