@@ -34,59 +34,56 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // do does what r asks and answers it.
 func (s *service) do(b *socket.Buffered, r request) error {
-	a := arguments{r.args}
 	switch r.command {
 	case cmdEcho:
 		return answer(b, statusDone, r.number, binary.BigEndian.AppendUint32(nil,
 			crc32.Checksum(r.args, castagnoli)), r.args)
-	case cmdCompute:
-		rounds, seed := a.u32(), a.u64()
-		if !a.end() || rounds > maxRounds {
-			return refusal("compute wants rounds, seed")
-		}
-		if err := s.begin(b); err != nil {
-			return err
-		}
-		return answer(b, statusDone, r.number, u64(compute(rounds, seed)))
 	case cmdHash:
-		pause := a.pause()
-		if a.p == nil || pause > maxJob {
+		var ms uint32
+		n, err := binary.Decode(r.args, binary.BigEndian, &ms)
+		if err != nil || milliseconds(ms) > maxJob {
 			return refusal("hash wants milliseconds, 1000 at most, and bytes")
 		}
-		sum, err := s.hash(b, pause, a.p)
-		if err != nil {
-			return err
-		}
-		return answer(b, statusDone, r.number, sum)
+		return s.hash(b, r.number, milliseconds(ms), r.args[n:])
 	case cmdStream:
-		frames, size, pause, seed := a.u32(), a.u32(), a.pause(), a.u64()
-		if !a.end() || frames == 0 || int(size) > s.maxFrame || pause > maxPause {
+		var a struct {
+			Frames, Size, Pause uint32
+			Seed                uint64
+		}
+		if !decode(r.args, &a) || a.Frames == 0 || int(a.Size) > s.maxFrame ||
+			milliseconds(a.Pause) > maxPause {
 			return refusal("stream wants frames, bytes, milliseconds, seed")
 		}
-		return s.stream(b, r.number, frames, size, pause, seed)
+		return s.stream(b, r.number, a.Frames, a.Size, milliseconds(a.Pause), a.Seed)
 	case cmdFanOut:
-		children, rounds, seed := a.u32(), a.u32(), a.u64()
-		if !a.end() || children > maxChildren ||
-			uint64(children)*uint64(rounds) > maxRounds {
+		var a struct {
+			Children, Rounds uint32
+			Seed             uint64
+		}
+		if !decode(r.args, &a) || a.Children > maxChildren ||
+			uint64(a.Children)*uint64(a.Rounds) > maxRounds {
 			return refusal("fan-out wants children, rounds, seed")
 		}
 		if err := s.begin(b); err != nil {
 			return err
 		}
-		sum, err := fanOut(children, rounds, seed)
+		sum, err := fanOut(a.Children, a.Rounds, a.Seed)
 		if err != nil {
 			return err
 		}
 		return answer(b, statusDone, r.number, u64(sum))
 	case cmdFault:
+		var a struct {
+			Kind  byte
+			Pause uint32
+		}
 		if !s.faults {
 			return refusal("faults are not allowed here")
 		}
-		kind, pause := a.u8(), a.pause()
-		if !a.end() || pause > maxFault {
+		if !decode(r.args, &a) || milliseconds(a.Pause) > maxFault {
 			return refusal("fault wants kind, milliseconds")
 		}
-		if err := s.fault(kind, pause); err != nil {
+		if err := s.fault(a.Kind, milliseconds(a.Pause)); err != nil {
 			return err
 		}
 		return answer(b, statusDone, r.number)
@@ -119,15 +116,10 @@ const computeBurst = 8192
 // compute makes that many steps from the seed.
 func compute(rounds uint32, seed uint64) uint64 {
 	x := seed
-	for rounds > computeBurst {
-		for range computeBurst {
-			x = step(x)
+	for i := range rounds {
+		if x = step(x); i%computeBurst == computeBurst-1 {
+			netco.Yield()
 		}
-		rounds -= computeBurst
-		netco.Yield()
-	}
-	for range rounds {
-		x = step(x)
 	}
 	return x
 }
@@ -135,22 +127,25 @@ func compute(rounds uint32, seed uint64) uint64 {
 // hash stands for whatever blocks: it occupies one of the bounded number of
 // goroutines of package blocking, while the coroutine is parked. What was
 // answered before is sent first: it need not wait too.
-func (s *service) hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byte, error) {
+func (s *service) hash(b *socket.Buffered, number uint32, pause time.Duration, p []byte) error {
 	if err := b.Flush(); err != nil {
-		return nil, err
+		return err
 	}
 	switch err := s.jobs.AcquireTimeout(1, s.jobWait); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, refusal("too many jobs that block are under way")
+		return refusal("too many jobs that block are under way")
 	case err != nil:
-		return nil, err
+		return err
 	}
 	defer s.jobs.Release(1)
-	return blocking.Call(context.Background(), func() ([]byte, error) {
+	sum, err := blocking.Call(context.Background(), func() ([sha256.Size]byte, error) {
 		time.Sleep(pause)
-		sum := sha256.Sum256(p)
-		return sum[:], nil
+		return sha256.Sum256(p), nil
 	})
+	if err != nil {
+		return err
+	}
+	return answer(b, statusDone, number, sum[:])
 }
 
 // streamChunk is how much of a stream is in memory at a time, however large its
@@ -232,22 +227,11 @@ func fanOut(children, rounds uint32, seed uint64) (sum uint64, err error) {
 
 func u64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// arguments are taken from the front. If there are too few, p is nil from then
-// on.
-type arguments struct{ p []byte }
-
-func (a *arguments) take(n int) []byte {
-	if len(a.p) < n || a.p == nil {
-		a.p = nil
-		return make([]byte, n)
-	}
-	p := a.p[:n]
-	a.p = a.p[n:]
-	return p
+// decode reads a request's arguments into a struct of numbers. There must be
+// neither too few nor too many.
+func decode(p []byte, into any) bool {
+	n, err := binary.Decode(p, binary.BigEndian, into)
+	return err == nil && n == len(p)
 }
 
-func (a *arguments) u8() byte             { return a.take(1)[0] }
-func (a *arguments) u32() uint32          { return binary.BigEndian.Uint32(a.take(4)) }
-func (a *arguments) u64() uint64          { return binary.BigEndian.Uint64(a.take(8)) }
-func (a *arguments) pause() time.Duration { return time.Duration(a.u32()) * time.Millisecond }
-func (a *arguments) end() bool            { return a.p != nil && len(a.p) == 0 }
+func milliseconds(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -5,10 +5,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
+	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -122,36 +125,26 @@ func (c *config) check() error {
 			bad("%s: %w", name, err)
 		}
 	}
-	for _, n := range []struct {
-		name        string
-		value       int
-		least, most int
+	for _, f := range []struct {
+		name string
+		ok   bool
+		want string
 	}{
-		{"-processors", c.processors, 0, 1024},
-		{"-max-conns", c.maxConns, 0, maxMaxes},
-		{"-max-coroutines", c.maxCoroutines, 0, maxMaxes},
-		{"-buffer-memory", c.bufferMemory, 0, 1 << 40},
-		{"-max-frame", c.maxFrame, headSize, 1 << 30},
-		{"-frame-memory", c.frameMemory, 0, 1 << 40},
+		{"-processors", c.processors >= 0 && c.processors <= 1024, "0 to 1024"},
+		{"-max-conns", c.maxConns >= 0 && c.maxConns <= maxMaxes, "0 to 16777216"},
+		{"-max-coroutines", c.maxCoroutines >= 0 && c.maxCoroutines <= maxMaxes, "0 to 16777216"},
+		{"-buffer-memory", c.bufferMemory >= 0, "0 or more"},
+		{"-max-frame", c.maxFrame >= headSize && c.maxFrame <= 1<<30, "5 to 1073741824"},
+		{"-frame-memory", c.frameMemory >= 0, "0 or more"},
+		{"-idle-timeout", c.idleTimeout >= 0, "0 or more"},
+		{"-read-timeout", c.readTimeout > 0, "more than 0"},
+		{"-write-timeout", c.writeTimeout > 0, "more than 0"},
+		{"-grace", c.grace >= 0, "0 or more"},
+		{"-drain-delay", c.drainDelay >= 0, "0 or more"},
+		{"-dead-after", c.deadAfter >= time.Millisecond, "a millisecond or more"},
 	} {
-		if n.value < n.least || n.value > n.most {
-			bad("%s: %d is not from %d to %d", n.name, n.value, n.least, n.most)
-		}
-	}
-	for _, d := range []struct {
-		name  string
-		value time.Duration
-		least time.Duration
-	}{
-		{"-idle-timeout", c.idleTimeout, 0},
-		{"-read-timeout", c.readTimeout, 1},
-		{"-write-timeout", c.writeTimeout, 1},
-		{"-grace", c.grace, 0},
-		{"-drain-delay", c.drainDelay, 0},
-		{"-dead-after", c.deadAfter, time.Millisecond},
-	} {
-		if d.value < d.least {
-			bad("%s: %v is less than %v", d.name, d.value, d.least)
+		if !f.ok {
+			bad("%s: want %s", f.name, f.want)
 		}
 	}
 	if c.maxCoroutines > 0 && (c.maxConns == 0 || c.maxConns > c.maxCoroutines) {
@@ -159,4 +152,32 @@ func (c *config) check() error {
 			"-max-coroutines %d", c.maxConns, c.maxCoroutines)
 	}
 	return errors.Join(wrong...)
+}
+
+// reservedFDs are for everything but connections: epoll, listeners, logs, and
+// above all the admin address, which could not be reached any more when
+// connections have taken the last fd.
+const reservedFDs = 128
+
+// fitFDs lowers -max-conns, or sets it if it is 0, to what the limit of open
+// files leaves room for. The Go runtime has raised the soft limit to the hard
+// one by now.
+func (c *config) fitFDs(log *zap.Logger) error {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return err
+	}
+	room := int(min(l.Cur, math.MaxInt32)) - reservedFDs
+	switch {
+	case room < 1:
+		return fmt.Errorf("RLIMIT_NOFILE is %d, of which all but connections need %d", l.Cur,
+			reservedFDs)
+	case c.maxConns == 0:
+		c.maxConns = room
+	case c.maxConns > room:
+		log.Warn("-max-conns is more than there are fds for, and is lowered",
+			zap.Int("conns", c.maxConns), zap.Int("lowered", room), zap.Uint64("fds", l.Cur))
+		c.maxConns = room
+	}
+	return nil
 }

@@ -23,8 +23,7 @@ import (
 type command byte
 
 const (
-	cmdEcho    command = 1 // any bytes → CRC-32C (4), the bytes
-	cmdCompute command = 2 // rounds (4), seed (8) → result (8); see [compute]
+	cmdEcho command = 1 // any bytes → CRC-32C (4), the bytes
 	// Milliseconds (4), any bytes → their SHA-256 (32), by a job that blocks
 	// for so long, 1000 at most.
 	cmdHash command = 3
@@ -32,7 +31,7 @@ const (
 	// many frames, see [fill].
 	cmdStream command = 4
 	// Children (4), rounds (4), seed (8) → the sum of what the children compute
-	// (8).
+	// (8), see [compute].
 	cmdFanOut command = 5
 	cmdFault  command = 6 // kind (1), milliseconds (4) → nothing; only with -faults, see faults.go
 )

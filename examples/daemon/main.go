@@ -11,8 +11,7 @@
 //
 // SIGTERM or SIGINT makes it drain: it becomes unready, takes no more
 // connections, closes those that are idle, and gives the others -grace to end.
-// A second one ends it at once. SIGUSR1 turns debug lines on, and off again.
-// SIGHUP is ignored. It exits with
+// A second one ends it at once. SIGHUP is ignored. It exits with
 //
 //	0        everything has ended by itself
 //	1        it could not start
@@ -23,6 +22,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -91,19 +91,15 @@ func run(c *config, level zap.AtomicLevel, log *zap.Logger) (code int, err error
 	defer over()
 	d := &daemon{config: c, log: log, level: level, registry: prometheus.NewRegistry(),
 		alive: alive}
+	d.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if d.notifier, err = newNotifier(); err != nil {
 		return 0, err
 	}
 	if err := c.fitFDs(log); err != nil {
 		return 0, err
 	}
-	m, err := newMeters(d.registry, c.maxConns, func() float64 {
-		return float64(d.service.open.Load())
-	})
-	if err != nil {
-		return 0, err
-	}
-	d.service = newService(c, log, m)
+	d.service = newService(c, log, d.registry)
 	d.health = &health{s: d.service}
 	if c.admin != "" {
 		if d.listener, err = net.Listen("tcp", c.admin); err != nil {
@@ -114,7 +110,6 @@ func run(c *config, level zap.AtomicLevel, log *zap.Logger) (code int, err error
 	if c.labels {
 		defer profile.Labels()()
 	}
-	toggleLevel(alive, level, log)
 	code = netco.Main(d.serve, netco.MainOptions{
 		Options: netco.Options{
 			Processors:    c.processors,
@@ -125,21 +120,13 @@ func run(c *config, level zap.AtomicLevel, log *zap.Logger) (code int, err error
 			Logger:        log,
 			OnPanic:       d.panicked,
 		},
-		Grace:    c.graceOption(),
+		Grace:    cmp.Or(c.grace, -1), // 0 is Main's default
 		Draining: d.drain,
 	})
 	if d.admin != nil {
 		d.admin.end()
 	}
 	return code, nil
-}
-
-// graceOption is -grace as netco.Main wants it, to which 0 is the default.
-func (c *config) graceOption() time.Duration {
-	if c.grace == 0 {
-		return -1
-	}
-	return c.grace
 }
 
 // serve sets everything up, on a coroutine. When it has returned, the accepting
@@ -152,14 +139,6 @@ func (d *daemon) serve(context.Context) error {
 	d.health.sched = sched
 	if err := metrics.Register(d.registry, sched); err != nil {
 		return err
-	}
-	for _, c := range []prometheus.Collector{
-		collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	} {
-		if err := d.registry.Register(c); err != nil { //netco-vet:ok once, at the start
-			return err
-		}
 	}
 	if d.listener != nil {
 		d.admin = newAdmin(d.listener, d.health, d.registry, d.level, d.adminNames(), d.log)
@@ -205,28 +184,3 @@ func (d *daemon) drain(why error) {
 // panicked keeps the daemon going: the request that has panicked is lost, and
 // its connection is closed. netco has logged it.
 func (d *daemon) panicked(netco.PanicInfo) { d.service.meters.panics.Inc() }
-
-// toggleLevel has SIGUSR1 turn debug lines on and off, for daemons without an
-// admin address, until ctx ends. From its return on the signal, which would end
-// the process, does no harm, and the level may be changed by others.
-func toggleLevel(ctx context.Context, level zap.AtomicLevel, log *zap.Logger) {
-	usual := level.Level()
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGUSR1)
-	go func() {
-		defer signal.Stop(signals)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-signals:
-			}
-			if level.Level() == zap.DebugLevel {
-				level.SetLevel(usual)
-			} else {
-				level.SetLevel(zap.DebugLevel)
-			}
-			log.Info("log level", zap.Stringer("level", level.Level()))
-		}
-	}()
-}

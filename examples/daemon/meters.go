@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
+
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // meters are the daemon's own metrics. What netco itself counts comes from
@@ -10,8 +13,7 @@ type meters struct {
 	opened   prometheus.Counter
 	ends     map[string]prometheus.Counter
 	panics   prometheus.Counter
-	commands map[command]*meter
-	unknown  *meter
+	commands map[command]*meter // 0 is any that there is not
 }
 
 // meter is of one command. Its parts are looked up once, not for each request.
@@ -21,48 +23,40 @@ type meter struct {
 }
 
 var commandNames = map[command]string{
-	cmdEcho: "echo", cmdCompute: "compute", cmdHash: "hash", cmdStream: "stream",
+	0: "unknown", cmdEcho: "echo", cmdHash: "hash", cmdStream: "stream",
 	cmdFanOut: "fan-out", cmdFault: "fault",
 }
 
-// endings are all that [ended] can say.
-var endings = []string{"end", "cut", "timeout", "bad", "memory", "shutdown", "panic", "reset"}
-
 // newMeters registers the metrics. open is how many connections there are.
-func newMeters(r prometheus.Registerer, maxConns int, open func() float64) (*meters, error) {
+func newMeters(r prometheus.Registerer, maxConns int, open func() float64) *meters {
+	add := promauto.With(r)
 	m := &meters{
-		opened: prometheus.NewCounter(prometheus.CounterOpts{
+		opened: add.NewCounter(prometheus.CounterOpts{
 			Name: "daemon_connections_opened_total", Help: "Connections accepted."}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
+		panics: add.NewCounter(prometheus.CounterOpts{
 			Name: "daemon_panics_total",
 			Help: "Requests that ended in a panic, and their connections with them."}),
 		ends:     map[string]prometheus.Counter{},
 		commands: map[command]*meter{},
 	}
-	closed := prometheus.NewCounterVec(prometheus.CounterOpts{
+	closed := add.NewCounterVec(prometheus.CounterOpts{
 		Name: "daemon_connections_closed_total", Help: "Connections closed, by what ended them."},
 		[]string{"why"})
-	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+	requests := add.NewCounterVec(prometheus.CounterOpts{
 		Name: "daemon_requests_total",
 		Help: "Requests, by command and result: done; refused, which tells the client why; " +
 			"failed, which ends the connection."},
 		[]string{"command", "result"})
-	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	seconds := add.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "daemon_request_seconds",
 		Help:    "From a request's last byte to its answer's last one in the buffer.",
 		Buckets: prometheus.ExponentialBuckets(1e-5, 4, 11)}, []string{"command"})
-	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	add.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "daemon_connections_open", Help: "Connections that are open."}, open)
-	most := prometheus.NewGauge(prometheus.GaugeOpts{
+	add.NewGauge(prometheus.GaugeOpts{
 		Name: "daemon_connections_max",
-		Help: "Connections that may be open: -max-conns, as far as there are fds."})
-	most.Set(float64(maxConns))
-	for _, c := range []prometheus.Collector{m.opened, m.panics, closed, requests, seconds,
-		gauge, most} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
+		Help: "Connections that may be open: -max-conns, as far as there are fds."},
+	).Set(float64(maxConns))
 	of := func(name string) *meter {
 		return &meter{
 			done:    requests.WithLabelValues(name, "done"),
@@ -74,18 +68,14 @@ func newMeters(r prometheus.Registerer, maxConns int, open func() float64) (*met
 	for c, name := range commandNames {
 		m.commands[c] = of(name)
 	}
-	m.unknown = of("unknown")
-	for _, why := range endings {
-		m.ends[why] = closed.WithLabelValues(why)
+	for _, e := range endings {
+		m.ends[e.why] = closed.WithLabelValues(e.why)
 	}
-	return m, nil
+	return m
 }
 
 func (m *meters) of(c command) *meter {
-	if one := m.commands[c]; one != nil {
-		return one
-	}
-	return m.unknown
+	return cmp.Or(m.commands[c], m.commands[0])
 }
 
 func (m *meters) closed(why error) { m.ends[ended(why)].Inc() }

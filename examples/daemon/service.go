@@ -16,6 +16,7 @@ import (
 	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 )
 
@@ -37,10 +38,11 @@ type service struct {
 	leaked leak
 }
 
-func newService(c *config, log *zap.Logger, m *meters) *service {
-	s := &service{config: c, log: log, meters: m,
+func newService(c *config, log *zap.Logger, r prometheus.Registerer) *service {
+	s := &service{config: c, log: log,
 		frames: sync.NewSemaphore(int64(max(c.frameMemory, c.maxFrame))),
 		jobs:   sync.NewSemaphore(maxJobs), jobWait: jobWait}
+	s.meters = newMeters(r, c.maxConns, func() float64 { return float64(s.open.Load()) })
 	s.server = socket.Server{
 		Name:        "request",
 		Handle:      s.handle,
@@ -200,25 +202,30 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// ended says why a connection ended, for a metric's label: a few words, not
-// whatever an error has to say.
+// endings are the words for why a connection ended, for a metric's label, and
+// the errors that they stand for.
+var endings = []struct {
+	why  string
+	errs []error
+}{
+	{"cut", []error{io.ErrUnexpectedEOF}},
+	{"end", []error{io.EOF}},
+	{"timeout", []error{os.ErrDeadlineExceeded}},
+	{"bad", []error{errTooLong}},
+	{"memory", []error{errNoMemory}},
+	{"shutdown", []error{netco.ErrShutdown, socket.ErrServerClosed, context.Canceled}},
+	{"panic", []error{nil}},
+	{"reset", nil}, // all others
+}
+
+// ended says why a connection ended.
 func ended(err error) string {
-	switch {
-	case err == io.EOF:
-		return "end"
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "cut"
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "timeout"
-	case errors.Is(err, errTooLong):
-		return "bad"
-	case errors.Is(err, errNoMemory):
-		return "memory"
-	case errors.Is(err, netco.ErrShutdown), errors.Is(err, socket.ErrServerClosed),
-		errors.Is(err, context.Canceled):
-		return "shutdown"
-	case err == nil:
-		return "panic"
+	for _, e := range endings {
+		for _, is := range e.errs {
+			if errors.Is(err, is) {
+				return e.why
+			}
+		}
 	}
 	return "reset"
 }

@@ -35,7 +35,6 @@ var disturbances = []disturbance{
 	{"block: sync.Mutex", faults(3, "netco_handoffs_total", "netco_stalls_total")},
 	{"SIGSTOP and SIGCONT", signals(syscall.SIGSTOP, syscall.SIGCONT)},
 	{"block: system call", faults(4, "netco_handoffs_total", "netco_stalls_total")},
-	{"SIGUSR1 twice", signals(syscall.SIGUSR1, syscall.SIGUSR1)},
 }
 
 // faults has the daemon make a fault, which must raise counters. On a machine
