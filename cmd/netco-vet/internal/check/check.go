@@ -52,7 +52,6 @@ func Main(args []string, out, err io.Writer) int {
 	}
 	fix := f.Bool("fix", false, "repair what has a repair that compiles")
 	diff := f.Bool("diff", false, "with -fix: write the changes to stdout, and change nothing")
-	asJSON := f.Bool("json", false, "write JSON to stdout, and exit with 0")
 	tags := f.String("tags", "", "build `tags`")
 	f.BoolVar(&r.test, "test", true, "look at tests, too")
 	on := map[string]*bool{}
@@ -81,7 +80,7 @@ func Main(args []string, out, err io.Writer) int {
 	if loadErr != nil {
 		return r.fail(loadErr)
 	}
-	return r.report(pkgs, *asJSON)
+	return r.report(pkgs)
 }
 
 func (r *run) fail(err error) int {
@@ -119,16 +118,10 @@ func (r *run) load(
 }
 
 // report writes what the rules find.
-func (r *run) report(pkgs []*packages.Package, asJSON bool) int {
+func (r *run) report(pkgs []*packages.Package) int {
 	graph, err := checker.Analyze(r.analyzers, pkgs, nil)
 	if err != nil {
 		return r.fail(err)
-	}
-	if asJSON {
-		if err := graph.PrintJSON(r.out); err != nil {
-			return r.fail(err)
-		}
-		return clean
 	}
 	code := clean
 	for _, line := range broken(pkgs) {

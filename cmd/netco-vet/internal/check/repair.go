@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -18,7 +17,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/netco-go/netco/cmd/netco-vet/internal/diff"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
 
 // maxRounds bounds how often what has been fixed is analyzed for more.
@@ -30,32 +29,32 @@ type repair struct {
 	*run
 	roots    []string // the folders of the modules that are edited
 	ids      map[string]bool
-	broken   map[string]bool    // packages that do not compile as they are
-	sources  map[string]*source // the files that are changed
-	made     []string           // what has been done, a line for each fix
-	solved   int                // the reports that these were for
-	tried    map[string][]byte  // the files of the last trial
-	withheld map[string]string  // the fixes that are not made, with the reason
+	broken   map[string]bool        // packages that do not compile as they are
+	sources  map[string]edit.Change // the files that are changed
+	made     []string               // what has been done, a line for each fix
+	solved   int                    // the reports that these were for
+	tried    map[string]edit.Change // sources of the last trial
+	withheld map[string]string      // the fixes that are not made, with the reason
 }
 
-// source is a file that is changed.
-type source struct{ before, after []byte }
-
 func (r *run) repair(dry bool) int {
-	p := &repair{run: r, broken: map[string]bool{}, sources: map[string]*source{},
+	p := &repair{run: r, broken: map[string]bool{}, sources: map[string]edit.Change{},
 		withheld: map[string]string{}}
 	rest, notes, err := p.rounds()
 	if err != nil {
 		return r.fail(err)
 	}
+	var changes []edit.Change
+	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+		changes = append(changes, p.sources[name])
+	}
 	if dry {
-		for _, name := range slices.Sorted(maps.Keys(p.sources)) {
-			f := p.sources[name]
-			fmt.Fprint(r.out, diff.Unified(p.shown(name), string(f.before), string(f.after)))
+		for _, c := range changes {
+			fmt.Fprint(r.out, c.Diff(p.shown(c.Name)))
 		}
 	} else {
 		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // it takes no time
-		if err := write(p.sources); err != nil {
+		if err := edit.Write(changes); err != nil {
 			return r.fail(err)
 		}
 	}
@@ -134,7 +133,7 @@ func (p *repair) rounds() (rest []found, notes []string, err error) {
 		if round == maxRounds {
 			return rest, notes, nil
 		}
-		next, err := p.fix(pkgs, rest)
+		next, err := p.fix(rest)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -173,7 +172,7 @@ func (p *repair) locate() error {
 func (p *repair) all() ([]*packages.Package, error) {
 	overlay := map[string][]byte{}
 	for name, f := range p.sources {
-		overlay[name] = f.after
+		overlay[name] = f.After
 	}
 	patterns := slices.Clone(p.patterns)
 	for _, root := range p.roots {
@@ -185,21 +184,10 @@ func (p *repair) all() ([]*packages.Package, error) {
 // candidate is a fix.
 type candidate struct {
 	key   string
-	title string // what is done, with the place
-	solve int    // the reports that it is for
-	edits []edit
+	title string                  // what is done, with the place
+	solve int                     // the reports that it is for
+	edits map[string][]*edit.Edit // by file
 	pkg   *packages.Package
-}
-
-// edit replaces the bytes from from to to of a file.
-type edit struct {
-	name     string
-	from, to int
-	text     string
-
-	// What it makes: how many bytes that are no space stand before it, and before
-	// its end. The formatting does not change that.
-	begin, end int
 }
 
 // candidates are the fixes of what is found, each once.
@@ -210,12 +198,12 @@ func (p *repair) candidates(all []found) (list []*candidate) {
 			continue
 		}
 		fix := f.SuggestedFixes[0]
-		c := &candidate{pkg: f.pkg, solve: 1}
+		c := &candidate{pkg: f.pkg, solve: 1, edits: map[string][]*edit.Edit{}}
 		var same strings.Builder
 		for _, e := range fix.TextEdits {
 			at, end := span(f.pkg.Fset, e)
-			c.edits = append(c.edits, edit{name: at.Filename, from: at.Offset, to: end.Offset,
-				text: string(e.NewText)})
+			c.edits[at.Filename] = append(c.edits[at.Filename],
+				&edit.Edit{From: at.Offset, To: end.Offset, Text: string(e.NewText)})
 			fmt.Fprintln(&same, at, end, string(e.NewText))
 		}
 		if has := index[same.String()]; has != nil {
@@ -250,17 +238,17 @@ func (p *repair) lineOf(at token.Position) string {
 }
 
 func (p *repair) read(name string) ([]byte, error) {
-	if f := p.sources[name]; f != nil {
-		return f.after, nil
+	if f, ok := p.sources[name]; ok {
+		return f.After, nil
 	}
 	return os.ReadFile(name)
 }
 
 // fix makes what fixes of all compile together. It returns the packages as they
 // are then, nil if there is nothing to fix.
-func (p *repair) fix(pkgs []*packages.Package, all []found) ([]*packages.Package, error) {
+func (p *repair) fix(all []found) ([]*packages.Package, error) {
 	var chosen []*candidate
-	taken := map[string][]edit{}
+	taken := map[string][]*edit.Edit{}
 	for _, c := range p.candidates(all) {
 		if p.withheld[c.key] != "" {
 			continue
@@ -271,15 +259,15 @@ func (p *repair) fix(pkgs []*packages.Package, all []found) ([]*packages.Package
 		}
 		if !overlaps(c, taken) { // a later round has the others
 			chosen = append(chosen, c)
-			for _, e := range c.edits {
-				taken[e.name] = append(taken[e.name], e)
+			for name, edits := range c.edits {
+				taken[name] = append(taken[name], edits...)
 			}
 		}
 	}
 	before := p.sources
 	unused := map[string][]string{} // imports that are to go, by file
 	for len(chosen) > 0 {
-		trial, name, err := p.apply(before, pkgs, chosen, unused)
+		trial, name, err := p.apply(before, chosen, unused)
 		if name != "" {
 			chosen = p.withhold(chosen, []mistake{{name: name, text: err.Error()}})
 			clear(unused)
@@ -288,10 +276,7 @@ func (p *repair) fix(pkgs []*packages.Package, all []found) ([]*packages.Package
 		if err != nil {
 			return nil, err
 		}
-		p.sources, p.tried = trial, map[string][]byte{}
-		for name, f := range trial {
-			p.tried[name] = f.after
-		}
+		p.sources, p.tried = trial, trial
 		next, err := p.all()
 		if err != nil {
 			return nil, err
@@ -320,28 +305,22 @@ func (p *repair) unfit(c *candidate) string {
 	if m := c.pkg.Module; m == nil || !m.Main {
 		return "its package is not of this module"
 	}
-	var roots []string
-	for _, root := range p.roots {
-		if real, err := filepath.EvalSymlinks(root); err == nil {
-			roots = append(roots, real)
-		}
-	}
-	for _, e := range c.edits {
-		if why := editable(e.name, roots); why != "" {
-			return fmt.Sprintf("it changes %s, and %s", p.shown(e.name), why)
-		}
+	for _, name := range slices.Sorted(maps.Keys(c.edits)) {
 		i := slices.IndexFunc(c.pkg.Syntax, func(f *ast.File) bool {
-			return c.pkg.Fset.File(f.FileStart).Name() == e.name
+			return c.pkg.Fset.File(f.FileStart).Name() == name
 		})
-		if i < 0 {
-			return fmt.Sprintf("a tool such as cgo writes what is compiled of %s", p.shown(e.name))
+		why := edit.Fixed(c.pkg.Module.Dir, name)
+		switch {
+		case why != "":
+		case i < 0:
+			why = "a tool such as cgo writes what is compiled of it"
+		case ast.IsGenerated(c.pkg.Syntax[i]):
+			why = "it is generated"
+		case c.pkg.Fset.Position(c.pkg.Syntax[i].Package).Filename != name:
+			why = "a tool wrote it, as its line directives say"
 		}
-		f := c.pkg.Syntax[i]
-		if ast.IsGenerated(f) {
-			return fmt.Sprintf("it changes %s, which is generated", p.shown(e.name))
-		}
-		if c.pkg.Fset.Position(f.Package).Filename != e.name {
-			return fmt.Sprintf("a tool wrote %s, as its line directives say", p.shown(e.name))
+		if why != "" {
+			return fmt.Sprintf("it changes %s, and %s", p.shown(name), why)
 		}
 	}
 	return ""
@@ -357,23 +336,23 @@ func (p *repair) shown(name string) string {
 }
 
 // overlaps reports whether a fix changes what another one does, in another way.
-func overlaps(c *candidate, taken map[string][]edit) bool {
-	return slices.ContainsFunc(c.edits, func(e edit) bool {
-		return slices.ContainsFunc(taken[e.name], func(x edit) bool {
-			switch {
-			case x.from == e.from && x.to == e.to && x.text == e.text:
-				return false
-			case x.from == x.to && x.from == e.from && e.from == e.to:
-				return !isImport(x.text) || !isImport(e.text)
+func overlaps(c *candidate, taken map[string][]*edit.Edit) bool {
+	for name, edits := range c.edits {
+		for _, e := range edits {
+			if slices.ContainsFunc(taken[name], func(x *edit.Edit) bool { return conflict(e, x) }) {
+				return true
 			}
-			return e.from < x.to && x.from < e.to || e.from == x.from
-		})
-	})
+		}
+	}
+	return false
 }
 
-// isImport reports whether an edit adds an import.
-func isImport(text string) bool {
-	text = strings.TrimPrefix(strings.TrimLeft(text, "\n\t"), "import ")
-	_, err := strconv.Unquote(text)
-	return err == nil
+func conflict(e, x *edit.Edit) bool {
+	switch {
+	case x.From == e.From && x.To == e.To && x.Text == e.Text:
+		return false
+	case x.From == x.To && x.From == e.From && e.From == e.To:
+		return !edit.IsImport(x.Text) || !edit.IsImport(e.Text)
+	}
+	return e.From < x.To && x.From < e.To || e.From == x.From
 }

@@ -1,10 +1,7 @@
 package check
 
 import (
-	"bytes"
-	"errors"
 	"go/ast"
-	"go/format"
 	"go/token"
 	"maps"
 	"regexp"
@@ -12,21 +9,22 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/tools/go/ast/astutil"
 	"golang.org/x/tools/go/packages"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
 
 // apply returns the files with fixes made. If it cannot make those of a file,
 // name is that.
 func (p *repair) apply(
-	before map[string]*source, pkgs []*packages.Package, chosen []*candidate,
-	unused map[string][]string,
-) (after map[string]*source, name string, err error) {
+	before map[string]edit.Change, chosen []*candidate, unused map[string][]string,
+) (after map[string]edit.Change, name string, err error) {
 	after = maps.Clone(before)
-	byFile := map[string][]*edit{}
+	byFile := map[string][]*edit.Edit{}
 	for _, c := range chosen {
-		for i := range c.edits {
-			e := &c.edits[i]
-			byFile[e.name] = append(byFile[e.name], e)
+		for name, edits := range c.edits {
+			byFile[name] = append(byFile[name], edits...)
 		}
 	}
 	for name, edits := range byFile {
@@ -34,69 +32,20 @@ func (p *repair) apply(
 		if err != nil {
 			return nil, "", err
 		}
-		for _, path := range unused[name] {
-			if e := removal(pkgs, name, path, src); e != nil {
-				edits = append(edits, e)
-			}
+		text, err := edit.Apply(src, edits)
+		if err == nil && len(unused[name]) > 0 {
+			text, err = edit.ChangeImports(text, edits, without(unused[name]))
 		}
-		text, err := merged(src, edits)
 		if err != nil {
 			return nil, name, err
 		}
-		f := &source{before: src, after: text}
-		if has := before[name]; has != nil {
-			f.before = has.before
+		f := edit.Change{Name: name, Before: src, After: text}
+		if has, ok := before[name]; ok {
+			f.Before = has.Before
 		}
 		after[name] = f
 	}
 	return after, "", nil
-}
-
-// merged makes edits, in their order where they have one place, and formats the
-// result.
-func merged(src []byte, edits []*edit) ([]byte, error) {
-	slices.SortStableFunc(edits, func(a, b *edit) int { return a.from - b.from })
-	var out bytes.Buffer
-	at, dense, group := 0, 0, -1
-	add := func(text []byte) {
-		out.Write(text)
-		dense += density(text)
-	}
-	done := map[edit]bool{}
-	for _, e := range edits {
-		same := edit{from: e.from, to: e.to, text: e.text}
-		if done[same] && (e.from < e.to || isImport(e.text)) {
-			e.begin, e.end = dense, dense
-			continue // two fixes have it in common
-		}
-		done[same] = true
-		if e.from < at {
-			return nil, errors.New("edits overlap")
-		}
-		add(src[at:e.from])
-		text := e.text
-		if isImport(text) {
-			if e.from == group && strings.HasPrefix(text, "\n\n") {
-				text = text[1:] // it is of the group of the one before
-			}
-			group = e.from
-		}
-		e.begin = dense
-		add([]byte(text))
-		e.end, at = dense, e.to
-	}
-	add(src[at:])
-	return format.Source(out.Bytes())
-}
-
-// density counts the bytes of a text that are no space.
-func density(text []byte) (n int) {
-	for _, b := range text {
-		if b != ' ' && b != '\t' && b != '\n' && b != '\r' {
-			n++
-		}
-	}
-	return n
 }
 
 // mistake is an error of the compiler's.
@@ -150,41 +99,21 @@ func (p *repair) dropImports(
 	return more
 }
 
-func (c *candidate) changes(name string) bool {
-	return slices.ContainsFunc(c.edits, func(e edit) bool { return e.name == name })
-}
+func (c *candidate) changes(name string) bool { return len(c.edits[name]) > 0 }
 
-// removal removes the import of path from a file.
-func removal(pkgs []*packages.Package, name, path string, src []byte) *edit {
-	for _, pkg := range pkgs {
-		for _, f := range pkg.Syntax {
-			file := pkg.Fset.File(f.FileStart)
-			if file.Name() != name {
-				continue
-			}
-			for _, d := range f.Decls {
-				g, ok := d.(*ast.GenDecl)
-				if !ok || g.Tok != token.IMPORT {
-					continue
+// without removes the imports of paths.
+func without(paths []string) func(*token.FileSet, *ast.File) {
+	return func(fset *token.FileSet, f *ast.File) {
+		for _, spec := range slices.Clone(f.Imports) {
+			if path, _ := strconv.Unquote(spec.Path.Value); slices.Contains(paths, path) {
+				name := ""
+				if spec.Name != nil {
+					name = spec.Name.Name
 				}
-				for _, spec := range g.Specs {
-					if spec.(*ast.ImportSpec).Path.Value != strconv.Quote(path) {
-						continue
-					}
-					var x ast.Node = spec
-					if !g.Lparen.IsValid() {
-						x = g
-					}
-					e := &edit{name: name, from: file.Offset(x.Pos()), to: file.Offset(x.End())}
-					if lineEnd := e.to; lineEnd < len(src) && src[lineEnd] == '\n' && x == ast.Node(g) {
-						e.to++
-					}
-					return e
-				}
+				astutil.DeleteNamedImport(fset, f, name, path)
 			}
 		}
 	}
-	return nil
 }
 
 // withhold takes those of the fixes away that have made errors: those that
@@ -221,20 +150,7 @@ func (p *repair) withhold(chosen []*candidate, errs []mistake) (rest []*candidat
 
 // onLine reports whether a fix has changed the line of a mistake.
 func (p *repair) onLine(c *candidate, m mistake) bool {
-	text := p.tried[m.name]
-	if text == nil {
-		return false
-	}
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	if m.line < 1 || m.line > len(lines) {
-		return false
-	}
-	begin := density(bytes.Join(lines[:m.line-1], nil))
-	end := begin + density(lines[m.line-1])
-	return slices.ContainsFunc(c.edits, func(e edit) bool {
-		if e.begin == e.end {
-			return e.name == m.name && begin <= e.begin && e.begin <= end
-		}
-		return e.name == m.name && e.begin < end && begin < e.end
+	return slices.ContainsFunc(c.edits[m.name], func(e *edit.Edit) bool {
+		return e.Touches(p.tried[m.name].After, m.line)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
@@ -43,7 +43,7 @@ type statement struct {
 	literal span   // of the function that it calls, which is in text as it is
 	imports bool   // netco
 	why     string // it stays, or ""
-	lines   span   // after the port
+	made    *edit.Edit
 }
 
 // stays reports whether a file goes on with package net's types.
@@ -78,7 +78,7 @@ func (p *port) choose() error {
 	p.chosen = map[string]bool{}
 	for dir := range strings.Lines(out) {
 		dir = strings.TrimSpace(dir)
-		if _, err := os.Stat(dir); err != nil || !p.inside(dir) {
+		if _, err := os.Stat(dir); err != nil || !edit.Within(p.root, dir) {
 			return fmt.Errorf("%s: no packages of this module", strings.Join(p.Patterns, " "))
 		}
 		p.chosen[dir] = true
@@ -91,19 +91,6 @@ func (p *port) choose() error {
 
 // wanted reports whether the packages in a folder are to be ported.
 func (p *port) wanted(dir string) bool { return p.chosen == nil || p.chosen[dir] }
-
-// inside reports whether a file or folder is the module's, wherever links lead.
-func (p *port) inside(name string) bool {
-	root, err := filepath.EvalSymlinks(p.root)
-	if err != nil {
-		return false
-	}
-	if name, err = filepath.EvalSymlinks(name); err != nil {
-		return false
-	}
-	rel, err := filepath.Rel(root, name)
-	return err == nil && filepath.IsLocal(rel)
-}
 
 // plan finds out what to change.
 func (p *port) plan() error {
@@ -140,9 +127,6 @@ func (p *port) plan() error {
 			p.addPackage(pkg)
 		}
 	}
-	if err := p.addForeign(); err != nil {
-		return err
-	}
 	return analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
 		for _, s := range a.Result.([]vet.Statement) {
 			p.addStatement(s)
@@ -156,7 +140,8 @@ func (p *port) allBroken(pkgs []*packages.Package) bool {
 	})
 }
 
-// addPackage takes over a package's files. A package and the same with its tests
+// addPackage takes over a package's files, and notes those that are not built
+// here and have something to port. A package and the same with its tests
 // have files in common.
 func (p *port) addPackage(pkg *packages.Package) {
 	if pkg.TypesInfo == nil {
@@ -184,8 +169,13 @@ func (p *port) addPackage(pkg *packages.Package) {
 			}
 		}
 	}
+	for _, name := range pkg.IgnoredFiles {
+		if filepath.Ext(name) == ".go" && p.wanted(filepath.Dir(name)) && concerned(name) {
+			p.foreign = append(p.foreign, p.relative(name))
+		}
+	}
 	for _, name := range pkg.GoFiles {
-		if p.files[name] == nil && p.wanted(filepath.Dir(name)) && p.inside(name) {
+		if p.files[name] == nil && p.wanted(filepath.Dir(name)) && edit.Within(p.root, name) {
 			p.files[name] = &file{name: name, fixed: "what is compiled of it is written by cgo",
 				silent: p.broken[pkg.PkgPath].why != "" || !concerned(name)}
 		}
@@ -203,20 +193,15 @@ func (p *port) newFile(pkg *packages.Package, of vet.File) *file {
 		f.fixed = err.Error()
 		return f
 	}
-	info, err := os.Lstat(f.name)
-	switch {
-	case err != nil:
-		f.fixed = err.Error()
+	switch why := edit.Fixed(p.root, f.name); {
 	case !p.wanted(filepath.Dir(f.name)):
 		f.fixed, f.silent = "its package is not to be ported", true
 	case p.broken[pkg.PkgPath].why != "":
 		f.fixed, f.silent = "its package does not load", true
 	case of.Generated:
 		f.fixed = "it is generated; change what writes it"
-	case !info.Mode().IsRegular():
-		f.fixed = "it is a link"
-	case !p.inside(f.name):
-		f.fixed = "it is not in the module's folder"
+	default:
+		f.fixed = why
 	}
 	return f
 }
@@ -248,31 +233,6 @@ func (p *port) addStatement(of vet.Statement) {
 		s.leave(f.fixed)
 	}
 	f.statements = append(f.statements, s)
-}
-
-// addForeign notes the files of the module that are not built here, and import
-// package net or net/http, or have a go statement.
-func (p *port) addForeign() error {
-	return filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		base := filepath.Base(name)
-		if hidden := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_"); d.IsDir() {
-			_, err := os.Stat(filepath.Join(name, "go.mod"))
-			if name != p.root && (hidden || base == "testdata" || err == nil) {
-				return fs.SkipDir
-			}
-			return nil
-		} else if hidden || filepath.Ext(name) != ".go" || p.files[name] != nil ||
-			p.chosen != nil && !p.chosen[filepath.Dir(name)] {
-			return nil
-		}
-		if concerned(name) {
-			p.foreign = append(p.foreign, p.relative(name))
-		}
-		return nil
-	})
 }
 
 // concerned reports whether a file imports package net or net/http, or has a go

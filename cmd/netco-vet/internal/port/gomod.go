@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
 
 // language is the Go version that netco's go.mod states.
@@ -20,11 +22,8 @@ const language = "1.25.0"
 // The go command works with these, and completes them.
 func (p *port) require() (err error) {
 	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(p.root, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
+		text, err := existing(filepath.Join(p.root, name))
+		if err == nil && text != nil {
 			err = os.WriteFile(filepath.Join(p.temp, name), text, 0o666)
 		}
 		if err != nil {
@@ -100,26 +99,29 @@ func (p *port) goMod(name string) (*goMod, error) {
 }
 
 // modChanges returns the changes of go.mod and go.sum.
-func (p *port) modChanges() (changes []change, err error) {
-	for _, name := range []string{"go.mod", "go.sum"} {
-		before, err := os.ReadFile(filepath.Join(p.root, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (p *port) modChanges() (changes []edit.Change, err error) {
+	for _, base := range []string{"go.mod", "go.sum"} {
+		c := edit.Change{Name: filepath.Join(p.root, base)}
+		if c.Before, err = existing(c.Name); err != nil {
 			return nil, err
 		}
-		missing := err != nil
-		after, err := os.ReadFile(filepath.Join(p.temp, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if c.After, err = existing(filepath.Join(p.temp, base)); err != nil {
 			return nil, err
 		}
-		if missing || !bytes.Equal(before, after) {
-			changes = append(changes, change{Name: filepath.Join(p.root, name), before: before,
-				after: after, created: missing})
+		if c.After != nil && !bytes.Equal(c.Before, c.After) {
+			changes = append(changes, c)
 		}
 	}
 	return changes, nil
+}
+
+// existing returns a file's content, nil if there is none.
+func existing(name string) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
 }
 
 // command runs a command in a folder and returns what it writes.

@@ -14,10 +14,12 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"go/version"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,7 +28,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/netco-go/netco/cmd/netco-vet/internal/diff"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
@@ -47,9 +49,6 @@ type Options struct {
 func Run(ctx context.Context, o Options, report, diff io.Writer) (left bool, err error) {
 	p := &port{Options: o, ctx: ctx, files: map[string]*file{}, broken: map[string]failure{}}
 	if err := p.locate(); err != nil {
-		return false, err
-	}
-	if err := p.recover(report); err != nil {
 		return false, err
 	}
 	if p.temp, err = os.MkdirTemp("", "netco-vet-port-"); err != nil {
@@ -92,7 +91,7 @@ type port struct {
 	fset     *token.FileSet
 	known    map[string]bool    // the errors before the port
 	broken   map[string]failure // packages that do not load, by path
-	changes  []change
+	changes  []edit.Change
 	found    []string // what the rules report
 	warnings []string
 	foreign  []string // files that are built under other tags
@@ -122,15 +121,10 @@ func (p *port) prepare() error {
 // finish writes the changes, or their diff.
 func (p *port) finish(out io.Writer) error {
 	if !p.Dry {
-		return commit(p.ctx, p.root, p.changes)
+		return edit.Write(p.changes) // a signal does not end it: it takes no time
 	}
 	for _, c := range p.changes {
-		name, err := filepath.Rel(p.root, c.Name)
-		if err != nil {
-			return err
-		}
-		if _, err := io.WriteString(out, diff.Unified(filepath.ToSlash(name), string(c.before),
-			string(c.after))); err != nil {
+		if _, err := io.WriteString(out, c.Diff(p.relative(c.Name))); err != nil {
 			return err
 		}
 	}
@@ -304,64 +298,41 @@ func (p *port) report(out io.Writer) (left bool) {
 	return left
 }
 
-// checkers are modules and packages that look for goroutines that are left over.
-var checkers = []string{"goleak", "leaktest", "leakcheck"}
+// counting are the functions by which tests count goroutines, or ask for all of
+// them; the last one is pion/transport's. Beside these there are packages that
+// do.
+var (
+	counting = regexp.MustCompile(`^runtime\.(NumGoroutine|Stack)$|^runtime/pprof\.Lookup$|\.CheckRoutines$`)
+	checkers = regexp.MustCompile(`(^|/)(goleak|leaktest|leakcheck)($|/)`)
+)
 
 // warn notes the tests that see netco's goroutines, and those in bubbles.
 func (p *port) warn(pkgs []*packages.Package) {
+	const counts = "counts netco's own goroutines"
+	note := func(at ast.Node, what string) {
+		name := p.fset.File(at.Pos()).Name()
+		if strings.HasSuffix(name, "_test.go") && p.wanted(filepath.Dir(name)) {
+			p.warnings = append(p.warnings, p.place(at.Pos())+": "+what)
+		}
+	}
 	for _, pkg := range pkgs {
+		if !own(pkg) {
+			continue
+		}
 		for _, f := range pkg.Syntax {
-			name := p.fset.File(f.FileStart).Name()
-			if !own(pkg) || !strings.HasSuffix(name, "_test.go") || !p.wanted(filepath.Dir(name)) {
-				continue
-			}
 			for _, spec := range f.Imports {
-				path := strings.Trim(spec.Path.Value, "\"`")
-				switch elems := strings.Split(path, "/"); {
+				switch path := importPath(spec); {
 				case path == "testing/synctest":
-					p.warnings = append(p.warnings, p.place(spec.Pos())+
-						": netco.Go starts nothing in a bubble of testing/synctest")
-				case slices.ContainsFunc(checkers, func(name string) bool {
-					return slices.Contains(elems, name)
-				}):
-					p.warnings = append(p.warnings, p.place(spec.Pos())+": "+path+
-						" counts netco's own goroutines")
+					note(spec, "netco.Go starts nothing in a bubble of testing/synctest")
+				case checkers.MatchString(path):
+					note(spec, path+" "+counts)
 				}
 			}
-			ast.Inspect(f, func(n ast.Node) bool {
-				if c, ok := n.(*ast.CallExpr); ok && countsGoroutines(pkg, c) {
-					p.warnings = append(p.warnings, p.place(c.Pos())+
-						": counts netco's own goroutines")
-				}
-				return true
-			})
+		}
+		for id, obj := range pkg.TypesInfo.Uses {
+			if fn, ok := obj.(*types.Func); ok && counting.MatchString(fn.FullName()) {
+				note(id, counts)
+			}
 		}
 	}
-}
-
-// countsGoroutines reports whether a call asks for all goroutines.
-func countsGoroutines(pkg *packages.Package, c *ast.CallExpr) bool {
-	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
-	if !ok {
-		return false
-	}
-	fn := pkg.TypesInfo.Uses[sel.Sel]
-	if fn == nil || fn.Pkg() == nil {
-		return false
-	}
-	value := func(i int) string {
-		if tv := pkg.TypesInfo.Types[c.Args[i]]; tv.Value != nil {
-			return tv.Value.ExactString()
-		}
-		return ""
-	}
-	switch fn.Pkg().Path() + "." + fn.Name() {
-	case "runtime.NumGoroutine":
-		return true
-	case "runtime.Stack":
-		return len(c.Args) == 2 && value(1) == "true"
-	case "runtime/pprof.Lookup":
-		return len(c.Args) == 1 && value(0) == `"goroutine"`
-	}
-	return fn.Name() == "CheckRoutines"
 }

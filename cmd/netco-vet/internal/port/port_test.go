@@ -1,183 +1,13 @@
 package port
 
 import (
-	"context"
-	"errors"
-	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
-
-// files writes a folder with two files, one of which nothing but its owner may
-// read, and returns changes of these and of one that is new.
-func files(t *testing.T) (dir string, changes []change) {
-	t.Helper()
-	dir = t.TempDir()
-	for name, mode := range map[string]os.FileMode{"a.go": 0o600, "b.go": 0o644} {
-		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte("before"), mode); err != nil {
-			t.Fatal(err)
-		}
-		changes = append(changes, change{Name: name, before: []byte("before"),
-			after: []byte("after")})
-	}
-	return dir, append(changes, change{Name: filepath.Join(dir, "new.go"), after: []byte("after"),
-		created: true})
-}
-
-// contents are the contents of a folder's files.
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[e.Name()] = string(text)
-	}
-	return all
-}
-
-var (
-	untouched = map[string]string{"a.go": "before", "b.go": "before"}
-	done      = map[string]string{"a.go": "after", "b.go": "after", "new.go": "after"}
-)
-
-// onRename sets what happens after each rename of a commit.
-func onRename(t *testing.T, f func(n int) error) {
-	was := renamed
-	renamed = f
-	t.Cleanup(func() { renamed = was })
-}
-
-// TestCommit: all files change, and keep their modes.
-func TestCommit(t *testing.T) {
-	dir, changes := files(t)
-	if err := commit(t.Context(), dir, changes); err != nil {
-		t.Fatal(err)
-	}
-	if got := contents(t, dir); !maps.Equal(got, done) {
-		t.Error(got)
-	}
-	info, err := os.Stat(filepath.Join(dir, "a.go"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Error(info.Mode(), err)
-	}
-}
-
-// TestCommitUndone: an error, a panic or a signal after any of the renames
-// leaves all files as they were.
-func TestCommitUndone(t *testing.T) {
-	for n := 1; n <= 3; n++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		for name, fail := range map[string]func() error{
-			"error":  func() error { return errors.New("an error") },
-			"panic":  func() error { panic("a panic") },
-			"signal": func() error { cancel(); return nil },
-		} {
-			dir, changes := files(t)
-			onRename(t, func(at int) error {
-				if at == n {
-					return fail()
-				}
-				return nil
-			})
-			err := commit(ctx, dir, changes)
-			if got := contents(t, dir); err == nil || !maps.Equal(got, untouched) {
-				t.Errorf("%s after %d: %v, %v", name, n, err, got)
-			}
-		}
-	}
-}
-
-// TestCommitElsewhere: what another program has changed meanwhile is neither
-// overwritten nor brought back.
-func TestCommitElsewhere(t *testing.T) {
-	dir, changes := files(t)
-	other := filepath.Join(dir, "b.go")
-	if err := os.WriteFile(other, []byte("edited"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	err := commit(t.Context(), dir, changes)
-	if got := contents(t, dir); err == nil || got["b.go"] != "edited" || got["a.go"] != "before" {
-		t.Error(err, got)
-	}
-	dir, changes = files(t)
-	if err := commit(t.Context(), dir, append(changes, change{
-		Name: filepath.Join(dir, "..", "x.go"), created: true})); err == nil {
-		t.Error("a file outside is no error")
-	}
-	if got := contents(t, dir); !maps.Equal(got, untouched) {
-		t.Error(got)
-	}
-}
-
-// killed leaves a port's files as they are after n of the renames.
-func killed(t *testing.T, n int) (dir string) {
-	t.Helper()
-	dir, changes := files(t)
-	j := newJournal(dir, changes)
-	if err := errors.Join(j.open(os.O_CREATE), j.write(), j.prepare(t.Context(), changes)); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range j.Entries[:n] {
-		if err := os.Rename(j.path(e.New), j.path(e.Name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	j.file.Close()
-	return dir
-}
-
-// TestRecover: the port after one that was killed undoes that, wherever it was.
-// A dry run does not.
-func TestRecover(t *testing.T) {
-	for n := range 4 {
-		dir := killed(t, n)
-		p, out := &port{root: dir}, &strings.Builder{}
-		p.Dry = true
-		if err := p.recover(out); err == nil {
-			t.Error("a dry run recovers")
-		}
-		p.Dry = false
-		err := p.recover(out)
-		if got := contents(t, dir); err != nil || !maps.Equal(got, untouched) || out.Len() == 0 {
-			t.Errorf("killed after %d: %v, %v", n, err, got)
-		}
-	}
-	dir := killed(t, 2)
-	name := filepath.Join(dir, journalName)
-	if err := os.WriteFile(name, []byte(`{"Entries": [{"Name": "../x"`), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := (&port{root: dir}).recover(&strings.Builder{}); err != nil {
-		t.Errorf("half a journal: %v", err)
-	}
-}
-
-// TestLock: two ports of a module are not under way together.
-func TestLock(t *testing.T) {
-	dir, changes := files(t)
-	onRename(t, func(int) error {
-		err := (&port{root: dir}).recover(&strings.Builder{})
-		if err == nil || !strings.Contains(err.Error(), "under way") {
-			t.Errorf("a second port: %v", err)
-		}
-		return nil
-	})
-	if err := commit(t.Context(), dir, changes); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestImports: imports stand where goimports puts them.
 func TestImports(t *testing.T) {
@@ -213,8 +43,9 @@ func TestImports(t *testing.T) {
 // stays, what that shares with others; at last everything, and then it reports
 // that there is nothing more.
 func TestTakeBack(t *testing.T) {
-	s := &statement{lines: span{3, 5}}
-	a := &file{name: "/m/a.go", imports: []span{{}}, statements: []*statement{s}}
+	s := &statement{made: &edit.Edit{Begin: 2, End: 4}} // of a line for each byte
+	a := &file{name: "/m/a.go", imports: []span{{}}, statements: []*statement{s},
+		after: []byte("1\n2\n3\n4\n5\n")}
 	b := &file{name: "/m/b/b.go", shared: map[string]string{"/m/a.go": "m.X"}}
 	p := &port{root: "/m", files: map[string]*file{a.name: a, b.name: b}}
 	p.ctx = t.Context()

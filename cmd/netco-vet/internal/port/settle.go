@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
 
 // mistake is an error of a package.
@@ -84,7 +86,7 @@ func (p *port) collect(any bool) (err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		if f := p.files[name]; f.after != nil {
-			p.changes = append(p.changes, change{Name: name, before: f.src, after: f.after})
+			p.changes = append(p.changes, edit.Change{Name: name, Before: f.src, After: f.after})
 		}
 	}
 	return nil
@@ -155,7 +157,7 @@ func (p *port) takeBackOne(e mistake) bool {
 	}
 	why := "it would not compile: " + strings.Join(strings.Fields(e.text), " ")
 	for _, s := range f.statements {
-		if s.why == "" && s.lines.from <= e.line && e.line <= s.lines.to {
+		if s.made != nil && s.why == "" && s.made.Touches(f.after, e.line) {
 			s.leave(why)
 			return true
 		}

@@ -268,7 +268,7 @@ func (p *pkg) fields(n *node) (all []fieldCall) {
 func (p *pkg) decides(n *node, v *types.Var) bool {
 	vals := p.values[v]
 	return vals != nil && n.body != nil && slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
-		return n.body.Pos() <= x.Pos() && x.End() <= n.body.End()
+		return holds(n.body, x)
 	})
 }
 

@@ -32,7 +32,7 @@ func (w *walker) notEmpty(x *ast.UnaryExpr) bool {
 		case *ast.ForStmt:
 			cond = n.Cond
 		case *ast.IfStmt:
-			if n.Body.Pos() < x.Pos() && x.End() <= n.Body.End() {
+			if holds(n.Body, x) {
 				cond = n.Cond
 			}
 		}

@@ -39,12 +39,12 @@ func (w *walker) excludes(a, b ast.Node) bool {
 	if w.afterPanic(a, b) || w.afterPanic(b, a) {
 		return true
 	}
-	if s := w.refused(b); s != nil && s.Init.Pos() <= a.Pos() && a.End() <= s.Init.End() {
+	if s := w.refused(b); s != nil && holds(s.Init, a) {
 		return true
 	}
 	below := a
 	for up := w.parents[a]; up != nil; below, up = up, w.parents[up] {
-		if up.Pos() <= b.Pos() && b.End() <= up.End() {
+		if holds(up, b) {
 			switch up := up.(type) {
 			case *ast.IfStmt:
 				return below == up.Body && up.Else != nil && up.Else.Pos() <= b.Pos()
@@ -60,12 +60,12 @@ func (w *walker) excludes(a, b ast.Node) bool {
 			return false
 		}
 		last := lastOf(up)
-		if _, ok := last.(*ast.ReturnStmt); ok {
+		if returns(up) {
 			return true
 		}
 		if next, ok := last.(*ast.BranchStmt); ok && next.Tok == token.CONTINUE {
 			loop := w.loop(next)
-			return loop != nil && loop.Pos() <= b.Pos() && b.End() <= loop.End()
+			return loop != nil && holds(loop, b)
 		}
 	}
 	return false
@@ -99,7 +99,7 @@ func lastOf(x ast.Node) ast.Stmt {
 func (w *walker) afterPanic(x, other ast.Node) bool {
 	for up := w.parents[x]; up != nil; up = w.parents[up] {
 		s, ok := up.(*ast.IfStmt)
-		if !ok || s.Pos() <= other.Pos() && other.End() <= s.End() {
+		if !ok || holds(s, other) {
 			continue
 		}
 		recovers := false

@@ -1,7 +1,9 @@
 package vet
 
 import (
+	"cmp"
 	"go/types"
+	"regexp"
 	"strings"
 )
 
@@ -183,55 +185,40 @@ func blocks(f *types.Func) (finding, bool) {
 	}
 	key := funcKey(f)
 	if known, ok := blockers[key]; ok {
-		known.what = cmpWhat(known.what, key)
+		known.what = cmp.Or(known.what, key)
 		return known, true
 	}
-	name := f.Name()
-	switch path := f.Pkg().Path(); path {
-	case "net":
-		recv := f.Type().(*types.Signature).Recv()
-		if recv != nil && types.IsInterface(recv.Type()) {
-			return finding{}, false // whose connection it is: see provenance.go
-		}
-		if shortName(f) == "Buffers.WriteTo" || shortName(f) == "Buffers.Read" {
-			return finding{}, false // to whatever it is given; a read is of memory
-		}
-		if hasPrefix(name, "Dial", "Lookup", "Read", "Write", "Accept") {
-			return finding{"net", key, cureNet}, true
-		}
-	case "crypto/tls":
-		if hasPrefix(name, "Dial") {
-			return finding{"tls", key, cureTLS}, true
-		}
-	case "net/http":
-		switch shortName(f) {
-		case "Get", "Head", "Post", "PostForm", "Client.Do", "Client.Get", "Client.Head",
-			"Client.Post", "Client.PostForm", "Transport.RoundTrip":
-			return finding{"http", key, cureHTTP}, true
-		case "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
-			"Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
-			return finding{"http", key, cureServer}, true
-		}
-	case "database/sql":
-		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback",
-			"Next") ||
-			shortName(f) == "Row.Scan" || shortName(f) == "DB.Conn" {
-			return finding{"sql", key, cureBlocking}, true
-		}
-	case "os/exec":
-		switch name {
-		case "Run", "Wait", "Output", "CombinedOutput":
-			return finding{"exec", key, cureBlocking}, true
+	name := shortName(f)
+	if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+		return finding{}, false // whose connection it is: see provenance.go
+	}
+	for _, b := range families {
+		if b.path == f.Pkg().Path() && b.names.MatchString(name) {
+			return finding{b.rule, key, b.cure}, true
 		}
 	}
 	return finding{}, false
 }
 
-func cmpWhat(what, key string) string {
-	if what == "" {
-		return key
-	}
-	return what
+// families are functions of the standard library by patterns of their names with
+// their receivers'. A net.Buffers writes to whatever it is given, and a read of
+// it is one of memory.
+var families = []struct {
+	path       string
+	names      *regexp.Regexp
+	rule, cure string
+}{
+	{"net", regexp.MustCompile(`^(\w+\.)?(Dial|Lookup|Accept)|^([^B]\w*\.)?(Read|Write)`), "net",
+		cureNet},
+	{"crypto/tls", regexp.MustCompile(`^(\w+\.)?Dial`), "tls", cureTLS},
+	{"net/http", regexp.MustCompile(`^(Client\.)?(Get|Head|Post|PostForm)$|^Client\.Do$|` +
+		`^Transport\.RoundTrip$`), "http", cureHTTP},
+	{"net/http", regexp.MustCompile(`^(Server\.)?(ListenAndServe(TLS)?|Serve(TLS)?)$|` +
+		`^Server\.Shutdown$`), "http", cureServer},
+	{"database/sql", regexp.MustCompile(`^(\w+\.)?(Query|Exec|Prepare|Ping|Begin|Commit|Rollback|` +
+		`Next)|^Row\.Scan$|^DB\.Conn$`), "sql", cureBlocking},
+	{"os/exec", regexp.MustCompile(`^(\w+\.)?(Run|Wait|Output|CombinedOutput)$`), "exec",
+		cureBlocking},
 }
 
 const (

@@ -111,10 +111,7 @@ func (w *walker) sendsTo(v *types.Var, seen map[*types.Var]bool) (sends []*ast.S
 		return nil, true
 	}
 	seen[v] = true
-	for id, obj := range w.TypesInfo.Uses {
-		if used, is := obj.(*types.Var); !is || origin(used) != v {
-			continue
-		}
+	for _, id := range w.usesOf(v) {
 		x := ast.Expr(id)
 		if sel, is := w.parents[x].(*ast.SelectorExpr); is && sel.Sel == id {
 			x = sel

@@ -104,29 +104,11 @@ func Exchanges(
 	return all
 }
 
-// describe names an object as its users write it, a field with its struct.
+// describe names an object as its users write it.
 func describe(obj types.Object) string {
 	name := obj.Name()
-	switch obj := obj.(type) {
-	case *types.Func:
-		name = shortName(obj)
-	case *types.Var:
-		if !obj.IsField() {
-			break
-		}
-		for _, of := range obj.Pkg().Scope().Names() {
-			t, _ := obj.Pkg().Scope().Lookup(of).(*types.TypeName)
-			if t == nil {
-				continue
-			}
-			if st, ok := t.Type().Underlying().(*types.Struct); ok {
-				for f := range st.Fields() {
-					if f == obj.Origin() {
-						return obj.Pkg().Name() + "." + of + "." + name
-					}
-				}
-			}
-		}
+	if fn, ok := obj.(*types.Func); ok {
+		name = shortName(fn)
 	}
 	return obj.Pkg().Name() + "." + name
 }

@@ -76,10 +76,7 @@ func (w *walker) enoughFor(v *types.Var, x *ast.SendStmt) bool {
 		return false
 	}
 	var calls []*ast.CallExpr
-	for id, obj := range w.TypesInfo.Uses {
-		if obj != types.Object(ch) {
-			continue
-		}
+	for _, id := range w.usesOf(ch) {
 		c, called := w.parents[id].(*ast.CallExpr)
 		switch {
 		case called && w.static(c.Fun) == w.TypesInfo.Defs[d.Name]:
@@ -93,7 +90,6 @@ func (w *walker) enoughFor(v *types.Var, x *ast.SendStmt) bool {
 			}
 		}
 	}
-	slices.SortFunc(calls, func(a, b *ast.CallExpr) int { return int(a.Pos() - b.Pos()) })
 	return len(calls) > 0 && int64(together(w, calls)*together(w, sends)) <= w.roomOf(made)
 }
 
@@ -104,25 +100,14 @@ func (w *walker) onlyCalledBy(s *ast.SendStmt, made *ast.CallExpr) bool {
 	if !ok || w.loopOf(s) != nil || w.declOf(made) == ast.Node(d) {
 		return false
 	}
-	calls := 0
-	for id, obj := range w.TypesInfo.Uses {
-		if obj == w.TypesInfo.Defs[d.Name] {
-			if calls++; calls > 1 || w.declOf(id) != w.declOf(made) || w.loopOf(id) != w.loop(made) {
-				return false
-			}
-		}
-	}
-	return calls == 1
+	calls := w.usesOf(w.TypesInfo.Defs[d.Name])
+	return len(calls) == 1 && w.declOf(calls[0]) == w.declOf(made) &&
+		w.loopOf(calls[0]) == w.loop(made)
 }
 
 // declOf returns the declared function around a node.
 func (w *walker) declOf(x ast.Node) ast.Node {
-	for ; x != nil; x = w.parents[x] {
-		if d, ok := x.(*ast.FuncDecl); ok {
-			return d
-		}
-	}
-	return nil
+	return w.up(x, func(x ast.Node) bool { _, ok := x.(*ast.FuncDecl); return ok })
 }
 
 // first reports whether a send is to a channel that has just been made with
@@ -139,13 +124,9 @@ func (w *walker) first(x *ast.SendStmt) bool {
 
 // usedBetween reports whether v is used after a node and before another one.
 func (w *walker) usedBetween(v *types.Var, after, before ast.Node) bool {
-	for id, obj := range w.TypesInfo.Uses {
-		if used, ok := obj.(*types.Var); ok && origin(used) == v && after.End() < id.Pos() &&
-			id.End() <= before.Pos() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.usesOf(v), func(id *ast.Ident) bool {
+		return after.End() < id.Pos() && id.End() <= before.Pos()
+	})
 }
 
 // replies reports whether a send is to a channel of what has just been taken
@@ -162,14 +143,11 @@ func (w *walker) replies(x *ast.SendStmt) bool {
 	}
 	room := w.least(w.makesOf(sel, map[*types.Var]bool{}))
 	var sends []*ast.SendStmt
-	for id, obj := range w.TypesInfo.Uses {
-		if used, ok := obj.(*types.Var); ok && origin(used) == v {
-			if up, ok := w.parents[w.parents[id]].(*ast.SendStmt); ok && w.around(up) == w.around(x) {
-				sends = append(sends, up)
-			}
+	for _, id := range w.usesOf(v) {
+		if up, ok := w.parents[w.parents[id]].(*ast.SendStmt); ok && w.around(up) == w.around(x) {
+			sends = append(sends, up)
 		}
 	}
-	slices.SortFunc(sends, func(a, b *ast.SendStmt) int { return int(a.Pos() - b.Pos()) })
 	return room > 0 && int64(together(w, sends)) <= room
 }
 
@@ -226,7 +204,7 @@ func (w *walker) releasesPlace(x *ast.UnaryExpr) bool {
 		if ok && method && send.Chan == at {
 			return true
 		}
-		if f := w.around(at); ok && send.Chan == at && f.Pos() <= x.Pos() && x.End() <= f.End() {
+		if f := w.around(at); ok && send.Chan == at && holds(f, x) {
 			return true
 		}
 	}
@@ -235,15 +213,7 @@ func (w *walker) releasesPlace(x *ast.UnaryExpr) bool {
 
 // loop returns the innermost loop around a node, in its function or the ones
 // around that.
-func (w *walker) loop(x ast.Node) ast.Node {
-	for ; x != nil; x = w.parents[x] {
-		switch x.(type) {
-		case *ast.ForStmt, *ast.RangeStmt:
-			return x
-		}
-	}
-	return nil
-}
+func (w *walker) loop(x ast.Node) ast.Node { return w.up(x, isLoop) }
 
 // fills reports whether a send is the one of a loop that fills a channel which
 // was made with room for as many values as the loop has turns.
@@ -257,13 +227,9 @@ func (w *walker) fills(x *ast.SendStmt) bool {
 		w.loop(w.parents[loop]) != w.loop(made) || !w.turns(loop, made.Args[1]) {
 		return false
 	}
-	for id, obj := range w.TypesInfo.Uses { // no other use until the loop has ended
-		if obj, ok := obj.(*types.Var); ok && origin(obj) == v && made.End() < id.Pos() &&
-			id.Pos() < loop.End() && (id.Pos() < x.Chan.Pos() || x.Chan.End() < id.Pos()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(w.usesOf(v), func(id *ast.Ident) bool { // until it has ended
+		return made.End() < id.Pos() && id.Pos() < loop.End() && !holds(x.Chan, id)
+	})
 }
 
 // madeBefore returns the last call of make, with a capacity, for v that stands
@@ -288,15 +254,7 @@ func (w *walker) madeBefore(v *types.Var, loop ast.Node) (made *ast.CallExpr) {
 }
 
 // around returns the function around a node.
-func (p *pkg) around(x ast.Node) ast.Node {
-	for ; x != nil; x = p.parents[x] {
-		switch x.(type) {
-		case *ast.FuncLit, *ast.FuncDecl:
-			return x
-		}
-	}
-	return nil
-}
+func (p *pkg) around(x ast.Node) ast.Node { return p.up(x, isFunc) }
 
 // turns reports whether a loop has room turns at most.
 func (w *walker) turns(loop ast.Node, room ast.Expr) bool {

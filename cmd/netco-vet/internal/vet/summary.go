@@ -36,17 +36,16 @@ func (s *summary) String() string {
 	for _, c := range s.Causes {
 		parts = append(parts, c.Rule)
 	}
-	if s.Waits != "" {
-		parts = append(parts, "waits")
-	}
-	if len(s.Calls) > 0 {
-		parts = append(parts, "calls")
-	}
-	if len(s.Starts) > 0 {
-		parts = append(parts, "starts")
-	}
-	if len(s.Fields) > 0 {
-		parts = append(parts, "fields")
+	for _, part := range []struct {
+		name string
+		has  bool
+	}{
+		{"waits", s.Waits != ""}, {"calls", len(s.Calls) > 0}, {"starts", len(s.Starts) > 0},
+		{"fields", len(s.Fields) > 0},
+	} {
+		if part.has {
+			parts = append(parts, part.name)
+		}
 	}
 	if s.Result != nil {
 		parts = append(parts, "returns("+s.Result.String()+")")
@@ -136,8 +135,9 @@ type pkg struct {
 	pending []*handed
 	chans   *channels // once they are needed
 
-	imported map[string]*types.Package // once they are needed
-	foreign  map[*types.Func]*node     // what functions of other packages return
+	uses     map[types.Object][]*ast.Ident // once they are needed
+	imported map[string]*types.Package     // the same
+	foreign  map[*types.Func]*node         // what functions of other packages return
 	paths    objectpath.Encoder
 
 	reassigned map[*types.Var]bool       // variables that are assigned after they were declared
@@ -200,6 +200,50 @@ func (p *pkg) link() {
 		})
 	}
 }
+
+// usesOf returns the places where an object is used, in the order of the source.
+func (p *pkg) usesOf(obj types.Object) []*ast.Ident {
+	if p.uses == nil {
+		p.uses = map[types.Object][]*ast.Ident{}
+		for id, obj := range p.TypesInfo.Uses {
+			if v, ok := obj.(*types.Var); ok {
+				obj = v.Origin()
+			}
+			p.uses[obj] = append(p.uses[obj], id)
+		}
+		for _, ids := range p.uses {
+			slices.SortFunc(ids, func(a, b *ast.Ident) int { return int(a.Pos() - b.Pos()) })
+		}
+	}
+	return p.uses[obj]
+}
+
+// up returns the innermost node around x, or x, of which is is true; or nil.
+func (p *pkg) up(x ast.Node, is func(ast.Node) bool) ast.Node {
+	for x != nil && !is(x) {
+		x = p.parents[x]
+	}
+	return x
+}
+
+func isFunc(x ast.Node) bool {
+	switch x.(type) {
+	case *ast.FuncLit, *ast.FuncDecl:
+		return true
+	}
+	return false
+}
+
+func isLoop(x ast.Node) bool {
+	switch x.(type) {
+	case *ast.ForStmt, *ast.RangeStmt:
+		return true
+	}
+	return false
+}
+
+// holds reports whether x stands in outer.
+func holds(outer, x ast.Node) bool { return outer.Pos() <= x.Pos() && x.End() <= outer.End() }
 
 func (p *pkg) node(fn *types.Func, name string, sig *types.Signature, body *ast.BlockStmt) *node {
 	n := &node{
