@@ -10,8 +10,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 )
 
@@ -28,35 +29,30 @@ var errDownload = errors.New("cannot be downloaded")
 func (m *module) source() (string, error) {
 	// Outside of any module, so that no go.mod has a say.
 	out, err := command(os.TempDir(), "go", "mod", "download", "-json", m.path+"@"+m.version)
-	var found struct{ Dir, Sum, Error string }
+	var found struct{ Dir, Error string }
 	if json.Unmarshal(out, &found) != nil || found.Dir == "" {
 		return "", fmt.Errorf("%s %w: %v", m.path, errDownload,
 			cmp.Or(found.Error, fmt.Sprint(err)))
-	}
-	if found.Sum != m.sum {
-		return "", fmt.Errorf("%s has the sum %s, want %s", m.path, found.Sum, m.sum)
 	}
 	return found.Dir, nil
 }
 
 // copyTo copies the module to dir as it is, but for go.mod and go.sum: they
-// require netco, which is in the folder root, so that all ports run with the
-// same versions of everything.
-func (m *module) copyTo(dir, root string) error {
+// require netco, so that all ports run with the same versions of everything.
+func (m *module) copyTo(dir string) error {
 	from, err := m.source()
 	if err != nil {
 		return err
 	}
-	err = copyTree(dir, from, func(name string, text []byte) ([]byte, error) {
-		if slices.Contains(m.without, strings.SplitN(name, "/", 2)[0]) {
-			return nil, nil
-		}
-		return text, nil
-	})
-	if err != nil {
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		return err
 	}
-	if err := m.requireNetco(dir, root); err != nil {
+	for _, folder := range m.without {
+		if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
+			return err
+		}
+	}
+	if err := m.requireNetco(dir); err != nil {
 		return err
 	}
 	// This downloads all, and completes go.sum.
@@ -69,7 +65,7 @@ func (m *module) copyTo(dir, root string) error {
 }
 
 // requireNetco writes go.mod and go.sum, not complete.
-func (m *module) requireNetco(dir, root string) error {
+func (m *module) requireNetco(dir string) error {
 	mod := filepath.Join(dir, "go.mod")
 	if _, err := os.Stat(mod); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(mod, []byte("module "+m.path+"\n"), 0o666); err != nil {
@@ -102,8 +98,7 @@ type port struct {
 	*module
 	kind     kind
 	dir      string
-	root     string         // netco's folder
-	packages []*testPackage // those whose tests the change may matter to
+	packages []*testPackage
 }
 
 // testPackage is a package with tests.
@@ -113,92 +108,64 @@ type testPackage struct {
 }
 
 // newPort makes a port in dir of the copy in original.
-func (m *module) newPort(dir, original, root string, k kind) (*port, error) {
-	p := &port{module: m, kind: k, dir: dir, root: root}
-	changed := map[string]bool{} // folders
-	err := copyTree(dir, original, func(name string, text []byte) ([]byte, error) {
-		if !strings.HasSuffix(name, ".go") || k.tool {
-			return text, nil
-		}
-		after, err := m.change(name, string(text), k.change)
-		if after != string(text) {
-			changed[filepath.Dir(name)] = true
-		}
-		return []byte(after), err
-	})
+func (m *module) newPort(dir, original string, k kind) (*port, error) {
+	p := &port{module: m, kind: k, dir: dir}
+	err := os.CopyFS(dir, os.DirFS(original))
+	if err == nil && !k.tool {
+		err = m.rewriteAll(dir, k.change)
+	}
 	if err == nil && k.tool {
-		err = p.byTool(original, changed)
+		err = p.byTool(original)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = p.list()
 	}
-	if p.packages, err = p.list(changed); err != nil {
-		return nil, err
-	}
-	if k.change.statements || k.tool {
+	if err == nil && k != untouched {
 		err = p.addExtras()
 	}
 	return p, err
 }
 
-// change is rewrite as the module needs it.
-func (m *module) change(name, src string, c change) (string, error) {
-	if m.keepNet[name] != "" {
-		c.imports = false
-	}
-	if strings.HasSuffix(name, "_test.go") {
-		if c.statements {
+// rewriteAll makes a change in the module's files in dir, as the module needs it.
+func (m *module) rewriteAll(dir string, all change) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		c, src := all, string(text)
+		if name, _ := filepath.Rel(dir, path); m.keepNet[name] != "" {
+			c.imports = false
+		}
+		if strings.HasSuffix(path, "_test.go") {
 			for _, s := range m.tests {
-				src = strings.ReplaceAll(src, s.old, s.new)
+				if c.statements {
+					src = strings.ReplaceAll(src, s.old, s.new)
+				}
 			}
+			c.statements = false
 		}
-		c.statements = false
-	}
-	return rewrite(name, src, c)
+		if src, err = rewrite(path, src, c); err != nil {
+			return err
+		}
+		return os.WriteFile(path, []byte(src), 0o666)
+	})
 }
 
-// list returns the packages whose tests contain a package in one of the changed
-// folders, or all with tests if nothing was changed.
-func (p *port) list(changed map[string]bool) ([]*testPackage, error) {
+// list finds the packages with tests.
+func (p *port) list() error {
 	// Only now that netco is imported go.mod gets what that requires.
-	out, err := command(p.dir, "go", "list", "-mod=mod", "-test", "-json=ImportPath,Name,Deps",
-		"./...")
-	if err != nil {
-		return nil, err
+	out, err := command(p.dir, "go", "list", "-mod=mod", "-f",
+		"{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}} {{.Name}}{{end}}", "./...")
+	for line := range strings.Lines(string(out)) {
+		dir, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		folder, _ := filepath.Rel(p.dir, dir)
+		p.packages = append(p.packages, &testPackage{folder, name})
 	}
-	touched := func(path string) bool {
-		path, _, _ = strings.Cut(path, " ") // "path [path.test]"
-		return changed[p.folder(strings.TrimSuffix(path, "_test"))]
-	}
-	var found []*testPackage
-	names := map[string]string{}
-	for dec := json.NewDecoder(bytes.NewReader(out)); dec.More(); {
-		var pkg struct {
-			ImportPath, Name string
-			Deps             []string
-		}
-		if err := dec.Decode(&pkg); err != nil {
-			return nil, err
-		}
-		names[pkg.ImportPath] = pkg.Name
-		path, ok := strings.CutSuffix(pkg.ImportPath, ".test")
-		if ok && (len(changed) == 0 || slices.ContainsFunc(pkg.Deps, touched)) {
-			found = append(found, &testPackage{folder: p.folder(path), name: names[path]})
-		}
-	}
-	return found, nil
-}
-
-// folder returns a package's folder in the module, or "" if it is of another.
-func (p *port) folder(path string) string {
-	if path == p.path {
-		return "."
-	}
-	folder, ok := strings.CutPrefix(path, p.path+"/")
-	if !ok {
-		return ""
-	}
-	return folder
+	return err
 }
 
 // addExtras adds what starts the Scheduler, and what else the tests need.
@@ -223,30 +190,26 @@ func (p *port) addExtras() error {
 	return nil
 }
 
-// copyTree copies a folder's files after change, which gets their names below
-// from; those that it makes nil are left out.
-func copyTree(to, from string, change func(name string, text []byte) ([]byte, error)) error {
-	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if text, err = change(name, text); err != nil || text == nil {
-			return err
-		}
-		path = filepath.Join(to, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return err
-		}
-		return os.WriteFile(path, text, 0o666)
-	})
+// build compiles the tests of some packages.
+func (p *port) build(packages []*testPackage) error {
+	// With -trimpath the build cache does not mind where the copy is.
+	args := []string{"test", "-c", "-trimpath", "-vet=off", "-o", p.dir + ".tests/"}
+	for _, pkg := range packages {
+		args = append(args, "./"+pkg.folder)
+	}
+	_, err := command(p.dir, "go", args...)
+	return err
+}
+
+var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
+
+// binary is where the go command puts the tests of a package.
+func (p *port) binary(pkg *testPackage) string {
+	name := path.Join(p.path, pkg.folder)
+	if majorVersion.MatchString(path.Base(name)) {
+		name = path.Dir(name)
+	}
+	return filepath.Join(p.dir+".tests", path.Base(name)+".test")
 }
 
 // command runs a command in dir and returns what it writes to stdout; an error

@@ -22,10 +22,10 @@
 // shows for three modules: netco-vet -fix, then what is left, by hand. The diffs on
 // that page must be what was changed, and netco-vet must report nothing then.
 //
-// The tests of each run with one Processor and with two, from one binary. Packages
-// that the change does not reach are left out. A test that does not pass counts
-// if it passes in an untouched copy, with the same versions of all dependencies
-// and the same language version, which is the one that netco requires.
+// The tests of each run with one Processor and with two, from one binary. A test
+// that does not pass counts if it passes in an untouched copy, with the same
+// versions of all dependencies and the same language version, which is the one
+// that netco requires.
 //
 // What a module needs besides is in its entry in modules.go, with the reason: a
 // test that asks the Internet, a file that hands the standard's types to another
@@ -34,7 +34,7 @@
 //	go run .                                    all of it
 //	go run . -modules ssh,turn -run Forwarding  some tests of some modules
 //	go run . -ports untouched                   what passes without a port
-//	go run . -keep /tmp/ported -quiet 10s       keep what was made, with stacks of what hangs
+//	go run . -keep /tmp/ported                  keep what was made
 //
 // It exits with 1 if a test fails. A module that cannot be downloaded is
 // skipped, with a message.

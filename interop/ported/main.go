@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // kind is what is made of a module.
@@ -33,16 +32,13 @@ var kinds = []kind{
 
 // settings are the flags.
 type settings struct {
-	modules    []string
-	kinds      []string
-	processors []string
-	match      *regexp.Regexp
-	quiet      time.Duration
-	race       bool
-	keep       string
-	verbose    bool
-	root       string // netco's folder
+	modules, kinds []string // by their names
+	match          *regexp.Regexp
+	keep           string
 }
+
+// root is netco's folder.
+var root, _ = filepath.Abs("../..")
 
 func main() {
 	s, err := parseFlags()
@@ -58,62 +54,40 @@ func main() {
 	}
 }
 
-func parseFlags() (*settings, error) {
-	var s settings
-	var allModules, allKinds []string
+func parseFlags() (s *settings, err error) {
+	s = &settings{}
 	for _, m := range modules {
-		allModules = append(allModules, m.name)
+		s.modules = append(s.modules, m.name)
 	}
 	for _, k := range kinds {
-		allKinds = append(allKinds, k.name)
+		s.kinds = append(s.kinds, k.name)
 	}
-	words := func(to *[]string, name, value, usage string) {
-		flag.Func(name, usage, split(to, value))
+	list := func(names *[]string, more ...string) func(string) error {
+		known := append(more, *names...)
+		return func(text string) error {
+			*names = strings.Split(text, ",")
+			for _, name := range *names {
+				if !slices.Contains(known, name) {
+					return fmt.Errorf("%s is none of %s", name, strings.Join(known, ", "))
+				}
+			}
+			return nil
+		}
 	}
-	words(&s.modules, "modules", strings.Join(allModules, ","), "only these `modules`")
-	words(&s.kinds, "ports", strings.Join(allKinds, ","), "only these `kinds`: statements, net, "+
-		"vet, page, untouched")
-	allKinds = append(allKinds, untouched.name)
-	words(&s.processors, "processors", "1,2", "with how many `Processors`, a run for each number")
+	flag.Func("modules", "only these `modules`, with commas between", list(&s.modules))
+	flag.Func("ports", "only these `kinds`, with commas between: statements, net, vet, page, "+
+		"untouched", list(&s.kinds, untouched.name))
 	match := flag.String("run", "", "only tests whose names match this `expression`")
-	flag.DurationVar(&s.quiet, "quiet", time.Minute,
-		"a process hangs when no test has begun or ended for so long")
-	flag.BoolVar(&s.race, "race", false, "with the race detector")
-	flag.StringVar(&s.keep, "keep", "",
-		"keep copies, binaries and outputs in this `folder`, which must be empty")
-	flag.BoolVar(&s.verbose, "v", false, "write the output of tests that fail")
+	flag.StringVar(&s.keep, "keep", "", "keep copies and binaries in this `folder`, which must be "+
+		"empty")
 	flag.Parse()
-	for _, name := range s.modules {
-		if !slices.Contains(allModules, name) {
-			return nil, fmt.Errorf("no module %s", name)
-		}
-	}
-	for _, name := range s.kinds {
-		if !slices.Contains(allKinds, name) {
-			return nil, fmt.Errorf("no kind of port %s", name)
-		}
-	}
-	var err error
 	if s.match, err = regexp.Compile(*match); err != nil {
 		return nil, err
 	}
-	if s.root, err = filepath.Abs("../.."); err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(s.root, "api.go")); err != nil {
+	if _, err := os.Stat(filepath.Join(root, "api.go")); err != nil {
 		return nil, errors.New("not in the folder interop/ported")
 	}
-	return &s, nil
-}
-
-// split sets to to value, and returns what sets it to a flag's words.
-func split(to *[]string, value string) func(string) error {
-	set := func(text string) error {
-		*to = strings.Split(text, ",")
-		return nil
-	}
-	set(value)
-	return set
+	return s, nil
 }
 
 // downloads is how often a download is tried: a network may fail for a moment.

@@ -30,7 +30,7 @@ type block struct {
 var fence = regexp.MustCompile("(?ms)^```(?:diff|text) (\\w+) (\\w+)\n(.*?)^```$")
 
 // readPage returns the page's blocks.
-func readPage(root string) ([]block, error) {
+func readPage() ([]block, error) {
 	text, err := os.ReadFile(filepath.Join(root, pageFile))
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func (b block) hunks() (found []hunk, err error) {
 // byPage makes of the copy in p.dir, which netco-vet has ported, what the page
 // says of it. What it shows must be what was done and what is there.
 func (p *port) byPage(original, tool string) error {
-	blocks, err := readPage(p.root)
+	blocks, err := readPage()
 	if err != nil {
 		return err
 	}
 	ported := p.dir + ".ported"
-	if err := copyTree(ported, p.dir, keepText); err != nil {
+	if err := os.CopyFS(ported, os.DirFS(p.dir)); err != nil {
 		return err
 	}
 	if _, err := command(p.dir, tool, "-fix", "./..."); err != nil && !leaves(err) {
@@ -112,8 +112,6 @@ func (p *port) byPage(original, tool string) error {
 	}
 	return nil
 }
-
-func keepText(_ string, text []byte) ([]byte, error) { return text, nil }
 
 // shows holds a block against the files before and after the change.
 func (b block) shows(before, after string) error {

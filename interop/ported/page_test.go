@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -9,11 +8,7 @@ import (
 // TestPage: what docs/PORTING.md shows can be read, and what it says of
 // netco-vet is in testdata/left, against which the ports hold netco-vet.
 func TestPage(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks, err := readPage(root)
+	blocks, err := readPage()
 	if err != nil {
 		t.Fatal(err)
 	}

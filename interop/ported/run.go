@@ -1,9 +1,9 @@
 package main
 
 import (
-	"bufio"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -31,7 +31,7 @@ const (
 // part of their test.
 type results struct {
 	outcomes map[string]outcome
-	output   map[string][]string // of tests that neither passed nor were skipped
+	output   map[string][]string
 }
 
 // runner runs the tests of one package.
@@ -40,7 +40,14 @@ type runner struct {
 	dir    string
 	env    []string
 	quiet  time.Duration // a process that begins and ends no test for so long hangs
-	log    io.Writer     // gets all output
+}
+
+// runner runs the tests of a package of the port.
+func (p *port) runner(pkg *testPackage, processors string) *runner {
+	return &runner{
+		binary: p.binary(pkg), dir: filepath.Join(p.dir, pkg.folder), quiet: time.Minute,
+		env: []string{"NETCO_PORTED_PROCESSORS=" + processors},
+	}
 }
 
 // run runs the named tests. A test that hangs or ends the process does not keep
@@ -98,10 +105,11 @@ func (r *runner) process(tests []string) (got *results, running []string, end ou
 	if err != nil {
 		return nil, nil, "", err
 	}
-	defer out.Close()
 	cmd.Stdout, cmd.Stderr = in, in
-	err = cmd.Start()
-	in.Close()
+	convert := exec.Command("go", "tool", "test2json")
+	convert.Stdin = out
+	stream, err := convert.StdoutPipe()
+	err = errors.Join(err, convert.Start(), cmd.Start(), in.Close(), out.Close())
 	if err != nil {
 		return nil, nil, "", err
 	}
@@ -111,81 +119,64 @@ func (r *runner) process(tests []string) (got *results, running []string, end ou
 		cmd.Process.Signal(syscall.SIGQUIT) // all stacks
 		time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
 	})
-	events := newEvents()
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadString('\n')
-		io.WriteString(r.log, line)
-		if events.add(strings.TrimSuffix(line, "\n")) {
-			watch.Reset(r.quiet)
-		}
-		if err != nil {
+	all := &events{results: results{outcomes: map[string]outcome{}, output: map[string][]string{}}}
+	for lines := json.NewDecoder(stream); ; {
+		var e event
+		if err := lines.Decode(&e); err != nil {
 			break
+		}
+		if all.add(e) {
+			watch.Reset(r.quiet)
 		}
 	}
 	watch.Stop()
 	err = cmd.Wait()
+	if err := convert.Wait(); err != nil {
+		return nil, nil, "", err
+	}
 	switch {
 	case silent.Load():
 		end = hung
-	case !events.over:
+	case !all.over:
 		end = crashed
-	case err != nil && !slices.Contains(slices.Collect(maps.Values(events.outcomes)), failed):
+	case err != nil && !slices.Contains(slices.Collect(maps.Values(all.outcomes)), failed):
 		return nil, nil, "", fmt.Errorf("%s: no test failed, but %w", filepath.Base(r.binary), err)
 	default:
 		end = passed
 	}
-	return &events.results, events.running, end, nil
+	return &all.results, all.running, end, nil
 }
 
-// events reads what a test binary writes with -test.v=test2json.
+// event is one of test2json.
+type event struct{ Action, Test, Output string }
+
+// events are what a process has done.
 type events struct {
 	results
 	running []string // tests that have begun and not ended, in the order of their beginning
-	current string   // the one that writes
 	over    bool     // the last line has been written
 }
 
-func newEvents() *events {
-	return &events{results: results{outcomes: map[string]outcome{}, output: map[string][]string{}}}
-}
+var ends = map[string]outcome{"pass": passed, "fail": failed, "skip": skipped}
 
-var (
-	begun   = regexp.MustCompile(`^\x16=== (RUN|CONT|NAME|PAUSE) +([^/\s]*)(/\S*)?$`)
-	ended   = regexp.MustCompile(`^ *\x16--- (PASS|FAIL|SKIP): ([^/\s]+) \([0-9.]+s\)$`)
-	through = regexp.MustCompile(`^\x16?(PASS|FAIL)$`)
-	words   = map[string]outcome{"PASS": passed, "FAIL": failed, "SKIP": skipped}
-)
-
-// add takes a line and reports whether a test, or a subtest, went on by it.
-func (e *events) add(line string) bool {
-	if match := begun.FindStringSubmatch(line); match != nil {
-		name := match[2]
-		at := slices.Index(e.running, name)
-		switch top := match[3] == ""; {
-		case match[1] == "PAUSE" && top && at >= 0:
-			e.running = slices.Delete(e.running, at, at+1)
-		case match[1] != "PAUSE" && match[1] != "NAME" && top && at < 0:
-			e.running = append(e.running, name)
-		}
-		e.current = name
-		return match[1] != "NAME"
+// add takes an event and reports whether a test, or a subtest, went on by it.
+func (all *events) add(e event) bool {
+	name, _, sub := strings.Cut(e.Test, "/")
+	switch {
+	case e.Action == "output":
+		all.over = all.over || e.Test == "" && (e.Output == "PASS\n" || e.Output == "FAIL\n")
+		all.output[name] = append(all.output[name], strings.TrimSuffix(e.Output, "\n"))
+		return false
+	case name == "" || sub:
+		return sub
 	}
-	if match := ended.FindStringSubmatch(line); match != nil {
-		name := match[2]
-		e.outcomes[name] = words[match[1]]
-		e.running = slices.DeleteFunc(e.running, func(other string) bool { return other == name })
-		if e.outcomes[name] != failed {
-			delete(e.output, name)
-		}
-		return true
+	all.running = slices.DeleteFunc(all.running, func(other string) bool { return other == name })
+	if how := ends[e.Action]; how != "" {
+		all.outcomes[name] = how
+	} else if e.Action != "pause" {
+		all.running = append(all.running, name)
 	}
-	if through.MatchString(line) {
-		e.over = true
-	} else if e.current != "" {
-		e.output[e.current] = append(e.output[e.current], line)
-	}
-	return strings.HasPrefix(strings.TrimLeft(line, " "), "\x16---")
+	return true
 }
 
 // list returns the names of a binary's tests.
