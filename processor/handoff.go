@@ -119,7 +119,7 @@ func (m *monitor) pauseUntilWake() bool {
 // idle reports whether all members are asleep.
 func (g *Group) idle() bool {
 	for _, p := range g.members {
-		if p.time.slept.Load()&1 == 0 {
+		if !p.time.sleeping() {
 			return false
 		}
 	}

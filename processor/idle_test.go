@@ -55,7 +55,7 @@ func TestOneCallForAWake(t *testing.T) {
 	})
 	sleeps := uint64(0)
 	asleep := func() bool {
-		return l.waits() && p.time.slept.Load()&1 != 0 && p.Stats.Sleeps.Load() > sleeps
+		return l.waits() && p.time.sleeping() && p.Stats.Sleeps.Load() > sleeps
 	}
 	eventually(t, "it waits, asleep", asleep)
 	polls := p.Events().Polls.Load()

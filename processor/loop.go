@@ -83,8 +83,12 @@ func (p *Processor) loop() {
 			}
 		}
 		polled = false
+		sharing := p.group.sharing.Load()
+		if sharing {
+			p.keepApart(now)
+		}
 		p.waits.queued = p.ex.Queued()
-		if p.runs.offers(p.waits.queued, before, p.group.sharing.Load()) {
+		if p.runs.offers(p.waits.queued, before, sharing) {
 			p.offer()
 		}
 		if p.runs.exact {

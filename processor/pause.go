@@ -28,7 +28,7 @@ func (ps *pauseState) begin(g *Group) bool {
 	for _, p := range g.members {
 		// In this order: a member that is about to sleep sets the first before
 		// the second, and one that wakes clears the first before the second.
-		if !p.ep.Sleeping() || p.time.slept.Load()&1 == 0 {
+		if !p.ep.Sleeping() || !p.time.sleeping() {
 			ps.end()
 			return false
 		}

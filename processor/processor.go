@@ -90,6 +90,7 @@ type Processor struct {
 	Stats Stats
 	io    IOStats // owner: writes
 	time  times   // owner: writes
+	apart apart
 }
 
 // New makes a Processor and its fds and adds it to its group. Start runs it.

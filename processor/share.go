@@ -22,7 +22,8 @@ import (
 // the event is there for the member that polls first, and each takes few events
 // at a time. An event that wakes a member stands in no epoll after its own; so
 // if the member's thread does not get a core, others find the event there
-// before they sleep (pollOthers). Coroutines and Watches that wait to read wait
+// before they sleep (pollOthers), and the thread leaves a CPU where another
+// member is awake (keepApart). Coroutines and Watches that wait to read wait
 // shared (coroutine.ParkShared): they run on the Processor that has found their
 // event. No fd moves for that.
 //

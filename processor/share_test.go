@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -297,6 +299,46 @@ func TestPollOthers(t *testing.T) {
 	eventually(t, "the event is found", func() bool { return l.pd.read.w.Load() == readyW })
 	release()
 	h.Join()
+}
+
+// TestKeepApart: a Processor leaves the CPU of a member of its domain that is
+// awake, once in apartNs.
+func TestKeepApart(t *testing.T) {
+	if cores() < 2 {
+		t.Skip("one CPU")
+	}
+	g := NewGroup(nil)
+	addLike(t, g, 2, Config{Idle: 64})
+	defer g.Discard()
+	g.SetMinActive(1)
+	p, q := g.members[0], g.members[1]
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	leaves := func(now int64) bool {
+		before := sysx.CPU()
+		q.apart.cpu.Store(int32(before))
+		p.keepApart(now)
+		return int(p.apart.cpu.Load()) != before
+	}
+	often := func(first, step int64) bool { // as the kernel may move the thread, too
+		n := 0
+		for i := range int64(100) {
+			if leaves(first + i*step) {
+				n++
+			}
+		}
+		return n > 50
+	}
+	if !often(1, apartNs) {
+		t.Error("it stays where another is awake")
+	}
+	if often(2+99*apartNs, 1) {
+		t.Error("it leaves again at once")
+	}
+	q.time.asleep(1)
+	if often(p.apart.next, apartNs) {
+		t.Error("it leaves a CPU where nobody is awake")
+	}
 }
 
 // TestHomeEvents: a Processor that shares takes few events at a time, but many

@@ -94,6 +94,10 @@ type times struct {
 	idleSeen, busySeen atomic.Int64
 }
 
+// sleeping reports whether the owner has not come back from its last sleep. A
+// ring or an event may have ended that. Any thread.
+func (t *times) sleeping() bool { return t.slept.Load()&1 != 0 }
+
 // asleep notes that a sleep begins.
 func (t *times) asleep(now int64) {
 	t.slept.Set(uint64(now-int64(t.slept.Own()/2))<<1 | 1)

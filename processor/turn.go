@@ -50,7 +50,7 @@ type Turn struct {
 // some time apart. Any thread.
 func (p *Processor) Turn() Turn {
 	// The owner's own word: a ring clears epoller's before the owner is awake.
-	if p.time.slept.Load()&1 != 0 {
+	if p.time.sleeping() {
 		return Turn{Asleep: true, Number: p.Stats.Turns.Load()}
 	}
 	return Turn{
