@@ -20,9 +20,9 @@ type apart struct {
 // fewer CPUs than members, no move helps.
 const apartNs = 1_000_000
 
-// keepApart moves the thread to a CPU that no Processor was on last, if a member
-// of the domain is awake on this one. It is called in each turn while the group
-// is sharing. Owner.
+// keepApart moves the thread to a CPU that no Processor was on last, if a
+// member of the domain is awake on this one. It is called in each turn while
+// the group is sharing. Owner.
 func (p *Processor) keepApart(now int64) {
 	cpu := int32(sysx.CPU())
 	if p.apart.cpu.Load() != cpu {
