@@ -17,7 +17,7 @@ const (
 
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
-	for polled := false; ; {
+	for polled, found := false, 0; ; { // by idle; found are ready since then
 		now := clock.Now()
 		if p.ran > 0 {
 			length := now - int64(p.Stats.TurnStart.Own())
@@ -73,16 +73,16 @@ func (p *Processor) loop() {
 			p.releaseToken()
 			p.waits = waits{}
 			polled = p.idle(now)
+			found = p.ex.Queued()
 			continue
 		}
-		before := 0 // ready without an event
-		if !polled {
-			before = p.ex.Queued()
-			if p.ep.Registered() > 0 {
-				p.dispatch(p.ep.Poll())
-			}
+		before := p.ex.Queued() // ready without an event
+		if polled {
+			polled = false
+			before -= found
+		} else if p.ep.Registered() > 0 {
+			p.dispatch(p.ep.Poll())
 		}
-		polled = false
 		sharing := p.group.sharing.Load()
 		if sharing {
 			p.keepApart(now)
