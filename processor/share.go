@@ -169,7 +169,7 @@ func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (boo
 	home, regs := pd.home.Load(), pd.shared.Load()
 	on := p.group.sharing.Load()
 	switch {
-	case on && !pd.isListener() && co.CanShare():
+	case on && co.CanShare():
 		if regs != nil && &regs.domain[0] == &p.domain[0] {
 			return true, nil
 		}
@@ -215,9 +215,8 @@ func (pd *PollDesc) share(fd int, p *Processor) error {
 	return nil
 }
 
-// isHome reports whether the fd is watched by its home alone, and could be
-// shared.
-func (pd *PollDesc) isHome() bool { return pd.shared.Load() == nil && !pd.isListener() }
+// isHome reports whether the fd is watched by its home alone.
+func (pd *PollDesc) isHome() bool { return pd.shared.Load() == nil }
 
 // unshareLocked registers a shared fd with one Processor alone.
 func (pd *PollDesc) unshareLocked(fd int, to *Processor) error {

@@ -104,12 +104,19 @@ func TestSharedWait(t *testing.T) {
 }
 
 // TestSharedEvent: what waits for an fd runs on another Processor while its own
-// computes, as a coroutine and as a Watch; and again when its own is free.
+// computes, as a coroutine, also that of a listener, and as a Watch; and again
+// when its own is free.
 func TestSharedEvent(t *testing.T) {
 	within(t, 60*time.Second)
+	testSharedEvent(t, newLine(t))
+	l := newLine(t)
+	l.pd.SetListener()
+	testSharedEvent(t, l)
+}
+
+func testSharedEvent(t *testing.T, l *line) {
 	g := sharing(t, 2)
 	p, q := g.members[0], g.members[1]
-	l := newLine(t)
 	ran := make(chan *Processor)
 	h := p.Open(func() {
 		for {
