@@ -196,6 +196,10 @@ func (e *Epoller[T]) Each(f func(*T)) { e.slab.each(f) }
 // maxEvents; it is maxEvents at first. Owner only.
 func (e *Epoller[T]) SetBatch(n int) { e.batch = min(max(n, 1), maxEvents) }
 
+// IsBatch reports whether n events are as many as Poll and Wait collect, so
+// that there may be more. Owner only.
+func (e *Epoller[T]) IsBatch(n int) bool { return n == e.batch }
+
 // Poll collects events without waiting and returns how many there are for
 // Event.
 func (e *Epoller[T]) Poll() int {

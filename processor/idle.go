@@ -63,6 +63,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) bool {
 	p.time.asleep(now)
 	n := p.ep.Wait()
 	p.ep.Awake()
+	p.polled = p.polled && n == 0 // a ring may be a call, see callOthers
 	woke := clock.Now()
 	p.Stats.TurnStart.Set(uint64(woke)) // first: a sleep is no stall
 	p.time.awake(woke)

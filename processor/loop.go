@@ -76,14 +76,18 @@ func (p *Processor) loop() {
 			found = p.ex.Queued()
 			continue
 		}
+		sharing := p.group.sharing.Load()
 		before := p.ex.Queued() // ready without an event
 		if polled {
 			polled = false
 			before -= found
 		} else if p.ep.Registered() > 0 {
-			p.dispatch(p.ep.Poll())
+			n := p.ep.Poll()
+			p.dispatch(n)
+			if sharing && p.ep.IsBatch(n) {
+				p.callOthers()
+			}
 		}
-		sharing := p.group.sharing.Load()
 		if sharing {
 			p.keepApart(now)
 		}

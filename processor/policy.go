@@ -31,8 +31,7 @@ import (
 //	kept for shorter waits
 //	a Processor is as busy twice in a     even out the difference
 //	row, or a domain, and another is
-//	less busy by unevenAbove or
-//	domainUneven
+//	less busy by unevenAbove
 //	the active ones together, packAfter   pack: the least busy gives all away
 //	times in a row, would keep one fewer  and becomes inactive
 //	busy for packBelow or domainBelow
@@ -68,9 +67,8 @@ const (
 	packBelow   = 0.6
 	packAfter   = 15
 
-	domainAbove  = 0.5
-	domainUneven = 0.1
-	domainBelow  = 0.3
+	domainAbove = 0.5
+	domainBelow = 0.3
 
 	longAboveNs = 30_000
 	longBelowNs = 20_000
@@ -191,10 +189,10 @@ func (po policy) decide(m interval) (policy, decision) {
 		po.high, po.low = tally{}, 0
 		return po, d
 	}
-	size, above, uneven, below := 1, busyAbove, unevenAbove, packBelow
+	size, above, below := 1, busyAbove, packBelow
 	after, evenAfter := spreadAfter, 2
 	if m.sharing && !d.endSharing {
-		size, above, uneven, below = domainSize, domainAbove, domainUneven, domainBelow
+		size, above, below = domainSize, domainAbove, domainBelow
 		after, evenAfter = 1, 1
 		po.trial.added = nil
 	}
@@ -222,7 +220,7 @@ func (po policy) decide(m interval) (policy, decision) {
 	case po.high.n >= after && u.spare >= 0 && (size > 1 ||
 		po.trial.wait == 0 && m.members[u.hot].shares > 1):
 		po.spread(m, size, above, &d)
-	case po.high.n >= evenAfter && u.most-u.least > uneven:
+	case po.high.n >= evenAfter && u.most-u.least > unevenAbove:
 		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
 		po.high = tally{}
 	case po.low >= packAfter:

@@ -65,6 +65,7 @@ type Processor struct {
 	lending    lending // owner
 	runs       runMeter
 	domain     []*Processor // constant once it has started: shares fds with it; or nil
+	others     []*Processor // constant likewise: the last members of the other domains
 	homeEvents bool         // owner: while sharing an event of an fd that is not shared has come
 	polled     bool         // owner: pollOthers has found nothing since the last run
 	cfg        Config

@@ -27,6 +27,11 @@ import (
 // shared (coroutine.ParkShared): they run on the Processor that has found their
 // event. No fd moves for that.
 //
+// An event that wakes no member stands in the epolls of all of them, also of
+// the last. There the Processors of other domains find it before they sleep,
+// and one that sleeps is called (callOthers). So a domain that gets more than
+// its share is helped at once, before the policy evens it out.
+//
 // Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
 // microsecond or two a request; where requests take no longer than that, one
@@ -69,13 +74,22 @@ func (g *Group) setDomains() {
 		return
 	}
 	var executors []*coroutine.Executor
-	for i, p := range g.members {
+	for _, p := range g.members {
 		if p.cfg.LockThread {
 			return
 		}
-		from := i / domainSize * domainSize
-		p.domain = g.members[from:min(from+domainSize, len(g.members))]
 		executors = append(executors, &p.ex)
+	}
+	var lasts []*Processor
+	for d := range slices.Chunk(g.members, domainSize) {
+		lasts = append(lasts, d[len(d)-1])
+		for _, p := range d {
+			p.domain = d
+		}
+	}
+	for i, p := range g.members { // each begins with another domain
+		d := i / domainSize
+		p.others = slices.Concat(lasts[d+1:], lasts[:d])
 	}
 	coroutine.Share(executors)
 }
@@ -170,11 +184,11 @@ func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (boo
 	on := p.group.sharing.Load()
 	switch {
 	case on && co.CanShare():
-		if regs != nil && &regs.domain[0] == &p.domain[0] {
-			return true, nil
-		}
 		if home != nil && home.group != p.group {
 			return false, nil
+		}
+		if regs != nil {
+			return true, nil
 		}
 		return true, pd.share(fd, p)
 	case home == nil:
@@ -324,19 +338,37 @@ func (p *Processor) offer() {
 	}
 }
 
-// pollOthers acts on events that other members of the domain have not
-// collected, and reports whether there were any. It is called once between two
-// runs: a wake for nothing, such as a signal's, must not cost more than a wake.
-// Owner.
+// pollOthers acts on events that other Processors have not collected, and
+// reports whether there were any: of the members before it, those that the
+// kernel may have woken for them; of each other domain, those that found all of
+// its members awake, until there is one. It is called once between two runs: a
+// wake for nothing, such as a signal's, must not cost more than a wake. Owner.
 func (p *Processor) pollOthers() bool {
 	n := 0
+	poll := func(q *Processor) {
+		n += p.ep.PollOf(q.ep, func(pd *PollDesc, events epoller.Events) { pd.onEvent(p, events) })
+	}
 	for _, q := range p.domain {
-		if q != p {
-			n += p.ep.PollOf(q.ep, func(pd *PollDesc, events epoller.Events) {
-				pd.onEvent(p, events)
-			})
+		if q == p {
+			break // its own epoll has what those behind it have
+		}
+		if q.ep.Sleeping() {
+			poll(q)
+		}
+	}
+	for i := 0; n == 0 && i < len(p.others); i++ {
+		if q := p.others[i]; !q.ep.Sleeping() {
+			poll(q)
 		}
 	}
 	p.polled = n == 0
 	return n > 0
+}
+
+// callOthers wakes a Processor of another domain that sleeps, if no member of
+// this one does: more events may wait here than its members can serve. Owner.
+func (p *Processor) callOthers() {
+	if len(p.others) > 0 && !p.domain[len(p.domain)-1].ep.Sleeping() {
+		p.wakeStealer()
+	}
 }

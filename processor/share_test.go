@@ -282,30 +282,118 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestPollOthers: an event that waits in the epoll of a Processor which
-// computes is found by another before that sleeps.
+// TestPollOthers: before a Processor sleeps it takes the events that have woken
+// a member before it whose thread does not run yet, and no other's of its own
+// domain; and of another domain those that found all of its members awake.
 func TestPollOthers(t *testing.T) {
-	within(t, 60*time.Second)
 	needMoves(t)
 	g := NewGroup(nil)
-	addLike(t, g, 2, Config{Idle: 64})
+	addLike(t, g, domainSize+1, Config{Idle: 64})
+	defer g.Discard()
 	g.SetMinActive(1)
-	start(t, g)
-	defer end(g)
-	p, q := g.members[0], g.members[1]
+	first, second, last := g.members[0], g.members[1], g.members[domainSize-1]
+	outside := g.members[domainSize]
 	l := newLine(t)
+	defer l.close()
+	for _, c := range []struct {
+		name   string
+		p      *Processor
+		asleep *Processor
+		want   bool
+	}{
+		{"an event of one before it", second, first, true},
+		{"one before it is awake", second, nil, false},
+		{"one behind it sleeps", first, second, false},
+		{"of another domain", outside, nil, true},
+		{"of another domain, of which one sleeps", outside, last, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.asleep != nil {
+				c.asleep.ep.Asleep()
+				defer c.asleep.ep.Awake()
+			}
+			testenv.OK(t, l.pd.share(l.fd, first)) // has each epoll report that it is writable
+			defer func() {
+				l.pd.mu.Lock()
+				l.pd.unregisterLocked(l.fd)
+				l.pd.mu.Unlock()
+				l.pd.Clear(Write)
+			}()
+			if c.p.pollOthers() != c.want || l.pd.Edge(Write) != c.want || c.p.polled == c.want {
+				t.Errorf("found: %t, marked: %t, want %t", !c.p.polled, l.pd.Edge(Write), c.want)
+			}
+		})
+	}
+}
+
+// TestCallOthers: a Processor that finds as many events as it takes at once
+// calls one of another domain, unless a member of its own sleeps.
+func TestCallOthers(t *testing.T) {
+	needMoves(t)
+	g := NewGroup(nil)
+	addLike(t, g, domainSize+1, Config{Idle: 64})
+	defer g.Discard()
+	g.SetMinActive(1)
+	last, outside := g.members[domainSize-1], g.members[domainSize]
+	outside.ep.Asleep()
+	last.ep.Asleep()
+	g.members[0].callOthers()
+	if !outside.ep.Sleeping() {
+		t.Error("it is called though a member sleeps")
+	}
+	last.ep.Awake()
+	g.members[0].callOthers()
+	if outside.ep.Sleeping() {
+		t.Error("it is not called")
+	}
+}
+
+// TestDomainsHelp: what waits for an fd of a domain whose members all compute
+// runs in another one, and waits there for the same registrations.
+func TestDomainsHelp(t *testing.T) {
+	within(t, 60*time.Second)
+	g := sharing(t, domainSize+1)
+	p, outside := g.members[0], g.members[domainSize]
+	l := newLine(t)
+	ran := make(chan *Processor, 1)
 	h := p.Open(func() {
-		l.read()
-		l.close()
+		for {
+			if _, v := l.read(); v != Try {
+				l.close()
+				return
+			}
+			ran <- Current()
+		}
 	})
-	eventually(t, "it waits, for its home alone", l.waits)
-	g.share()
-	release := hog(p)
-	l.send(1)
-	on(t, q, func() {}) // and then it has nothing to do
-	eventually(t, "the event is found", func() bool { return l.pd.read.w.Load() == readyW })
-	release()
+	for range 2 {
+		eventually(t, "it waits", l.waits)
+		var releases []func()
+		for _, q := range p.domain {
+			releases = append(releases, hog(q))
+		}
+		l.send(1)
+		eventually(t, "it runs", func() bool { // a Processor may have polled just before
+			outside.Wake()
+			select {
+			case at := <-ran:
+				if at != outside {
+					t.Errorf("it runs on Processor %d, which is busy", at.Index())
+				}
+				return true
+			default:
+				return false
+			}
+		})
+		for _, release := range releases {
+			release()
+		}
+		if regs := l.pd.shared.Load(); regs == nil || regs.domain[0] != p {
+			t.Error("the fd has moved")
+		}
+	}
+	l.pd.Evict()
 	h.Join()
+	quiet(t, g)
 }
 
 // TestKeepApart: a Processor leaves the CPU of a member of its domain that is

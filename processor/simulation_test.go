@@ -297,9 +297,15 @@ func (s *simulation) step(i int) {
 		p.move = nil
 		cost += s.moveWork(*m)
 	}
-	s.poll(i)
-	if s.sharing && !s.fixed && len(p.ready) > 1 {
-		cost += s.offer(i)
+	full := s.poll(i)
+	if s.sharing && !s.fixed {
+		if len(p.ready) > 1 {
+			cost += s.offer(i)
+		} else if full && s.full(i/s.domain) {
+			cost += s.callOther(i)
+		} else if len(p.ready) == 0 {
+			cost += s.pollOther(i)
+		}
 	}
 	if len(p.ready) > 0 {
 		p.state = simAwake
@@ -347,9 +353,51 @@ func (s *simulation) domainActive(i int) bool {
 	return false
 }
 
-// poll makes ready what up to a batch of events is for.
-func (s *simulation) poll(i int) {
+// full reports whether no member of a domain sleeps.
+func (s *simulation) full(d int) bool {
+	last := min((d+1)*s.domain, len(s.procs)) - 1
+	return s.procs[last].state >= simAwake
+}
+
+// callOther wakes a member of another domain.
+func (s *simulation) callOther(i int) int64 {
+	for j := range s.procs {
+		if s.procs[j].state == simAsleep {
+			s.wake(j)
+			return simRing
+		}
+	}
+	return 0
+}
+
+// pollOther takes an event of another domain, whose members are all busy.
+func (s *simulation) pollOther(i int) (cost int64) {
 	p := &s.procs[i]
+	for k := 1; k < len(s.events); k++ {
+		d := (i/s.domain + k) % len(s.events)
+		if !s.full(d) {
+			continue
+		}
+		cost += simPoll
+		for q := &s.events[d]; len(*q) > 0; {
+			c := (*q)[0]
+			*q = shift(*q, 1)
+			x := &s.conn[c]
+			if x.raised && x.shared && x.home/s.domain == d {
+				x.raised = false
+				p.ready = append(p.ready, c)
+				return cost
+			}
+		}
+	}
+	return cost
+}
+
+// poll makes ready what up to a batch of events is for, and reports whether
+// there may be more.
+func (s *simulation) poll(i int) (full bool) {
+	p := &s.procs[i]
+	defer func() { full = len(p.ready) >= min(p.batch, 128) }()
 	for _, q := range []*[]int32{&p.events, &s.events[i/s.domain]} {
 		for len(*q) > 0 && len(p.ready) < min(p.batch, 128) {
 			c := (*q)[0]
@@ -362,6 +410,7 @@ func (s *simulation) poll(i int) {
 			}
 		}
 	}
+	return
 }
 
 // shift takes the first k off a queue.
@@ -421,7 +470,7 @@ func (s *simulation) ran(i int, c int32) {
 	}
 	if !s.fixed {
 		x.shared = s.sharing
-		if x.home/s.domain != i/s.domain || !x.shared && x.home != i {
+		if !x.shared && x.home != i {
 			x.home = i // it has moved
 		}
 		if x.to >= 0 {
