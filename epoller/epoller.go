@@ -196,16 +196,23 @@ func (e *Epoller[T]) Each(f func(*T)) { e.slab.each(f) }
 // maxEvents; it is maxEvents at first. Owner only.
 func (e *Epoller[T]) SetBatch(n int) { e.batch = min(max(n, 1), maxEvents) }
 
-// IsBatch reports whether n events are as many as Poll and Wait collect, so
-// that there may be more. Owner only.
-func (e *Epoller[T]) IsBatch(n int) bool { return n == e.batch }
-
 // Poll collects events without waiting and returns how many there are for
 // Event.
 func (e *Epoller[T]) Poll() int {
 	e.Stats.Polls.Inc()
 	n, errno := sysx.Poll(e.fd, e.events[:e.batch])
 	return e.check(n, errno)
+}
+
+// More reports whether there are events that a Poll has left, which has
+// collected n. Owner only.
+func (e *Epoller[T]) More(n int) bool {
+	if n < e.batch {
+		return false
+	}
+	fds := [1]unix.PollFd{{Fd: int32(e.fd), Events: unix.POLLIN}}
+	n, errno := sysx.TryPoll(fds[:])
+	return n > 0 && errno == 0
 }
 
 // Wait waits until there is an event, the timer's expiry or a ring. It may also

@@ -84,8 +84,8 @@ func (p *Processor) loop() {
 		} else if p.ep.Registered() > 0 {
 			n := p.ep.Poll()
 			p.dispatch(n)
-			if sharing && p.ep.IsBatch(n) {
-				p.callOthers()
+			if sharing {
+				p.callOthers(n)
 			}
 		}
 		if sharing {

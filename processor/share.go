@@ -366,9 +366,9 @@ func (p *Processor) pollOthers() bool {
 }
 
 // callOthers wakes a Processor of another domain that sleeps, if no member of
-// this one does: more events may wait here than its members can serve. Owner.
-func (p *Processor) callOthers() {
-	if len(p.others) > 0 && !p.domain[len(p.domain)-1].ep.Sleeping() {
+// this one does, and a poll that has found n events has left some. Owner.
+func (p *Processor) callOthers(n int) {
+	if len(p.others) > 0 && !p.domain[len(p.domain)-1].ep.Sleeping() && p.ep.More(n) {
 		p.wakeStealer()
 	}
 }

@@ -326,25 +326,38 @@ func TestPollOthers(t *testing.T) {
 	}
 }
 
-// TestCallOthers: a Processor that finds as many events as it takes at once
-// calls one of another domain, unless a member of its own sleeps.
+// TestCallOthers: a Processor whose poll leaves events calls one of another
+// domain, unless a member of its own sleeps.
 func TestCallOthers(t *testing.T) {
 	needMoves(t)
 	g := NewGroup(nil)
 	addLike(t, g, domainSize+1, Config{Idle: 64})
 	defer g.Discard()
 	g.SetMinActive(1)
-	last, outside := g.members[domainSize-1], g.members[domainSize]
-	outside.ep.Asleep()
+	p, last, outside := g.members[0], g.members[domainSize-1], g.members[domainSize]
+	called := func() bool {
+		outside.ep.Asleep()
+		n := p.ep.Poll()
+		p.dispatch(n)
+		p.callOthers(n)
+		return !outside.ep.Sleeping()
+	}
+	p.ep.SetBatch(1)
+	for range 3 { // each has an event, as it is writable
+		l := newLine(t)
+		defer l.close()
+		testenv.OK(t, l.pd.share(l.fd, p))
+	}
 	last.ep.Asleep()
-	g.members[0].callOthers()
-	if !outside.ep.Sleeping() {
+	if called() {
 		t.Error("it is called though a member sleeps")
 	}
 	last.ep.Awake()
-	g.members[0].callOthers()
-	if outside.ep.Sleeping() {
+	if !called() {
 		t.Error("it is not called")
+	}
+	if called() || called() {
+		t.Error("it is called for nothing")
 	}
 }
 

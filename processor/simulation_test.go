@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 )
 
 // A simulation of Processors that serve requests, in which the clock jumps from
@@ -301,8 +302,11 @@ func (s *simulation) step(i int) {
 	if s.sharing && !s.fixed {
 		if len(p.ready) > 1 {
 			cost += s.offer(i)
-		} else if full && s.full(i/s.domain) {
-			cost += s.callOther(i)
+		} else if full && len(s.events) > 1 && s.full(i/s.domain) {
+			cost += simPoll
+			if s.more(i / s.domain) {
+				cost += s.callOther(i)
+			}
 		} else if len(p.ready) == 0 {
 			cost += s.pollOther(i)
 		}
@@ -357,6 +361,14 @@ func (s *simulation) domainActive(i int) bool {
 func (s *simulation) full(d int) bool {
 	last := min((d+1)*s.domain, len(s.procs)) - 1
 	return s.procs[last].state >= simAwake
+}
+
+// more reports whether a domain has events.
+func (s *simulation) more(d int) bool {
+	return slices.ContainsFunc(s.events[d], func(c int32) bool {
+		x := &s.conn[c]
+		return x.raised && x.shared && x.home/s.domain == d
+	})
 }
 
 // callOther wakes a member of another domain.

@@ -66,7 +66,7 @@ var entries = map[string]string{
 		internal/fd.MakeNonblocking socket.Socket.Recvmsg socket.Socket.Sendmsg
 	`,
 	"of few fds: then the call is raw": `
-		internal/fd.FD.spuriousEOF internal/fd.FD.pollIn internal/fd.FD.PollReadable
+		epoller.Epoller.More internal/fd.FD.spuriousEOF internal/fd.FD.pollIn internal/fd.FD.PollReadable
 	`,
 	"the caller has only an fd in hand, or what no Processor owns": `
 		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
