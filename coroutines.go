@@ -102,9 +102,10 @@ func AddHooks(h Hooks) (remove func()) { return coroutine.AddHooks(h) }
 //	                                without what is netco's own at either end
 //
 // A Fiber's stack comes before its resumer's. The coroutine does not notice.
-// Stack returns ErrNotFound for one that has ended, an error that wraps ErrBusy
-// and ctx's if ctx ends first, because the coroutine computes without a pause,
-// or ErrShutdown. It parks a coroutine, blocks a goroutine.
+// Stack returns ErrNotFound for one that has ended; an error that wraps ErrBusy
+// and ctx's if ctx ends first, because the coroutine computes without a pause;
+// ErrShutdown; or an error on a Go release whose stacks netco does not
+// understand. It parks a coroutine, blocks a goroutine.
 type Info = coroutine.Info
 
 // Range calls f for every coroutine of the process that has started and not

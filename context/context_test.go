@@ -146,12 +146,6 @@ func (c *chains) resumeSome(i int) {
 		return
 	}
 	first := firsts[c.rnd.IntN(len(firsts))]
-	last := c.parked[first][len(c.parked[first])-1]
-	if g := c.c[last].G(); c.rnd.IntN(4) == 0 && g != 0 {
-		for range c.rnd.IntN(3) {
-			c.runOn(first, last)
-		}
-	}
 	c.running = append(c.running, c.parked[first]...)
 	delete(c.parked, first)
 	c.c[first].Resume(&c.c[firsts[0]])
@@ -185,8 +179,8 @@ func (c *chains) entry(i int) {
 }
 
 // TestRandomChains walks at random among many contexts that resume one another,
-// suspends any of those that run, with what it has resumed, and runs functions
-// on parked ones; at last all end.
+// and suspends any of those that run, with what it has resumed; at last all
+// end.
 func TestRandomChains(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -208,11 +202,11 @@ func TestRandomChains(t *testing.T) {
 	waitGoroutines(t, before)
 }
 
-// TestAllocs: neither a switch nor RunOn allocates.
+// TestAllocs: a switch does not allocate.
 func TestAllocs(t *testing.T) {
 	onLockedThread(t, func() {
 		var c Context
-		stop, calls := false, 0
+		stop := false
 		c.Init(func(*Context) {
 			for !stop {
 				c.Suspend()
@@ -222,15 +216,8 @@ func TestAllocs(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { c.Resume(&c) }); n != 0 {
 			t.Errorf("Resume and Suspend: %v allocations", n)
 		}
-		call := func() { calls++ }
-		if n := testing.AllocsPerRun(100, func() { c.RunOn(call) }); n != 0 {
-			t.Errorf("RunOn: %v allocations", n)
-		}
 		stop = true
 		c.Resume(&c)
-		if calls == 0 {
-			t.Error("no call has run")
-		}
 	})
 }
 

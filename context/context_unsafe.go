@@ -9,11 +9,9 @@ import (
 
 // Context is one execution context: a goroutine that runs only while it is
 // resumed. Init makes it; it must not be copied.
-//
-// A field without a note is owned by the side that has the thread.
+// The side that has the thread owns it.
 type Context struct {
 	frame asm.Frame // with the portable backend Coro is its *pull
-	call  func()    // run by the next Resume in place of the context, or nil; see RunOn
 }
 
 // pull returns the portable backend's replacement of a coro.
@@ -69,15 +67,15 @@ func (c *Context) Resume(next *Context) {
 //
 //go:norace
 func (c *Context) Suspend() {
-	c.park()
-	if c.call != nil {
-		c.ServeCalls()
+	if direct {
+		c.Switch(c)
+	} else {
+		c.pull().yield(struct{}{})
 	}
 }
 
 // Switch is both Resume and Suspend of the assembly backend, for hot paths: it
-// is inlined. After suspending by Switch the caller must serve calls as Suspend
-// does.
+// is inlined.
 //
 // The CPU predicts the target of a return from the calls that it saw, which
 // were another stack's: each return between the switch and the code that waited
@@ -90,48 +88,5 @@ func (c *Context) Switch(next *Context) {
 		c.switchRace(next)
 	} else {
 		asm.Switch(&c.frame, &next.frame)
-	}
-}
-
-// RunOn runs f on the goroutine that is parked in c, on top of its stack, and
-// leaves it parked. It is called in place of Resume; f must not switch, panic
-// or call runtime.Goexit.
-//
-// Precondition: the goroutine parked in c suspended itself by Suspend, or
-// serves calls after its Switch.
-//
-// The race detector is not shown the field call: a coroutine that was left
-// behind suspends itself in a context of its own.
-//
-//go:norace
-func (c *Context) RunOn(f func()) {
-	c.call = f
-	c.Resume(c)
-}
-
-// HasCall reports whether c was resumed by RunOn.
-//
-//go:norace
-func (c *Context) HasCall() bool { return c.call != nil }
-
-// ServeCalls runs the function that RunOn was given and suspends c again, until
-// c is resumed by Resume.
-//
-//go:norace
-func (c *Context) ServeCalls() {
-	for c.call != nil {
-		f := c.call
-		c.call = nil
-		f()
-		c.park()
-	}
-}
-
-//go:norace
-func (c *Context) park() {
-	if direct {
-		c.Switch(c)
-	} else {
-		c.pull().yield(struct{}{})
 	}
 }

@@ -39,13 +39,6 @@
 //     later and runs in parallel. When it suspends itself, or ends, the rescuer
 //     continues; the context is then parked and any goroutine can resume it.
 //
-// # Running a function on a parked goroutine
-//
-// [Context.RunOn] runs a function on the goroutine that is parked in c, on top
-// of its stack, and leaves it parked: to capture its stack trace, for instance.
-// Suspend serves such calls before it returns. Code that parks by Switch asks
-// HasCall afterwards and calls ServeCalls.
-//
 // # Backends
 //
 // Both hand the thread from one goroutine to the next by the runtime's own

@@ -179,8 +179,7 @@ func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 		return y.in, refusals[refused]
 	}
 	w := &y.t.w
-	// As Suspend, for one return less after the switch. A suspended fiber gets
-	// no calls.
+	// As Suspend, for one return less after the switch.
 	if context.Direct() {
 		w.ctx.Switch(&w.ctx)
 	} else {

@@ -224,9 +224,6 @@ func (f *fiber) resume() {
 
 // resumed is called by the resumer when control is back.
 func (f *fiber) resumed() {
-	if f.w.ctx.HasCall() {
-		f.w.ctx.ServeCalls()
-	}
 	if f.by != nil {
 		// Here, so that a fiber that is parked in the switch is never the
 		// innermost.
@@ -247,9 +244,6 @@ func (w *worker) suspend() {
 	w.open.Close()
 	if context.Direct() {
 		w.ctx.Switch(&w.ctx)
-		if w.ctx.HasCall() {
-			w.ctx.ServeCalls()
-		}
 	} else {
 		w.innermost().pause()
 	}

@@ -23,7 +23,7 @@ type LeftBehind struct {
 // Stack has the calls that a coroutine was found blocked in; the zero value if
 // it had woken before. Stacks of the same calls are equal.
 type Stack struct {
-	pcs [goruntime.MaxStack]uintptr // as goruntime.StackOf stores them
+	pcs [64]uintptr // as goruntime.StackOf stores them
 	n   int
 }
 
@@ -55,7 +55,7 @@ func (l *LeftBehind) Again() (now Stack, away bool) {
 
 // fill stores the calls in which w's goroutine is blocked.
 func (s *Stack) fill(w *worker) {
-	s.n = goruntime.StackOf(w.innermost().ctx.G(), &s.pcs)
+	s.n = goruntime.StackOf(w.innermost().ctx.G(), s.pcs[:])
 	clear(s.pcs[s.n:])
 }
 

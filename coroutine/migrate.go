@@ -15,7 +15,6 @@ import (
 //	                 new one its home, and sends it there
 //	a waker          meanwhile posts it to either loop; the old one forwards it
 //	                 (Arrive), and the wake is for a park that has ended
-//	a stack request  meanwhile is forwarded as well, see stackRequest
 //	the new loop     Settle puts it on the new executor's lists and queues it
 //
 // Other coroutines of the old executor must not refer to parts of the coroutine

@@ -390,42 +390,6 @@ func joinBeside(h Handle, _ uint64) {
 	}
 }
 
-// TestStackAfterMove: a request that reaches a thread which the coroutine has
-// left is forwarded.
-func TestStackAfterMove(t *testing.T) {
-	needMoves(t)
-	within(t, time.Minute)
-	threads := newRoamers(3)
-	p := make(chan *stackRequest, 1)
-	var asked [][2]*Executor // which read it, and which its coroutine was on
-	h := threads[0].spawn(func() {
-		co := Current()
-		q := newStackRequest(co, co.ID())
-		q.waiter = &Waiter{hook: newSemaphore()}
-		q.inbox.fn = func() {
-			asked = append(asked, [2]*Executor{CurrentExecutor(), co.Executor()})
-			q.arrive()
-		}
-		threads[0].Post(&q.inbox) // which is not read before the coroutine waits
-		co.MoveTo(&threads[1].ex)
-		co.MoveTo(&threads[2].ex)
-		p <- q
-		co.Park(ReasonUser)
-	})
-	q := <-p
-	q.waiter.Park(ReasonUser)
-	if q.gone || q.state.Load() != stackAnswered {
-		t.Error("it was not found")
-	}
-	if last := asked[len(asked)-1]; len(asked) < 2 || asked[0][0] != &threads[0].ex ||
-		last[0] != last[1] {
-		t.Errorf("asked %d times, at last %p of one at %p", len(asked), last[0], last[1])
-	}
-	h.Stop()
-	h.Join()
-	stopAll(threads)
-}
-
 // moveHammer is a set of coroutines that move round several executors.
 type moveHammer struct {
 	t       *testing.T

@@ -49,9 +49,6 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	open := w.open.Own()
 	w.open.Close()
 	w.ctx.Switch(&w.ctx)
-	if w.ctx.HasCall() {
-		w.ctx.ServeCalls()
-	}
 	w.open.Restore(open)
 	return co.wake
 }
@@ -103,7 +100,7 @@ func (co *Coroutine) MakeReady(ticket uint64, why Wake) {
 // without.
 //
 // A Coroutine whose waiter has no coroutine is an inbox function, which another
-// thread has sent to be called on this loop, see stackRequest.
+// thread has sent to be called on this loop, see worker.post.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	home := co.ex.Load()
@@ -190,9 +187,6 @@ func Yield() {
 	open := w.open.Own()
 	w.open.Close()
 	w.ctx.Switch(&w.ctx)
-	if w.ctx.HasCall() {
-		w.ctx.ServeCalls()
-	}
 	w.open.Restore(open)
 	if w.ex.lend.Load() != nil {
 		co.moveOn()

@@ -155,8 +155,8 @@ func TestStackOfNone(t *testing.T) {
 	}
 }
 
-// TestStackOfBusy: of one that keeps the thread to itself there is no stack,
-// nor of the others of that thread.
+// TestStackOfBusy: of a coroutine that computes there is no stack until it
+// waits; the others of its thread have theirs all the time.
 func TestStackOfBusy(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
@@ -165,33 +165,31 @@ func TestStackOfBusy(t *testing.T) {
 	var over atomic.Bool
 	computes := th.spawn(func() {
 		for !over.Load() {
-			runtime.Gosched()
 		}
+		parksHere()
 	})
 	until(t, "it runs", func() bool { i, _ := Find(computes.ID()); return i.State == Running })
-	for what, h := range map[string]Handle{"the one that computes": computes, "another": sleeper} {
-		s, err := StackOf(brief(t), h.ID())
-		if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" {
-			t.Errorf("%s: %q, %v", what, s, err)
-		}
-	}
-	if _, err := StackOf(brief(t), computes.ID()); err == nil ||
+	s, err := StackOf(brief(t), computes.ID())
+	if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" ||
 		!strings.Contains(err.Error(), "is running") {
-		t.Errorf("the error does not say what it does: %v", err)
+		t.Errorf("of the one that computes: %q, %v", s, err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := StackOf(cancelled, sleeper.ID()); !errors.Is(err, context.Canceled) {
+	if _, err := StackOf(cancelled, computes.ID()); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that was over: %v", err)
+	}
+	if s, err := StackOf(cancelled, sleeper.ID()); err != nil || !strings.Contains(s, "parksHere") {
+		t.Errorf("of another: %v\n%s", err, s)
 	}
 	answered := make(chan error)
 	go func() {
-		_, err := StackOf(patient(t), sleeper.ID())
+		_, err := StackOf(patient(t), computes.ID())
 		answered <- err
 	}()
 	over.Store(true)
 	if err := <-answered; err != nil {
-		t.Errorf("when the thread is free again: %v", err)
+		t.Errorf("when it waits: %v", err)
 	}
 	th.stopByForce()
 }
@@ -261,35 +259,6 @@ func TestStackOfByCoroutine(t *testing.T) {
 		t.Error("it waits for its answer after the end")
 	}
 	there.stopByForce()
-}
-
-// deafHost loses what other threads post, as the inbox of a thread that ends
-// does.
-type deafHost struct {
-	bareHost
-	posted chan struct{}
-}
-
-func (h *deafHost) Post(*Coroutine) { close(h.posted) }
-
-// TestStackOfUnanswered: the thread ends without having read the request.
-func TestStackOfUnanswered(t *testing.T) {
-	within(t, time.Minute)
-	host := &deafHost{posted: make(chan struct{})}
-	var ex Executor
-	ex.Init(Config{Host: host, Idle: 4})
-	answer := make(chan error)
-	runAll(&ex, func() {
-		h := Current().Handle()
-		go func() {
-			_, err := StackOf(context.Background(), h.ID())
-			answer <- err
-		}()
-		<-host.posted
-	})
-	if err := <-answer; err != ErrNotFound {
-		t.Error(err)
-	}
 }
 
 // TestStackOfDeep: more frames than are returned.

@@ -122,8 +122,8 @@ func (h *handler) coroutine(ctx context.Context, q *query) (any, error) {
 		d.Stack = cut(stack, maxStack)
 		switch {
 		case errors.Is(err, coroutine.ErrBusy):
-			d.StackError = "busy: it has not answered within " + span(int64(stackTimeout)) +
-				"; it computes, or something holds up its Processor, see stalls"
+			d.StackError = "busy: it has kept running for " + span(int64(stackTimeout)) +
+				", see stalls"
 		case err != nil:
 			d.StackError = err.Error()
 		}

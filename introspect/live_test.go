@@ -204,7 +204,7 @@ func TestStalledProcessors(t *testing.T) {
 		t.Errorf("its stack: %+v", one)
 	}
 	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()),
-		200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
+		200); one.Stack == "" && !strings.Contains(text, "has kept running for") {
 		t.Error("the page does not say that its Processor is busy")
 	}
 	// And not of what a slow machine has held up before.

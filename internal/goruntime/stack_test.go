@@ -14,8 +14,8 @@ import (
 
 // callsOf returns the calls of the goroutine g, if it is blocked.
 func callsOf(g uintptr) []runtime.Frame {
-	var pcs [goruntime.MaxStack]uintptr
-	return goruntime.Frames(pcs[:goruntime.StackOf(g, &pcs)])
+	var pcs [64]uintptr
+	return goruntime.Frames(pcs[:goruntime.StackOf(g, pcs[:])])
 }
 
 func names(calls []runtime.Frame) (names []string) {
