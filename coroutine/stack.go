@@ -219,15 +219,15 @@ func (r *stackReader) text() string {
 var module = strings.TrimSuffix(reflect.TypeFor[Executor]().PkgPath(), "/coroutine")
 
 // ofInterest drops the frames at either end that are not the user's: at the
-// bottom, those that run a coroutine; at the top, the runtime's, and those
-// below the function of netco that the user has called. If netco's frames are
-// all, it keeps the function that parked.
+// top, those of a switch or of a wait in Go, and those below the function of
+// netco that the user has called; at the bottom, those that run a coroutine. If
+// netco's frames are all, it keeps the function that parked.
 func ofInterest(stack []runtime.Frame) []runtime.Frame {
+	for len(stack) > 1 && switches(stack[0]) {
+		stack = stack[1:]
+	}
 	for n := len(stack); n > 1 && runs(stack[n-1]); n-- {
 		stack = stack[:n-1]
-	}
-	for len(stack) > 1 && ofRuntime(stack[0]) {
-		stack = stack[1:]
 	}
 	own := 0
 	for own < len(stack) && belongs(stack[own], "") {
@@ -246,13 +246,14 @@ func ofInterest(stack []runtime.Frame) []runtime.Frame {
 
 // runs reports whether f belongs to the code that runs coroutines.
 func runs(f runtime.Frame) bool {
-	return ofRuntime(f) || belongs(f, "/coroutine") || belongs(f, "/context") ||
-		belongs(f, "/internal") || belongs(f, "/processor")
+	return switches(f) || belongs(f, "/coroutine") || belongs(f, "/internal") ||
+		belongs(f, "/processor")
 }
 
-// ofRuntime reports whether f belongs to the runtime, or to iter.Pull.
-func ofRuntime(f runtime.Frame) bool {
-	return strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "iter.")
+// switches reports whether f belongs to the runtime, or to a context's switch.
+func switches(f runtime.Frame) bool {
+	return strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "iter.") ||
+		belongs(f, "/context") || belongs(f, "/asm")
 }
 
 // belongs reports whether f is in netco's package path or one below it, ""
