@@ -1,10 +1,6 @@
 package coroutine
 
-import (
-	"sync/atomic"
-
-	"github.com/netco-go/netco/internal/goruntime"
-)
+import "github.com/netco-go/netco/internal/goruntime"
 
 // Cancelling one coroutine.
 //
@@ -26,10 +22,6 @@ import (
 // coroutine as if a wake had come before its next park (Coroutine.woken), for
 // good. Park checks that first in any case, and a later wake has no effect.
 // Yield checks Coroutine.cancelled.
-
-// cancelRequest is the incarnation that Stop was called for: a coroutine's id;
-// 0 for none. Any thread; it is never taken back.
-type cancelRequest = atomic.Uint64
 
 // Stop ends one coroutine by force: its present wait and all later waits end as
 // they do when the Scheduler ends by force. Waits that return an error return

@@ -106,7 +106,7 @@ func (c *children) end() {
 				return
 			case stopping > 0:
 				c.mu.Unlock()
-				CurrentWorker().pass()
+				CurrentWorker().pass(false)
 			default:
 				w.Prepare()
 				c.waiter = w

@@ -123,7 +123,7 @@ type Coroutine struct {
 	id   counter.Counter         // 0 when dead; set last and cleared first, see Info.of
 
 	locals        localValues   // owner: of this incarnation
-	cancelRequest cancelRequest // any thread
+	cancelRequest atomic.Uint64 // the id of the incarnation that Stop was called for; any thread
 	children      *children     // owner: nil if it is no child and has none
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake

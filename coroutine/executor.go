@@ -65,13 +65,13 @@ type Executor struct {
 	ended   func() // Config.Ended
 	keep    int
 	idle    []*worker // LIFO: the stack used last is the warmest
-	workers []*worker // all workers, so that their contexts stay reachable
+	workers roster    // all workers, so that their contexts stay reachable
 	pool    *objpool.Pool[Coroutine]
 	loopIs  *worker // the loop's entry in the table
 	locks   uintptr // the loop's thread locks, see asm.Where
-	ids     struct{ next, end uint64 }
+	ids     ids
 
-	fibers     []*fiber       // all fibers with a goroutine, so that their contexts stay reachable
+	fibers     roster         // all fibers with a goroutine, so that their contexts stay reachable
 	idleFibers []*fiberHandle // LIFO
 
 	standby atomic.Pointer[Standby] // nil for none; any thread
@@ -120,7 +120,15 @@ func (ex *Executor) Enter() {
 // Leave undoes Enter and ends the idle goroutines. Precondition: no coroutine
 // lives.
 func (ex *Executor) Leave() {
-	ex.trim()
+	for len(ex.idle) > 0 {
+		w := ex.idle[0]
+		ex.idle[0] = nil
+		ex.idle = ex.idle[1:]
+		w.ctx.Resume(&w.ctx)
+		w.raceGone()
+	}
+	ex.trimFibers()
+	ex.runq.free()
 	expel(ex.loopIs)
 	ex.raceLeave()
 }

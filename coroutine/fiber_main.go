@@ -19,25 +19,20 @@ func (f *fiber) start() {
 	f.w.ctx.Init(fiberMain)
 }
 
-// listFiber adds t to the executor's fibers. Owner only.
-func (ex *Executor) listFiber(t *fiber) {
+// listFiber adds f to the executor's fibers. Owner only.
+func (ex *Executor) listFiber(f *fiber) {
 	if goruntime.RaceEnabled {
 		defer Own()()
 	}
-	t.w.index = int32(len(ex.fibers))
-	ex.fibers = append(ex.fibers, t)
+	ex.fibers.add(&f.w)
 }
 
-// unlistFiber takes t out of the executor's fibers. Owner only.
-func (ex *Executor) unlistFiber(t *fiber) {
+// unlistFiber takes f out of the executor's fibers. Owner only.
+func (ex *Executor) unlistFiber(f *fiber) {
 	if goruntime.RaceEnabled {
-		defer t.w.enter()()
+		defer f.w.enter()()
 	}
-	last := len(ex.fibers) - 1
-	ex.fibers[t.w.index] = ex.fibers[last]
-	ex.fibers[t.w.index].w.index = t.w.index
-	ex.fibers[last] = nil
-	ex.fibers = ex.fibers[:last]
+	ex.fibers.remove(&f.w)
 }
 
 func fiberMain(c *context.Context) { fiberOf(c).main() }
@@ -89,29 +84,22 @@ func (f *fiber) call() {
 	if f.cancelled {
 		return // before its first Resume: it only drops the locals that it has inherited
 	}
-	returned := false
-	defer func() {
-		if returned {
-			return
-		}
-		if value := Recovered(recover()); value != nil {
-			f.failure = &PanicError{value, debug.Stack()}
-		}
-	}()
-	if hooks.Load() != nil {
-		hooked(f.last.run)
-	} else {
-		f.last.run()
+	catch(func() { hooked(f.last.run) }, f.failed)
+}
+
+// failed notes the incarnation's panic.
+func (f *fiber) failed(value any) {
+	if f.failure == nil {
+		f.failure = &PanicError{value, debug.Stack()}
 	}
-	returned = true
 }
 
 // end ends the incarnation.
 func (f *fiber) end(why event) {
 	c := f.of
 	f.w.attached()
-	for f.locals.any() {
-		f.dropLocals()
+	for f.locals.any() { // a Drop that panics ends the incarnation by that panic
+		catch(f.locals.drop, f.failed)
 		f.w.attached()
 	}
 	f.exit()
@@ -120,21 +108,4 @@ func (f *fiber) end(why event) {
 	f.of = nil
 	c.id.Set(0)
 	f.cancelled = false
-}
-
-// dropLocals drops the locals while Current and the like still work. A Drop
-// that panics ends the incarnation by that panic, but the other locals are
-// dropped.
-func (f *fiber) dropLocals() {
-	dropped := false
-	defer func() {
-		if dropped {
-			return
-		}
-		if value := Recovered(recover()); value != nil && f.failure == nil {
-			f.failure = &PanicError{value, debug.Stack()}
-		}
-	}()
-	f.locals.drop()
-	dropped = true
 }

@@ -91,16 +91,11 @@ func (c *core) renew(by creator) uint64 {
 			t.raceRelease()
 			defer Own()()
 		}
-		c.id.Set(ex.newID())
+		c.id.Set(ex.ids.take())
 		return c.id.Own()
 	}
 	c.root.Set(rootOf(by.w, by.g))
-	if t.ids.next == t.ids.end {
-		t.ids.end = lastID.Add(idBlock) + 1
-		t.ids.next = t.ids.end - idBlock
-	}
-	t.ids.next++
-	c.id.Set(t.ids.next - 1)
+	c.id.Set(t.ids.take())
 	return c.id.Own()
 }
 

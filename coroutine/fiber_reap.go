@@ -55,8 +55,8 @@ func (ex *Executor) Suspended() bool { return ex.suspended() != nil }
 
 //go:norace
 func (ex *Executor) suspended() *fiber {
-	for _, t := range ex.fibers {
-		if t.of != nil && !t.running && !t.lost {
+	for _, w := range ex.fibers {
+		if t := w.fiber; t.of != nil && !t.running && !t.lost {
 			return t
 		}
 	}

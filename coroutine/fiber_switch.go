@@ -46,7 +46,7 @@ type fiber struct {
 	failure   *PanicError
 	tags      labels // its creator's profiler labels, until it starts
 	locals    localValues
-	ids       struct{ next, end uint64 } // of ordinary goroutines' fibers: to give out
+	ids       ids // of an ordinary goroutine's fiber: to give out
 }
 
 // core is the part of a Yielder that does not depend on its types. It stays

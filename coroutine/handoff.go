@@ -96,9 +96,6 @@ func (w *worker) attached() *worker {
 	return w
 }
 
-// isAttached reports whether the loop drives w's coroutine. On its goroutine.
-func (w *worker) isAttached() bool { return w.awayWord() == attached }
-
 // awayWord returns the word that counts for w's coroutine, which is a fiber's
 // resumer's. On its goroutine.
 func (w *worker) awayWord() uint32 {
@@ -170,15 +167,19 @@ type blockedRun struct {
 	run uint64
 }
 
+// running returns the current coroutine and its worker, or nil. Any thread.
+func (ex *Executor) running() (*Coroutine, *worker) {
+	if co := ex.current.Load(); co != nil {
+		return co, co.w.Load()
+	}
+	return nil, nil
+}
+
 // blockedRun returns the running coroutine if its goroutine is blocked outside
 // netco and it may be left behind; nil otherwise. Any thread; the coroutine may
 // have woken by then. Precondition: goruntime.FindStandings has succeeded.
 func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
-	co := ex.current.Load()
-	if co == nil {
-		return blockedRun{}, nil
-	}
-	w := co.w.Load()
+	co, w := ex.running()
 	if w == nil {
 		return blockedRun{}, nil
 	}
@@ -318,11 +319,7 @@ var errNoHandoff = errors.New(
 // coroutine runs, or if the thread is not known. Any thread; another coroutine
 // may run by then.
 func (ex *Executor) Thread() int {
-	co := ex.current.Load()
-	if co == nil {
-		return 0
-	}
-	w := co.w.Load()
+	_, w := ex.running()
 	if w == nil {
 		return 0
 	}

@@ -2,11 +2,9 @@ package coroutine
 
 import (
 	"runtime"
-	"runtime/debug"
-	"strings"
-	"sync"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/stacks"
 )
 
 // LeftBehind describes a coroutine that was left behind.
@@ -62,68 +60,5 @@ func (s *Stack) fill(w *worker) {
 // Frames returns the calls, innermost first, without netco's calls that run
 // coroutines. Some 30 µs.
 func (s *Stack) Frames() []runtime.Frame {
-	frames := goruntime.Frames(s.pcs[:s.n])
-	for len(frames) > 0 && runs(frames[len(frames)-1]) {
-		frames = frames[:len(frames)-1]
-	}
-	return frames
+	return stacks.CutRuns(goruntime.Frames(s.pcs[:s.n]), 0)
 }
-
-// BlockedAt returns the frame with the user's call: the innermost frame that is
-// neither the standard library's nor netco's; else the innermost of netco's;
-// else the outermost.
-func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
-	var own runtime.Frame
-	for _, at = range frames {
-		switch {
-		case Standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // made by cgo
-		case !belongs(at, ""):
-			return at
-		case own.Function == "":
-			own = at
-		}
-	}
-	if own.Function != "" {
-		return own
-	}
-	return at
-}
-
-// Standard reports whether a function belongs to the standard library or to
-// golang.org/x/sys, which counts as a part of it. The paths of the standard
-// library's packages have no dot in their first element; a module's path may
-// have none either.
-func Standard(function string) bool {
-	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
-	dir := strings.LastIndexByte(function, '/') + 1
-	name, _, _ := strings.Cut(function[dir:], ".")
-	path := function[:dir] + name
-	first, _, _ := strings.Cut(path, "/")
-	switch {
-	case path == "main":
-		return false
-	case strings.Contains(first, "."):
-		return strings.HasPrefix(path, "golang.org/x/sys/")
-	}
-	for _, module := range dotless() {
-		if path == module || strings.HasPrefix(path, module+"/") {
-			return false
-		}
-	}
-	return true
-}
-
-// dotless are the paths of the program's modules that have no dot in their
-// first element.
-var dotless = sync.OnceValue(func() (paths []string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return nil
-	}
-	for _, m := range append(info.Deps, &info.Main) {
-		if first, _, _ := strings.Cut(m.Path, "/"); first != "" && !strings.Contains(first, ".") {
-			paths = append(paths, m.Path)
-		}
-	}
-	return paths
-})

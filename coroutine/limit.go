@@ -81,7 +81,8 @@ func (l Limit) mayCall() {
 	}
 }
 
-// ParkLimit is Park for no longer than the limit allows.
+// ParkLimit is Park for no longer than the limit allows. Precondition: w is from
+// AcquireFor with that limit's context.
 func (w *Waiter) ParkLimit(reason Reason, limit Limit) Wake {
 	switch {
 	case limit.ctx != nil:
@@ -106,7 +107,11 @@ func AcquireFor(limit Limit) *Waiter {
 	if on := co.w.Own(); on.watch != nil { // a context's Err has called the caller
 		on.endWatch()
 	}
-	watch := watchContext(co, limit)
+	if invariant.Enabled {
+		limit.mayCall()
+	}
+	watch := &contextWatch{co: co}
+	watch.stop = context.AfterFunc(limit.ctx, watch.end)
 	w := AcquireWaiter()
 	co.w.Own().watch = watch
 	return w
@@ -118,16 +123,6 @@ type contextWatch struct {
 	ticket atomic.Uint64 // of the latest park, plus 1; the coroutine writes
 	over   atomic.Bool   // the context has ended
 	stop   func() bool
-}
-
-// watchContext returns a watch, which its user stops. co is the caller.
-func watchContext(co *Coroutine, limit Limit) *contextWatch {
-	if invariant.Enabled {
-		limit.mayCall()
-	}
-	c := &contextWatch{co: co}
-	c.stop = context.AfterFunc(limit.ctx, c.end)
-	return c
 }
 
 // end is called when the context ends, on a goroutine. Either end finds the
@@ -166,14 +161,7 @@ func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 		return w.blockContext(limit)
 	}
 	co := w.co
-	watch := co.w.Own().watch
-	if watch == nil { // the caller has not called AcquireFor
-		watch = watchContext(co, limit)
-		defer Rejoin()
-		defer watch.stop()
-		Rejoin()
-	}
-	if watch.begin() {
+	if co.w.Own().watch.begin() {
 		return WakeCancelled
 	}
 	if limit.deadline != 0 {

@@ -54,7 +54,7 @@ func TestLimitExpired(t *testing.T) {
 // TestParkLimit: how a wait ends, of coroutines and of goroutines.
 func TestParkLimit(t *testing.T) {
 	wait := func(limit Limit, wake bool) Wake {
-		w := AcquireWaiter()
+		w := AcquireFor(limit)
 		if wake {
 			w.Wake()
 		}
@@ -138,10 +138,10 @@ func TestCancelAgainstReady(t *testing.T) {
 		co := Current()
 		for range rounds {
 			ctx, cancel := context.WithCancelCause(context.Background())
-			w := AcquireWaiter()
+			limit := Context(ctx)
+			w := AcquireFor(limit)
 			cancels <- func() { cancel(errPlanned) }
 			wakes <- target{co, co.Ticket()}
-			limit := Context(ctx)
 			switch why := w.ParkLimit(ReasonUser, limit); {
 			case why == WakeReady && limit.Err(why) == nil:
 				ready.Add(1)

@@ -154,18 +154,14 @@ func (l *Local[T]) Set(v T) {
 type localValues struct{ set *localSet }
 
 type localSet struct {
-	list   []localValue      // in the order in which they were made
-	index  map[*localKey]int // into list; nil while that is short
-	making []*localKey       // Locals whose Make is being called, each by the one before
+	list   []localValue // in the order in which they were made
+	making []*localKey  // Locals whose Make is being called, each by the one before
 }
 
 type localValue struct {
 	key   *localKey
 	value any
 }
-
-// fewLocals is the number of values that are found faster without an index.
-const fewLocals = 8
 
 // currentLocals returns the caller's place for values; nil for ordinary
 // goroutines.
@@ -188,12 +184,6 @@ func (v *localValues) find(key *localKey) any {
 	if v.set == nil {
 		return nil
 	}
-	if v.set.index != nil {
-		if i, ok := v.set.index[key]; ok {
-			return v.set.list[i].value
-		}
-		return nil
-	}
 	for i := range v.set.list {
 		if v.set.list[i].key == key {
 			return v.set.list[i].value
@@ -206,17 +196,7 @@ func (v *localValues) add(key *localKey, value any) {
 	if v.set == nil {
 		v.set = new(localSet)
 	}
-	s := v.set
-	s.list = append(s.list, localValue{key, value})
-	switch n := len(s.list); {
-	case s.index != nil:
-		s.index[key] = n - 1
-	case n > fewLocals:
-		s.index = make(map[*localKey]int, 2*n)
-		for i := range s.list {
-			s.index[s.list[i].key] = i
-		}
-	}
+	v.set.list = append(v.set.list, localValue{key, value})
 }
 
 // beginMake precedes the Make of a Local that has no value.
@@ -256,9 +236,6 @@ func (v *localValues) drop() {
 		l := set.list[last]
 		set.list[last] = localValue{}
 		set.list = set.list[:last]
-		if set.index != nil {
-			delete(set.index, l.key)
-		}
 		if l.key.drop != nil {
 			l.key.drop(l.value)
 		}

@@ -25,6 +25,23 @@ func Recovered(value any) any {
 	return nil
 }
 
+// catch calls f. If f panics, it calls caught in the deferred call that has
+// recovered the panic, so that the stack still shows where it arose. A Goexit
+// goes on.
+func catch(f func(), caught func(value any)) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if value := Recovered(recover()); value != nil {
+			caught(value)
+		}
+	}()
+	f()
+	returned = true
+}
+
 // panicked offers a panic to the host, and crashes the program if the host
 // declines. It is called in the deferred call that recovered the panic, so that
 // the stack still shows where it arose.

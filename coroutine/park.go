@@ -197,7 +197,7 @@ func Yield() {
 func (w *worker) yieldRace(co *Coroutine) {
 	if w.mayYield() {
 		co.checkLocks(w.ex, "yields")
-		w.pass()
+		w.pass(false)
 		co.MoveOn()
 	}
 }
@@ -228,7 +228,7 @@ func YieldTurn() (stopping bool) {
 	co := w.co.Own()
 	if !w.cancelling(co) {
 		co.checkLocks(w.ex, "yields")
-		w.passTurn()
+		w.pass(true)
 	}
 	return w.cancelling(co)
 }
@@ -242,24 +242,19 @@ func Pass() {
 		Yield()
 		return
 	}
-	w.pass()
+	w.pass(false)
 }
 
-// passTurn is pass that ends the turn.
-func (w *worker) passTurn() {
+// pass appends the coroutine to the run queue and gives control to the loop; it
+// may end the turn.
+//
+//go:norace
+func (w *worker) pass(endTurn bool) {
 	if goruntime.RaceEnabled {
 		defer w.enter()()
 	}
-	w.ex.budget = 0
-	w.pass()
-}
-
-// pass appends the coroutine to the run queue and gives control to the loop.
-//
-//go:norace
-func (w *worker) pass() {
-	if goruntime.RaceEnabled {
-		defer w.enter()()
+	if endTurn {
+		w.ex.budget = 0
 	}
 	co := w.co.Own()
 	w.ex.runq.push(co)

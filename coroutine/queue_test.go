@@ -28,7 +28,7 @@ func TestRunQueueModel(t *testing.T) {
 			}
 			model = model[1:]
 		default:
-			q.release()
+			q.free()
 		}
 		if q.len() != len(model) {
 			t.Fatalf("seed %d: %d queued, want %d", seed, q.len(), len(model))

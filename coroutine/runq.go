@@ -78,18 +78,11 @@ func (q *runQueue) rest() {
 	q.rested += n
 	switch size := uint64(len(q.buf)); {
 	case size > mostRunQueue || size > keptRunQueue && n < size/4:
-		q.buf, q.mask = nil, 0
+		q.free()
 	case n > 0:
 		clear(q.buf)
 	}
 }
 
-// release drops references of popped entries, and a ring that has grown beyond
-// 16*minRunQueue. Precondition: len() == 0.
-func (q *runQueue) release() {
-	if len(q.buf) > 16*minRunQueue {
-		q.buf, q.mask = nil, 0
-		return
-	}
-	clear(q.buf)
-}
+// free gives up the ring. Precondition: len() == 0.
+func (q *runQueue) free() { q.buf, q.mask = nil, 0 }

@@ -4,7 +4,6 @@ import (
 	gocontext "context"
 	"errors"
 	"fmt"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/stacks"
 )
 
 // Errors of StackOf.
@@ -198,7 +198,7 @@ func (r *stackReader) text() string {
 		if n > 0 {
 			b.WriteString("resumed by\n")
 		}
-		for _, f := range ofInterest(goruntime.Frames(r.pcs[from:end])) {
+		for _, f := range stacks.OfUser(goruntime.Frames(r.pcs[from:end])) {
 			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
 		}
 		from = end
@@ -213,53 +213,4 @@ func (r *stackReader) text() string {
 		}
 	}
 	return b.String()
-}
-
-// module is netco's import path.
-var module = strings.TrimSuffix(reflect.TypeFor[Executor]().PkgPath(), "/coroutine")
-
-// ofInterest drops the frames at either end that are not the user's: at the
-// top, those of a switch or of a wait in Go, and those below the function of
-// netco that the user has called; at the bottom, those that run a coroutine. If
-// netco's frames are all, it keeps the function that parked.
-func ofInterest(stack []runtime.Frame) []runtime.Frame {
-	for len(stack) > 1 && switches(stack[0]) {
-		stack = stack[1:]
-	}
-	for n := len(stack); n > 1 && runs(stack[n-1]); n-- {
-		stack = stack[:n-1]
-	}
-	own := 0
-	for own < len(stack) && belongs(stack[own], "") {
-		own++
-	}
-	switch {
-	case own == len(stack):
-		for len(stack) > 1 && runs(stack[0]) {
-			stack = stack[1:]
-		}
-	case own > 0:
-		stack = stack[own-1:]
-	}
-	return stack
-}
-
-// runs reports whether f belongs to the code that runs coroutines.
-func runs(f runtime.Frame) bool {
-	return switches(f) || belongs(f, "/coroutine") || belongs(f, "/internal") ||
-		belongs(f, "/processor")
-}
-
-// switches reports whether f belongs to the runtime, or to a context's switch.
-func switches(f runtime.Frame) bool {
-	return strings.HasPrefix(f.Function, "runtime.") || strings.HasPrefix(f.Function, "iter.") ||
-		belongs(f, "/context") || belongs(f, "/asm")
-}
-
-// belongs reports whether f is in netco's package path or one below it, ""
-// being all of netco, and not in a test.
-func belongs(f runtime.Frame, path string) bool {
-	rest, ok := strings.CutPrefix(f.Function, module+path)
-	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/') &&
-		!strings.HasSuffix(f.File, "_test.go")
 }

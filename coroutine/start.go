@@ -110,36 +110,34 @@ func (ex *Executor) newCoroutine() (co *Coroutine, id uint64) {
 		if goruntime.RaceEnabled {
 			defer Own()()
 		}
-		co, id = ex.pool.Get(), ex.newID()
+		co, id = ex.pool.Get(), ex.ids.take()
 		co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
 	}
 	if co.node.Value == nil {
-		co.init()
+		// What all incarnations share.
+		co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
+		co.waiter.co = co
+		co.node.Value = co
 	}
 	co.raceNew()
 	return co, id
 }
 
-// init prepares the fields that all incarnations share.
-func (co *Coroutine) init() {
-	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
-	co.waiter.co = co
-	co.node.Value = co
-}
-
-// lastID is the highest id given out; executors take blocks of it.
+// lastID is the highest id given out.
 var lastID atomic.Uint64
+
+// ids are taken from a block, so that threads seldom meet at lastID.
+type ids struct{ next, end uint64 }
 
 const idBlock = 1024
 
-// newID takes a number from the executor's block. Owner only.
-func (ex *Executor) newID() uint64 {
-	if ex.ids.next == ex.ids.end {
-		ex.ids.end = lastID.Add(idBlock) + 1
-		ex.ids.next = ex.ids.end - idBlock
+func (i *ids) take() uint64 {
+	if i.next == i.end {
+		i.end = lastID.Add(idBlock) + 1
+		i.next = i.end - idBlock
 	}
-	ex.ids.next++
-	return ex.ids.next - 1
+	i.next++
+	return i.next - 1
 }
 
 // byDefault is package netco; its fields are nil where that is not part of the

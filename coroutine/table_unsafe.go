@@ -90,7 +90,7 @@ func CurrentWorker() *Worker {
 //go:norace
 func driven() *worker {
 	w := found()
-	if w != nil && !w.isAttached() {
+	if w != nil && w.awayWord() != attached {
 		return nil
 	}
 	return w

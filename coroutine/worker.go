@@ -73,29 +73,43 @@ func (ex *Executor) newWorker() *worker {
 	return w
 }
 
-// list adds w to the executor's workers.
-func (ex *Executor) list(w *worker) {
-	w.index = int32(len(ex.workers))
-	if n := len(ex.workers); n == cap(ex.workers) {
+// roster is a list of workers, each of which has its index in it.
+type roster []*worker
+
+func (r *roster) add(w *worker) {
+	l := *r
+	w.index = int32(len(l))
+	if len(l) == cap(l) {
 		// append would grow it by a quarter, and leave five times as much
 		// garbage.
-		ex.workers = append(make([]*worker, 0, max(2*n, 64)), ex.workers...)
+		l = append(make(roster, 0, max(2*len(l), 64)), l...)
 	}
-	ex.workers = append(ex.workers, w)
+	*r = append(l, w)
+}
+
+func (r *roster) remove(w *worker) {
+	l := *r
+	last := len(l) - 1
+	l[w.index] = l[last]
+	l[w.index].index = w.index
+	l[last] = nil
+	l = l[:last]
+	if c := cap(l); c > 1024 && last < c/4 { // a burst is over
+		l = append(make(roster, 0, c/2), l...)
+	}
+	*r = l
+}
+
+// list adds w to the executor's workers.
+func (ex *Executor) list(w *worker) {
+	ex.workers.add(w)
 	ex.Stats.Workers.Set(uint64(len(ex.workers)))
 }
 
 // unlist takes w out of the executor's workers.
 func (ex *Executor) unlist(w *worker) {
-	last := len(ex.workers) - 1
-	ex.workers[w.index] = ex.workers[last]
-	ex.workers[w.index].index = w.index
-	ex.workers[last] = nil
-	ex.workers = ex.workers[:last]
-	if c := cap(ex.workers); c > 1024 && last < c/4 { // a burst is over
-		ex.workers = append(make([]*worker, 0, c/2), ex.workers...)
-	}
-	ex.Stats.Workers.Set(uint64(last))
+	ex.workers.remove(w)
+	ex.Stats.Workers.Set(uint64(len(ex.workers)))
 }
 
 // workerMain is what a worker's context runs: one coroutine after the other
@@ -103,8 +117,8 @@ func (ex *Executor) unlist(w *worker) {
 // allocation for each.
 //
 // The race detector must not count calls in one context and returns in another,
-// so what changes it is not instrumented: workerMain, finish, call, end and
-// retire.
+// so what changes it is not instrumented: workerMain, finish, call and
+// end.
 //
 //go:norace
 func workerMain(c *context.Context) {
@@ -126,7 +140,7 @@ func workerMain(c *context.Context) {
 		goruntime.SetLabels(nil) // or the memory that they refer to is kept
 		w.ctx.Suspend()
 		if w.co.Own() == nil {
-			return // resumed by trim
+			return // resumed by Leave
 		}
 	}
 }
@@ -141,7 +155,10 @@ func (w *worker) finish() {
 		w.end()
 		return
 	}
-	w.retire()
+	expel(w)
+	w.gone = true
+	w.ex.unlist(w) // its goroutine keeps its context reachable, and nothing will switch to it
+	w.raceRetire()
 }
 
 // chain takes on the next coroutine of the run queue if it has not started: it
@@ -272,42 +289,10 @@ func (w *worker) end() {
 // dropLocals drops the coroutine's locals before its end. It stops at a Drop
 // that panics.
 func (w *worker) dropLocals() {
-	dropped := false
-	defer func() {
-		if dropped {
-			return
-		}
-		if value := Recovered(recover()); value != nil {
-			w.rejoin()
-			w.ex.panicked(w.co.Own(), value)
-		}
-	}()
-	w.co.Own().locals.drop()
-	dropped = true
-}
-
-// retire takes the worker out of the table and the list. Its context is kept
-// reachable by its own goroutine, and after that nothing switches to it.
-//
-//go:norace
-func (w *worker) retire() {
-	expel(w)
-	w.gone = true
-	w.ex.unlist(w)
-	w.raceRetire()
-}
-
-// trim ends the idle workers and fibers. Owner only, on the loop.
-func (ex *Executor) trim() {
-	for len(ex.idle) > 0 {
-		w := ex.idle[0]
-		ex.idle[0] = nil
-		ex.idle = ex.idle[1:]
-		w.ctx.Resume(&w.ctx)
-		w.raceGone()
-	}
-	ex.trimFibers()
-	ex.runq.release()
+	catch(w.co.Own().locals.drop, func(value any) {
+		w.rejoin()
+		w.ex.panicked(w.co.Own(), value)
+	})
 }
 
 // The rest is for package channel's operations among coroutines of one

@@ -103,7 +103,7 @@ func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 	if cause == "" || cause == CauseComputation {
 		cause = CauseUnknown
 	}
-	f := coroutine.BlockedAt(frames)
+	f := stacks.BlockedAt(frames)
 	return cause, detail, site(f.File, f.Line, f.Function)
 }
 

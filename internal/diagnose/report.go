@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/stacks"
 )
 
 // Where no logger is set, what a programmer should know is written to stderr:
@@ -138,7 +139,7 @@ type blocked struct {
 func (b *blocked) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s %s", b.who, waits[b.cause])
-	if at := coroutine.BlockedAt(b.frames); at.Function != "" {
+	if at := stacks.BlockedAt(b.frames); at.Function != "" {
 		fmt.Fprintf(&text, ", at %s", place(at.File, at.Line, at.Function))
 	}
 	fmt.Fprintf(&text, ".\n\t%s\n\tInstead: %s.\n", b.effect, cures[b.cause])
@@ -156,7 +157,7 @@ const maxFrames = 8
 // nor netco's, maxFrames at most.
 func userFrames(frames []runtime.Frame) (some []runtime.Frame) {
 	for _, f := range frames {
-		if f.File != "" && !isOwn(f.Function) && !coroutine.Standard(f.Function) &&
+		if f.File != "" && !isOwn(f.Function) && !stacks.Standard(f.Function) &&
 			len(some) < maxFrames {
 			some = append(some, f)
 		}
@@ -197,7 +198,7 @@ func title(id uint64, name string) string {
 // library's is netco's: it makes a system call, say, which took long.
 func withinNetco(frames []runtime.Frame) bool {
 	for _, f := range frames {
-		if isOwn(f.Function) || !coroutine.Standard(f.Function) {
+		if isOwn(f.Function) || !stacks.Standard(f.Function) {
 			return isOwn(f.Function)
 		}
 	}
@@ -208,7 +209,7 @@ func withinNetco(frames []runtime.Frame) bool {
 // call has led to, innermost first.
 func library(frames []runtime.Frame) []runtime.Frame {
 	n := slices.IndexFunc(frames, func(f runtime.Frame) bool {
-		return !coroutine.Standard(f.Function)
+		return !stacks.Standard(f.Function)
 	})
 	if n < 0 {
 		return frames
@@ -317,7 +318,7 @@ func reportStall(st Stall) {
 	case st.Cause != CauseComputation && inNet(frames):
 		st.Cause = CauseIO
 	}
-	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
+	reports.write("stall "+st.Cause+" "+stacks.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,
 			effect: fmt.Sprintf("For %v now no other coroutine of its Processor has run.",
 				st.Length.Round(time.Millisecond))}
