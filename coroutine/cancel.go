@@ -83,7 +83,7 @@ func (ex *Executor) checkCancel(co *Coroutine) {
 // cancel ends co's present wait, unless it is shielded, and all later waits.
 func (ex *Executor) cancel(co *Coroutine) {
 	co.cancelled = true
-	if co.isShielded() {
+	if co.Shielded() {
 		return
 	}
 	if State(co.status.Own()&0xff) == Waiting {
@@ -96,7 +96,7 @@ func (ex *Executor) cancel(co *Coroutine) {
 // cancelled.
 func (co *Coroutine) parkWoken() Wake {
 	co.ticket++
-	if co.cancelled && !co.isShielded() {
+	if co.cancelled && !co.Shielded() {
 		co.wake = WakeShutdown // and woken stays
 		return WakeShutdown
 	}
@@ -109,19 +109,16 @@ func (co *Coroutine) parkWoken() Wake {
 //
 //go:norace
 func (w *worker) cancelling(co *Coroutine) bool {
-	return (w.ex.stopping || co.cancelled) && !co.isShielded()
+	return (w.ex.stopping || co.cancelled) && !co.Shielded()
 }
 
-// isShielded reports whether co is in Shield. Owner only.
+// Shielded reports whether co is in Shield. Owner only.
 //
 //go:norace
-func (co *Coroutine) isShielded() bool {
+func (co *Coroutine) Shielded() bool {
 	w := co.w.Own()
 	return w != nil && w.shielded
 }
-
-// Shielded reports whether the calling coroutine, co, is in Shield.
-func (co *Coroutine) Shielded() bool { return co.isShielded() }
 
 // Stopping reports whether every wait of the calling coroutine ends at once
 // because it is to end by force: by its Handle's Stop, or with its Scheduler.
@@ -144,7 +141,7 @@ func Stopping() bool {
 // Precondition: no Waiter is prepared for a Park.
 func Shield(f func()) {
 	co := Current()
-	if co == nil || co.isShielded() {
+	if co == nil || co.Shielded() {
 		f()
 		return
 	}

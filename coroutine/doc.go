@@ -3,9 +3,7 @@
 // and I/O are the business of its host (package processor).
 //
 // Engine: the API follows netco's needs from one release to the next, and is
-// public only by its folder. A curious reader learns here how a coroutine
-// starts, parks and ends, and how a loop runs on without a coroutine that
-// blocks.
+// public only by its folder.
 //
 // # Model
 //
@@ -35,12 +33,11 @@
 // # Handoff
 //
 // While the current coroutine is blocked outside netco, in a Go channel or a
-// system call, another goroutine may let the loop run on in its place
-// (handoff.go): the coroutine is left behind. It is Outside, and comes back to
-// the run queue at its next operation of netco. The states of a handoff, and
-// why it is sound, are in handoff.go. A handoff needs the assembly backend and
-// a loop that is not locked to its thread, see [CanLeave]. For code that has
-// blocked before, that goroutine is started in advance (standby.go).
+// system call, another goroutine may let the loop run on in its place: the
+// coroutine is left behind. It is Outside, and comes back to the run queue at
+// its next operation of netco. handoff.go has the states, and why it is sound.
+// A handoff needs the assembly backend and a loop that is not locked to its
+// thread, see [CanLeave].
 //
 // # Park and ready
 //

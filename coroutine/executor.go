@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"runtime/trace"
 	"sync/atomic"
 
 	"github.com/netco-go/netco/asm"
@@ -205,7 +206,7 @@ const maxRemoteBoost = 64
 // (CLOCK_MONOTONIC, ns), and returns how many. Owner only, on the loop.
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
-	ex.regions = wantsRegions()
+	ex.regions = tracing.Load() != 0 && trace.IsEnabled()
 	ex.careful = ex.regions || ex.hasHabits()
 	before := ex.runq.taken()
 	// The first coroutine runs even if the turn is to end, or requests could
@@ -241,11 +242,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 				ex.settleSwitch()
 			}
 		default:
-			w.ctx.Resume(nil)
-			w.raceGone()
-			if ex.moving != nil {
-				ex.depart()
-			}
+			ex.resume(w)
 		}
 	}
 	ex.current.Set(nil)
@@ -295,7 +292,7 @@ func (ex *Executor) Stop() {
 	ex.stopping = true
 	for _, w := range ex.workers {
 		co := w.co.Own()
-		if co != nil && State(co.status.Own()&0xff) == Waiting && !co.isShielded() {
+		if co != nil && State(co.status.Own()&0xff) == Waiting && !co.Shielded() {
 			ex.MakeReady(co, co.ticket, WakeShutdown)
 		}
 	}

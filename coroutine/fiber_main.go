@@ -84,7 +84,13 @@ func (f *fiber) call() {
 	if f.cancelled {
 		return // before its first Resume: it only drops the locals that it has inherited
 	}
-	catch(func() { hooked(f.last.run) }, f.failed)
+	catch(func() {
+		if list := hooks.Load(); list != nil {
+			nest(*list, f.last.run)
+		} else {
+			f.last.run()
+		}
+	}, f.failed)
 }
 
 // failed notes the incarnation's panic.

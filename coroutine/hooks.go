@@ -54,16 +54,6 @@ func AddHooks(h Hooks) (remove func()) {
 	}
 }
 
-// hooked calls f between the hooks in force.
-func hooked(f func()) {
-	list := hooks.Load()
-	if list == nil {
-		f()
-		return
-	}
-	nest(*list, f)
-}
-
 // SetName gives the calling coroutine another name, nil for none, and another
 // site, a program counter or 0: for a package that starts coroutines to run its
 // users' functions. *name must not change. It does not allocate. On an ordinary
@@ -87,6 +77,7 @@ func SetName(name *string, site uintptr) {
 	}
 }
 
+// nest calls f between the hooks in list.
 func nest(list []*Hooks, f func()) {
 	if len(list) == 0 {
 		f()

@@ -81,8 +81,8 @@ func (l Limit) mayCall() {
 	}
 }
 
-// ParkLimit is Park for no longer than the limit allows. Precondition: w is from
-// AcquireFor with that limit's context.
+// ParkLimit is Park for no longer than the limit allows. Precondition: w is
+// from AcquireFor with that limit's context.
 func (w *Waiter) ParkLimit(reason Reason, limit Limit) Wake {
 	switch {
 	case limit.ctx != nil:

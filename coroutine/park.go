@@ -35,7 +35,7 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	if co.woken {
 		return co.parkWoken()
 	}
-	if ex.stopping && !co.isShielded() {
+	if ex.stopping && !co.Shielded() {
 		co.ticket++
 		return WakeShutdown
 	}
@@ -169,7 +169,10 @@ func Yield() {
 		Unwind()
 	}
 	if goruntime.RaceEnabled {
-		w.yieldRace(co)
+		if w.mayYield() {
+			w.pass(false)
+			co.MoveOn()
+		}
 		return
 	}
 	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
@@ -193,16 +196,7 @@ func Yield() {
 	}
 }
 
-// yieldRace is the rest of Yield in a race build.
-func (w *worker) yieldRace(co *Coroutine) {
-	if w.mayYield() {
-		co.checkLocks(w.ex, "yields")
-		w.pass(false)
-		co.MoveOn()
-	}
-}
-
-// mayYield reports whether yieldRace has a reason to yield.
+// mayYield reports, in a race build, whether Yield has a reason to yield.
 func (w *worker) mayYield() bool {
 	defer w.enter()()
 	ex := w.ex
@@ -227,7 +221,6 @@ func YieldTurn() (stopping bool) {
 	}
 	co := w.co.Own()
 	if !w.cancelling(co) {
-		co.checkLocks(w.ex, "yields")
 		w.pass(true)
 	}
 	return w.cancelling(co)
@@ -257,6 +250,7 @@ func (w *worker) pass(endTurn bool) {
 		w.ex.budget = 0
 	}
 	co := w.co.Own()
+	co.checkLocks(w.ex, "yields")
 	w.ex.runq.push(co)
 	co.w.Own().suspend()
 }

@@ -18,9 +18,6 @@ import (
 // tracing is how many calls of TraceRuns are in force.
 var tracing atomic.Int32
 
-// unnamed is the region of a coroutine without a name.
-const unnamed = "coroutine"
-
 // TraceRuns makes each run of a coroutine, from its getting the thread to its
 // giving it up, a region of the execution trace, with the coroutine's name or
 // "coroutine", whenever runtime/trace is on. It takes effect on every thread
@@ -30,14 +27,11 @@ func TraceRuns() (stop func()) {
 	return sync.OnceFunc(func() { tracing.Add(-1) })
 }
 
-// wantsRegions reports whether runs are to be regions now.
-func wantsRegions() bool { return tracing.Load() != 0 && trace.IsEnabled() }
-
 // region begins a region for the coroutine that is about to run.
 func (ex *Executor) region() *trace.Region {
 	name := ex.current.Own().Name()
 	if name == "" {
-		name = unnamed
+		name = "coroutine"
 	}
 	return trace.StartRegion(context.Background(), name)
 }

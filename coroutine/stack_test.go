@@ -113,7 +113,8 @@ func TestStackOfFiber(t *testing.T) {
 			parts := strings.Split(s, "resumed by\n")
 			if len(parts) != 3 || !strings.Contains(parts[0], "parksHere") ||
 				!strings.Contains(parts[1], "Fiber[...].All") ||
-				!strings.HasPrefix(parts[2], "github.com/netco-go/netco/coroutine.Fiber[...].Resume(...)") ||
+				!strings.HasPrefix(parts[2],
+					"github.com/netco-go/netco/coroutine.Fiber[...].Resume(...)") ||
 				!strings.Contains(parts[2], "TestStackOfFiber.func1(") {
 				t.Errorf("round %d:\n%s", round, s)
 			}

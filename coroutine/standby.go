@@ -7,21 +7,17 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Standby: a rescuer that stands by before a coroutine blocks.
+// Standby: a rescuer (handoff.go) that stands by before a coroutine blocks.
 //
-// The monitor of the host checks now and then, so a coroutine that blocks
-// outside netco holds up its loop until the next check. Code that has blocked
-// is likely to block again. Before it runs, the loop starts a standby: an
-// ordinary goroutine that does the checks. The Go scheduler runs it on the
-// loop's thread as soon as the coroutine blocks, or on another thread that is
-// idle. It leaves the coroutine behind when that has been blocked for
-// standbyAfterNs, and gives up when the coroutine has run for standbyForNs. The
-// monitor, too, starts a standby where it finds a coroutine blocked
-// (Executor.Rescue).
-//
-// A standby is a rescuer (handoff.go), and the coroutine runs as any other
-// until it blocks. So standbys need no rule of their own: whether there is one,
-// and whether it is in time, only affects speed.
+// The monitor of the host checks now and then, and a coroutine that blocks
+// outside netco holds up its loop until then. Code that has blocked is likely
+// to block again. So before it runs, the loop starts a standby: an ordinary
+// goroutine that does the checks. The Go scheduler runs it on the loop's thread
+// as soon as the coroutine blocks, or on another thread that is idle. It leaves
+// the coroutine behind when that has been blocked for standbyAfterNs, and gives
+// up when the coroutine has run for standbyForNs. The monitor, too, starts a
+// standby where it finds a coroutine blocked (Executor.Rescue). Whether there
+// is one, and whether it is in time, only affects speed.
 //
 // Credit decides which runs begin with a standby. A coroutine has credit
 // (worker.credit), and so has each function that coroutines are started with

@@ -220,9 +220,9 @@ func (w *worker) call() {
 			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
-	if hooks.Load() != nil {
+	if list := hooks.Load(); list != nil {
 		w.hooked = true
-		hooked(w.co.Own().fn)
+		nest(*list, w.co.Own().fn)
 	} else {
 		w.co.Own().fn()
 	}

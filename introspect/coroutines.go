@@ -100,8 +100,7 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (any, error) {
 	return &coroutinesJSON{l, h.describe(rows...)}, nil
 }
 
-// stackTimeout is how long a coroutine's Processor gets to answer. An answer
-// takes the Processor some 10 µs; walks bound how many are asked for.
+// stackTimeout is how long a coroutine gets to stop running.
 const stackTimeout = time.Second
 
 // coroutine is the page "coroutine".
