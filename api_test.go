@@ -2,7 +2,6 @@ package netco_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,9 +40,7 @@ func scaled(n int) int { return testenv.Rounds(n) }
 // start starts the default Scheduler, which the test's end shuts down.
 func start(t testing.TB, o netco.Options) {
 	t.Helper()
-	if err := netco.Start(o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(o))
 	t.Cleanup(func() { shutdown(t) })
 }
 
@@ -51,9 +48,7 @@ func shutdown(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 	defer cancel()
-	if err := netco.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	testenv.Fails(t, netco.Shutdown(ctx), nil, "Shutdown")
 }
 
 // mustEnd fails the whole run with all stacks when a test that could hang has
@@ -72,17 +67,9 @@ func TestDefaultComesAndGoes(t *testing.T) {
 	shutdown(t) // of nothing
 	for range 20 {
 		netco.ForgetShutdown()
-		h, err := netco.Go(func() { netco.Sleep(1) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
-			t.Errorf("Start when it runs: %v", err)
-		}
-		one, err := netco.Default()
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := testenv.Must(netco.Go(func() { netco.Sleep(1) }))
+		testenv.Fails(t, netco.Start(netco.Options{}), netco.ErrStarted, "Start when it runs")
+		one := testenv.Must(netco.Default())
 		if two, _ := netco.Default(); one != two {
 			t.Error("two default Schedulers")
 		}
@@ -90,13 +77,10 @@ func TestDefaultComesAndGoes(t *testing.T) {
 		if !h.Done() {
 			t.Error("Shutdown has not waited")
 		}
-		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-			t.Errorf("Start after Shutdown: %v", err)
-		}
+		testenv.Fails(t, netco.Start(netco.Options{Processors: 1}), nil, "Start after Shutdown")
 		shutdown(t)
-		if _, err := one.Go(func() {}); !errors.Is(err, netco.ErrShutdown) {
-			t.Errorf("Go of one that is over: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(one.Go(func() {})), netco.ErrShutdown,
+			"Go of one that is over")
 	}
 	if err := netco.Start(netco.Options{Processors: -1}); err == nil {
 		t.Error("Start takes any options")
@@ -146,9 +130,7 @@ func TestSites(t *testing.T) {
 		if err != nil || h.Join() != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got != want {
-			t.Errorf("%s: started at %s, told is %s", name, want, got)
-		}
+		testenv.Equal(t, got, want, name, "started at")
 		got = ""
 	}
 	all := func() {
@@ -198,20 +180,15 @@ func self() netco.Info {
 func TestCurrentProcessor(t *testing.T) {
 	const processors = 3
 	testrun.Start(t, processors)
-	if got := netco.CurrentProcessor(); got != -1 {
-		t.Errorf("on a goroutine: %d, want -1", got)
-	}
+	testenv.Equal(t, netco.CurrentProcessor(), -1, "on a goroutine")
 	for want := range processors {
 		testrun.In(t, want, func() {
 			before := netco.CurrentProcessor()
 			netco.Yield()
 			child := -1
-			h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			h := testenv.Must(netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 				child = netco.CurrentProcessor()
-			}})
-			if err != nil {
-				t.Error(err)
-			}
+			}}))
 			h.Join()
 			if after := netco.CurrentProcessor(); before != want || after != want || child != want {
 				t.Errorf("on Processor %d: %d, %d, its Local %d", want, before, after, child)
@@ -222,9 +199,7 @@ func TestCurrentProcessor(t *testing.T) {
 
 // TestOutside: what the functions do on an ordinary goroutine.
 func TestOutside(t *testing.T) {
-	if netco.Self().ID() != 0 {
-		t.Error("Self is a coroutine's")
-	}
+	testenv.Equal(t, netco.Self().ID(), 0, "Self is a coroutine's")
 	netco.Yield()
 	began := time.Now()
 	netco.Sleep(2 * time.Millisecond)
@@ -233,9 +208,7 @@ func TestOutside(t *testing.T) {
 	if took := time.Since(began); took < 2*time.Millisecond {
 		t.Errorf("Sleep took %v", took)
 	}
-	if err := (netco.Handle{}).Join(); err != nil {
-		t.Errorf("Join of the zero Handle: %v", err)
-	}
+	testenv.Fails(t, (netco.Handle{}).Join(), nil, "Join of the zero Handle")
 	start(t, netco.Options{Processors: 2})
 	done := make(chan bool)
 	h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() { // is Go
@@ -262,9 +235,7 @@ func TestCoroutinesOfAnotherScheduler(t *testing.T) {
 			t.Error(err)
 		}
 	}})
-	if err := other.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, other.Shutdown(context.Background()))
 }
 
 // TestAllocs: none of these allocates in a steady state.
@@ -288,9 +259,7 @@ func TestAllocs(t *testing.T) {
 			for range 200 {
 				f()
 			}
-			if n := testing.AllocsPerRun(1000, f); n != 0 {
-				t.Errorf("%s: %v allocations", name, n)
-			}
+			testenv.Equal(t, testing.AllocsPerRun(1000, f), 0, name, "allocations")
 		}
 	})
 }

@@ -2,7 +2,6 @@ package netco_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // ends are the ways in which a parent's life ends.
@@ -44,15 +44,12 @@ func TestChildren(t *testing.T) {
 					return
 				}
 				for range width {
-					h, err := netco.GoWith(netco.Spawn{Child: true, Fn: func() {
+					h := testenv.Must(netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 						begun.Add(1)
 						defer left.Add(1)
 						grow(level + 1)
 						netco.Sleep(time.Hour)
-					}})
-					if err != nil {
-						t.Error(err)
-					}
+					}}))
 					for i := range handles {
 						if handles[i].CompareAndSwap(nil, &h) {
 							break
@@ -149,13 +146,9 @@ func TestChildErrors(t *testing.T) {
 		// What failed binds no other: this one outlives its maker.
 		free, _ = netco.Go(func() { end.Recv(); returned.Store(true) })
 		named, err := netco.GoWith(netco.Spawn{Child: true, Name: "x", Fn: func() {
-			if name := self().Name; name != "x" {
-				t.Error(name)
-			}
+			testenv.Equal(t, self().Name, "x")
 		}})
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, err)
 		named.Join()
 	})
 	h.Join()
@@ -237,9 +230,7 @@ func TestChildrenInDrop(t *testing.T) {
 // waits for its children, one of which takes its time.
 func TestChildrenAtShutdown(t *testing.T) {
 	mustEnd(t)
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
 	var slow, order atomic.Int32
 	up := make(chan struct{})
 	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
@@ -263,9 +254,7 @@ func TestChildrenAtShutdown(t *testing.T) {
 	}()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := netco.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	testenv.Fails(t, netco.Shutdown(ctx), context.Canceled)
 	if parent := <-joined; slow.Load() != 1 || parent != 2 {
 		t.Errorf("the child ended as number %d, the parent as %d", slow.Load(), parent)
 	}
@@ -304,10 +293,10 @@ func TestChildrenHammer(t *testing.T) {
 	var live atomic.Int64
 	n := scaled(20_000)
 	for i := range n {
-		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: func() {
+		h := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: func() {
 			var mine atomic.Int64
 			for j := range 4 {
-				c, err := netco.GoWith(netco.Spawn{Child: true, Fn: func() {
+				c := testenv.Must(netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 					live.Add(1)
 					mine.Add(1)
 					defer live.Add(-1)
@@ -326,10 +315,7 @@ func TestChildrenHammer(t *testing.T) {
 					default:
 						netco.Sleep(time.Hour)
 					}
-				}})
-				if err != nil {
-					t.Error(err)
-				}
+				}}))
 				if j == 3 && i%4 == 0 {
 					c.Stop()
 				}
@@ -342,10 +328,7 @@ func TestChildrenHammer(t *testing.T) {
 					t.Error("a child lives")
 				}
 			}}).Set(1)
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		if i%8 == 0 {
 			h.Stop()
 		}
@@ -354,9 +337,7 @@ func TestChildrenHammer(t *testing.T) {
 		}
 	}
 	netco.Run(func() {})
-	if live.Load() != 0 {
-		t.Errorf("%d live", live.Load())
-	}
+	testenv.Equal(t, live.Load(), 0, "live")
 }
 
 // ExampleGoWith_child shows a request whose helpers end with it.

@@ -45,12 +45,8 @@ func TestDefaultEventLoop(t *testing.T) {
 		if err != nil || s.Processors() != 1 {
 			t.Errorf("the default Scheduler: %v", err)
 		}
-		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
-			t.Errorf("Start: %v", err)
-		}
-		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrStarted) {
-			t.Errorf("EventLoop: %v", err)
-		}
+		testenv.Fails(t, netco.Start(netco.Options{}), netco.ErrStarted, "Start")
+		testenv.Fails(t, netco.EventLoop(netco.Options{}, nil), netco.ErrStarted, "EventLoop")
 		if ln, err = netco.Listen("tcp", "127.0.0.1:0"); err != nil {
 			t.Error(err)
 			return false
@@ -113,10 +109,7 @@ func TestEventLoopOrStart(t *testing.T) {
 				t.Fatal("two loops run, or something hangs")
 			}
 		}
-		s, err := netco.Default()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(netco.Default())
 		if err := netco.Shutdown(context.Background()); err != nil || !s.Ended() {
 			t.Errorf("Shutdown: %v", err)
 		}
@@ -133,7 +126,5 @@ func TestEventLoopOrStart(t *testing.T) {
 		}
 		shutdown(t)
 	}
-	if err := before.Leaks(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, before.Leaks())
 }

@@ -144,9 +144,8 @@ func TestHolders(t *testing.T) {
 			if !regexp.MustCompile(c.want).MatchString(text) {
 				t.Errorf("no %s in\n%s", c.want, text)
 			}
-			if strings.Contains(c.want, "circle") != strings.Contains(text, "circle") {
-				t.Errorf("a circle, or none:\n%s", text)
-			}
+			testenv.Equal(t, strings.Contains(c.want, "circle"), strings.Contains(text, "circle"),
+				"a circle, or none", text)
 		})
 	}
 }

@@ -32,10 +32,7 @@ func explode(why string) { panic(why) }
 // asked to.
 func bomber(t *testing.T) (address string, closed *atomic.Int64, stop func()) {
 	t.Helper()
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	closed = new(atomic.Int64)
 	var opened atomic.Int64
 	s := &socket.Server{
@@ -69,19 +66,14 @@ func bomber(t *testing.T) (address string, closed *atomic.Int64, stop func()) {
 	return l.Addr().String(), closed, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown of the Server: %v", err)
-		}
+		testenv.Fails(t, s.Shutdown(ctx), nil, "Shutdown of the Server")
 		<-served
 	}
 }
 
 func client(t *testing.T, address string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(net.Dial("tcp", address))
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(time.Minute))
 	return c
@@ -100,15 +92,10 @@ func panics(s *scheduler.Scheduler) (n uint64) {
 // once, and it is counted.
 func TestKeepServing(t *testing.T) {
 	core, logged := observer.New(zap.InfoLevel)
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing,
-		Logger: zap.New(core)}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing,
+		Logger: zap.New(core)}))
 	defer netco.Shutdown(context.Background())
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	address, closed, stop := bomber(t)
 	if n, err := client(t, address).Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("after a panic in Opened: %d, %v", n, err)
@@ -133,18 +120,12 @@ func TestKeepServing(t *testing.T) {
 	}
 	stop()
 	shutdown(t) // a panic is counted and logged after the connection's end
-	if n := closed.Load(); n != bombs+2 {
-		t.Errorf("Closed was called %d times, want %d", n, bombs+2)
-	}
+	testenv.Equal(t, closed.Load(), bombs+2, "calls of Closed")
 	// One in Opened, ten in Handle; the one in Closed is the second of those,
 	// in the place of the first.
-	if n := panics(s); n != bombs+1 {
-		t.Errorf("%d panics counted, want %d", n, bombs+1)
-	}
+	testenv.Equal(t, panics(s), bombs+1, "panics counted")
 	lines := logged.FilterMessage("coroutine panicked").All()
-	if len(lines) != bombs+1 {
-		t.Errorf("%d panics logged, want %d", len(lines), bombs+1)
-	}
+	testenv.Equal(t, len(lines), bombs+1, "panics logged")
 	for _, line := range lines {
 		stack, _ := line.ContextMap()["stack"].(string)
 		if n := strings.Count(stack, "netco_test.explode("); n == 0 {
@@ -155,19 +136,14 @@ func TestKeepServing(t *testing.T) {
 
 // TestPanicStorm: many panics leave nothing behind.
 func TestPanicStorm(t *testing.T) {
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing,
-		Logger: zap.New(quietCore{})}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing,
+		Logger: zap.New(quietCore{})}))
 	defer netco.Shutdown(context.Background())
 	storm := func(n int) {
 		for range n / 100 {
 			var all []netco.Handle
 			for range 100 {
-				h, err := netco.Go(func() { explode("storm") })
-				if err != nil {
-					t.Fatal(err)
-				}
+				h := testenv.Must(netco.Go(func() { explode("storm") }))
 				all = append(all, h)
 			}
 			for _, h := range all {
@@ -182,10 +158,7 @@ func TestPanicStorm(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	storm(1000)
 	before := used()
 	storm(10_000)
@@ -196,9 +169,7 @@ func TestPanicStorm(t *testing.T) {
 	if after > before+1<<20 {
 		t.Errorf("10,000 panics have left %d bytes", after-before)
 	}
-	if n := panics(s); n != 11_000 {
-		t.Errorf("%d panics counted", n)
-	}
+	testenv.Equal(t, panics(s), 11_000, "panics counted")
 }
 
 // quietCore takes everything and writes nothing.

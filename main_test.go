@@ -155,13 +155,8 @@ func startMain(t *testing.T, scene string) *mainProcess {
 		p.cmd.Env = append(p.cmd.Env, "NETCO_REPORT=off") // of a busy machine's stalls
 	}
 	p.cmd.Stderr = &p.err
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(p.cmd.StdoutPipe())
+	testenv.OK(t, p.cmd.Start())
 	p.out = bufio.NewScanner(out)
 	limit := time.AfterFunc(3*testenv.Limit, func() { p.cmd.Process.Kill() })
 	t.Cleanup(func() {
@@ -192,10 +187,8 @@ func (p *mainProcess) ends(code int) {
 		p.t.Errorf("printed %q", p.out.Text())
 	}
 	p.cmd.Wait()
-	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		p.t.Errorf("exit code %d (%v), want %d; stderr: %s", got, p.cmd.ProcessState, code,
-			p.err.String())
-	}
+	testenv.Equal(p.t, p.cmd.ProcessState.ExitCode(), code, "exit code", p.cmd.ProcessState,
+		"stderr", p.err.String())
 }
 
 func (p *mainProcess) wrote(what string) {
@@ -278,9 +271,7 @@ func TestMainEndsIdle(t *testing.T) {
 	p.ends(netco.ExitOK)
 	p.wrote("")
 	for _, c := range clients {
-		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
-			t.Errorf("the client reads %v, want io.EOF", err)
-		}
+		testenv.Equal(t, testenv.Err(c.Read(make([]byte, 1))), io.EOF, "the client reads")
 	}
 }
 
@@ -291,18 +282,13 @@ func TestMainDrains(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := startMain(t, "echo")
 		addr := p.line("ready")
-		c, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(net.Dial("tcp", addr))
 		defer c.Close()
 		say := func(s string) {
 			t.Helper()
 			c.SetDeadline(time.Now().Add(testenv.Limit))
 			got := make([]byte, len(s))
-			if _, err := io.WriteString(c, s); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(io.WriteString(c, s))
 			if _, err := io.ReadFull(c, got); err != nil || string(got) != s {
 				t.Fatalf("%q, %v; want %q", got, err, s)
 			}

@@ -48,20 +48,14 @@ func TestSameResultEverywhere(t *testing.T) {
 			for _, locked := range []bool{false, true} {
 				t.Run(fmt.Sprintf("processors=%d,pool=%d,locked=%v", processors, pool, locked),
 					func(t *testing.T) {
-						if err := netco.Start(netco.Options{Processors: processors, PoolCap: pool,
-							LockThreads: locked}); err != nil {
-							t.Fatal(err)
-						}
+						testenv.OK(t, netco.Start(netco.Options{Processors: processors,
+							PoolCap: pool, LockThreads: locked}))
 						for _, p := range programs {
-							if got := p.run(t); got != p.want {
-								t.Errorf("%s: %q, want %q", p.name, got, p.want)
-							}
+							testenv.Equal(t, p.run(t), p.want, p.name)
 						}
 						ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 						defer cancel()
-						if err := netco.Shutdown(ctx); err != nil {
-							t.Errorf("Shutdown: %v", err)
-						}
+						testenv.Fails(t, netco.Shutdown(ctx), nil, "Shutdown")
 					})
 			}
 		}
@@ -71,9 +65,7 @@ func TestSameResultEverywhere(t *testing.T) {
 // run is netco.Run for programs, which have nothing to do with its error.
 func run(t *testing.T, f func()) {
 	t.Helper()
-	if err := netco.Run(f); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, netco.Run(f))
 }
 
 func primes(n int) (p []int) {
@@ -223,9 +215,7 @@ func countWords(t *testing.T) string {
 				return err
 			})
 		}
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, g.Wait())
 	})
 	return fmt.Sprintf("a:%d b:%d c:%d", counts["a"], counts["b"], counts["c"])
 }
@@ -385,9 +375,7 @@ func firstOfMany(t *testing.T) string {
 		}
 		netco.Go(func() { chans[7].Send(7) })
 		i, err := channel.Select(cases...)
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, err)
 		got = values[i]
 		_, err = channel.SelectTimeout(time.Millisecond, cases...)
 		timedOut = err != nil
@@ -403,9 +391,7 @@ func permits(t *testing.T) string {
 		for i := range 60 {
 			netco.Go(func() {
 				n := int64(1 + i%3)
-				if err := s.AcquireContext(context.Background(), n); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, s.AcquireContext(context.Background(), n))
 				held := now.Add(n)
 				for m := most.Load(); held > m && !most.CompareAndSwap(m, held); m = most.Load() {
 				}
@@ -466,9 +452,7 @@ func echoSum(t *testing.T) string {
 			})
 		}
 		err = errors.Join(g.Wait(), ln.Close())
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, err)
 	})
 	return fmt.Sprint(sum.Load())
 }

@@ -300,9 +300,7 @@ func TestTenReports(t *testing.T) {
 		reporters.Command(t, "many"),
 		func(text string) bool { return strings.Contains(text, "the last one") },
 	)
-	if n := strings.Count(text, "Instead:"); n != 10 {
-		t.Errorf("%d reports:\n%s", n, text)
-	}
+	testenv.Equal(t, strings.Count(text, "Instead:"), 10, "reports", text)
 	all := reporters.Command(t, "many")
 	all.Env = append(all.Env, "NETCO_REPORT=all")
 	stderrOf(

@@ -19,10 +19,7 @@ var readmeProgram = regexp.MustCompile("(?s)```go\n(package main\n.*?)```")
 // TestReadmeProgram: the program in README.md can be built, and echoes.
 func TestReadmeProgram(t *testing.T) {
 	testenv.Long(t) // it builds a program
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(os.ReadFile("README.md"))
 	m := readmeProgram.FindStringSubmatch(string(text))
 	if m == nil {
 		t.Fatal("README.md has no program")
@@ -31,24 +28,18 @@ func TestReadmeProgram(t *testing.T) {
 	source := strings.Replace(m[1], "127.0.0.1:7000", addr, 1)
 	dir := t.TempDir()
 	file, bin := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
-	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(file, []byte(source), 0o600))
 	if out, err := exec.Command("go", "build", "-o", bin, file).CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	program := exec.Command(bin)
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, program.Start())
 	defer program.Wait()
 	defer program.Process.Kill()
 	c := dialUntil(t, addr, time.Minute)
 	defer c.Close()
 	const hello = "hello"
-	if _, err := io.WriteString(c, hello); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.WriteString(c, hello))
 	answer := make([]byte, len(hello))
 	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != hello {
 		t.Errorf("%q, %v", answer, err)
@@ -57,14 +48,8 @@ func TestReadmeProgram(t *testing.T) {
 
 // TestReadmeRelay: the proxy pattern in README.md is that of the Example.
 func TestReadmeRelay(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile("example_relay_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := testenv.Must(os.ReadFile("README.md"))
+	example := testenv.Must(os.ReadFile("example_relay_test.go"))
 	start := strings.Index(string(example), "// relay ")
 	const imported = "netco/net\" // a *net.TCPConn of package net is another type\n)\n\n"
 	_, code, _ := strings.Cut(string(readme), imported)
@@ -75,10 +60,7 @@ func TestReadmeRelay(t *testing.T) {
 
 // freeAddr returns an address that was free a moment ago.
 func freeAddr(t *testing.T) string {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer ln.Close()
 	return ln.Addr().String()
 }

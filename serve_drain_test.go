@@ -183,9 +183,8 @@ func TestDrainEndsIdle(t *testing.T) {
 					testenv.Fails(t, err, net.ErrClosed, "a handler")
 				}
 				for _, c := range []net.Conn{fresh, used} {
-					if _, err := c.Read(make([]byte, 1)); err != io.EOF {
-						t.Errorf("the client reads %v, want io.EOF", err)
-					}
+					testenv.Equal(t, testenv.Err(c.Read(make([]byte, 1))), io.EOF,
+						"the client reads")
 				}
 			})
 		}
@@ -361,9 +360,7 @@ func TestDrainRefusesWaits(t *testing.T) {
 		t.Errorf("the client has got %q, %v", got, err)
 	}
 	for i, want := range []error{nil, netco.ErrShutdown, netco.ErrShutdown, nil} {
-		if err := <-results; !errors.Is(err, want) {
-			t.Errorf("call %d: %v, want %v", i, err, want)
-		}
+		testenv.Fails(t, <-results, want, "call", i)
 	}
 	wait()
 }

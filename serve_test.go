@@ -87,9 +87,7 @@ func serve(ln net.Listener, p testrun.Place, handler func(net.Conn)) *serving {
 
 func (s *serving) end(t *testing.T, want error) {
 	t.Helper()
-	if err := testenv.Await(t, s.ended, "Serve to return"); !errors.Is(err, want) {
-		t.Errorf("Serve returned %v, want %v", err, want)
-	}
+	testenv.Fails(t, testenv.Await(t, s.ended, "Serve to return"), want, "Serve returned")
 }
 
 func echoAll(c net.Conn) {
@@ -128,21 +126,14 @@ func TestServe(t *testing.T) {
 		} {
 			t.Run(l.name+" "+end.name, func(t *testing.T) {
 				testrun.Start(t, 2)
-				ln, err := l.listen()
-				if err != nil {
-					t.Fatal(err)
-				}
+				ln := testenv.Must(l.listen())
 				s := serve(ln, l.place, echoAll)
 				for range 3 {
-					if got := ask(t, ln.Addr()); got != "word" {
-						t.Errorf("answer %q", got)
-					}
+					testenv.Equal(t, ask(t, ln.Addr()), "word", "answer")
 				}
 				end.end(t, ln)
 				s.end(t, end.want)
-				if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("Close after Serve: %v", err)
-				}
+				testenv.Fails(t, ln.Close(), net.ErrClosed, "Close after Serve")
 			})
 		}
 	}
@@ -202,9 +193,8 @@ func TestServeErrors(t *testing.T) {
 			}
 			s.end(t, want)
 			far.SetDeadline(time.Now().Add(testenv.Limit))
-			if _, err := far.Read(make([]byte, 1)); err != io.EOF {
-				t.Errorf("the connection before the last error: %v", err)
-			}
+			testenv.Equal(t, testenv.Err(far.Read(make([]byte, 1))), io.EOF,
+				"the connection before the last error")
 		})
 	}
 }
@@ -213,19 +203,12 @@ func TestServeErrors(t *testing.T) {
 // later ones are served.
 func TestServeRefused(t *testing.T) {
 	testrun.StartWith(t, netco.Options{Processors: 1, MaxCoroutines: 2})
-	ln, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	s := serve(ln, testrun.On(0), echoAll) // one of the two
 	first := client(t, ln.Addr().String())
 	io.WriteString(first, "a")
-	if _, err := io.ReadFull(first, make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if got := ask(t, ln.Addr()); got != "" {
-		t.Errorf("refused, and yet: %q", got)
-	}
+	testenv.Must(io.ReadFull(first, make([]byte, 1)))
+	testenv.Equal(t, ask(t, ln.Addr()), "", "refused, and yet")
 	first.Close()
 	testenv.Until(t, "the next to be served", func() bool { return ask(t, ln.Addr()) == "word" })
 	ln.Close()
@@ -235,10 +218,7 @@ func TestServeRefused(t *testing.T) {
 // TestServePanics: with KeepServing a handler's panic ends itself alone.
 func TestServePanics(t *testing.T) {
 	testrun.StartWith(t, netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}})
-	ln, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	var calls atomic.Int64
 	s := serve(ln, testrun.On(0), func(c net.Conn) {
 		defer c.Close()
@@ -247,12 +227,8 @@ func TestServePanics(t *testing.T) {
 		}
 		io.Copy(c, c)
 	})
-	if got := ask(t, ln.Addr()); got != "" {
-		t.Errorf("the handler has panicked, and yet: %q", got)
-	}
-	if got := ask(t, ln.Addr()); got != "word" {
-		t.Errorf("after a panic: %q", got)
-	}
+	testenv.Equal(t, ask(t, ln.Addr()), "", "the handler has panicked, and yet")
+	testenv.Equal(t, ask(t, ln.Addr()), "word", "after a panic")
 	ln.Close()
 	s.end(t, net.ErrClosed)
 }

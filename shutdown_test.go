@@ -30,9 +30,7 @@ func TestErrShutdownIsClosed(t *testing.T) {
 		{netco.ErrShutdown, os.ErrDeadlineExceeded, false},
 		{net.ErrClosed, netco.ErrShutdown, false},
 	} {
-		if got := errors.Is(c.err, c.target); got != c.want {
-			t.Errorf("%v is %v: %v", c.err, c.target, got)
-		}
+		testenv.Equal(t, errors.Is(c.err, c.target), c.want, c.err, c.target)
 	}
 }
 
@@ -76,29 +74,21 @@ func TestAfterShutdown(t *testing.T) {
 	}
 	ends := map[string]func(){
 		"Start and Shutdown": func() {
-			if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 			shutdown(t)
 		},
 		"Run and Shutdown": func() {
-			if err := netco.Run(func() {}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, netco.Run(func() {}))
 			shutdown(t)
 		},
 		"EventLoop": func() {
-			if err := netco.EventLoop(netco.Options{}, func() bool { return false }); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, netco.EventLoop(netco.Options{}, func() bool { return false }))
 		},
 	}
 	for end, f := range ends {
 		f()
 		for name, call := range calls {
-			if err := call(); !errors.Is(err, netco.ErrShutdown) {
-				t.Errorf("%s after %s: %v, want %v", name, end, err, netco.ErrShutdown)
-			}
+			testenv.Fails(t, call(), netco.ErrShutdown, name, "after", end)
 		}
 		fired := make(chan bool)
 		netco.AfterFunc(0, func() { fired <- netco.Self().ID() != 0 })

@@ -2,7 +2,6 @@ package netco_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"sync/atomic"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/errgroup"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
@@ -31,9 +31,7 @@ func takes(t *testing.T, d time.Duration, f func()) {
 // expired fails unless err is that of a timeout.
 func expired(t *testing.T, err error) {
 	t.Helper()
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
-	}
+	testenv.Fails(t, err, os.ErrDeadlineExceeded)
 }
 
 // bubbleWaits are waits of goroutines among themselves. In a bubble each takes
@@ -142,9 +140,8 @@ var bubbleWaits = map[string]func(t *testing.T){
 		c := channel.Make[bool](0)
 		netco.AfterFunc(time.Hour, func() { c.Send(true) })
 		takes(t, time.Hour, func() { c.Recv() })
-		if netco.AfterFunc(time.Hour, func() { t.Error("called") }).Stop() != true {
-			t.Error("Stop says that it was over")
-		}
+		never := netco.AfterFunc(time.Hour, func() { t.Error("called") })
+		testenv.Equal(t, never.Stop(), true, "Stop")
 	},
 	"Sleep": func(t *testing.T) {
 		takes(t, time.Hour, func() { netco.Sleep(time.Hour) })
@@ -207,9 +204,7 @@ func TestBubbleHolds(t *testing.T) {
 			}
 			synctest.Wait()
 		})
-		if n.Load() != goroutines*rounds {
-			t.Errorf("%d of %d were done when all waited", n.Load(), goroutines*rounds)
-		}
+		testenv.Equal(t, n.Load(), goroutines*rounds, "done when all waited")
 	})
 }
 
@@ -219,9 +214,7 @@ func TestBubbleHolds(t *testing.T) {
 func TestBubbleRefuses(t *testing.T) {
 	refused := func(t *testing.T, what string, err error) {
 		t.Helper()
-		if !errors.Is(err, netco.ErrBubble) {
-			t.Errorf("%s: %v, want ErrBubble", what, err)
-		}
+		testenv.Fails(t, err, netco.ErrBubble, what)
 	}
 	all := func(t *testing.T) {
 		_, err := netco.Go(func() { t.Error("it runs") })
@@ -241,29 +234,19 @@ func TestBubbleRefuses(t *testing.T) {
 		all(t)
 		refused(t, "Start", netco.Start(netco.Options{}))
 		refused(t, "EventLoop", netco.EventLoop(netco.Options{}, func() bool { return false }))
-		s, err := scheduler.New(netco.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(scheduler.New(netco.Options{}))
 		refused(t, "Scheduler.Start", s.Start())
 	})
 	// Also: the refusals have left nothing.
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 	defer netco.Shutdown(context.Background())
 	done := channel.Make[bool](0)
-	h, err := netco.Go(func() { done.Recv() })
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := testenv.Must(netco.Go(func() { done.Recv() }))
 	synctest.Test(t, func(t *testing.T) {
 		all(t)
 		refused(t, "Join", h.Join())
 		refused(t, "Shutdown", netco.Shutdown(context.Background()))
 		done.Close() // a coroutine may be woken from there
 	})
-	if err := h.Join(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, h.Join())
 }

@@ -110,17 +110,14 @@ func TestTickerReset(t *testing.T) {
 		tk := netco.NewTicker(time.Hour)
 		var got atomic.Int32
 		waiting := channel.Make[int](0)
-		_, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
+		testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 			waiting.Close()
 			for range tk.C.All() {
 				if got.Add(1) == 3 {
 					return
 				}
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		waiting.Recv()
 		for _, d := range []time.Duration{2 * time.Hour, time.Microsecond, time.Hour,
 			time.Microsecond, 3 * time.Millisecond} {

@@ -202,9 +202,8 @@ func TestTimerMisuse(t *testing.T) {
 		"Tick": {func() { panic(netco.Tick(0) == nil) }, func() { panic(time.Tick(0) == nil) }},
 	} {
 		ours, theirs := said(c[0]), said(c[1])
-		if strings.TrimPrefix(ours, "netco: ") != strings.TrimPrefix(theirs, "time: ") {
-			t.Errorf("%s: netco panics with %q, time with %q", name, ours, theirs)
-		}
+		testenv.Equal(t, strings.TrimPrefix(ours, "netco: "), strings.TrimPrefix(theirs, "time: "),
+			name, "panics with")
 	}
 	if text := said(func() { netco.AfterFunc(0, nil) }); !strings.HasPrefix(text, "netco: ") {
 		t.Errorf("AfterFunc of nil panics with %q", text)

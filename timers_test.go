@@ -25,10 +25,7 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 	o := netco.Options{Processors: 2, Watchdog: -1} // it allocates when it finds a stall
 	t.Run("coroutine", func(t *testing.T) {
 		start(t, o)
-		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() { f(t) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() { f(t) }}))
 		h.Join()
 	})
 	t.Run("goroutine", func(t *testing.T) {
@@ -40,10 +37,7 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 // comes waits for what must come.
 func comes(t *testing.T, c *channel.Chan[time.Time]) time.Time {
 	t.Helper()
-	at, err := c.RecvTimeout(testenv.Limit)
-	if err != nil {
-		t.Error(err)
-	}
+	at := testenv.Must(c.RecvTimeout(testenv.Limit))
 	return at
 }
 
@@ -75,10 +69,7 @@ func waysToReceive(t *testing.T) map[string]func(*channel.Chan[time.Time]) time.
 		"RecvContext": func(c *channel.Chan[time.Time]) time.Time {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			at, err := c.RecvContext(ctx)
-			if err != nil {
-				t.Error(err)
-			}
+			at := testenv.Must(c.RecvContext(ctx))
 			return at
 		},
 		"Select": func(c *channel.Chan[time.Time]) (at time.Time) {
@@ -147,9 +138,8 @@ func TestTimerNever(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		for _, d := range []time.Duration{time.Hour, math.MaxInt64} {
 			c := netco.After(d)
-			if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("RecvTimeout: %v", err)
-			}
+			testenv.Fails(t, testenv.Err(c.RecvTimeout(time.Millisecond)), os.ErrDeadlineExceeded,
+				"RecvTimeout")
 			var at time.Time
 			if i, err := channel.SelectTimeout(time.Millisecond,
 				c.RecvCase(&at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -157,13 +147,9 @@ func TestTimerNever(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			later := time.AfterFunc(time.Millisecond, cancel)
-			if _, err := c.RecvContext(ctx); err != context.Canceled {
-				t.Errorf("RecvContext: %v", err)
-			}
-			if i, err := channel.SelectContext(ctx, c.RecvCase(&at)); i != -1 ||
-				err != context.Canceled {
-				t.Errorf("SelectContext: %d, %v", i, err)
-			}
+			testenv.Equal(t, testenv.Err(c.RecvContext(ctx)), context.Canceled, "RecvContext")
+			testenv.Gives(t, -1, context.Canceled,
+				"SelectContext")(channel.SelectContext(ctx, c.RecvCase(&at)))
 			later.Stop()
 			cancel()
 			if !at.IsZero() {
@@ -183,10 +169,7 @@ func TestSelectOfTimers(t *testing.T) {
 			cases[i] = netco.After(time.Duration(n-i) * time.Millisecond).RecvCase(nil)
 		}
 		for range n {
-			i, err := channel.SelectTimeout(testenv.Limit, cases...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := testenv.Must(channel.SelectTimeout(testenv.Limit, cases...))
 			if passed := time.Since(began); passed < time.Duration(n-i)*time.Millisecond {
 				t.Errorf("number %d after %v", i, passed)
 			}
@@ -265,16 +248,13 @@ func TestSelectSentBack(t *testing.T) {
 			tm, other := netco.NewTimer(time.Hour), channel.Make[int](0)
 			tm.Stop()
 			before := time.Now()
-			h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
+			h := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 				at := before
 				i, err := channel.Select(tm.C.RecvCase(&at), other.RecvCase(nil))
 				if i != 1 || err != nil || at != before {
 					t.Errorf("case %d, %v; the variable is %v", i, err, at)
 				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}}))
 			netco.Sleep(200 * time.Microsecond) // mostly it waits by then
 			tm.Reset(time.Hour)
 			other.Send(1)
@@ -358,18 +338,14 @@ func TestTimersAreNoLife(t *testing.T) {
 	var called atomic.Int32
 	f := func() { called.Add(1) }
 	var made []*netco.Timer
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
 	make := func() {
 		made = append(made, netco.AfterFunc(time.Hour, f), netco.AfterFunc(5*time.Millisecond, f))
 		netco.NewTicker(time.Millisecond)
 		netco.After(time.Millisecond)
 	}
 	make()
-	if err := netco.Run(make); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, netco.Run(make))
 	before := called.Load()
 	shutdown(t)
 	ran := called.Load()
@@ -377,25 +353,19 @@ func TestTimersAreNoLife(t *testing.T) {
 		t.Errorf("called %d times before the end, %d times at the end", before, ran)
 	}
 	// A Scheduler that they do not belong to.
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 	for _, tm := range made {
 		tm.Reset(0)
 	}
 	time.Sleep(10 * time.Millisecond) // for what must not happen
-	if called.Load() != ran {
-		t.Errorf("%d functions were called after the end", called.Load()-ran)
-	}
+	testenv.Equal(t, called.Load(), ran, "calls after the end")
 	shutdown(t)
 }
 
 // TestTimersAtAForcedEnd: who waits for one is sent away or, an ordinary
 // goroutine, gets it.
 func TestTimersAtAForcedEnd(t *testing.T) {
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
 	var left, errs, asleep atomic.Int32
 	wait := func(f func()) {
 		netco.Go(func() {
@@ -434,9 +404,7 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := netco.Shutdown(ctx); err != context.Canceled {
-		t.Error(err)
-	}
+	testenv.Equal(t, netco.Shutdown(ctx), context.Canceled)
 	if left.Load() != 5 || errs.Load() != 2 {
 		t.Errorf("%d have left, %d errors", left.Load(), errs.Load())
 	}
@@ -478,9 +446,7 @@ func TestTimerAllocs(t *testing.T) {
 				}
 			}},
 		} {
-			if n := testing.AllocsPerRun(100, c.do); n != c.want {
-				t.Errorf("%s: %v allocations, want %v", name, n, c.want)
-			}
+			testenv.Equal(t, testing.AllocsPerRun(100, c.do), c.want, name, "allocations")
 		}
 		tm.Stop()
 		fn.Stop()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -29,9 +30,7 @@ func TestAllocation(t *testing.T) {
 		{"Do until", func() { p.Do(ctx, func() {}) }, 2},
 	} {
 		testrun.First.Do(t, func() {
-			if n := testing.AllocsPerRun(300, c.call); n != c.want {
-				t.Errorf("%s: %v allocations, want %v", c.name, n, c.want)
-			}
+			testenv.Equal(t, testing.AllocsPerRun(300, c.call), c.want, c.name, "allocations")
 		})
 	}
 }

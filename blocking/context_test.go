@@ -105,9 +105,7 @@ func TestContextDoneUntold(t *testing.T) {
 	ctx := &held{Context: context.Background()}
 	ran := false
 	queued := testrun.Second.Go(func() {
-		if err := p.Do(ctx, func() { ran = true }); err != errOwn {
-			t.Errorf("Do: %v", err)
-		}
+		testenv.Equal(t, p.Do(ctx, func() { ran = true }), errOwn, "Do")
 	})
 	queued.UntilParked(t, coroutine.ReasonBlocking)
 	ctx.err.Store(&errOwn)
@@ -236,9 +234,7 @@ func TestContextDoneLate(t *testing.T) {
 	defer cancel()
 	g := newGate()
 	k := testrun.First.Go(func() {
-		if err := p.Do(ctx, func() {}); err != nil {
-			t.Errorf("Do: %v", err)
-		}
+		testenv.Fails(t, p.Do(ctx, func() {}), nil, "Do")
 		n, err := blocking.CallOn(bg, p, func() (int, error) { g.pass(); return 1, nil })
 		if n != 1 || err != nil {
 			t.Errorf("the call after it: %d, %v", n, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -40,10 +41,7 @@ func TestResults(t *testing.T) {
 		for _, where := range testrun.Places {
 			where.Do(t, func() {
 				for range 3 {
-					if n, err := c.call(); n != 42 || err != c.want {
-						t.Errorf("%s on a %s: %d, %v, want 42, %v", c.name, where.Name, n,
-							err, c.want)
-					}
+					testenv.Gives(t, 42, c.want, c.name, "on a", where.Name)(c.call())
 				}
 			})
 		}
@@ -59,17 +57,13 @@ func TestWhere(t *testing.T) {
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
 			mine, its := goroutine(), ""
-			if err := p.Do(bg, func() {
+			testenv.NoError(t, p.Do(bg, func() {
 				its = goroutine()
-				if netco.Self().ID() != 0 {
-					t.Errorf("%s: the function runs on a coroutine", where.Name)
-				}
-			}); err != nil {
-				t.Error(err)
-			}
-			if inPlace := mine == its; inPlace != (where.Name == testrun.Goroutine.Name) {
-				t.Errorf("%s: in place is %v", where.Name, inPlace)
-			}
+				testenv.Equal(t, netco.Self().ID(), 0, where.Name,
+					"the function runs on a coroutine")
+			}))
+			testenv.Equal(t, mine == its, (where.Name == testrun.Goroutine.Name), where.Name,
+				"in place is")
 		})
 	}
 	g, k := occupy(t, p)
@@ -90,13 +84,10 @@ func TestNested(t *testing.T) {
 				err = p.Do(context.Background(), func() {
 					err := p.Do(bg, func() {
 						n = 3
-						if goroutine() != outer {
-							t.Errorf("%s: a nested call left its goroutine", where.Name)
-						}
+						testenv.Equal(t, goroutine(), outer, where.Name,
+							"a nested call left its goroutine")
 					})
-					if err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, err)
 				})
 				return n, err
 			})
@@ -115,7 +106,7 @@ func TestLockOSThread(t *testing.T) {
 	for _, where := range testrun.Coroutines {
 		where.Do(t, func() {
 			for range 50 {
-				if err := p.Do(bg, func() {
+				testenv.NoError(t, p.Do(bg, func() {
 					runtime.LockOSThread()
 					defer runtime.UnlockOSThread()
 					thread := syscall.Gettid()
@@ -125,12 +116,8 @@ func TestLockOSThread(t *testing.T) {
 						t.Error("the thread was lent out")
 					}
 					p.Do(bg, runtime.Gosched)
-					if syscall.Gettid() != thread {
-						t.Error("the thread has changed")
-					}
-				}); err != nil {
-					t.Error(err)
-				}
+					testenv.Equal(t, syscall.Gettid(), thread, "the thread has changed")
+				}))
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -88,9 +89,7 @@ func TestHammer(t *testing.T) {
 
 // enter notes that a function runs. away says whether that is on a worker.
 func (h *hammer) enter(away bool, runs *atomic.Int32) (exit func()) {
-	if runs.Add(1) != 1 {
-		h.t.Error("a function ran twice")
-	}
+	testenv.Equal(h.t, runs.Add(1), 1, "runs of a function")
 	if !away {
 		return func() {}
 	}
@@ -127,9 +126,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 		}
 	}
 	once := func() {
-		if n := runs.Load(); n != 1 {
-			h.t.Errorf("kind %d: the function ran %d times", kind, n)
-		}
+		testenv.Equal(h.t, runs.Load(), 1, "runs of the function of kind", kind)
 	}
 	switch kind {
 	case 1:
@@ -174,9 +171,7 @@ func (h *hammer) inChild(f func()) {
 	if err == nil {
 		err = child.Join()
 	}
-	if err != nil {
-		h.t.Error(err)
-	}
+	testenv.NoError(h.t, err)
 }
 
 // cancelled makes a call whose context is done at some moment, or not at all.

@@ -31,10 +31,7 @@ const limit = testenv.Limit
 // coroutines, for which Shutdown itself waits some seconds only.
 func force(t testing.TB) {
 	t.Helper()
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	// Nil if draining was enough.
@@ -48,9 +45,7 @@ func force(t testing.TB) {
 func pool(t testing.TB, limit int) *blocking.Pool {
 	t.Helper()
 	p := new(blocking.Pool)
-	if err := p.SetLimit(limit); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.SetLimit(limit))
 	t.Cleanup(func() { rest(t, p) })
 	return p
 }
@@ -94,9 +89,7 @@ func occupy(t testing.TB, p *blocking.Pool) (*gate, *testrun.Task) {
 	t.Helper()
 	g := newGate()
 	k := testrun.First.Go(func() {
-		if err := p.Do(bg, g.pass); err != nil {
-			t.Errorf("Do: %v", err)
-		}
+		testenv.Fails(t, p.Do(bg, g.pass), nil, "Do")
 	})
 	testenv.Await(t, g.entered, "the worker")
 	return g, k

@@ -90,11 +90,9 @@ func TestPanic(t *testing.T) {
 func TestPanicReachesOnPanic(t *testing.T) {
 	p := pool(t, 1)
 	infos := make(chan netco.PanicInfo, 1)
-	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) {
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) {
 		infos <- i
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	defer force(t)
 	testrun.First.Go(func() { callsTheFunction(p) }).Wait(t)
 	info := testenv.Await(t, infos, "OnPanic")
@@ -138,9 +136,7 @@ func TestGoexit(t *testing.T) {
 	var rest []*testrun.Task
 	for i := range 4 {
 		rest = append(rest, testrun.Coroutines[i%2].Go(func() {
-			if err := p.Do(bg, func() {}); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, p.Do(bg, func() {}))
 		}))
 		rest[i].UntilParked(t, coroutine.ReasonBlocking)
 	}

@@ -28,9 +28,8 @@ func TestLimits(t *testing.T) {
 	if err := p.SetLimit(0); err == nil || p.Exact().Limit != 3 {
 		t.Errorf("SetLimit(0): %v, then %+v", err, p.Exact())
 	}
-	if s := new(blocking.Pool).Exact(); s != (blocking.Stats{Limit: blocking.DefaultLimit}) {
-		t.Errorf("the zero Pool: %+v", s)
-	}
+	testenv.Equal(t, new(blocking.Pool).Exact(), (blocking.Stats{Limit: blocking.DefaultLimit}),
+		"the zero Pool")
 }
 
 // queue parks n coroutines, alternately on two Processors, in calls that note
@@ -105,9 +104,7 @@ func TestReuse(t *testing.T) {
 		t.Errorf("after two ticks: %+v", s)
 	}
 	testrun.First.Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
-	if len(used) != 1 {
-		t.Errorf("the worker that was in use has ended: %v", used)
-	}
+	testenv.Equal(t, len(used), 1, "the worker that was in use has ended", used)
 	p.Tick()
 	p.Tick()
 	if s := p.Exact(); s.Workers != 0 || p.Ticking() {
@@ -153,17 +150,13 @@ func TestSetLimit(t *testing.T) {
 	if s := p.Exact(); s.Running != 1 || s.Queued != 3 {
 		t.Fatalf("%+v", s)
 	}
-	if err := p.SetLimit(3); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.SetLimit(3))
 	testenv.Await(t, gates[1].entered, "the second")
 	testenv.Await(t, gates[2].entered, "the third")
 	if s := p.Exact(); s.Running != 3 || s.Queued != 1 {
 		t.Fatalf("%+v", s)
 	}
-	if err := p.SetLimit(1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.SetLimit(1))
 	for i := range 2 {
 		close(gates[i].opened)
 		tasks[i].Wait(t)

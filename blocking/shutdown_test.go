@@ -16,9 +16,7 @@ import (
 // startAlone starts the default Scheduler for a test that ends it itself.
 func startAlone(t testing.TB, n int) {
 	t.Helper()
-	if err := netco.Start(netco.Options{Processors: n}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: n}))
 	t.Cleanup(func() { // if the test has not
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -51,16 +49,12 @@ func TestForcedShutdown(t *testing.T) {
 			})
 			testenv.Await(t, g.entered, "the function")
 			queued := where.Go(func() {
-				if err := p.Do(bg, starts); !errors.Is(err, netco.ErrShutdown) {
-					t.Errorf("of the one in the queue: %v", err)
-				}
+				testenv.Fails(t, p.Do(bg, starts), netco.ErrShutdown, "of the one in the queue")
 			})
 			queued.UntilParked(t, coroutine.ReasonBlocking)
 			queuedToo := where.Go(func() {
 				err := p.Do(ctx, func() { starts() })
-				if !errors.Is(err, netco.ErrShutdown) {
-					t.Errorf("of the one with a context in the queue: %v", err)
-				}
+				testenv.Fails(t, err, netco.ErrShutdown, "of the one with a context in the queue")
 			})
 			queuedToo.UntilParked(t, coroutine.ReasonBlocking)
 			force(t)
@@ -86,12 +80,8 @@ func TestPatientShutdown(t *testing.T) {
 	p := pool(t, 1)
 	g := newGate()
 	k := testrun.First.Go(func() {
-		if err := p.Do(bg, g.pass); err != nil {
-			t.Errorf("Do: %v", err)
-		}
-		if err := p.Do(bg, func() {}); err != nil {
-			t.Errorf("Do while the scheduler drains: %v", err)
-		}
+		testenv.Fails(t, p.Do(bg, g.pass), nil, "Do")
+		testenv.Fails(t, p.Do(bg, func() {}), nil, "Do while the scheduler drains")
 	})
 	testenv.Await(t, g.entered, "the function")
 	shut := make(chan error, 1)
@@ -102,9 +92,7 @@ func TestPatientShutdown(t *testing.T) {
 	})
 	close(g.opened)
 	k.Wait(t)
-	if err := testenv.Await(t, shut, "the shutdown"); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, testenv.Await(t, shut, "the shutdown"))
 }
 
 // TestGoexitOfLeft: an abandoned function ends by Goexit, and costs its worker
@@ -116,17 +104,13 @@ func TestGoexitOfLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	k := testrun.First.Go(func() {
 		err := p.Do(ctx, func() { g.pass(); runtime.Goexit() })
-		if err != context.Canceled {
-			t.Errorf("Do: %v", err)
-		}
+		testenv.Equal(t, err, context.Canceled, "Do")
 	})
 	testenv.Await(t, g.entered, "the function")
 	cancel()
 	k.Wait(t)
 	next := testrun.Second.Go(func() {
-		if err := p.Do(bg, func() {}); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, p.Do(bg, func() {}))
 	})
 	next.UntilParked(t, coroutine.ReasonBlocking) // behind the one that was left
 	close(g.opened)

@@ -52,15 +52,11 @@ func TestSnapshot(t *testing.T) {
 	}
 	testenv.Until(t, "the worker to be idle", func() bool { return p.Exact().Idle == 1 })
 	same("idle", p)
-	if err := p.SetLimit(5); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.SetLimit(5))
 	same("another limit", p)
 	p.CloseIdle()
 	same("no workers", p)
-	if n := testing.AllocsPerRun(100, func() { p.Stats() }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	testenv.Equal(t, testing.AllocsPerRun(100, func() { p.Stats() }), 0, "allocations")
 }
 
 // TestSnapshotWhileItWorks: the figures are possible ones, and counts only

@@ -63,9 +63,7 @@ func TestAllocs(t *testing.T) {
 					channel.Select(buffered.RecvCase(&v), pong.RecvCase(&w))
 				},
 			} {
-				if n := testenv.Allocs(200, f); n != 0 {
-					t.Errorf("own thread's: %v: %s allocates %v times", own, what, n)
-				}
+				testenv.Equal(t, testenv.Allocs(200, f), 0, what, "own", own)
 			}
 		})
 		testrun.Shutdown(t)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -20,9 +21,7 @@ func TestBridges(t *testing.T) {
 			close(in)
 		}()
 		c := channel.FromGo(context.Background(), in)
-		if c.Cap() != 3 {
-			t.Error("capacity", c.Cap())
-		}
+		testenv.Equal(t, c.Cap(), 3, "capacity")
 		back := channel.ToGo(context.Background(), c)
 		got := channel.FromGo(context.Background(), back)
 		next := 0
@@ -32,9 +31,7 @@ func TestBridges(t *testing.T) {
 			}
 			next++
 		}
-		if next != 1000 {
-			t.Error("only", next)
-		}
+		testenv.Equal(t, next, 1000, "values")
 	})
 }
 

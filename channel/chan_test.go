@@ -2,7 +2,6 @@ package channel_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -208,9 +208,7 @@ func TestClose(t *testing.T) {
 				if want := slices.Sorted(slices.Values(c.want)); !slices.Equal(got, want) {
 					t.Errorf("got %q, want %q", got, want)
 				}
-				if ch.Len() != c.capacity {
-					t.Errorf("%d values are buffered, want %d", ch.Len(), c.capacity)
-				}
+				testenv.Equal(t, ch.Len(), c.capacity, "values are buffered")
 			})
 		})
 	}
@@ -227,15 +225,10 @@ func TestClosed(t *testing.T) {
 		if v, ok := c.Recv(); v != 1 || !ok {
 			t.Error("what was buffered:", v, ok)
 		}
-		if v, err := c.RecvTimeout(0); v != 0 || err != channel.ErrClosed {
-			t.Error("the end:", v, err)
-		}
-		if err := c.SendTimeout(1, 0); err != channel.ErrClosed {
-			t.Error("SendTimeout on closed:", err)
-		}
-		if err := c.SendContext(context.Background(), 1); err != channel.ErrClosed {
-			t.Error("SendContext on closed:", err)
-		}
+		testenv.Gives(t, 0, channel.ErrClosed, "the end")(c.RecvTimeout(0))
+		testenv.Equal(t, c.SendTimeout(1, 0), channel.ErrClosed, "SendTimeout on closed")
+		testenv.Equal(t, c.SendContext(context.Background(), 1), channel.ErrClosed,
+			"SendContext on closed")
 	})
 }
 
@@ -250,9 +243,7 @@ func TestMisuse(t *testing.T) {
 		"send on closed channel":  func() { closed.Send(1) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			if got := panicOf(f); got != "netco/channel: "+what {
-				t.Errorf("panicked with %q", got)
-			}
+			testenv.Equal(t, panicOf(f), "netco/channel: "+what, "panicked with")
 		})
 	}
 }
@@ -267,28 +258,14 @@ func TestNil(t *testing.T) {
 		if _, _, done := c.TryRecv(); done {
 			t.Error("received from nil")
 		}
-		if err := c.SendTimeout(1, time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error(err)
-		}
-		if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Error(err)
-		}
-		if i, err := channel.SelectTimeout(time.Millisecond, c.RecvCase(nil),
-			c.SendCase(1)); i != -1 || err != os.ErrDeadlineExceeded {
-			t.Error(i, err)
-		}
-		if i, err := channel.SelectTimeout(time.Millisecond); i != -1 ||
-			err != os.ErrDeadlineExceeded {
-			t.Error(i, err)
-		}
-		if i, err := channel.Select(c.RecvCase(nil), channel.Default()); i != 1 ||
-			err != nil {
-			t.Error(i, err)
-		}
+		testenv.Fails(t, c.SendTimeout(1, time.Millisecond), os.ErrDeadlineExceeded)
+		testenv.Fails(t, testenv.Err(c.RecvTimeout(time.Millisecond)), os.ErrDeadlineExceeded)
+		testenv.Gives(t, -1, os.ErrDeadlineExceeded)(channel.SelectTimeout(time.Millisecond,
+			c.RecvCase(nil), c.SendCase(1)))
+		testenv.Gives(t, -1, os.ErrDeadlineExceeded)(channel.SelectTimeout(time.Millisecond))
+		testenv.Gives(t, 1, nil)(channel.Select(c.RecvCase(nil), channel.Default()))
 		ctx, cancel := context.WithCancel(context.Background())
 		spawn(cancel)
-		if _, err := c.RecvContext(ctx); err != context.Canceled {
-			t.Error(err)
-		}
+		testenv.Equal(t, testenv.Err(c.RecvContext(ctx)), context.Canceled)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -29,9 +30,7 @@ func TestTickerContextParks(t *testing.T) {
 	for range 2 {
 		tasks = append(tasks, testrun.First.Go(func() {
 			for range 20 {
-				if _, err := ticker.C.RecvContext(parking{ctx}); err != nil {
-					t.Error(err)
-				}
+				testenv.Must(ticker.C.RecvContext(parking{ctx}))
 			}
 		}))
 	}

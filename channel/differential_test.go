@@ -29,10 +29,7 @@ func TestAsGo(t *testing.T) {
 		seeds[i] = rand.Uint64()
 	}
 	if env := os.Getenv("NETCO_SEED"); env != "" {
-		seed, err := strconv.ParseUint(env, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		seed := testenv.Must(strconv.ParseUint(env, 10, 64))
 		seeds = []uint64{seed}
 	}
 	var programs [][]action

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestSelectFair: of the ready cases each is chosen as often as any other,
@@ -79,9 +80,7 @@ func TestSelect(t *testing.T) {
 		check("the same channel thrice", i&^3, 0, err, nil, 8, 7)
 		i, err = channel.SelectTimeout(time.Millisecond, a.RecvCase(&v),
 			a.SendCase(1))
-		if i != -1 {
-			t.Error("met itself:", i, err)
-		}
+		testenv.Equal(t, i, -1, "met itself", err)
 		// Two that could do with each other either way do one thing.
 		done := channel.Make[int](1)
 		spawn(func() {
@@ -97,11 +96,9 @@ func TestSelect(t *testing.T) {
 		w = 5
 		i, err = channel.Select(a.RecvCase(&v), b.RecvCase(&w))
 		check("the end", i, 1, err, channel.ErrClosed, v, 0)
-		if got := panicOf(func() {
+		testenv.Equal(t, panicOf(func() {
 			channel.Select(b.SendCase(1))
-		}); got != "netco/channel: send on closed channel" {
-			t.Error("send on closed:", got)
-		}
+		}), "netco/channel: send on closed channel", "send on closed")
 		if !a.TrySend(1) { // both guards are free after the panic, and a has no waiter
 			if s, r := a.Waiting(); s != 0 || r != 0 {
 				t.Error("left behind:", s, r)

@@ -30,9 +30,7 @@ func TestContext(t *testing.T) {
 		g, ctx = errgroup.WithContext(outer)
 		g.Go(func() error { return sync.Wait(ctx) })
 		cancel()
-		if err := g.Wait(); err != context.Canceled {
-			t.Errorf("Wait: %v", err)
-		}
+		testenv.Equal(t, g.Wait(), context.Canceled, "Wait")
 	})
 }
 
@@ -110,7 +108,5 @@ func TestStarts(t *testing.T) {
 		}
 		gates[i].Set(0)
 	}
-	if err := g.Wait(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, g.Wait())
 }

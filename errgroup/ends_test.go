@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/errgroup"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
 )
@@ -37,9 +38,7 @@ func TestEnds(t *testing.T) {
 		limited.SetLimit(1)
 		limited.Go(func() error { runtime.Goexit(); return os.ErrClosed })
 		limited.Go(func() error { return nil })
-		if err := limited.Wait(); err != nil {
-			t.Errorf("Goexit: %v", err)
-		}
+		testenv.Fails(t, limited.Wait(), nil, "Goexit")
 		g, ctx := errgroup.WithContext(context.Background())
 		g.Go(panicsInvalid)
 		err := g.Wait()
@@ -83,9 +82,7 @@ func TestStoppedError(t *testing.T) {
 			netco.Sleep(time.Hour)
 			return nil
 		})
-		if err := g.Wait(); err != netco.ErrShutdown {
-			t.Error(err)
-		}
+		testenv.Equal(t, g.Wait(), netco.ErrShutdown)
 	})
 }
 
@@ -105,15 +102,11 @@ func TestShutdown(t *testing.T) {
 		k.UntilParked(t, coroutine.ReasonSemaphore)
 	}
 	inside := testrun.First.Go(func() {
-		if err := g.Wait(); err != netco.ErrShutdown {
-			t.Errorf("Wait: %v", err)
-		}
+		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait")
 	})
 	inside.UntilParked(t, coroutine.ReasonGroup)
 	outside := testrun.Goroutine.Go(func() {
-		if err := g.Wait(); err != netco.ErrShutdown {
-			t.Errorf("Wait outside: %v", err)
-		}
+		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait outside")
 	})
 	outside.UntilParked(t, coroutine.ReasonGroup)
 	testrun.ShutdownByForce(t)
@@ -154,8 +147,6 @@ func TestSite(t *testing.T) {
 			})
 			return nil
 		})
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, g.Wait())
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/errgroup"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -50,9 +51,7 @@ func TestFirstError(t *testing.T) {
 		if err := g.Wait(); err != first || ended.Load() != crowd || context.Cause(ctx) != first {
 			t.Errorf("%v after %d, %v", err, ended.Load(), context.Cause(ctx))
 		}
-		if err := g.WaitTimeout(0); err != first {
-			t.Errorf("again: %v", err)
-		}
+		testenv.Equal(t, g.WaitTimeout(0), first, "again")
 	})
 }
 
@@ -65,9 +64,7 @@ func TestNoError(t *testing.T) {
 		if err := g.Wait(); err != nil || ctx.Err() != context.Canceled {
 			t.Errorf("%v, %v", err, ctx.Err())
 		}
-		if err := new(errgroup.Group).Wait(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, new(errgroup.Group).Wait())
 	})
 }
 
@@ -93,9 +90,7 @@ func TestLimit(t *testing.T) {
 				refused.Add(1)
 			}
 		}
-		if err := g.Wait(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, g.Wait())
 		g.SetLimit(0)
 		if g.TryGo(f) {
 			t.Error("started at a limit of 0")
@@ -128,9 +123,7 @@ func TestStartPanics(t *testing.T) {
 		l.Set(1)
 		func() {
 			defer func() {
-				if r := recover(); r != "no heir" {
-					t.Errorf("recovered %v", r)
-				}
+				testenv.Equal(t, recover(), "no heir", "recovered")
 			}()
 			g.Go(func() error { t.Error("called"); return nil })
 		}()
@@ -146,9 +139,7 @@ func TestPlace(t *testing.T) {
 		caller := coroutine.Current() != nil
 		var g errgroup.Group
 		check := func() error {
-			if (coroutine.Current() != nil) != caller {
-				t.Errorf("called by a coroutine: %v, running on one: %v", caller, !caller)
-			}
+			testenv.Equal(t, coroutine.Current() != nil, caller, "on a coroutine")
 			return nil
 		}
 		g.Go(check)

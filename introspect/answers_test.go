@@ -37,13 +37,10 @@ func TestAnswers(t *testing.T) {
 	got := append(testenv.Must(json.MarshalIndent(answers, "", "\t")), '\n')
 	const golden = "testdata/answers.json"
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(golden, got, 0o644))
 	}
-	if string(testenv.Must(os.ReadFile(golden))) != string(got) {
-		t.Errorf("the answers are not those of %s (go test -update writes it anew)", golden)
-	}
+	testenv.Equal(t, string(testenv.Must(os.ReadFile(golden))), string(got),
+		"the answers are not those of", golden, "go test -update writes it anew")
 	page := string(testenv.Must(os.ReadFile("../docs/PAGES.md")))
 	for _, key := range regexp.MustCompile(`"\w+":`).FindAllString(string(got), -1) {
 		if name := strings.Trim(key, `":`); !strings.Contains(page, "`"+name+"`") {

@@ -58,9 +58,7 @@ func TestBrowser(t *testing.T) {
 		"/stuck/":                             21 + 3 + 2 + 3 + 4,
 	} {
 		dom, log := testenv.Browser(t, url+page, "--dump-dom")
-		if found := testenv.Complaint(log); found != "" {
-			t.Errorf("%s: the browser says %q", page, found)
-		}
+		testenv.Equal(t, testenv.Complaint(log), "", page, "the browser says")
 		if rows := strings.Count(dom, "<tr>"); rows != want {
 			t.Errorf("%s: %d rows, want %d", page, rows, want)
 		}
@@ -83,9 +81,7 @@ func TestNoScripts(t *testing.T) {
 	}
 	for page, want := range map[string]int{"": 26, "coroutines?rows=50": 51} {
 		dom, _ := testenv.Browser(t, url+"/debug/netco/"+page, "--dump-dom", testenv.NoScripts)
-		if n := strings.Count(dom, "<tr>"); n != want {
-			t.Errorf("%q: %d rows, want %d", page, n, want)
-		}
+		testenv.Equal(t, strings.Count(dom, "<tr>"), want, page, "rows")
 	}
 }
 
@@ -104,13 +100,8 @@ func TestScreenshots(t *testing.T) {
 			t.Fatalf("%v: %.2000s", err, log)
 		}
 		defer f.Close()
-		picture, err := png.Decode(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found := testenv.Complaint(log); found != "" {
-			t.Errorf("%s: the browser says %q", page, found)
-		}
+		picture := testenv.Must(png.Decode(f))
+		testenv.Equal(t, testenv.Complaint(log), "", page, "the browser says")
 		return picture
 	}
 	const dark, light = "--blink-settings=preferredColorScheme=0",

@@ -88,9 +88,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
 	}
 	eventually(t, "it has ended", handle.Done)
-	if logs.FilterMessage("coroutine stopped by hand").Len() != 1 {
-		t.Errorf("logged: %v", logs.All())
-	}
+	testenv.Equal(t, logs.FilterMessage("coroutine stopped by hand").Len(), 1, "logged", logs.All())
 }
 
 func count0(n uint64) string { return strings.ReplaceAll(count(n), "\u202f", "") }
@@ -131,9 +129,7 @@ func TestLogLevel(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d", c.method, c.body, w.Code, c.status)
 		}
 	}
-	if level.Level() != zap.WarnLevel {
-		t.Errorf("the level is %v now", level)
-	}
+	testenv.Equal(t, level.Level(), zap.WarnLevel, "the level")
 	if w := send(newFake(1).handler(Options{}), "PUT", "/loglevel",
 		`{"level":"debug"}`); w.Code != 403 {
 		t.Errorf("by default: %d", w.Code)

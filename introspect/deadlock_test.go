@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/diagnose"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
@@ -80,10 +81,7 @@ func TestDeadlockOfSome(t *testing.T) {
 	embrace := func(mine, others *sync.Mutex) func() {
 		return func() { mine.Lock(); held.Done(); held.Wait(); others.Lock() }
 	}
-	one, err := s.GoWith(spawn("takes a, then b", embrace(&a, &b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := testenv.Must(s.GoWith(spawn("takes a, then b", embrace(&a, &b))))
 	s.GoWith(spawn("takes b, then a", embrace(&b, &a)))
 	var o *overviewJSON
 	eventually(t, "the circle", func() bool {
@@ -160,10 +158,7 @@ func TestNoDeadlock(t *testing.T) {
 			for range 2 {
 				s.GoWith(spawn("deadlocked", func() { channel.Make[int](0).Recv() }))
 			}
-			extra, err := s.GoWith(spawn("extra", func() { c.extra(t, end) }))
-			if err != nil {
-				t.Fatal(err)
-			}
+			extra := testenv.Must(s.GoWith(spawn("extra", func() { c.extra(t, end) })))
 			eventually(t, "it waits", func() bool {
 				list := getJSON[coroutinesJSON](t, h, "/coroutines.json?name=extra").Coroutines
 				return len(list) == 1 && list[0].Reason == c.reason &&
@@ -187,23 +182,14 @@ func TestNoDeadlock(t *testing.T) {
 
 // dialled returns a connection on which nothing comes.
 func dialled(t *testing.T) net.Conn {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Error(err)
-	}
+	ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer ln.Close()
 	accepted := make(chan net.Conn, 1)
 	go func() {
-		c, err := ln.Accept()
-		if err != nil {
-			t.Error(err)
-		}
+		c := testenv.Must(ln.Accept())
 		accepted <- c
 	}()
-	c, err := new(socket.Dialer).Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Error(err)
-	}
+	c := testenv.Must(new(socket.Dialer).Dial("tcp", ln.Addr().String()))
 	peer := <-accepted
 	t.Cleanup(func() { peer.Close() })
 	return c
@@ -217,9 +203,7 @@ func TestIdleConnection(t *testing.T) {
 	h := New(s, Options{})
 	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return io.EOF }}
 	s.GoWith(spawn("deadlocked", func() {
-		if err := server.ServeConn(dialled(t).(socket.Stream)); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, server.ServeConn(dialled(t).(socket.Stream)))
 		channel.Make[int](0).Recv()
 	}))
 	eventually(t, "it is idle", func() bool {

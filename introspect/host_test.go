@@ -6,16 +6,14 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
 // TestPagesCheckHost: the pages as New makes them cannot be read by DNS
 // rebinding; a name in Options.Hosts can.
 func TestPagesCheckHost(t *testing.T) {
-	s, err := scheduler.New(scheduler.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(scheduler.Options{}))
 	h := New(s, Options{Hosts: []string{"ops.example"}})
 	for host, want := range map[string]int{"127.0.0.1:6060": 200, "localhost": 200,
 		"ops.example:6060": 200, "evil.example": 403} {

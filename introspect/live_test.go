@@ -32,10 +32,7 @@ func spawnOn(i int, name string, fn func()) scheduler.Spawn {
 
 // TestNotStarted: pages of a Scheduler that has not begun, runs, and has ended.
 func TestNotStarted(t *testing.T) {
-	s, err := scheduler.New(scheduler.Options{Processors: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 2}))
 	h := New(s, Options{})
 	all := func(phase string) {
 		for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets",
@@ -50,18 +47,14 @@ func TestNotStarted(t *testing.T) {
 		}
 	}
 	all("new")
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Start())
 	all("running")
 	text, _ := get(t, h, "/", 200)
 	if p := getJSON[overviewJSON](t, h, "/overview.json").Processors; !p[0].Active ||
 		p[1].Active == strings.Contains(text, ">not active<") {
 		t.Errorf("active are %v and %v, which the page does not tell", p[0].Active, p[1].Active)
 	}
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Shutdown(context.Background()))
 	all("stopped")
 }
 
@@ -121,9 +114,7 @@ func checkLive(t *testing.T, h http.Handler, list *coroutinesJSON) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
-	if list.Seen != 3 {
-		t.Errorf("%d seen: another Scheduler's are among them", list.Seen)
-	}
+	testenv.Equal(t, list.Seen, 3, "seen: another Scheduler's are among them")
 	if got := getJSON[coroutinesJSON](t, h,
 		"/coroutines.json?site=live_test.go&reason=sleep"); got.Matched != 1 {
 		t.Errorf("of this file, asleep: %d", got.Matched)
@@ -170,10 +161,7 @@ func TestStalledProcessors(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2, LockThreads: true})
 	h := New(s, Options{})
-	parked, err := s.GoWith(spawnOn(0, "parked", func() { processor.Sleep(time.Hour) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	parked := testenv.Must(s.GoWith(spawnOn(0, "parked", func() { processor.Sleep(time.Hour) })))
 	eventually(t, "it is parked", func() bool {
 		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=sleep").Matched == 1
 	})
@@ -228,18 +216,13 @@ func TestLeftBehind(t *testing.T) {
 	h := New(s, Options{})
 	held := make(chan bool)
 	defer close(held)
-	left, err := s.GoWith(spawnOn(0, "blocked", func() { <-held }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := testenv.Must(s.GoWith(spawnOn(0, "blocked", func() { <-held })))
 	var p processorJSON
 	eventually(t, "its Processor goes on", func() bool {
 		p = getJSON[overviewJSON](t, h, "/overview.json").Processors[0]
 		return p.State == "asleep" && p.Live == 1
 	})
-	if p.Current != 0 {
-		t.Errorf("%+v", p)
-	}
+	testenv.Equal(t, p.Current, 0, p)
 	one := getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID()))
 	if one.State != "outside" || !strings.Contains(one.Stack, "TestLeftBehind.func1") {
 		t.Errorf("%+v", one)
@@ -407,9 +390,7 @@ func TestHundredThousand(t *testing.T) {
 		}
 		place = "&after=" + c.Next
 	}
-	if len(seenOnce) != 4000 {
-		t.Errorf("four pages of 1,000 hold %d", len(seenOnce))
-	}
+	testenv.Equal(t, len(seenOnce), 4000, "four pages of 1,000 hold")
 	if g := getJSON[groupsJSON](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 ||
 		g.Groups[0].Count != uint64(n) {
 		t.Errorf("by site: %+v", g.Groups)

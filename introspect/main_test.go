@@ -30,13 +30,8 @@ func noHang(t testing.TB) {
 // start makes a running Scheduler that ends, by force, with the test.
 func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(o))
+	testenv.OK(t, s.Start())
 	t.Cleanup(func() {
 		over, cancel := context.WithCancel(context.Background())
 		cancel()

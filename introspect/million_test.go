@@ -96,9 +96,7 @@ func atOnce(t *testing.T, h *handler, walks *atomic.Int32, release func()) {
 	})
 	release()
 	asking.Wait()
-	if walks.Load() != 2 {
-		t.Errorf("%d walks for %d requests at once", walks.Load(), requests)
-	}
+	testenv.Equal(t, walks.Load(), 2, "walks for all requests at once")
 }
 
 // liveHeap is by how much the live heap has grown since begin, at most. It is

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/diagnose"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestNarrowRows: on a narrow screen no column lies outside of it: each row of
@@ -42,9 +43,7 @@ func TestNarrowRows(t *testing.T) {
 			}
 		}
 	}
-	if seen != 8 {
-		t.Errorf("%d tables", seen)
-	}
+	testenv.Equal(t, seen, 8, "tables")
 	_, narrow, _ := strings.Cut(style, "@media (max-width: 40rem)")
 	for _, rule := range []string{".cards tbody tr { display: block;", "content: attr(data-label)",
 		"white-space: normal; overflow-wrap: anywhere;"} {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/httpinfo"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -78,9 +79,7 @@ func TestPages(t *testing.T) {
 				t.Errorf("%q does not contain %q", page, s)
 			}
 		}
-		if got := header.Get("Content-Type"); got != "text/html; charset=utf-8" {
-			t.Errorf("%q is %q", page, got)
-		}
+		testenv.Equal(t, header.Get("Content-Type"), "text/html; charset=utf-8", page)
 		fetchesNothing(t, page, text)
 		sealed(t, page, text, header)
 	}
@@ -133,9 +132,7 @@ var outside = regexp.MustCompile(`(?i)<script|\son[a-z]+=|\sstyle=|https?://|url
 // and no style but the one in its head.
 func fetchesNothing(t *testing.T, page, text string) {
 	t.Helper()
-	if found := outside.FindString(text); found != "" {
-		t.Errorf("%q contains %q", page, found)
-	}
+	testenv.Equal(t, outside.FindString(text), "", page, "contains")
 	for _, m := range regexp.MustCompile(`(?:href|action)="([^"]*)"`).FindAllStringSubmatch(
 		text, -1) {
 		if strings.HasPrefix(m[1], "/") ||
@@ -280,10 +277,7 @@ func TestMounted(t *testing.T) {
 				continue
 			}
 			done[url] = true
-			r, err := client.Get(url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testenv.Must(client.Get(url))
 			text, _ := io.ReadAll(r.Body)
 			r.Body.Close()
 			if r.StatusCode != 200 && !strings.Contains(url, "coroutine?id=") {
@@ -294,10 +288,7 @@ func TestMounted(t *testing.T) {
 				if strings.HasPrefix(m[1], "data:") || m[1] == "" {
 					continue
 				}
-				link, err := r.Request.URL.Parse(strings.ReplaceAll(m[1], "&amp;", "&"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				link := testenv.Must(r.Request.URL.Parse(strings.ReplaceAll(m[1], "&amp;", "&")))
 				if !strings.HasPrefix(link.Path, strings.TrimSuffix(prefix, "/")+"/") {
 					t.Errorf("%s links to %s: outside", url, link)
 				}
@@ -361,9 +352,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%s as JSON: %q", c.url, text)
 		}
 	}
-	if _, err := parseKey("1.2.YQ"); err != nil {
-		t.Errorf("a key that is one: %v", err)
-	}
+	testenv.Fails(t, testenv.Err(parseKey("1.2.YQ")), nil, "a key that is one")
 	text, _ := get(t, h, "/x/coroutines?refresh=0", 400)
 	if !strings.Contains(text, "refresh is") {
 		t.Errorf("refresh=0: %s", text)
@@ -383,9 +372,7 @@ func TestErrors(t *testing.T) {
 	if text, _ := get(t, h, "/coroutines", 500); !strings.Contains(text, "in the look") {
 		t.Errorf("a look that panics: %s", text)
 	}
-	if status(errors.New("any")) != 500 {
-		t.Error("an error of no kind is the server's")
-	}
+	testenv.Equal(t, status(errors.New("any")), 500, "an error of no kind is the server's")
 }
 
 // TestNotInCoroutine: in a coroutine it would hold up the Processor, so it says
@@ -394,14 +381,10 @@ func TestNotInCoroutine(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	codes := make(chan int, 1)
-	if _, err := s.Go(func() {
+	testenv.Must(s.Go(func() {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/", nil))
 		codes <- w.Code
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if code := <-codes; code != 503 {
-		t.Errorf("status %d, want 503", code)
-	}
+	}))
+	testenv.Equal(t, <-codes, 503, "status")
 }

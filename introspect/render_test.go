@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -82,21 +83,15 @@ func TestShow(t *testing.T) {
 		{59_900_000_000, "59.9 s"}, {61e9, "1 m 01 s"}, {3_725e9, "1 h 02 m"},
 		{int64(50 * time.Hour), "2 d 02 h"},
 	} {
-		if got := span(c.ns); got != c.want {
-			t.Errorf("span(%d) = %q, want %q", c.ns, got, c.want)
-		}
+		testenv.Equal(t, span(c.ns), c.want, "span of", c.ns)
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1\u202f000",
 		1234567: "1\u202f234\u202f567", -12345: "-12\u202f345"} {
-		if got := count(n); got != want {
-			t.Errorf("count(%d) = %q, want %q", n, got, want)
-		}
+		testenv.Equal(t, count(n), want, "count of", n)
 	}
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.00 KiB",
 		1 << 30: "1.00 GiB", 1<<64 - 1: "16.0 EiB", 1<<20 - 1: "1.00 MiB"} {
-		if got := amount(n); got != want {
-			t.Errorf("amount(%d) = %q, want %q", n, got, want)
-		}
+		testenv.Equal(t, amount(n), want, "amount of", n)
 	}
 	for _, c := range []struct {
 		s    string
@@ -104,18 +99,14 @@ func TestShow(t *testing.T) {
 		want string
 	}{{"short", 5, "short"}, {"shorter", 5, "short…"}, {"äöü", 3, "ä…"}, {"世界", 2, "…"},
 		{"", 0, ""}} {
-		if got := cut(c.s, c.n); got != c.want {
-			t.Errorf("cut(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
-		}
+		testenv.Equal(t, cut(c.s, c.n), c.want, "cut of", c.s, c.n)
 	}
 }
 
 // TestBounds: quantiles are upper bounds, and no worse than is said.
 func TestBounds(t *testing.T) {
 	var h counter.Histogram
-	if l := latenciesOf(h.Snapshot()); l != (latenciesJSON{}) {
-		t.Errorf("of nothing: %+v", l)
-	}
+	testenv.Equal(t, latenciesOf(h.Snapshot()), (latenciesJSON{}), "of nothing")
 	for i := range int64(1000) {
 		h.Observe((i + 1) * 1000)
 	}
@@ -132,9 +123,7 @@ func TestBounds(t *testing.T) {
 	lengths := make([]uint64, 20)
 	lengths[0], lengths[3], lengths[19] = 98, 1, 1
 	for q, want := range map[float64]int64{0.5: 1024, 0.98: 1024, 0.99: 8192, 1: 9e9} {
-		if got := quantile(lengths, 9e9, q); got != want {
-			t.Errorf("the %v-quantile is %d, want %d", q, got, want)
-		}
+		testenv.Equal(t, quantile(lengths, 9e9, q), want, "the quantile", q)
 	}
 	if quantile(make([]uint64, 20), 0, 0.5) != 0 || quantile([]uint64{0, 0, 1}, 3000, 0.5) != 3000 {
 		t.Error("a quantile is above the longest")

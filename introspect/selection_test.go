@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestPaging: going through all pages, forth and back, in every order and by
@@ -269,9 +270,7 @@ func TestWalksShared(t *testing.T) {
 	results := make(chan int, maxWatchers+1)
 	walk := func() {
 		n := 0
-		if _, err := w.walk(context.Background(), func(i *int) { n += *i }); err != nil {
-			t.Error(err)
-		}
+		testenv.Must(w.walk(context.Background(), func(i *int) { n += *i }))
 		results <- n
 	}
 	go walk()
@@ -290,13 +289,9 @@ func TestWalksShared(t *testing.T) {
 		defer w.mu.Unlock()
 		return len(w.waiting) == maxWatchers
 	})
-	if _, err := w.walk(context.Background(), nil); err != errCrowded {
-		t.Errorf("one too many: %v", err)
-	}
+	testenv.Fails(t, testenv.Err(w.walk(context.Background(), nil)), errCrowded, "one too many")
 	cancel()
-	if err := <-left; err != context.Canceled {
-		t.Errorf("who leaves gets %v", err)
-	}
+	testenv.Equal(t, <-left, context.Canceled, "who leaves gets")
 	go_on <- true // the first walk
 	<-began
 	go_on <- true // the second is for all others

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/logging"
 )
 
@@ -29,9 +30,7 @@ func TestSlogHandler(t *testing.T) {
 		out.Reset()
 		return logging.Slog(jsonLogger(&out)).Handler()
 	}, func(t *testing.T) (line map[string]any) {
-		if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(out.Bytes(), &line))
 		return line
 	})
 }
@@ -53,7 +52,5 @@ func TestSlogLevels(t *testing.T) {
 	for _, f := range lines(t, &out) {
 		got += f["level"].(string) + " " + f["logger"].(string) + " "
 	}
-	if got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	testenv.Equal(t, got, want)
 }

@@ -39,15 +39,9 @@ func inCoroutine(t *testing.T, o scheduler.Options, name string, fn func()) {
 	if err == nil {
 		err = s.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(scheduler.Spawn{Fn: fn, Name: name}); err != nil {
-		t.Error(err)
-	}
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testenv.OK(t, err)
+	testenv.NoError(t, s.Run(scheduler.Spawn{Fn: fn, Name: name}))
+	testenv.NoError(t, s.Shutdown(context.Background()))
 }
 
 // jsonTo returns a logger of JSON lines into w.
@@ -92,9 +86,7 @@ func TestWhoWrote(t *testing.T) {
 		t.Fatalf("%d lines: %s", len(all), w.String())
 	}
 	for i, f := range all {
-		if f["of"] != "the logger" {
-			t.Errorf("%v lacks the logger's own field", f)
-		}
+		testenv.Equal(t, f["of"], "the logger", f, "lacks the logger's own field")
 		_, processor := f["processor"]
 		_, coroutine := f["coroutine"]
 		if inside := i > 0; processor != inside || coroutine != inside {
@@ -165,9 +157,7 @@ func TestNew(t *testing.T) {
 	cmd.Env = append(os.Environ(), child+"=1")
 	var w bytes.Buffer
 	cmd.Stderr = &w
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, cmd.Run())
 	count := map[any]int{}
 	for _, f := range lines(t, &w) {
 		count[f["msg"]]++

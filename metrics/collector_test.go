@@ -24,13 +24,8 @@ import (
 // run runs fn as a coroutine of Processor 0 and waits for its end.
 func run(t testing.TB, s *scheduler.Scheduler, fn func()) {
 	t.Helper()
-	h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: fn})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Join(); err != nil {
-		t.Fatal(err)
-	}
+	h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: fn}))
+	testenv.OK(t, h.Join())
 }
 
 // TestCoroutines counts coroutines through their lives.
@@ -40,9 +35,7 @@ func TestCoroutines(t *testing.T) {
 	var gate sync.WaitGroup
 	gate.Add(1)
 	for range 7 {
-		if _, err := s.Go(func() { gate.Wait() }); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(s.Go(func() { gate.Wait() }))
 	}
 	eventuallyParked(t, r, 7)
 	eventuallyAre(t, r, map[string]float64{
@@ -91,18 +84,13 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1, LockThreads: true})
 	r := registered(t, s)
 	running, release := make(chan bool), make(chan bool)
-	h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
+	h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		spawnHere(func() {}) // stays in the run queue meanwhile
 		running <- true
 		<-release
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	<-running
-	if _, err := s.Go(func() {}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Go(func() {}))
 	got := gather(t, r)
 	for key, want := range map[string]float64{
 		"netco_coroutines{processor=0,state=running}":    1,
@@ -110,13 +98,9 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 		"netco_coroutines_started_total{processor=0}":    2,
 		"netco_turn_duration_seconds_count{processor=0}": 0,
 	} {
-		if got.of(key) != want {
-			t.Errorf("%s is %v, want %v", key, got.of(key), want)
-		}
+		testenv.Equal(t, got.of(key), want, key)
 	}
-	if n := got.sum("netco_coroutines"); n != 2 {
-		t.Errorf("%v coroutines live, want 2", n)
-	}
+	testenv.Equal(t, got.sum("netco_coroutines"), 2, "coroutines live")
 	if age := got.of("netco_turn_age_seconds{processor=0}"); age <= 0 {
 		t.Errorf("the turn has lasted for %v s", age)
 	}
@@ -125,9 +109,7 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 		return gather(t, r).of("netco_processor_seconds_total{processor=0,state=busy}") > busy
 	})
 	close(release)
-	if err := h.Join(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, h.Join())
 	eventually(t, "the turn's length", func() bool {
 		return gather(t, r).of("netco_turn_duration_seconds_count{processor=0}") >= 1
 	})
@@ -176,9 +158,7 @@ func TestSockets(t *testing.T) {
 		"netco_connections_accepted_total{processor=0}": 1,
 		"netco_syscalls_total{op=write,processor=0}":    1,
 	} {
-		if n := got.of(key) - before.of(key); n != want {
-			t.Errorf("%s rose by %v, want %v", key, n, want)
-		}
+		testenv.Equal(t, got.of(key)-before.of(key), want, key, "rose by")
 	}
 	for _, key := range []string{
 		"netco_syscalls_total{op=accept,processor=0}", "netco_syscalls_total{op=read,processor=0}",
@@ -221,15 +201,12 @@ func TestBlocking(t *testing.T) {
 	r := registered(t, s)
 	before := gather(t, r)
 	running, release := make(chan bool), make(chan bool)
-	h, err := s.Go(func() {
+	h := testenv.Must(s.Go(func() {
 		blocking.Do(context.Background(), func() {
 			running <- true
 			<-release
 		})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	<-running
 	eventually(t, "the call to be seen", func() bool {
 		got := gather(t, r)
@@ -263,9 +240,7 @@ func TestNotStartedAndEnded(t *testing.T) {
 		math.IsNaN(got.of("netco_syscalls_total{op=read,processor=outside}")) {
 		t.Errorf("before the start: %v", got.values)
 	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Start())
 	run(t, s, func() { spawnHere(func() { processor.Sleep(time.Millisecond) }) })
 	end(t, s)
 	got = gather(t, r)
@@ -281,15 +256,11 @@ func TestNotStartedAndEnded(t *testing.T) {
 		"netco_registered_fds", "netco_timers_pending",
 		"netco_turn_age_seconds", "netco_buffer_bytes", "netco_inbox_depth",
 		"netco_coroutines_not_started", "netco_idle_connections"} {
-		if n := got.sum(gone); n != 0 {
-			t.Errorf("after the end %s is %v", gone, n)
-		}
+		testenv.Equal(t, got.sum(gone), 0, "after the end", gone)
 	}
 	idle := got.of("netco_processor_seconds_total{processor=0,state=busy}")
-	if again := gather(t,
-		r).of("netco_processor_seconds_total{processor=0,state=busy}"); again != idle {
-		t.Errorf("busy after the end: %v s, then %v s", idle, again)
-	}
+	testenv.Equal(t, gather(t, r).of("netco_processor_seconds_total{processor=0,state=busy}"), idle,
+		"busy seconds after the end, again")
 }
 
 // TestCPUSeconds: a Processor's CPU time is reported while it has a thread of
@@ -297,10 +268,7 @@ func TestNotStartedAndEnded(t *testing.T) {
 func TestCPUSeconds(t *testing.T) {
 	const cpu = "netco_processor_cpu_seconds_total{processor=0}"
 	for _, locked := range []bool{false, true} {
-		s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: locked})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(scheduler.New(scheduler.Options{Processors: 1, LockThreads: locked}))
 		r := registered(t, s)
 		has := func(want bool, when string) {
 			t.Helper()
@@ -309,9 +277,7 @@ func TestCPUSeconds(t *testing.T) {
 			}
 		}
 		has(false, "before the start")
-		if err := s.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Start())
 		run(t, s, func() {})
 		has(locked, "while it runs")
 		end(t, s)
@@ -328,10 +294,8 @@ func TestLeftBehind(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	r := registered(t, s)
 	release := make(chan bool)
-	h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() { <-release }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0),
+		Fn: func() { <-release }}))
 	eventuallyAre(t, r, map[string]float64{
 		"netco_handoffs_total{processor=0}":              1,
 		"netco_standbys_total{processor=0}":              1,
@@ -347,9 +311,7 @@ func TestLeftBehind(t *testing.T) {
 			"/metrics/collector_test.go:", "metrics.TestLeftBehind") == 1
 	})
 	close(release)
-	if err := h.Join(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, h.Join())
 	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1,
 		"netco_coroutines{processor=0,state=outside}": 0})
 }
@@ -359,31 +321,22 @@ func TestLeftBehind(t *testing.T) {
 func TestMoved(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 3, MinActive: 2})
 	r := registered(t, s)
-	h, err := s.Go(func() {
+	h := testenv.Must(s.Go(func() {
 		for _, p := range engine.Of(s).Processors() {
 			if p != processor.Current() {
 				coroutine.Current().MoveTo(p.Executor())
 				break
 			}
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Join(); err != nil {
-		t.Error(err)
-	}
+	}))
+	testenv.NoError(t, h.Join())
 	active, coroutines := 2.0, 1.0
 	if !cocontext.Direct() {
 		active, coroutines = 3, 0
 	}
 	got := gather(t, r)
-	if n := got.of("netco_processors_active{}"); n != active {
-		t.Errorf("%v are active, want %v", n, active)
-	}
-	if n := got.sum("netco_moved_total"); n != coroutines {
-		t.Errorf("%v have moved, want %v", n, coroutines)
-	}
+	testenv.Equal(t, got.of("netco_processors_active{}"), active, "are active")
+	testenv.Equal(t, got.sum("netco_moved_total"), coroutines, "have moved")
 }
 
 // TestEndedByForce: what a Processor's last turn has left behind is not
@@ -391,12 +344,8 @@ func TestMoved(t *testing.T) {
 func TestEndedByForce(t *testing.T) {
 	s := fresh(t)
 	r := registered(t, s)
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Go(func() { processor.Sleep(time.Hour) }); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Start())
+	testenv.Must(s.Go(func() { processor.Sleep(time.Hour) }))
 	eventually(t, "the timer", func() bool {
 		engine.Of(s).Processors()[0].Wake() // it is counted when a turn begins
 		return gather(t, r).of("netco_timers_pending{processor=0}") == 1
@@ -412,9 +361,7 @@ func TestEndedByForce(t *testing.T) {
 	got := gather(t, r)
 	for _, gone := range []string{"netco_coroutines", "netco_timers_pending",
 		"netco_run_queue_length", "netco_goroutines"} {
-		if n := got.sum(gone); n != 0 {
-			t.Errorf("after the end %s is %v", gone, n)
-		}
+		testenv.Equal(t, got.sum(gone), 0, "after the end", gone)
 	}
 }
 
@@ -428,10 +375,8 @@ func TestDiscardedBeforeItsStart(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	got := gather(t, registered(t, fresh(t)))
-	if n := got.sum("netco_info", "backend="+cocontext.Backend(), "goversion="+
-		runtime.Version()); n != 1 {
-		t.Errorf("%v", got.values)
-	}
+	testenv.Equal(t, got.sum("netco_info", "backend="+cocontext.Backend(), "goversion="+
+		runtime.Version()), 1, got.values)
 }
 
 // TestCostDoesNotGrow: what a scrape allocates, and how many series it gives,

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 const page = "../docs/METRICS.md"
@@ -30,9 +32,7 @@ func TestPageHasEveryMetric(t *testing.T) {
 			continue
 		}
 		delete(rows, f.name)
-		if cells[1] != f.kind.String() {
-			t.Errorf("%s is a %s, the page says %q", f.name, f.kind, cells[1])
-		}
+		testenv.Equal(t, cells[1], f.kind.String(), f.name, "is a", f.kind, "the page says")
 		if want := labelsCell(f); cells[2] != want {
 			t.Errorf("%s: labels are %s, the page says %s", f.name, want, cells[2])
 		}
@@ -125,9 +125,6 @@ func documentedOf[S any](families []family[S]) (all []documentedFamily) {
 
 func read(t testing.TB, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(os.ReadFile(path))
 	return string(text)
 }

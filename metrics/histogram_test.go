@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // durations of many sizes, the awkward ones among them: nothing, the bounds
@@ -45,16 +46,10 @@ func TestNativeIsAsClientGolangMakesIt(t *testing.T) {
 				buckets[counter.FirstBucket+i] = int64(c)
 			}
 		}
-		m, err := prometheus.NewConstNativeHistogram(desc, s.Count, float64(s.SumNs)/1e9, buckets,
-			nil, s.Zero,
-			counter.HistogramSchema, counter.HistogramZero, time.Time{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := testenv.Must(prometheus.NewConstNativeHistogram(desc, s.Count, float64(s.SumNs)/1e9,
+			buckets, nil, s.Zero, counter.HistogramSchema, counter.HistogramZero, time.Time{}))
 		var out dto.Metric
-		if err := m.Write(&out); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, m.Write(&out))
 		want, got := out.Histogram, encode(s)
 		if got.GetSampleCount() != want.GetSampleCount() ||
 			got.GetSampleSum() != want.GetSampleSum() ||
@@ -111,13 +106,9 @@ func TestClassicBucketsAreExact(t *testing.T) {
 				want++
 			}
 		}
-		if b.GetCumulativeCount() != want {
-			t.Errorf("at most %g s: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
-		}
+		testenv.Equal(t, b.GetCumulativeCount(), want, "at most", b.GetUpperBound(), "s")
 	}
-	if h.GetSampleCount() != uint64(len(ns)) {
-		t.Errorf("%d observations of %d", h.GetSampleCount(), len(ns))
-	}
+	testenv.Equal(t, h.GetSampleCount(), uint64(len(ns)), "observations of", len(ns))
 }
 
 // TestCountIsWhatTheBucketsHold: Prometheus refuses a native histogram whose
@@ -125,9 +116,7 @@ func TestClassicBucketsAreExact(t *testing.T) {
 func TestCountIsWhatTheBucketsHold(t *testing.T) {
 	s := observed([]int64{1, 1000, 1000_000})
 	s.Count += 5
-	if got := encode(s).GetSampleCount(); got != 3 {
-		t.Errorf("count %d with three observations in the buckets", got)
-	}
+	testenv.Equal(t, encode(s).GetSampleCount(), 3, "the count of three observations")
 }
 
 // TestNothingObserved: a histogram without observations is native and classic

@@ -5,16 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
 // TestLint: names, units, types and help texts are as Prometheus wants them.
 func TestLint(t *testing.T) {
-	problems,
-		err := testutil.GatherAndLint(registered(t, started(t, scheduler.Options{Processors: 2})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := testenv.Must(testutil.GatherAndLint(registered(t,
+		started(t, scheduler.Options{Processors: 2}))))
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}

@@ -23,13 +23,8 @@ const gaveUp = time.Minute
 // started returns a running Scheduler that the test's end ends.
 func started(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(o))
+	testenv.OK(t, s.Start())
 	t.Cleanup(func() { end(t, s) })
 	return s
 }
@@ -38,18 +33,14 @@ func end(t testing.TB, s *scheduler.Scheduler) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), gaveUp)
 	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, s.Shutdown(ctx))
 }
 
 // registered returns a registry that has s and the process.
 func registered(t testing.TB, s *scheduler.Scheduler) *prometheus.Registry {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
-	if err := Register(r, s); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, Register(r, s))
 	return r
 }
 
@@ -61,10 +52,7 @@ type scrape struct {
 
 func gather(t testing.TB, g prometheus.Gatherer) scrape {
 	t.Helper()
-	families, err := g.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := testenv.Must(g.Gather())
 	s := scrape{map[string]float64{}, map[string]bool{}}
 	for _, f := range families {
 		for _, m := range f.Metric {

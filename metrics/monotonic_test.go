@@ -106,9 +106,7 @@ func neverDown(t *testing.T, last, now scrape) {
 
 func spawn(t *testing.T, s *scheduler.Scheduler, fn func()) {
 	t.Helper()
-	if _, err := s.Go(fn); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Go(fn))
 }
 
 func serve(ln net.Listener) {

@@ -1,21 +1,18 @@
 package metrics
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
 func fresh(t *testing.T) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(scheduler.Options{Processors: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 1}))
 	return s
 }
 
@@ -23,19 +20,13 @@ func TestRegister(t *testing.T) {
 	s, other := fresh(t), fresh(t)
 	r := prometheus.NewPedanticRegistry()
 	for range 2 {
-		if err := Register(r, s); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, Register(r, s))
 	}
-	if err := Register(r, other); !errors.Is(err, ErrSecondScheduler) {
-		t.Errorf("another scheduler: %v, want ErrSecondScheduler", err)
-	}
+	testenv.Fails(t, Register(r, other), ErrSecondScheduler, "another scheduler")
 	if !r.Unregister(NewCollector(s)) {
 		t.Error("nothing to unregister")
 	}
-	if err := Register(r, other); err != nil {
-		t.Errorf("in the place of the first: %v", err)
-	}
+	testenv.Fails(t, Register(r, other), nil, "in the place of the first")
 	if Register(nil, s) == nil || Register(r, nil) == nil {
 		t.Error("nil was registered")
 	}
@@ -51,9 +42,7 @@ func TestRegisterAllOrNothing(t *testing.T) {
 		!strings.Contains(err.Error(), "netco_sockets_open") {
 		t.Errorf("%v, want an error about netco_sockets_open", err)
 	}
-	if n := len(gather(t, r).values); n != 1 {
-		t.Errorf("%d series are left", n)
-	}
+	testenv.Equal(t, len(gather(t, r).values), 1, "series are left")
 	r = prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_processors",
 		Help: "of somebody else"}))

@@ -139,9 +139,7 @@ func TestOrder(t *testing.T) {
 			testenv.Until(t, "the writer to end", func() bool { return writers() == 0 })
 			testrun.In(t, 1, func() {
 				testenv.NoError(t, b.Send(message(1, count, 100_000)))
-				if err := b.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
+				testenv.Fails(t, b.Close(), nil, "Close")
 			})
 			testenv.Equal(t, testenv.Await(t, got, "the end of the stream"), count+1,
 				"messages have arrived")
@@ -239,9 +237,7 @@ func TestForced(t *testing.T) {
 	testenv.Until(t, "the queue to be full", func() bool { return b.Stats().Queued >= 3 })
 	testrun.ShutdownByForce(t)
 	task.Wait(t)
-	if !errors.Is(err, netco.ErrShutdown) {
-		t.Errorf("Send: %v, want ErrShutdown", err)
-	}
+	testenv.Fails(t, err, netco.ErrShutdown, "Send")
 }
 
 // vectors takes many pieces at once.
@@ -375,9 +371,7 @@ func TestSendContext(t *testing.T) {
 			for err == nil {
 				err = b.SendContext(ctx, make([]byte, 64<<10))
 			}
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("SendContext: %v", err)
-			}
+			testenv.Fails(t, err, context.Canceled, "SendContext")
 		}))
 	}
 	testenv.Until(t, "the queue to be full", func() bool { return b.Stats().Queued >= 3 })
@@ -409,9 +403,7 @@ func TestCloseWritten(t *testing.T) {
 				for range queued {
 					testenv.OK(t, b.Send([]byte("y")))
 				}
-				if err := b.Close(); !errors.Is(err, want) {
-					t.Errorf("flush %v, %d queued: %v, want %v", flush, queued, err, want)
-				}
+				testenv.Fails(t, b.Close(), want, "flush", flush, queued, "queued")
 				if s := b.Stats(); s.Sent != 1 || s.Dropped != uint64(queued) || s.Queued != 0 {
 					t.Errorf("flush %v, %d queued: %+v", flush, queued, s)
 				}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/profile"
 )
 
@@ -54,14 +55,8 @@ func fields(t *testing.T, b []byte) (all []field) {
 // "key=value".
 func samples(t *testing.T, profile []byte) map[string]int {
 	t.Helper()
-	z, err := gzip.NewReader(bytes.NewReader(profile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := testenv.Must(gzip.NewReader(bytes.NewReader(profile)))
+	raw := testenv.Must(io.ReadAll(z))
 	const sample, stringTable = 2, 6
 	var text []string
 	message := fields(t, raw)

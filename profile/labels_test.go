@@ -25,9 +25,7 @@ var labelLine = regexp.MustCompile(`(?m)^([0-9]+) @.*\n(?:# labels: (\{.*\})\n)?
 // it is there.
 func labels(t *testing.T) (all []string) {
 	var b bytes.Buffer
-	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, pprof.Lookup("goroutine").WriteTo(&b, 1))
 	for _, m := range labelLine.FindAllStringSubmatch(b.String(), -1) {
 		var n int
 		fmt.Sscan(m[1], &n)
@@ -140,10 +138,8 @@ func TestLabelsOfMany(t *testing.T) {
 // TestLabelsOfOthers: a panic and a Goexit leave no label; a coroutine driven
 // by hand has its driver's; a goroutine has what it had.
 func TestLabelsOfOthers(t *testing.T) {
-	if err := netco.Start(netco.Options{Processors: 1,
-		OnPanic: func(netco.PanicInfo) {}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1,
+		OnPanic: func(netco.PanicInfo) {}}))
 	defer netco.Shutdown(context.Background())
 	defer profile.Labels()()
 	if ctx := context.Background(); profile.Context(ctx) != ctx {
@@ -162,9 +158,7 @@ func TestLabelsOfOthers(t *testing.T) {
 		f.Resume(1)
 	}})
 	h.Join()
-	if got := strings.Join(inside, " "); got != `{"coroutine":"drives"} {"coroutine":"drives"}` {
-		t.Error(got)
-	}
+	testenv.Equal(t, strings.Join(inside, " "), `{"coroutine":"drives"} {"coroutine":"drives"}`)
 	if got := labels(t); len(got) != 0 {
 		t.Error(got)
 	}

@@ -21,9 +21,7 @@ func start(t testing.TB, processors int) {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		panic(t.Name() + ": it hangs")
 	})
-	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: processors}))
 	t.Cleanup(func() {
 		netco.Shutdown(context.Background())
 		hang.Stop()

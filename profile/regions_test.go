@@ -30,14 +30,9 @@ func traced(t *testing.T, f func()) (begun, ended map[string]int) {
 	if err != nil {
 		t.Skip("the go command, which reads traces, is not here")
 	}
-	file, err := os.Create(filepath.Join(t.TempDir(), "trace"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testenv.Must(os.Create(filepath.Join(t.TempDir(), "trace")))
 	defer file.Close()
-	if err := trace.Start(file); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, trace.Start(file))
 	f()
 	trace.Stop()
 	out, err := exec.Command(tool, "tool", "trace", "-d=parsed", file.Name()).CombinedOutput()
@@ -118,12 +113,8 @@ func TestRegions(t *testing.T) {
 		}
 		total += begun[name]
 	}
-	if uint64(total) != after-before {
-		t.Errorf("%d regions, %d runs", total, after-before)
-	}
-	if begun["own"] != 3*11 {
-		t.Errorf("%d of the user's own regions", begun["own"])
-	}
+	testenv.Equal(t, uint64(total), after-before, "regions, one for each run")
+	testenv.Equal(t, begun["own"], 3*11, "of the user's own regions")
 	stop()
 	stop()
 	if begun, _ := traced(t, crossing); begun["sender"] == 0 {
@@ -172,8 +163,6 @@ func TestRegionsOff(t *testing.T) {
 	netco.Run(func() {})
 	s, _ := netco.Default()
 	for _, p := range engine.Of(s).Processors() {
-		if p.Live() != 0 {
-			t.Error("one lives")
-		}
+		testenv.Equal(t, p.Live(), 0, "one lives")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 )
 
@@ -74,9 +75,7 @@ func toil(n int) {
 // onProcessors has n coroutines on so many Processors call f with their parts
 // of b.N.
 func onProcessors(b *testing.B, processors, n int, f func(int)) {
-	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
-		b.Fatal(err)
-	}
+	testenv.OK(b, netco.Start(netco.Options{Processors: processors}))
 	var wg sync.WaitGroup
 	b.ResetTimer()
 	for i := range n {
@@ -90,9 +89,7 @@ func onProcessors(b *testing.B, processors, n int, f func(int)) {
 	}
 	wg.Wait()
 	b.StopTimer()
-	if err := netco.Shutdown(context.Background()); err != nil {
-		b.Fatal(err)
-	}
+	testenv.OK(b, netco.Shutdown(context.Background()))
 }
 
 func onGoroutines(n, total int, f func(int)) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -75,12 +76,10 @@ func hammer(t *testing.T, seed uint64) {
 	}
 	for i := range 8 {
 		wg.Add(1)
-		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
+		testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
 			defer wg.Done()
 			use(100+i, func() { netco.Sleep(20 * time.Microsecond) })
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 	}
 	wg.Wait()
 	testrun.Shutdown(t)

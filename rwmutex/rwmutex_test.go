@@ -82,15 +82,11 @@ func TestMisuse(t *testing.T) {
 			before := m.state.Load()
 			func() {
 				defer func() {
-					if r := recover(); r != c.want {
-						t.Errorf("panic with %v, want %s", r, c.want)
-					}
+					testenv.Equal(t, recover(), any(c.want), "panic with")
 				}()
 				c.op(&m)
 			}()
-			if s := m.state.Load(); s != before {
-				t.Errorf("state was %#x, is %#x", before, s)
-			}
+			testenv.Equal(t, m.state.Load(), before, "state was")
 			for _, r := range c.before {
 				switch r {
 				case 'W':
@@ -266,9 +262,7 @@ func TestHandoffStopsReaders(t *testing.T) {
 	}
 	m.RUnlock()
 	wg.Wait()
-	if fmt.Sprint(order) != "[writer reader]" {
-		t.Errorf("the order was %v", order)
-	}
+	testenv.Equal(t, fmt.Sprint(order), "[writer reader]", "the order was", order)
 	m.checkFree(t)
 }
 

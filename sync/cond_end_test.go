@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
 )
@@ -81,9 +82,7 @@ func TestCondMisuse(t *testing.T) {
 	crowd(t, 3, func(int) {
 		var m sync.Mutex
 		c := sync.NewCond(&m)
-		if got := panics(c.Wait); got != "sync: Unlock of unlocked Mutex" {
-			t.Errorf("panic with %v", got)
-		}
+		testenv.Equal(t, panics(c.Wait), "sync: Unlock of unlocked Mutex", "panic with")
 		if !c.AsNew() {
 			t.Error("not as new")
 		}
@@ -124,9 +123,7 @@ func TestCondPassesOn(t *testing.T) {
 		}}
 		c.L = l
 		l.Lock()
-		if got := panics(c.Wait); got != "bad" {
-			t.Errorf("panic with %v", got)
-		}
+		testenv.Equal(t, panics(c.Wait), "bad", "panic with")
 		<-woken
 	})
 }

@@ -120,7 +120,5 @@ func TestStoppedError(t *testing.T) {
 		netco.Sleep(time.Hour)
 		return 1, nil
 	})
-	if _, err := f.Get(); err != netco.ErrShutdown {
-		t.Error(err)
-	}
+	testenv.Equal(t, testenv.Err(f.Get()), netco.ErrShutdown)
 }

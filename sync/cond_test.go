@@ -52,12 +52,8 @@ func TestCondSignal(t *testing.T) {
 			c.L.Unlock()
 			for i := range 8 {
 				c.Signal()
-				if got := <-served; got != i {
-					t.Errorf("signal %d woke %d", i, got)
-				}
-				if n := c.Waiting(); n != 11-i {
-					t.Errorf("%d wait", n)
-				}
+				testenv.Equal(t, <-served, i, "signal", "woke")
+				testenv.Equal(t, c.Waiting(), 11-i, "wait")
 			}
 			c.Broadcast()
 			var rest []int

@@ -20,13 +20,10 @@ func TestWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var waiter *coroutine.Coroutine
 		result := sync.NewFuture[error]()
-		h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+		h := testenv.Must(netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			waiter = coroutine.Current()
 			result.Set(sync.Wait(ctx))
-		}})
-		if err != nil {
-			t.Error(err)
-		}
+		}}))
 		for waiter == nil || waiter.Reason() != coroutine.ReasonContext {
 			netco.Yield()
 		}

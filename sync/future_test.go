@@ -36,13 +36,9 @@ func TestFutureOnce(t *testing.T) {
 	if !g.Fail(failed) || g.Set(1) || g.Fail(os.ErrClosed) {
 		t.Error("not just the first of Fail, Set, Fail counted")
 	}
-	if v, err := g.Get(); v != 0 || err != failed {
-		t.Errorf("Get: %d, %v", v, err)
-	}
+	testenv.Gives(t, 0, failed, "Get")(g.Get())
 	defer func() {
-		if r := recover(); r != "sync: Future.Fail with a nil error" {
-			t.Errorf("Fail(nil) panicked with %v", r)
-		}
+		testenv.Equal(t, recover(), "sync: Future.Fail with a nil error", "Fail(nil) panicked with")
 	}()
 	new(sync.Future[int]).Fail(nil)
 }

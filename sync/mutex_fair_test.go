@@ -2,7 +2,6 @@ package sync_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	stdsync "sync"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
 )
@@ -30,9 +30,7 @@ func TestMutexFIFO(t *testing.T) {
 		run := func() {
 			defer wg.Done()
 			if i%5 == 4 {
-				if err := m.LockContext(ctx); !errors.Is(err, context.Canceled) {
-					t.Errorf("LockContext: %v", err)
-				}
+				testenv.Fails(t, m.LockContext(ctx), context.Canceled, "LockContext")
 				left <- i
 				return
 			}

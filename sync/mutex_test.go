@@ -24,9 +24,7 @@ func TestMutexMisuse(t *testing.T) {
 	const want = "sync: Unlock of unlocked Mutex"
 	var m sync.Mutex
 	for range 2 {
-		if got := panics(m.Unlock); got != want {
-			t.Errorf("panic with %v, want %s", got, want)
-		}
+		testenv.Equal(t, panics(m.Unlock), want, "panic with")
 		if !m.AsNew() {
 			t.Error("it has changed the mutex")
 		}
@@ -88,9 +86,7 @@ func TestMutexHammer(t *testing.T) {
 					m.Unlock()
 				}
 			})
-			if int64(plain) != got.Load() {
-				t.Errorf("%d increments, %d locks", plain, got.Load())
-			}
+			testenv.Equal(t, int64(plain), got.Load(), "increments by locks")
 			if !m.AsNew() {
 				t.Error("not as new")
 			}

@@ -65,14 +65,10 @@ func TestOnceFuncPanics(t *testing.T) {
 		want := fmt.Sprint(panics(func() { peer() }))
 		crowd(t, 6, func(int) {
 			for range 2 {
-				if got := fmt.Sprint(panics(func() { call() })); got != want {
-					t.Errorf("panics with %v, want %v", got, want)
-				}
+				testenv.Equal(t, fmt.Sprint(panics(func() { call() })), want, "panics with")
 			}
 		})
-		if calls.Load() != 2 {
-			t.Errorf("%d calls", calls.Load())
-		}
+		testenv.Equal(t, calls.Load(), 2, "calls")
 	}
 }
 
@@ -86,9 +82,7 @@ func TestOnceFuncGoexit(t *testing.T) {
 		defer ended.Add(1)
 		t.Errorf("returned %d", value())
 	})
-	if ended.Load() != 6 {
-		t.Error(ended.Load())
-	}
+	testenv.Equal(t, ended.Load(), 6)
 }
 
 func ExampleOnceValue() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
@@ -19,9 +20,7 @@ func TestPanicNil(t *testing.T) {
 	if err == nil {
 		err = s.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer s.Shutdown(t.Context())
 	err = s.Run(scheduler.Spawn{Fn: func() {
 		var failure *coroutine.PanicError
@@ -39,9 +38,7 @@ func TestPanicNil(t *testing.T) {
 			}
 		}
 	}})
-	if err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, err)
 }
 
 // panicOf returns what f panics with, even if that is nil.

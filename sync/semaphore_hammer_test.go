@@ -79,17 +79,13 @@ func acquire(t *testing.T, s *sync.Semaphore, r *rand.Rand, n int64) bool {
 		err := s.AcquireContext(ctx, n)
 		cancel()
 		if err != nil {
-			if err != context.DeadlineExceeded {
-				t.Error(err)
-			}
+			testenv.Equal(t, err, context.DeadlineExceeded)
 			return false
 		}
 	case 2, 3, 4:
 		if err := s.AcquireTimeout(n,
 			time.Duration(r.IntN(50))*time.Microsecond); err != nil {
-			if err != os.ErrDeadlineExceeded {
-				t.Error(err)
-			}
+			testenv.Equal(t, err, os.ErrDeadlineExceeded)
 			return false
 		}
 	default:

@@ -73,9 +73,7 @@ func TestSemaphoreMisuse(t *testing.T) {
 			s.AwaitWaiting(waiters)
 			func() {
 				defer func() {
-					if r := recover(); r != c.want {
-						t.Errorf("panic with %v, want %s", r, c.want)
-					}
+					testenv.Equal(t, recover(), any(c.want), "panic with")
 				}()
 				c.op(s)
 			}()
@@ -145,26 +143,20 @@ func TestSemaphoreGiveUp(t *testing.T) {
 	s.Acquire(7)
 	ctx, cancel := context.WithCancel(context.Background())
 	gaveUp := make(chan error, 1)
-	if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+	testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		gaveUp <- s.AcquireContext(ctx, 5)
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	s.AwaitWaiting(1)
 	in := make(chan int64, 3)
 	for i, n := range []int64{1, 2, 3} {
-		if _, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
+		testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
 			s.Acquire(n)
 			in <- n
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		s.AwaitWaiting(2 + i)
 	}
 	cancel()
-	if err := <-gaveUp; err != context.Canceled {
-		t.Errorf("gave up with %v", err)
-	}
+	testenv.Equal(t, <-gaveUp, context.Canceled, "gave up with")
 	if a, b := <-in, <-in; a+b != 3 || a == b { // woken together
 		t.Errorf("%d and %d went, want 1 and 2", a, b)
 	}

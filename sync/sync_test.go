@@ -86,9 +86,7 @@ func TestOnceMeet(t *testing.T) {
 				t.Errorf("%d, %d, %v", v, value(), err)
 			}
 		})
-		if calls != 4 {
-			t.Errorf("%d calls", calls)
-		}
+		testenv.Equal(t, calls, 4, "calls")
 	})
 }
 
@@ -108,9 +106,7 @@ func TestGo(t *testing.T) {
 		return coroutines
 	}
 	testrun.StartWith(t, netco.Options{Processors: 1, MaxCoroutines: 4})
-	if n := on(); n != 0 {
-		t.Errorf("a goroutine has started %d coroutines", n)
-	}
+	testenv.Equal(t, on(), 0, "a goroutine has started", "coroutines")
 	testrun.In(t, 0, func() {
 		if n := on(); n == 0 || n == several {
 			t.Errorf("of %d functions %d were on coroutines, with room for some", several, n)

@@ -35,9 +35,7 @@ func TestWaitGroupMisuse(t *testing.T) {
 	} {
 		wg = sync.WaitGroup{}
 		wg.Add(c.count)
-		if got := panics(func() { wg.Add(c.delta) }); got != c.want {
-			t.Errorf("%d%+d: panic with %v, want %v", c.count, c.delta, got, c.want)
-		}
+		testenv.Equal(t, panics(func() { wg.Add(c.delta) }), c.want, c.count, c.delta, "panic with")
 		if c.want != nil {
 			wg.Add(-c.count) // it is as it was
 			if !wg.AsNew() {

@@ -2,7 +2,6 @@ package diagnose_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/stacks"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -27,10 +27,8 @@ func TestTwoStallsAtOnce(t *testing.T) {
 		hold := make(chan int)
 		one, two := func() { stallOne(hold) }, func() { stallTwo(hold) }
 		for i, fn := range []func(){one, two} {
-			if _, err := o.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i),
-				Name: []string{"one", "two"}[i], Fn: fn}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(o.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i),
+				Name: []string{"one", "two"}[i], Fn: fn}))
 		}
 		var found [2]*scheduler.Stall
 		for found[0] == nil || found[1] == nil {
@@ -151,14 +149,10 @@ func TestFiberStalls(t *testing.T) {
 					stallTwo(hold)
 					return 0
 				})
-				if _, err := inner.Resume(0); err != nil {
-					t.Error(err)
-				}
+				testenv.Must(inner.Resume(0))
 				return 0
 			})
-			if _, err := outer.Resume(0); err != nil {
-				t.Error(err)
-			}
+			testenv.Must(outer.Resume(0))
 		}})
 		s, caught := o.caught(t, 0, in("driver", "stallTwo", diagnose.CauseChannel))
 		close(hold)
@@ -198,9 +192,7 @@ func TestManyGoroutines(t *testing.T) {
 					o.named(t, k.name, true)
 				}
 				h.Join()
-				if err := o.Shutdown(over()); !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				testenv.Fails(t, o.Shutdown(over()), context.Canceled)
 				return s, caught
 			})
 		})
@@ -244,10 +236,7 @@ func TestThresholds(t *testing.T) {
 // TestNotStarted: there is nothing to report before Start, nor is there a
 // watchdog of a Scheduler that was never started.
 func TestNotStarted(t *testing.T) {
-	s, err := scheduler.New(scheduler.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(scheduler.Options{}))
 	if s.Stalls() != nil || s.StallCount(0) != 0 {
 		t.Errorf("%v, %d", s.Stalls(), s.StallCount(0))
 	}
@@ -367,9 +356,7 @@ func TestOnStallAndShutdown(t *testing.T) {
 			o.Go(func() { stallOne(hold) })
 			<-entered
 			close(hold)
-			if err := o.Shutdown(context.Background()); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, o.Shutdown(context.Background()))
 			close(free)
 		})
 	}

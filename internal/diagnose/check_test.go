@@ -266,9 +266,7 @@ func TestReconsider(t *testing.T) {
 		!strings.Contains(st.Stack, "TestReconsider") {
 		t.Errorf("with CPU time: %q, %s", st.Cause, st.Stack)
 	}
-	if n := logs.FilterMessage("processor stalled").Len(); n != 1 {
-		t.Errorf("%d lines", n)
-	}
+	testenv.Equal(t, logs.FilterMessage("processor stalled").Len(), 1, "lines")
 	stop.Store(true)
 }
 

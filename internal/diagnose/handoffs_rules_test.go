@@ -3,6 +3,8 @@ package diagnose
 import (
 	"fmt"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestHandoffsBounded: beyond so many places only causes are distinguished.
@@ -28,8 +30,6 @@ func TestHandoffsBounded(t *testing.T) {
 	if len(all) != maxHandoffs+len(causes) || n != places*2+1 || elsewhere != places*2-maxHandoffs {
 		t.Errorf("%d lines with %d handoffs, %d of them elsewhere", len(all), n, elsewhere)
 	}
-	if last := all[len(causes)]; last != (Handoff{Cause: CauseChannel, BlockedAt: "file.go:0",
-		Count: 2, Coroutine: 1000}) {
-		t.Errorf("%+v", last)
-	}
+	testenv.Equal(t, all[len(causes)], (Handoff{Cause: CauseChannel, BlockedAt: "file.go:0",
+		Count: 2, Coroutine: 1000}))
 }

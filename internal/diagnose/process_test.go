@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -104,13 +105,8 @@ func launch(t *testing.T, name string) *process {
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(p.cmd.StdoutPipe())
+	testenv.OK(t, p.cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -164,14 +160,10 @@ func TestStoppedProcess(t *testing.T) {
 	within(t, 3*time.Minute)
 	p := launch(t, "watched, busy")
 	p.until(t, "computing", nil)
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.cmd.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(time.Second) // this is what is tested
 	continued := time.Now()
-	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.cmd.Process.Signal(syscall.SIGCONT))
 	p.finish(t, func(line string) {
 		if !strings.HasPrefix(line, "stall") {
 			return
@@ -221,10 +213,7 @@ func switches(t *testing.T, pid int) (n int) {
 		for line := range strings.Lines(string(text)) {
 			if name, value, ok := strings.Cut(line, ":"); ok &&
 				strings.HasSuffix(name, "voluntary_ctxt_switches") {
-				k, err := strconv.Atoi(strings.TrimSpace(value))
-				if err != nil {
-					t.Fatal(err)
-				}
+				k := testenv.Must(strconv.Atoi(strings.TrimSpace(value)))
 				n += k
 			}
 		}

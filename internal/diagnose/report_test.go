@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/stacks"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestReporter: the first of each key is written, ten in all; the last says so.
@@ -22,9 +23,7 @@ func TestReporter(t *testing.T) {
 				r.write(fmt.Sprint(i), func() string { return "a line" })
 			}
 		}
-		if n := strings.Count(out.String(), "\n"); n != c.lines {
-			t.Errorf("%q: %d lines, want %d:\n%s", c.mode, n, c.lines, &out)
-		}
+		testenv.Equal(t, strings.Count(out.String(), "\n"), c.lines, c.mode, "lines", &out)
 		if last := strings.Contains(out.String(), reportVariable); last != (c.mode == "") {
 			t.Errorf("%q: says that it was the last: %v", c.mode, last)
 		}
@@ -77,9 +76,7 @@ func TestMayWake(t *testing.T) {
 		{"has been woken", "runnable", []string{user}, true},
 		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},
 	} {
-		if got := mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}); got != c.want {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
+		testenv.Equal(t, mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}), c.want, c.name)
 	}
 }
 
@@ -102,9 +99,7 @@ func TestWithinNetco(t *testing.T) {
 		for _, f := range c.funcs {
 			frames = append(frames, runtime.Frame{Function: f})
 		}
-		if got := withinNetco(frames); got != c.want {
-			t.Errorf("%q: %v", c.funcs, got)
-		}
+		testenv.Equal(t, withinNetco(frames), c.want, c.funcs)
 	}
 }
 
@@ -140,9 +135,7 @@ func TestCauseToReport(t *testing.T) {
 		for _, f := range c.funcs {
 			frames = append(frames, runtime.Frame{Function: f})
 		}
-		if got := causeToReport(c.cause, c.count, frames); got != c.want {
-			t.Errorf("%s, %d, %q: %q, want %q", c.cause, c.count, c.funcs, got, c.want)
-		}
+		testenv.Equal(t, causeToReport(c.cause, c.count, frames), c.want, c.cause, c.count, c.funcs)
 	}
 }
 

@@ -165,18 +165,12 @@ func goKinds(t *testing.T) []kind {
 // systemKinds are those in which a file or the kernel does.
 func systemKinds(t *testing.T) []kind {
 	var raw [2]int
-	if err := syscall.Pipe2(raw[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, syscall.Pipe2(raw[:], syscall.O_CLOEXEC))
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	lock := filepath.Join(t.TempDir(), "lock")
 	mine, theirs := openLock(t, lock), openLock(t, lock)
-	if err := syscall.Flock(mine, syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, syscall.Flock(mine, syscall.LOCK_EX))
 	t.Cleanup(func() {
 		for _, fd := range append(raw[:], mine, theirs) {
 			syscall.Close(fd)
@@ -198,10 +192,7 @@ func systemKinds(t *testing.T) []kind {
 }
 
 func openLock(t *testing.T, name string) int {
-	fd, err := syscall.Open(name, syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := testenv.Must(syscall.Open(name, syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600))
 	return fd
 }
 

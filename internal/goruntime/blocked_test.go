@@ -19,6 +19,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // findStandings is goruntime.FindStandings for tests: where it fails, they have
@@ -37,10 +38,7 @@ func findStandings(t *testing.T) {
 // stateOf returns what a stack dump says that the goroutine g does.
 func stateOf(t *testing.T, g uintptr) string {
 	t.Helper()
-	id, err := asm.Goid(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := testenv.Must(asm.Goid(g))
 	dump := make([]byte, 1<<20)
 	dump = dump[:runtime.Stack(dump, true)]
 	_, rest, _ := bytes.Cut(dump, fmt.Appendf(nil, "goroutine %d [", id))
@@ -147,13 +145,9 @@ func goWaits() []wait {
 // systemWaits are those for files and the kernel.
 func systemWaits(t *testing.T) []wait {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	var fds [2]int
-	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, syscall.Pipe2(fds[:], syscall.O_CLOEXEC))
 	t.Cleanup(func() {
 		r.Close()
 		w.Close()
@@ -216,10 +210,7 @@ const foreverVar = "NETCO_TEST_FOREVER"
 func TestBlockedForever(t *testing.T) {
 	findStandings(t)
 	if os.Getenv(foreverVar) == "" {
-		exe, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		exe := testenv.Must(os.Executable())
 		cmd := exec.Command(exe, "-test.run=^TestBlockedForever$")
 		cmd.Env = append(os.Environ(), foreverVar+"=1", "GORACE=atexit_sleep_ms=0")
 		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
@@ -257,9 +248,7 @@ func TestSemaphores(t *testing.T) {
 	}
 	t.Run("second reader", func(t *testing.T) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		defer r.Close()
 		defer w.Close()
 		read := func() { r.Read(make([]byte, 1)) }
@@ -274,9 +263,7 @@ func TestSemaphores(t *testing.T) {
 	})
 	t.Run("runtime", func(t *testing.T) {
 		began, goOn := make(chan struct{}), make(chan struct{})
-		if err := trace.Start(&stuckWriter{began, goOn}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, trace.Start(&stuckWriter{began, goOn}))
 		<-began
 		stopper, stopped := started(trace.Stop) // waits until what was traced has been read
 		awaitStanding(t, stopper, "semacquire", goruntime.Unblocked)
@@ -329,9 +316,7 @@ func TestUnblocked(t *testing.T) {
 // TestSwitched: whichever side of a coro does not run is Switched.
 func TestSwitched(t *testing.T) {
 	findStandings(t)
-	if err := goruntime.LinkCoro(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, goruntime.LinkCoro())
 	var c asm.Frame
 	here := asm.Getg()
 	switchTo := func() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestSignalAwaited: what waits for a channel of signals is distinguished
@@ -43,9 +44,7 @@ func TestSignalAwaited(t *testing.T) {
 			g, end := started(c.block)
 			awaitStanding(t, g, c.state, goruntime.Blocked)
 			no := func(uintptr) bool { return false }
-			if got := goruntime.SignalAwaited(no); got != c.want {
-				t.Errorf("SignalAwaited: %v", got)
-			}
+			testenv.Equal(t, goruntime.SignalAwaited(no), c.want, "SignalAwaited")
 			if goruntime.SignalAwaited(func(one uintptr) bool { return one == g }) {
 				t.Error("SignalAwaited, but for this goroutine")
 			}

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // racyVar makes a child process of the tests commit a race, or not.
@@ -81,9 +82,7 @@ func swap() { swapped = goruntime.SwapRaceContext(swapped) }
 // TestRaceContexts: what one goroutine does in two contexts is for the detector
 // what two goroutines do, but for its stack.
 func TestRaceContexts(t *testing.T) {
-	if err := goruntime.FindRace(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, goruntime.FindRace())
 	if use, ok := contextUses[os.Getenv(racyVar)]; ok {
 		own := goruntime.OwnRaceContext()
 		swapped = goruntime.NewRaceContext(own, 0)
@@ -91,10 +90,7 @@ func TestRaceContexts(t *testing.T) {
 		swap()
 		return
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := testenv.Must(os.Executable())
 	for name, use := range contextUses {
 		cmd := exec.Command(exe, "-test.run=^TestRaceContexts$")
 		cmd.Env = append(os.Environ(), fmt.Sprint(racyVar, "=", name), "GORACE=atexit_sleep_ms=0")

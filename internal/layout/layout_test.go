@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // root is the module's, seen from this folder.
@@ -24,14 +26,8 @@ func read(t *testing.T) (fs.FS, *tree, *table) {
 	if loaded.tree != nil {
 		return fsys, loaded.tree, loaded.table
 	}
-	page, err := fs.ReadFile(fsys, tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tab, err := parseTable(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(fs.ReadFile(fsys, tableFile))
+	tab := testenv.Must(parseTable(string(page)))
 	loaded.tree, loaded.table = load(t, fsys, tab), tab
 	return fsys, loaded.tree, loaded.table
 }
@@ -136,10 +132,7 @@ const samplePage = "# M\n" + tableBegin + `
 
 // TestRules holds each rule against the sample.
 func TestRules(t *testing.T) {
-	tab, err := parseTable(samplePage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tab := testenv.Must(parseTable(samplePage))
 	tr := load(t, sample, tab)
 	for _, c := range []struct {
 		rule string

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestStartsAreChecked: code that people copy checks the error of starting a
@@ -42,9 +44,7 @@ func TestStartsRule(t *testing.T) {
 		"examples/a/main.go:4", "examples/a/main.go:7"},
 		": the error of starting a coroutine is ignored\n") +
 		": the error of starting a coroutine is ignored"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	testenv.Equal(t, got, want)
 }
 
 // snippet is a bare call in a page or a comment, at the beginning of a line
@@ -58,7 +58,7 @@ func startsChecked(t *testing.T, fsys fs.FS) (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("%s:%d: the error of starting a coroutine is ignored",
 			file, line))
 	}
-	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+	testenv.OK(t, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -96,10 +96,7 @@ func startsChecked(t *testing.T, fsys fs.FS) (wrong []string) {
 			return true
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return wrong
 }
 

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestSystemCallsAreListed: a coroutine may be left behind in a system call
@@ -42,9 +44,7 @@ func TestSystemCallsRule(t *testing.T) {
 			t.Errorf("got\n%s\nwant %s in it", got, want)
 		}
 	}
-	if n := strings.Count(got, "\n") + 1; n != 4 {
-		t.Errorf("%d lines:\n%s", n, got)
-	}
+	testenv.Equal(t, strings.Count(got, "\n")+1, 4, "lines", got)
 }
 
 // entries are the functions that make such calls, as folder.Receiver.Function,
@@ -130,11 +130,8 @@ func callsListed(t *testing.T, tr *tree, listed map[string]string) (wrong []stri
 			continue
 		}
 		files := token.NewFileSet()
-		parsed, err := parser.ParseFile(files, f.path, tr.texts[f.path],
-			parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := testenv.Must(parser.ParseFile(files, f.path, tr.texts[f.path],
+			parser.SkipObjectResolution))
 		for _, decl := range parsed.Decls {
 			name := f.dir + "." + nameOf(decl)
 			ast.Inspect(decl, func(n ast.Node) bool {

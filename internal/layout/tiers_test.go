@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // Two tiers: users write against the packages of the first; those of the engine
@@ -100,7 +102,7 @@ func engineSays(tr *tree) (wrong []string) {
 // out.
 func nested(t *testing.T, fsys fs.FS, folder string) (files []*goFile) {
 	t.Helper()
-	err := fs.WalkDir(fsys, folder, func(p string, d fs.DirEntry, err error) error {
+	testenv.OK(t, fs.WalkDir(fsys, folder, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if d != nil && d.Name() == "testdata" {
 				return fs.SkipDir
@@ -115,10 +117,7 @@ func nested(t *testing.T, fsys fs.FS, folder string) (files []*goFile) {
 			files = append(files, parse(t, p, text))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }
 
@@ -144,17 +143,11 @@ func TestUsersAPI(t *testing.T) {
 	}
 	const golden = "testdata/api.txt"
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := testenv.Must(os.ReadFile(golden))
 	if got.String() != string(want) {
-		t.Error("the users' API is not what testdata/api.txt says (go test -update writes it " +
-			"anew):\n" +
+		t.Errorf("the users' API is not what %s says (go test -update writes it anew):\n%s", golden,
 			difference(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")))
 	}
 }
@@ -183,25 +176,16 @@ func exported(t *testing.T, dir string) (lines []string) {
 	ctx.GOOS, ctx.GOARCH, ctx.CgoEnabled = "linux", "amd64", false
 	fset := token.NewFileSet()
 	var files []*ast.File
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := testenv.Must(filepath.Glob(filepath.Join(dir, "*.go")))
 	for _, name := range names {
 		if ok, err := ctx.MatchFile(filepath.Split(name)); err != nil || !ok ||
 			strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution))
 		files = append(files, f)
 	}
-	p, err := doc.NewFromFiles(fset, files, filepath.Base(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testenv.Must(doc.NewFromFiles(fset, files, filepath.Base(dir)))
 	values := func(all []*doc.Value, kind string) {
 		for _, v := range all {
 			for _, name := range v.Names {

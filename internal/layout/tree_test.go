@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // tree is the source of the root module and of the modules that have a row in
@@ -47,7 +49,7 @@ func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 func load(t *testing.T, fsys fs.FS, tab *table) *tree {
 	t.Helper()
 	tr := &tree{module: moduleOf(t, fsys), texts: map[string]string{}}
-	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+	testenv.OK(t, fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -71,10 +73,7 @@ func load(t *testing.T, fsys fs.FS, tab *table) *tree {
 			tr.files = append(tr.files, parse(t, p, text))
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return tr
 }
 
@@ -94,9 +93,7 @@ func parse(t *testing.T, p string, text []byte) *goFile {
 	t.Helper()
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, p, text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	f := &goFile{path: p, dir: path.Dir(p), pkg: file.Name.Name, doc: file.Doc.Text(),
 		lines: map[string]int{}}
 	for _, spec := range file.Imports {
@@ -163,10 +160,7 @@ func moduleOf(t *testing.T, fsys fs.FS) string {
 // outside of blocks.
 func goMod(t *testing.T, fsys fs.FS) []string {
 	t.Helper()
-	text, err := fs.ReadFile(fsys, "go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(fs.ReadFile(fsys, "go.mod"))
 	var lines []string
 	block := ""
 	for line := range strings.Lines(string(text)) {

@@ -22,9 +22,7 @@ func TestBystander(t *testing.T) {
 	g := <-marked
 	waits := func(t *testing.T, marked bool) {
 		until(t, func() (Stack, error) { return ByID([]uint64{s.id}) }, "chan receive")
-		if IsBystander(g) != marked {
-			t.Errorf("marked: %v, want %v", !marked, marked)
-		}
+		testenv.Equal(t, IsBystander(g), marked, "marked")
 		in := func(s Stack) bool { return slices.Contains(s.Funcs, self+"TestBystander.func1") }
 		if all := testenv.Must(All()); slices.ContainsFunc(all, in) == marked || len(all) == 0 {
 			t.Errorf("marked: %v; %d goroutines", marked, len(all))

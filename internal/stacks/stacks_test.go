@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 const self = "github.com/netco-go/netco/internal/stacks."
@@ -29,10 +30,7 @@ func run(t *testing.T, f func()) subject {
 		defer close(s.done)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		n, err := asm.Goid(asm.Getg())
-		if err != nil {
-			t.Error(err)
-		}
+		n := testenv.Must(asm.Goid(asm.Getg()))
 		id <- n
 		root(f)
 	}()
@@ -67,9 +65,7 @@ func TestOthersStacks(t *testing.T) {
 	mu.Lock()
 	var stop atomic.Bool
 	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, syscall.Pipe2(pipe[:], syscall.O_CLOEXEC))
 	defer syscall.Close(pipe[0])
 	defer syscall.Close(pipe[1])
 	for _, c := range []struct {
@@ -131,9 +127,7 @@ func TestTooMany(t *testing.T) {
 	for range MaxByID {
 		others.Go(func() { <-end })
 	}
-	if _, err := ByID([]uint64{1}); !errors.Is(err, ErrTooMany) {
-		t.Error(err)
-	}
+	testenv.Fails(t, testenv.Err(ByID([]uint64{1})), ErrTooMany)
 	close(end)
 	others.Wait()
 }
@@ -195,9 +189,8 @@ func TestPreemptive(t *testing.T) {
 			t.Errorf("%q: %v", settings, !want)
 		}
 	}
-	if preemptive("asyncpreemptoff=1", "asyncpreemptoff=0") != true {
-		t.Error("the environment does not prevail")
-	}
+	testenv.Equal(t, preemptive("asyncpreemptoff=1", "asyncpreemptoff=0"), true,
+		"the environment does not prevail")
 	if !Preemptive() {
 		t.Skip("GODEBUG has asyncpreemptoff=1")
 	}
@@ -207,9 +200,7 @@ func TestPreemptive(t *testing.T) {
 // one that is not there.
 func TestOfThread(t *testing.T) {
 	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, syscall.Pipe2(pipe[:], syscall.O_CLOEXEC))
 	defer syscall.Close(pipe[0])
 	defer syscall.Close(pipe[1])
 	tid := make(chan int, 1)
@@ -230,21 +221,15 @@ func TestOfThread(t *testing.T) {
 	<-who.done
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if th := OfThread(syscall.Gettid()); th != (Thread{State: 'R'}) {
-		t.Errorf("the test's own: %+v", th)
-	}
+	testenv.Equal(t, OfThread(syscall.Gettid()), (Thread{State: 'R'}), "the test's own")
 	for _, tid := range []int{0, -1, 1 << 30} {
-		if th := OfThread(tid); th != (Thread{}) {
-			t.Errorf("%d: %+v", tid, th)
-		}
+		testenv.Equal(t, OfThread(tid), (Thread{}), tid)
 	}
 }
 
 func TestStateOf(t *testing.T) {
 	for stat, want := range map[string]byte{"": 0, "12 (a b) S 1": 'S', "12 (a) R) D 1": 'D',
 		"12 (a)": 0, "12 (a) ": 0} {
-		if got := stateOf([]byte(stat)); got != want {
-			t.Errorf("%q: %c, want %c", stat, got, want)
-		}
+		testenv.Equal(t, stateOf([]byte(stat)), want, stat)
 	}
 }

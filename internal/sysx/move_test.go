@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func vec(pieces ...string) (v []unix.Iovec) {
@@ -119,13 +120,8 @@ func TestSplice(t *testing.T) {
 func TestSendfile(t *testing.T) {
 	a, b := socketpair(t)
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, []byte("hello, world"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(name, []byte("hello, world"), 0o600))
+	f := testenv.Must(os.Open(name))
 	defer f.Close()
 	f.Seek(7, 0)
 	for _, want := range []string{"wo", "rld", ""} {
@@ -137,9 +133,7 @@ func TestSendfile(t *testing.T) {
 		if n > 0 {
 			n, _ = unix.Read(b, got)
 		}
-		if string(got[:n]) != want {
-			t.Errorf("sent %q, want %q", got[:n], want)
-		}
+		testenv.Equal(t, string(got[:n]), want, "sent")
 	}
 }
 
@@ -153,10 +147,7 @@ func TestMoveInjected(t *testing.T) {
 	}
 	defer unix.Close(r)
 	defer unix.Close(w)
-	f, err := os.Open(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(os.Open(os.Args[0]))
 	defer f.Close()
 	for name, c := range map[string]struct {
 		op   sysx.Op

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // packetCalls are the ways to send a packet, and to receive one.
@@ -38,10 +39,7 @@ var packetCalls = map[string]struct {
 // an Injector's limit; one that the kernel does not take is an error and not
 // cut off.
 func TestPackets(t *testing.T) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))
 	a, b := fds[0], fds[1]
 	defer unix.Close(a)
 	defer unix.Close(b)
@@ -108,22 +106,15 @@ func TestUnixName(t *testing.T) {
 		if c.errno != 0 {
 			continue
 		}
-		fd, err := sysx.NewSocket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := testenv.Must(sysx.NewSocket(unix.AF_UNIX, unix.SOCK_DGRAM, 0))
 		if errno := b.PeerName(fd); errno != unix.ENOTCONN || b.Name() != "" {
 			t.Errorf("the peer of a new socket: %v, %q", errno, b.Name())
 		}
 		if errno := b.LocalName(fd); errno != 0 || b.Name() != "@" {
 			t.Errorf("the name of a new socket: %v, %q", errno, b.Name())
 		}
-		if errno := sysx.BindUnix(fd, &a); errno != 0 {
-			t.Errorf("%q: bind: %v", c.name, errno)
-		}
-		if errno := sysx.ConnectUnix(fd, &a); errno != 0 {
-			t.Errorf("%q: connect: %v", c.name, errno)
-		}
+		testenv.Equal(t, sysx.BindUnix(fd, &a), 0, c.name, "bind")
+		testenv.Equal(t, sysx.ConnectUnix(fd, &a), 0, c.name, "connect")
 		if errno := b.LocalName(fd); errno != 0 || b.Name() != c.back {
 			t.Errorf("%q: LocalName: %v, %q, want %q", c.name, errno, b.Name(), c.back)
 		}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestTryPoll: it returns what poll(2) returns, for few fds and for many, and
@@ -82,12 +83,8 @@ func TestFileCalls(t *testing.T) {
 	if _, errno := sysx.Write(-1, make([]byte, 1)); errno != unix.ENOSPC {
 		t.Errorf("Write: %v", errno)
 	}
-	if _, err := sysx.NewEpoll(); err != unix.EMFILE {
-		t.Errorf("NewEpoll: %v", err)
-	}
-	if errno := sysx.ControlEpoll(-1, unix.EPOLL_CTL_ADD, -1, 0); errno != unix.ENOMEM {
-		t.Errorf("Watch: %v", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.NewEpoll()), unix.EMFILE, "NewEpoll")
+	testenv.Equal(t, sysx.ControlEpoll(-1, unix.EPOLL_CTL_ADD, -1, 0), unix.ENOMEM, "Watch")
 	if _, errno := sysx.TryPoll(nil); errno != unix.EFAULT {
 		t.Errorf("Look: %v", errno)
 	}

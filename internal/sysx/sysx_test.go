@@ -19,11 +19,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func socketpair(t testing.TB) (a, b int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
-		0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX,
+		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 	t.Cleanup(func() {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
@@ -53,9 +50,7 @@ func arrive(t testing.TB, fd, n int) {
 func queued(t testing.TB, fd int) (n int) {
 	t.Helper()
 	// Each read with MSG_PEEK starts where the last ended.
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, 0))
 	defer unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, -1)
 	for {
 		if k, _, err := unix.Recvfrom(fd, make([]byte, 100),
@@ -231,9 +226,7 @@ func TestAccept(t *testing.T) {
 			t.Logf("%s: %v", host, err)
 			continue
 		}
-		if err := unix.Listen(l, 1); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, unix.Listen(l, 1))
 		var from, local sysx.RawAddr
 		if ap, _ := from.AddrPort(); ap.IsValid() {
 			t.Error("an address that was never filled in is valid")
@@ -241,14 +234,9 @@ func TestAccept(t *testing.T) {
 		if fd, errno := sysx.TryAccept(l, &from); fd >= 0 || errno != unix.EAGAIN {
 			t.Errorf("with no connection: %d, %v", fd, errno)
 		}
-		if errno := local.LocalAddr(l); errno != 0 {
-			t.Error(errno)
-		}
+		testenv.Equal(t, local.LocalAddr(l), 0)
 		at, _ := local.AddrPort()
-		peer, err := net.Dial("tcp", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		peer := testenv.Must(net.Dial("tcp", at.String()))
 		defer peer.Close()
 		arrive(t, l, 1) // Dial returns when the peer's side is connected
 		fd, errno := sysx.TryAccept(l, &from)
@@ -363,15 +351,10 @@ func TestInjectErrors(t *testing.T) {
 // TestEvents: an fd is added for everything at once, edge-triggered, and its
 // slot and generation come back with each event.
 func TestEvents(t *testing.T) {
-	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	epfd := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 	defer unix.Close(epfd)
 	a, b := socketpair(t)
-	if err := sysx.Add(epfd, a, 7, -9); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, sysx.Add(epfd, a, 7, -9))
 	unix.Write(b, []byte("x"))
 	events := make([]unix.EpollEvent, 4)
 	n, errno := sysx.Wait(epfd, events)
@@ -382,10 +365,7 @@ func TestEvents(t *testing.T) {
 	if n, errno := sysx.Poll(epfd, events); n != 0 || errno != 0 {
 		t.Errorf("the edge came twice: %d, %v", n, errno)
 	}
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bell := testenv.Must(unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK))
 	defer unix.Close(bell)
 	sysx.Ring(bell)
 	sysx.Ring(bell)

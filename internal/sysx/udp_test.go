@@ -14,10 +14,7 @@ import (
 // datagramSocket makes a bound socket of IPv4.
 func datagramSocket(t *testing.T) (fd int, at sysx.RawAddr) {
 	t.Helper()
-	fd, err := sysx.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd = testenv.Must(sysx.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0))
 	t.Cleanup(func() { unix.Close(fd) })
 	at.Set4([4]byte{127, 0, 0, 1}, 0)
 	if errno := sysx.BindTo(fd, &at); errno != 0 {
@@ -68,9 +65,7 @@ func TestDatagrams(t *testing.T) {
 	}
 	for _, payload := range []string{"", "hello", "more than ten bytes"} {
 		want := payload[:min(len(payload), len(buf))]
-		if errno := sysx.TrySendTo(a, []byte(payload), &to); errno != 0 {
-			t.Error(errno)
-		}
+		testenv.Equal(t, sysx.TrySendTo(a, []byte(payload), &to), 0)
 		arrive(t, b, 1)
 		n, errno := sysx.TryRecvFrom(b, buf, &who)
 		if string(buf[:n]) != want || errno != 0 || port(&who) != port(&from) {
@@ -87,15 +82,11 @@ func TestDatagrams(t *testing.T) {
 			t.Errorf("%q from %v, flags %#x, %v", buf[:n], port(&who), flags, errno)
 		}
 	}
-	if errno := sysx.TrySendTo(a, make([]byte, 1<<16), &to); errno != unix.EMSGSIZE {
-		t.Errorf("too large: %v", errno)
-	}
+	testenv.Equal(t, sysx.TrySendTo(a, make([]byte, 1<<16), &to), unix.EMSGSIZE, "too large")
 	if _, errno := sysx.TrySendDatagram(a, nil, nil, nil); errno != unix.EDESTADDRREQ {
 		t.Errorf("without a peer: %v", errno)
 	}
-	if errno := sysx.ConnectTo(a, &to); errno != 0 {
-		t.Error(errno)
-	}
+	testenv.Equal(t, sysx.ConnectTo(a, &to), 0)
 	if n, errno := sysx.TrySendDatagram(a, []byte("x"), nil, nil); n != 1 || errno != 0 {
 		t.Error(n, errno)
 	}
@@ -117,9 +108,7 @@ func TestBatchCalls(t *testing.T) {
 			t.Fatal(sent, errno)
 		}
 		room := in.Reset(n, 100)
-		if len(room) != 100 {
-			t.Errorf("%d bytes for control messages", len(room))
-		}
+		testenv.Equal(t, len(room), 100, "bytes for control messages")
 		bufs := make([][2]byte, n)
 		for i := range n {
 			in.Set(i, bufs[i][:], nil, true)

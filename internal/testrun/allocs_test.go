@@ -23,9 +23,7 @@ func TestAllocs(t *testing.T) {
 		t.Skip("race builds allocate")
 	}
 	check := func(what string, f func()) {
-		if n := testenv.Allocs(200, f); n != 0 {
-			t.Errorf("%s: %v allocations", what, n)
-		}
+		testenv.Equal(t, testenv.Allocs(200, f), 0, what, "allocations")
 	}
 	testrun.Start(t, 1)
 	atOnce(check)

@@ -186,9 +186,7 @@ func TestBounds(t *testing.T) {
 					return
 				}
 				p.Do(t, func() {
-					if err := end(); err != want {
-						t.Errorf("%s on a %s: %v, want %v", name, p.Name, err, want)
-					}
+					testenv.Equal(t, end(), want, name, "on a", p.Name)
 				})
 			})
 		}
@@ -202,9 +200,7 @@ func TestBounds(t *testing.T) {
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
 				s.bounded(func(name string, end func() error, _ error) {
-					if err := end(); err != nil {
-						t.Errorf("%s on a %s, without a wait: %v", name, p.Name, err)
-					}
+					testenv.Fails(t, end(), nil, name, "on a", p.Name, "without a wait")
 				})
 			})
 		}

@@ -86,9 +86,7 @@ func (l *taken) use(t *testing.T, i int, p *pair) {
 		netco.Yield()
 		return
 	}
-	if p.a != p.b {
-		t.Errorf("%d and %d", p.a, p.b)
-	}
+	testenv.Equal(t, p.a, p.b, "the halves")
 	p.a++
 	defer func() { p.b++ }()
 	netco.Yield()
