@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
@@ -119,6 +120,31 @@ func TestLockOSThread(t *testing.T) {
 					testenv.Equal(t, syscall.Gettid(), thread, "the thread has changed")
 				}))
 			}
+		})
+	}
+}
+
+// TestAllocation: what a call allocates once there is a worker is what its
+// documentation says.
+func TestAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	testrun.Start(t, 1)
+	p := pool(t, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, c := range []struct {
+		name string
+		call func()
+		want float64
+	}{
+		{"Do", func() { p.Do(bg, func() {}) }, 0},
+		{"Call", func() { blocking.CallOn(bg, p, func() (int, error) { return 1, nil }) }, 1},
+		{"Do until", func() { p.Do(ctx, func() {}) }, 2},
+	} {
+		testrun.First.Do(t, func() {
+			testenv.Equal(t, testing.AllocsPerRun(300, c.call), c.want, c.name, "allocations")
 		})
 	}
 }

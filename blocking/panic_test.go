@@ -1,10 +1,13 @@
 package blocking_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
@@ -148,4 +151,93 @@ func TestGoexit(t *testing.T) {
 	if s := p.Exact(); s.Workers != 1 || s.Done != 7 {
 		t.Errorf("after all: %+v", s)
 	}
+}
+
+// TestPanicNil: under GODEBUG=panicnil=1 a panic(nil) is delivered as a panic.
+// It was taken for a Goexit, and ended the caller.
+func TestPanicNil(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
+	testrun.Start(t, 1)
+	p := pool(t, 1)
+	netco.Run(func() {
+		defer func() {
+			err, _ := recover().(error)
+			if nilError := new(runtime.PanicNilError); !errors.As(err, &nilError) {
+				t.Errorf("panicked with %v", err)
+			}
+		}()
+		p.Do(bg, func() { panic(nil) })
+	})
+}
+
+var children = testenv.Children{
+	"left by context":  leftByContext,
+	"left by shutdown": leftByShutdown,
+	"not recovered":    notRecovered,
+}
+
+// TestCrash: a panic in an abandoned call ends the program as any does, and
+// shows where it happened.
+func TestCrash(t *testing.T) {
+	for name := range children {
+		t.Run(name, func(t *testing.T) {
+			cmd := children.Command(t, name)
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 2 {
+				t.Errorf("ended with %v", err)
+			}
+			for _, want := range []string{"panic: ", "text", "whereItHappens", "panic_test.go"} {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+			if n := strings.Count(string(out), "panic: "); n != 1 {
+				t.Errorf("%d panics:\n%s", n, out)
+			}
+			if strings.Contains(string(out), "goes on") {
+				t.Errorf("it went on:\n%s", out)
+			}
+		})
+	}
+}
+
+func leftByContext() {
+	var p blocking.Pool
+	left := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	netco.Go(func() {
+		p.Do(ctx, func() {
+			cancel()
+			<-left
+			whereItHappens("text")
+		})
+		close(left)
+	})
+	time.Sleep(limit)
+	fmt.Println("goes on")
+}
+
+func leftByShutdown() {
+	entered, left := make(chan struct{}), make(chan struct{})
+	netco.Go(func() {
+		blocking.Do(bg, func() {
+			close(entered)
+			<-left
+			whereItHappens("text")
+		})
+	})
+	<-entered
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	netco.Shutdown(ctx)
+	close(left)
+	time.Sleep(limit)
+	fmt.Println("goes on")
+}
+
+// notRecovered panics for a caller that still waits, which panics in turn.
+func notRecovered() {
+	netco.Go(func() { blocking.Do(bg, func() { whereItHappens("text") }) })
+	time.Sleep(limit)
+	fmt.Println("goes on")
 }

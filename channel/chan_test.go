@@ -269,3 +269,13 @@ func TestNil(t *testing.T) {
 		testenv.Equal(t, testenv.Err(c.RecvContext(ctx)), context.Canceled)
 	})
 }
+
+func TestMain(m *testing.M) {
+	// Threads that Go has made it keeps: they are made before they are counted.
+	netco.Start(netco.Options{Processors: 4})
+	netco.Shutdown(context.Background())
+	testenv.Main(m)
+}
+
+// long is more than any event takes that these tests wait for.
+const long = time.Minute

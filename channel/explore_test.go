@@ -2,12 +2,14 @@ package channel
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco/internal/explore"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
 // model is two channels, their waiters, and the values sent and received.
@@ -258,5 +260,13 @@ func TestEveryOrder(t *testing.T) {
 				return prog
 			}, explore.Limits{Early: p.early, Moves: true})
 		})
+	}
+}
+
+// TestLinksOffset: package ilist depends on it.
+func TestLinksOffset(t *testing.T) {
+	f, ok := reflect.TypeFor[waiter[int]]().FieldByName("Links")
+	if !ok || f.Offset != ilist.Offset {
+		t.Errorf("Links: %t, at %d, want %d", ok, f.Offset, ilist.Offset)
 	}
 }

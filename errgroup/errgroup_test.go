@@ -147,3 +147,5 @@ func TestPlace(t *testing.T) {
 		g.Wait()
 	})
 }
+
+func TestMain(m *testing.M) { testenv.Main(m) }

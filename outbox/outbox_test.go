@@ -458,3 +458,5 @@ func TestEmbeds(t *testing.T) {
 	})
 	testenv.Gives(t, "HELLO", nil)(testenv.AsText(io.ReadAll(far)))
 }
+
+func TestMain(m *testing.M) { testenv.Main(m) }

@@ -2,6 +2,7 @@ package sync_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,4 +106,54 @@ func ExampleWait() {
 	})
 	netco.Shutdown(context.Background())
 	// Output: context canceled
+}
+
+func ExampleFuture() {
+	var ready sync.Future[string] // several may wait for it, and one sets it
+	netco.Run(func() {
+		if _, err := netco.Go(func() { ready.Set("listening") }); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(ready.Get())
+	})
+	netco.Shutdown(context.Background())
+	// Output: listening <nil>
+}
+
+func ExampleAsync() {
+	netco.Start(netco.Options{})
+	sum := sync.Async(func() (int, error) { return 1 + 2, nil })
+	boom := sync.Async(func() (int, error) { panic("boom") })
+	fmt.Println(sum.Get())
+	_, err := boom.Get()
+	var p *netco.PanicError
+	fmt.Println(errors.As(err, &p), p.Value)
+	netco.Shutdown(context.Background())
+	// Output:
+	// 3 <nil>
+	// true boom
+}
+
+// Answers may take 100 bytes of memory at a time.
+func ExampleSemaphore() {
+	memory := sync.NewSemaphore(100)
+	answer := func(size int64) error {
+		if err := memory.AcquireTimeout(size, 5*time.Second); err != nil {
+			return err
+		}
+		defer memory.Release(size)
+		netco.Yield() // send it
+		return nil
+	}
+	netco.Run(func() {
+		for range 3 {
+			if _, err := netco.Go(func() { answer(40) }); err != nil {
+				fmt.Println(err)
+			}
+		}
+		fmt.Println(answer(20), answer(101))
+	})
+	netco.Shutdown(context.Background())
+	// Output: <nil> sync: more units than the Semaphore has
 }

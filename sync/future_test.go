@@ -94,7 +94,7 @@ func TestFutureHammer(t *testing.T) {
 		if n := won[k].Load(); n < 1 || n > 3 {
 			t.Fatalf("the winners of %d add up to %d", k, n)
 		}
-		futures[k].AwaitWaiting(0)
+		sync.Await(&futures[k], 0)
 	}
 }
 

@@ -1,6 +1,7 @@
 package sync_test
 
 import (
+	"context"
 	"runtime"
 	stdsync "sync"
 	"sync/atomic"
@@ -129,4 +130,77 @@ func TestStandards(t *testing.T) {
 	var _ *stdsync.Pool = &sync.Pool{New: func() any { return 1 }}
 	var l stdsync.Locker = new(sync.Mutex)
 	stdsync.NewCond(l).Signal()
+}
+
+// TestWait: it parks the coroutine and not its Processor, and takes no wake but
+// the right one.
+func TestWait(t *testing.T) {
+	testenv.TurnsOrder(t) // one thread orders them
+	testrun.Start(t, 2)
+	testrun.In(t, 0, func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		var waiter *coroutine.Coroutine
+		result := sync.NewFuture[error]()
+		h := testenv.Must(netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			waiter = coroutine.Current()
+			result.Set(sync.Wait(ctx))
+		}}))
+		for waiter == nil || waiter.Reason() != coroutine.ReasonContext {
+			netco.Yield()
+		}
+		for range 3 { // wakes that mean something else
+			waiter.MakeReady(waiter.Ticket(), coroutine.WakeReady)
+			netco.Yield()
+		}
+		if result.Done() {
+			t.Error("an early wake ended the wait")
+		}
+		cancel()
+		if err, _ := result.Get(); err != context.Canceled {
+			t.Errorf("cancelled: %v", err)
+		}
+		h.Join()
+	})
+}
+
+// TestWaitMany has many coroutines wait for one context, which ends while some
+// are about to.
+func TestWaitMany(t *testing.T) {
+	testrun.Start(t, 2)
+	for range testenv.Rounds(200) {
+		ctx, cancel := context.WithCancel(context.Background())
+		crowd(t, 12, func(i int) {
+			if i == 7 {
+				cancel()
+			}
+			if err := sync.Wait(ctx); err != context.Canceled {
+				t.Error(err)
+			}
+		})
+		cancel()
+	}
+}
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// crowd runs f(i) for i from 0 to n-1, each in a coroutine of Processor 0 or 1
+// or, every third, in a goroutine, and returns when all have ended.
+func crowd(t testing.TB, n int, f func(i int)) {
+	t.Helper()
+	var wg stdsync.WaitGroup
+	for i := range n {
+		wg.Add(1)
+		run := func() {
+			defer wg.Done()
+			f(i)
+		}
+		on := netco.OnProcessor(i % 3)
+		if i%3 == 2 {
+			go run()
+		} else if _, err := netco.GoWith(netco.Spawn{On: on, Fn: run}); err != nil {
+			t.Error(err)
+			wg.Done()
+		}
+	}
+	wg.Wait()
 }

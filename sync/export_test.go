@@ -19,7 +19,8 @@ func queued(g *waitq.Guard, q *waitq.Queue) (n int) {
 func (m *Mutex) Waiting() int      { return queued(&m.guard, &m.queue) }
 func (c *Cond) Waiting() int       { return queued(&c.guard, &c.queue) }
 func (wg *WaitGroup) Waiting() int { return queued(&wg.guard, &wg.queue) }
-func (o *Once) Waiting() int       { return o.m.Waiting() }
+func (s *Semaphore) Waiting() int  { return queued(&s.guard, &s.queue) }
+func (f *Future[T]) Waiting() int  { return queued(&f.guard, &f.queue) }
 
 // AsNew reports whether m is free and has no waiters.
 func (m *Mutex) AsNew() bool {
@@ -36,4 +37,10 @@ func Await(x interface{ Waiting() int }, n int) {
 	for x.Waiting() != n {
 		runtime.Gosched()
 	}
+}
+
+// Free returns the number of free units, and whether there are waiters.
+func (s *Semaphore) Free() (int64, bool) {
+	state := s.state.Load()
+	return state &^ hasWaiters, state < 0
 }

@@ -1,6 +1,7 @@
 package channel_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -8,9 +9,76 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
+
+// TestByHand: in a coroutine driven by hand, the caller of Resume waits,
+// coroutine or goroutine.
+func TestByHand(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		for _, own := range []bool{false, true} {
+			c, back := channel.Make[int](0), channel.Make[int](0)
+			if own {
+				bias(c)
+				bias(back)
+			}
+			const n = 200
+			spawn(func() {
+				for v := range c.All() {
+					back.Send(v)
+				}
+				back.Close()
+			})
+			f := coroutine.New(func(y *coroutine.Yielder[int, int], v int) int {
+				for v < n {
+					c.Send(v)
+					got, _ := back.Recv()
+					v, _ = y.Yield(got)
+				}
+				c.Close()
+				_, ok := back.Recv()
+				if ok {
+					t.Error("a value after the end")
+				}
+				return n
+			})
+			for i := range n + 1 {
+				if got, err := f.Resume(i); got != i || err != nil {
+					t.Fatal(i, got, err)
+				}
+			}
+		}
+	})
+}
+
+// parking is a context whose Err parks, as one with a lock of netco's may.
+type parking struct{ context.Context }
+
+func (p parking) Err() error {
+	netco.Yield()
+	return p.Context.Err()
+}
+
+// TestTickerContextParks: of two receivers that a tick wakes, one gets it, and
+// the other asks its context before it waits again. It asked under the
+// channel's guard, for which the first then spun.
+func TestTickerContextParks(t *testing.T) {
+	testrun.Start(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ticker := netco.NewTicker(time.Millisecond)
+	var tasks []*testrun.Task
+	for range 2 {
+		tasks = append(tasks, testrun.First.Go(func() {
+			for range 20 {
+				testenv.Must(ticker.C.RecvContext(parking{ctx}))
+			}
+		}))
+	}
+	testrun.WaitAll(t, tasks...)
+}
 
 // briefly are for TestMovingWakers: each sends or receives within short.
 var briefly = []struct {
