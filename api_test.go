@@ -3,10 +3,8 @@ package netco_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,9 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if scene := os.Getenv(mainChild); scene != "" {
-		os.Exit(playMain(scene))
-	}
 	if child := reporters.Chosen(); child != nil {
 		child()
 		return
@@ -34,37 +29,10 @@ func TestMain(m *testing.M) {
 	testenv.Split(m, 2)
 }
 
-// scaled is how often a hammer strikes: n times at full length.
-func scaled(n int) int { return testenv.Rounds(n) }
-
-// start starts the default Scheduler, which the test's end shuts down.
-func start(t testing.TB, o netco.Options) {
-	t.Helper()
-	testenv.OK(t, netco.Start(o))
-	t.Cleanup(func() { shutdown(t) })
-}
-
-func shutdown(t testing.TB) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
-	defer cancel()
-	testenv.Fails(t, netco.Shutdown(ctx), nil, "Shutdown")
-}
-
-// mustEnd fails the whole run with all stacks when a test that could hang has
-// not ended in time.
-func mustEnd(t testing.TB) {
-	timer := time.AfterFunc(3*time.Minute, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": it hangs")
-	})
-	t.Cleanup(func() { timer.Stop() })
-}
-
 // TestDefaultComesAndGoes: the default Scheduler starts when it is needed, and
 // by Start again after its Shutdown.
 func TestDefaultComesAndGoes(t *testing.T) {
-	shutdown(t) // of nothing
+	testrun.Shutdown(t) // of nothing
 	for range 20 {
 		netco.ForgetShutdown()
 		h := testenv.Must(netco.Go(func() { netco.Sleep(1) }))
@@ -73,12 +41,12 @@ func TestDefaultComesAndGoes(t *testing.T) {
 		if two, _ := netco.Default(); one != two {
 			t.Error("two default Schedulers")
 		}
-		shutdown(t)
+		testrun.Shutdown(t)
 		if !h.Done() {
 			t.Error("Shutdown has not waited")
 		}
 		testenv.Fails(t, netco.Start(netco.Options{Processors: 1}), nil, "Start after Shutdown")
-		shutdown(t)
+		testrun.Shutdown(t)
 		testenv.Fails(t, testenv.Err(one.Go(func() {})), netco.ErrShutdown,
 			"Go of one that is over")
 	}
@@ -88,12 +56,12 @@ func TestDefaultComesAndGoes(t *testing.T) {
 	if n := 0; netco.Run(func() { n++ }) != nil || n != 1 {
 		t.Error("Run after a Start that failed")
 	}
-	shutdown(t)
+	testrun.Shutdown(t)
 }
 
 // TestStartedOnceByMany: whoever needs it first starts it, once.
 func TestStartedOnceByMany(t *testing.T) {
-	for range scaled(100) {
+	for range testenv.Rounds(100) {
 		netco.ForgetShutdown()
 		var wg sync.WaitGroup
 		var ran atomic.Int32
@@ -108,14 +76,14 @@ func TestStartedOnceByMany(t *testing.T) {
 		if ran.Load() != 8 {
 			t.Errorf("%d of 8 ran", ran.Load())
 		}
-		shutdown(t)
+		testrun.Shutdown(t)
 	}
 }
 
 // TestSites: a coroutine knows where it was started: the caller's file and
 // line, for each function that starts one.
 func TestSites(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	here := func() string {
 		_, file, line, _ := runtime.Caller(1)
 		return fmt.Sprintf("%s:%d", file, line)
@@ -209,7 +177,7 @@ func TestOutside(t *testing.T) {
 		t.Errorf("Sleep took %v", took)
 	}
 	testenv.Fails(t, (netco.Handle{}).Join(), nil, "Join of the zero Handle")
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	done := make(chan bool)
 	h, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() { // is Go
 		go func() { done <- netco.Self().ID() == 0 }() // of a goroutine started inside one
@@ -223,7 +191,7 @@ func TestOutside(t *testing.T) {
 // TestCoroutinesOfAnotherScheduler: inside one, the functions here are of its
 // own Scheduler, not of the default one.
 func TestCoroutinesOfAnotherScheduler(t *testing.T) {
-	start(t, netco.Options{Processors: 1})
+	testrun.StartWith(t, netco.Options{Processors: 1})
 	other, err := scheduler.New(scheduler.Options{Processors: 3})
 	if err != nil || other.Start() != nil {
 		t.Fatal(err)
@@ -244,7 +212,7 @@ func TestAllocs(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	// Which allocates when others have the CPUs.
-	start(t, netco.Options{Processors: 1, Watchdog: -1})
+	testrun.StartWith(t, netco.Options{Processors: 1, Watchdog: -1})
 	netco.Run(func() {
 		nop := func() {}
 		local := netco.Spawn{Local: true, Fn: nop}

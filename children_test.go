@@ -13,6 +13,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // ends are the ways in which a parent's life ends.
@@ -32,29 +33,23 @@ var ends = []struct {
 func TestChildren(t *testing.T) {
 	for _, e := range ends {
 		t.Run(e.name, func(t *testing.T) {
-			mustEnd(t)
-			start(t, netco.Options{Processors: 3, OnPanic: func(netco.PanicInfo) {}})
+			testrun.StartWith(t, netco.Options{Processors: 3, OnPanic: func(netco.PanicInfo) {}})
 			const width, depth = 4, 3
 			var begun, left, early atomic.Int32
-			var handles [200]atomic.Pointer[netco.Handle]
 			want := int32(width + width*width + width*width*width)
+			handles := make(chan netco.Handle, want)
 			var grow func(level int)
 			grow = func(level int) {
 				if level == depth {
 					return
 				}
 				for range width {
-					h := testenv.Must(netco.GoWith(netco.Spawn{Child: true, Fn: func() {
+					handles <- testenv.Must(netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 						begun.Add(1)
 						defer left.Add(1)
 						grow(level + 1)
 						netco.Sleep(time.Hour)
 					}}))
-					for i := range handles {
-						if handles[i].CompareAndSwap(nil, &h) {
-							break
-						}
-					}
 				}
 			}
 			deferred := false
@@ -73,12 +68,11 @@ func TestChildren(t *testing.T) {
 			}})
 			h.Join()
 			if left.Load() != want || early.Load() != 0 || !deferred {
-				t.Errorf(
-					"%d of %d have ended, %d before the parent's deferred calls, which ran: %t",
+				t.Errorf("%d of %d have ended, %d before the parent's deferred calls, which ran: %t",
 					left.Load(), want, early.Load(), deferred)
 			}
-			for i := range handles {
-				if h := handles[i].Load(); h != nil && !h.Done() {
+			for range want {
+				if h := <-handles; !h.Done() {
 					t.Error("one lives")
 				}
 			}
@@ -90,8 +84,7 @@ func TestChildren(t *testing.T) {
 // parent, also if it was stopped before it started, and if another Scheduler's
 // end refused it.
 func TestChildrenForgotten(t *testing.T) {
-	mustEnd(t)
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	run := func(n int, f func()) (bytes int64) {
 		h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 			f()
@@ -129,8 +122,7 @@ func TestChildrenForgotten(t *testing.T) {
 // TestChildErrors: a Child that could not be started leaves nothing behind, and
 // the caller's others are bound to no parent.
 func TestChildErrors(t *testing.T) {
-	mustEnd(t)
-	start(t, netco.Options{Processors: 1})
+	testrun.StartWith(t, netco.Options{Processors: 1})
 	end := channel.Make[int](0)
 	var free netco.Handle
 	var returned atomic.Bool
@@ -164,8 +156,7 @@ func TestChildErrors(t *testing.T) {
 // TestChildOfInherit: a coroutine that is made while a child's inherited Locals
 // are made is not that child.
 func TestChildOfInherit(t *testing.T) {
-	mustEnd(t)
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	end := channel.Make[int](0)
 	var other atomic.Pointer[netco.Handle]
 	making := false
@@ -194,8 +185,7 @@ func TestChildOfInherit(t *testing.T) {
 // TestChildrenInDrop: a Local's Drop may still make children, and they end too;
 // what the Locals hold is there until the children have ended.
 func TestChildrenInDrop(t *testing.T) {
-	mustEnd(t)
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	var late, ended atomic.Int32
 	var dropped atomic.Bool
 	l := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
@@ -229,7 +219,6 @@ func TestChildrenInDrop(t *testing.T) {
 // TestChildrenAtShutdown: at the Scheduler's end by force the parent still
 // waits for its children, one of which takes its time.
 func TestChildrenAtShutdown(t *testing.T) {
-	mustEnd(t)
 	testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
 	var slow, order atomic.Int32
 	up := make(chan struct{})
@@ -263,10 +252,9 @@ func TestChildrenAtShutdown(t *testing.T) {
 // TestManyChildren: a parent of thousands ends them all, those that have not
 // begun too.
 func TestManyChildren(t *testing.T) {
-	mustEnd(t)
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	var begun, ended atomic.Int32
-	n := int32(scaled(50_000))
+	n := int32(testenv.Rounds(50_000))
 	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for range n {
 			netco.GoWith(netco.Spawn{Child: true, Fn: func() {
@@ -288,10 +276,9 @@ func TestManyChildren(t *testing.T) {
 // TestChildrenHammer: children on three Processors end by themselves, are
 // stopped and have children, while their parents end.
 func TestChildrenHammer(t *testing.T) {
-	mustEnd(t)
-	start(t, netco.Options{Processors: 3})
+	testrun.StartWith(t, netco.Options{Processors: 3})
 	var live atomic.Int64
-	n := scaled(20_000)
+	n := testenv.Rounds(20_000)
 	for i := range n {
 		h := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: func() {
 			var mine atomic.Int64

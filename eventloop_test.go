@@ -3,7 +3,6 @@ package netco_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -12,21 +11,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
-
-// hello is an ordinary client, which sends a word and wants it back.
-func hello(t *testing.T, addr string) {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer c.Close()
-	testenv.Gives(t, 5, nil)(c.Write([]byte("hello")))
-	buf := make([]byte, 5)
-	testenv.Gives(t, 5, nil)(io.ReadFull(c, buf))
-	testenv.Equal(t, string(buf), "hello")
-}
 
 // TestDefaultEventLoop serves a client from a loop on the test's goroutine,
 // which is the default Scheduler meanwhile.
@@ -52,21 +38,13 @@ func TestDefaultEventLoop(t *testing.T) {
 			return false
 		}
 		netco.Go(func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil {
-					if !errors.Is(err, netco.ErrShutdown) {
-						t.Errorf("Accept: %v", err)
-					}
-					return
-				}
-				netco.Go(func() { defer c.Close(); served++; io.Copy(c, c) })
-			}
+			testenv.Fails(t, netco.Serve(ln, func(c net.Conn) { served++; echoAll(c) }),
+				netco.ErrShutdown, "Serve")
 		})
 		go func() { // an ordinary client on another thread
 			defer close(ended)
 			for range 20 {
-				hello(t, ln.Addr().String())
+				testenv.Equal(t, ask(t, ln.Addr()), "word")
 			}
 			over.Store(true)
 			s, _ := netco.Default()
@@ -87,7 +65,7 @@ func TestDefaultEventLoop(t *testing.T) {
 // succeeds, the others get the error.
 func TestEventLoopOrStart(t *testing.T) {
 	before := testenv.Snapshot()
-	for i := range scaled(200) {
+	for i := range testenv.Rounds(200) {
 		const n = 4
 		results := make(chan error, n)
 		for k := range n {
@@ -120,11 +98,11 @@ func TestEventLoopOrStart(t *testing.T) {
 					t.Error(err)
 				}
 			default:
-				shutdown(t)
+				testrun.Shutdown(t)
 				runtime.Gosched()
 			}
 		}
-		shutdown(t)
+		testrun.Shutdown(t)
 	}
 	testenv.NoError(t, before.Leaks())
 }

@@ -98,12 +98,13 @@ var holders = map[string]struct {
 		},
 		`in a circle`,
 	},
-	"some": {
+	"some, while others go on": {
 		func() {
 			netco.Go(func() { netco.Sleep(time.Hour) })
 			round(new(sync.Mutex), new(rwmutex.RWMutex))
 		},
-		`in a circle`,
+		`deadlock of 2 coroutines, while others go on(?s:.*)holders_test.go(?s:.*)` +
+			`in a circle: \d+ "round" waits for \d+ "round"`,
 	},
 	"tried": {
 		func() {
@@ -129,6 +130,13 @@ var holders = map[string]struct {
 	},
 }
 
+// reportOf returns the report of a deadlock.
+func reportOf(t *testing.T, name string, env ...string) string {
+	cmd := reporters.Command(t, "holders", name)
+	cmd.Env = append(cmd.Env, env...)
+	return stderrOf(t, cmd, func(text string) bool { return strings.Contains(text, "#deadlocks") })
+}
+
 // TestHolders: the report of a deadlock says which coroutine holds the lock
 // that each waits for, and which wait for each other.
 func TestHolders(t *testing.T) {
@@ -136,11 +144,7 @@ func TestHolders(t *testing.T) {
 	for name, c := range holders {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := reporters.Command(t, "holders", name)
-			cmd.Env = append(cmd.Env, coroutine.HoldersVariable+"=on")
-			text := stderrOf(t, cmd, func(text string) bool {
-				return strings.Contains(text, "#deadlocks")
-			})
+			text := reportOf(t, name, coroutine.HoldersVariable+"=on")
 			if !regexp.MustCompile(c.want).MatchString(text) {
 				t.Errorf("no %s in\n%s", c.want, text)
 			}
@@ -158,26 +162,10 @@ func TestHoldersOfOldLocks(t *testing.T) {
 		t.Skip("all holders are noted under the race detector")
 	}
 	for name, want := range map[string]bool{"two": true, "old": false} {
-		text := stderrOf(t, reporters.Command(t, "holders", name), func(text string) bool {
-			return strings.Contains(text, "#deadlocks")
-		})
+		text := reportOf(t, name)
 		if strings.Contains(text, "in a circle") != want ||
 			strings.Contains(text, coroutine.HoldersVariable+"=on") == want {
 			t.Errorf("%s: %s", name, text)
 		}
-	}
-}
-
-// TestDeadlockOfSome: a circle of locks among some coroutines is reported while
-// others go on.
-func TestDeadlockOfSome(t *testing.T) {
-	t.Parallel()
-	text := stderrOf(t, reporters.Command(t, "holders", "some"), func(text string) bool {
-		return strings.Contains(text, "#deadlocks")
-	})
-	want := `deadlock of 2 coroutines, while others go on(?s:.*)holders_test.go(?s:.*)` +
-		`in a circle: \d+ "round" waits for \d+ "round"`
-	if !regexp.MustCompile(want).MatchString(text) {
-		t.Error(text)
 	}
 }

@@ -22,9 +22,6 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// mainChild makes this test binary play one of the scenes below.
-const mainChild = "NETCO_MAIN_CHILD"
-
 // mainScene is a daemon with Main. Both of its functions may be nil.
 type mainScene struct {
 	prepare func(o *netco.MainOptions)
@@ -84,6 +81,12 @@ var mainScenes = map[string]mainScene{
 	}},
 	"deadlock": {nil, func(context.Context) error { inLocks(); return nil }},
 	"log":      {nil, returning("no such thing")},
+}
+
+func init() {
+	for scene := range mainScenes {
+		reporters["Main, "+scene] = func() { os.Exit(playMain(scene)) }
+	}
 }
 
 // playMain plays a scene in a process of its own. It prints what it has come
@@ -147,20 +150,16 @@ type mainProcess struct {
 
 func startMain(t *testing.T, scene string) *mainProcess {
 	t.Helper()
-	p := &mainProcess{t: t, cmd: exec.Command(os.Args[0])}
-	p.cmd.Env = append(os.Environ(), mainChild+"="+scene)
+	p := &mainProcess{t: t, cmd: reporters.Command(t, "Main, "+scene)}
 	switch scene {
 	case "sleeper", "hasty", "stubborn", "deadlock": // are about what is reported
 	default:
 		p.cmd.Env = append(p.cmd.Env, "NETCO_REPORT=off") // of a busy machine's stalls
 	}
 	p.cmd.Stderr = &p.err
-	out := testenv.Must(p.cmd.StdoutPipe())
+	p.out = bufio.NewScanner(testenv.Must(p.cmd.StdoutPipe()))
 	testenv.OK(t, p.cmd.Start())
-	p.out = bufio.NewScanner(out)
-	limit := time.AfterFunc(3*testenv.Limit, func() { p.cmd.Process.Kill() })
 	t.Cleanup(func() {
-		limit.Stop()
 		p.cmd.Process.Kill()
 		p.cmd.Wait()
 	})
@@ -282,18 +281,8 @@ func TestMainDrains(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := startMain(t, "echo")
 		addr := p.line("ready")
-		c := testenv.Must(net.Dial("tcp", addr))
-		defer c.Close()
-		say := func(s string) {
-			t.Helper()
-			c.SetDeadline(time.Now().Add(testenv.Limit))
-			got := make([]byte, len(s))
-			testenv.Must(io.WriteString(c, s))
-			if _, err := io.ReadFull(c, got); err != nil || string(got) != s {
-				t.Fatalf("%q, %v; want %q", got, err, s)
-			}
-		}
-		say("before")
+		c := client(t, addr)
+		exchange(t, c)
 		p.cmd.Process.Signal(sig)
 		p.line("draining: netco: " + sig.String())
 		for { // the listener is closed a moment later
@@ -303,7 +292,7 @@ func TestMainDrains(t *testing.T) {
 			}
 			other.Close()
 		}
-		say("still there")
+		exchange(t, c)
 		c.Close()
 		p.ends(netco.ExitOK)
 		p.wrote("")

@@ -2,7 +2,6 @@ package netco_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -412,47 +411,25 @@ func permits(t *testing.T) string {
 func echoSum(t *testing.T) string {
 	var sum atomic.Int64
 	run(t, func() {
-		ln, err := netco.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		netco.Go(func() {
-			for {
-				c, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				netco.Go(func() {
-					defer c.Close()
-					io.Copy(c, c)
-				})
-			}
-		})
+		ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+		defer ln.Close()
+		netco.Go(func() { netco.Serve(ln, echoAll) })
 		var g errgroup.Group
 		for range 20 {
 			g.Go(func() error {
-				c, err := netco.Dial("tcp", ln.Addr().String())
-				if err != nil {
-					return err
-				}
+				c := testenv.Must(netco.Dial("tcp", ln.Addr().String()))
 				defer c.Close()
 				b := make([]byte, 1)
 				for range 50 {
 					b[0] = 1
-					if _, err := c.Write(b); err != nil {
-						return err
-					}
-					if _, err := io.ReadFull(c, b); err != nil {
-						return err
-					}
+					testenv.Must(c.Write(b))
+					testenv.Must(io.ReadFull(c, b))
 					sum.Add(int64(b[0]))
 				}
 				return nil
 			})
 		}
-		err = errors.Join(g.Wait(), ln.Close())
-		testenv.NoError(t, err)
+		testenv.NoError(t, g.Wait())
 	})
 	return fmt.Sprint(sum.Load())
 }

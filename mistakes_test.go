@@ -295,19 +295,15 @@ func TestTenReports(t *testing.T) {
 	if err := testrun.CanHandOn(); err != nil {
 		t.Skip("a Processor that stands still gets to one mistake only: ", err)
 	}
-	text := stderrOf(
-		t,
-		reporters.Command(t, "many"),
-		func(text string) bool { return strings.Contains(text, "the last one") },
-	)
+	text := stderrOf(t, reporters.Command(t, "many"),
+		func(text string) bool { return strings.Contains(text, "the last one") })
 	testenv.Equal(t, strings.Count(text, "Instead:"), 10, "reports", text)
 	all := reporters.Command(t, "many")
 	all.Env = append(all.Env, "NETCO_REPORT=all")
-	stderrOf(
-		t,
-		all,
-		func(text string) bool { return strings.Count(text, "Instead:") >= len(places) },
-	)
+	stderrOf(t, all, func(text string) bool {
+		return strings.Count(text,
+			"Instead:") >= len(places)
+	})
 }
 
 // deadlocks are what Run runs in a child, by what is to become of it.
@@ -318,9 +314,7 @@ var deadlocks = map[string]func(){
 	"goroutine": func() {
 		wokenBy(func(wake func()) { go func() { time.Sleep(1500 * time.Millisecond); wake() }() })
 	},
-	"timer": func() {
-		wokenBy(func(wake func()) { netco.AfterFunc(1500*time.Millisecond, wake) })
-	},
+	"timer": func() { wokenBy(func(wake func()) { netco.AfterFunc(1500*time.Millisecond, wake) }) },
 	"sleeper": func() {
 		wokenBy(
 			func(wake func()) { netco.Go(func() { netco.Sleep(1500 * time.Millisecond); wake() }) },
@@ -329,10 +323,8 @@ var deadlocks = map[string]func(){
 	"context": func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
 		defer cancel()
-		if _, err := channel.Make[int](0).RecvContext(ctx); !errors.Is(
-			err,
-			context.DeadlineExceeded,
-		) {
+		if _, err := channel.Make[int](0).RecvContext(ctx); !errors.Is(err,
+			context.DeadlineExceeded) {
 			panic(err)
 		}
 	},

@@ -1,7 +1,6 @@
 package netco_test
 
 import (
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -9,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -24,7 +22,9 @@ func TestReadmeProgram(t *testing.T) {
 	if m == nil {
 		t.Fatal("README.md has no program")
 	}
-	addr := freeAddr(t)
+	ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+	addr := ln.Addr().String()
+	ln.Close() // its address was free a moment ago
 	source := strings.Replace(m[1], "127.0.0.1:7000", addr, 1)
 	dir := t.TempDir()
 	file, bin := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
@@ -36,14 +36,14 @@ func TestReadmeProgram(t *testing.T) {
 	testenv.OK(t, program.Start())
 	defer program.Wait()
 	defer program.Process.Kill()
-	c := dialUntil(t, addr, time.Minute)
-	defer c.Close()
-	const hello = "hello"
-	testenv.Must(io.WriteString(c, hello))
-	answer := make([]byte, len(hello))
-	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != hello {
-		t.Errorf("%q, %v", answer, err)
-	}
+	testenv.Until(t, "the program to listen", func() bool {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	exchange(t, client(t, addr))
 }
 
 // TestReadmeRelay: the proxy pattern in README.md is that of the Example.
@@ -55,27 +55,5 @@ func TestReadmeRelay(t *testing.T) {
 	_, code, _ := strings.Cut(string(readme), imported)
 	if start < 0 || !strings.HasPrefix(code, string(example[start:])+"```\n") {
 		t.Error("README.md has not the import and the functions of example_relay_test.go")
-	}
-}
-
-// freeAddr returns an address that was free a moment ago.
-func freeAddr(t *testing.T) string {
-	ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
-	defer ln.Close()
-	return ln.Addr().String()
-}
-
-// dialUntil connects to a program that may not listen yet.
-func dialUntil(t *testing.T, addr string, patience time.Duration) net.Conn {
-	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", addr)
-		if err == nil {
-			c.SetDeadline(deadline)
-			return c
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
 	}
 }

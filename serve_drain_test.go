@@ -128,9 +128,7 @@ func listenTLS(t *testing.T, f func(net.Listener, *tls.Config) net.Listener) (ne
 	s := httptest.NewTLSServer(nil) // for its certificate
 	defer s.Close()
 	ln, dial := listenFor(t, func(ln net.Listener) net.Listener { return f(ln, s.TLS) })
-	return ln, func() net.Conn {
-		return tls.Client(dial(), &tls.Config{InsecureSkipVerify: true})
-	}
+	return ln, func() net.Conn { return tls.Client(dial(), &tls.Config{InsecureSkipVerify: true}) }
 }
 
 // atRest waits until n coroutines live, and each waits for something.

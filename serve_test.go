@@ -338,7 +338,7 @@ func TestKeepServing(t *testing.T) {
 		echo()
 	}
 	stop()
-	shutdown(t) // a panic is counted and logged after the connection's end
+	testrun.Shutdown(t) // a panic is counted and logged after the connection's end
 	testenv.Equal(t, closed.Load(), bombs+2, "calls of Closed")
 	// One in Opened, ten in Handle; the one in Closed is the second of those,
 	// in the place of the first.

@@ -75,11 +75,11 @@ func TestAfterShutdown(t *testing.T) {
 	ends := map[string]func(){
 		"Start and Shutdown": func() {
 			testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
-			shutdown(t)
+			testrun.Shutdown(t)
 		},
 		"Run and Shutdown": func() {
 			testenv.OK(t, netco.Run(func() {}))
-			shutdown(t)
+			testrun.Shutdown(t)
 		},
 		"EventLoop": func() {
 			testenv.OK(t, netco.EventLoop(netco.Options{}, func() bool { return false }))

@@ -174,9 +174,7 @@ func TestBubble(t *testing.T) {
 // bubble's clock. A sleep in a spin let synctest.Wait take the one that spins
 // for waiting.
 func TestBubbleSpins(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		takes(t, 0, func() { waitq.Relax(1000) })
-	})
+	synctest.Test(t, func(t *testing.T) { takes(t, 0, func() { waitq.Relax(1000) }) })
 }
 
 // TestBubbleHolds: many goroutines of a bubble that contend for locks while its

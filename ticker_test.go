@@ -9,6 +9,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestTickerTicks: n ticks take n intervals at least, and each says a later
@@ -74,7 +75,7 @@ func TestTickerDrops(t *testing.T) {
 // TestTickerForMany: receivers on both Processors, and a goroutine, share a
 // Ticker's ticks: together they get no more than there are.
 func TestTickerForMany(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	const d, each = 50 * time.Microsecond, 40
 	began := time.Now()
 	tk := netco.NewTicker(d)

@@ -48,19 +48,17 @@ var alarmKinds = map[string][2]func(d time.Duration) alarm{
 			return alarm{func() bool { t.Stop(); return false }, func(d time.Duration) bool {
 				t.Reset(d)
 				return false
-			},
-				tryOurs(t.C), func() { t.C.Recv() }, nil, func() string {
-					return shapeOf(t.C.Len(), t.C.Cap())
-				}}
+			}, tryOurs(t.C), func() { t.C.Recv() }, nil, func() string {
+				return shapeOf(t.C.Len(), t.C.Cap())
+			}}
 		},
 		func(d time.Duration) alarm {
 			t := time.NewTicker(d)
 			stop := func() bool { t.Stop(); return false }
 			reset := func(d time.Duration) bool { t.Reset(d); return false }
-			return alarm{stop, reset,
-				tryTheirs(t.C), func() { <-t.C }, nil, func() string {
-					return shapeOf(len(t.C), cap(t.C))
-				}}
+			return alarm{stop, reset, tryTheirs(t.C), func() { <-t.C }, nil, func() string {
+				return shapeOf(len(t.C), cap(t.C))
+			}}
 		},
 	},
 	"AfterFunc": {
@@ -159,7 +157,7 @@ func TestTimersAsPackageTime(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		seed := rand.Uint64()
 		r := rand.New(rand.NewPCG(seed, 0))
-		for range scaled(500) {
+		for range testenv.Rounds(500) {
 			steps := make([]byte, r.IntN(12))
 			for i := range steps {
 				steps[i] = "sfnrt"[r.IntN(5)]
@@ -193,9 +191,7 @@ func TestTimerMisuse(t *testing.T) {
 		"zero Ticker, stopped": {func() { new(netco.Ticker).Stop() }, func() {
 			new(time.Ticker).Stop()
 		}},
-		"zero Timer": {func() { new(netco.Timer).Reset(1) }, func() {
-			new(time.Timer).Reset(1)
-		}},
+		"zero Timer": {func() { new(netco.Timer).Reset(1) }, func() { new(time.Timer).Reset(1) }},
 		"zero Timer, stopped": {func() { new(netco.Timer).Stop() }, func() {
 			new(time.Timer).Stop()
 		}},

@@ -18,20 +18,13 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
-// everywhere runs f as a coroutine and as an ordinary goroutine.
+// everywhere runs f in a coroutine and on an ordinary goroutine.
 func everywhere(t *testing.T, f func(t *testing.T)) {
-	o := netco.Options{Processors: 2, Watchdog: -1} // it allocates when it finds a stall
-	t.Run("coroutine", func(t *testing.T) {
-		start(t, o)
-		h := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() { f(t) }}))
-		h.Join()
-	})
-	t.Run("goroutine", func(t *testing.T) {
-		start(t, o)
-		f(t)
-	})
+	// A watchdog allocates when it finds a stall.
+	testrun.Everywhere(t, netco.Options{Processors: 2, Watchdog: -1}, f)
 }
 
 // comes waits for what must come.
@@ -73,8 +66,7 @@ func waysToReceive(t *testing.T) map[string]func(*channel.Chan[time.Time]) time.
 			return at
 		},
 		"Select": func(c *channel.Chan[time.Time]) (at time.Time) {
-			i, err := channel.Select(netco.After(time.Hour).RecvCase(nil),
-				c.RecvCase(&at))
+			i, err := channel.Select(netco.After(time.Hour).RecvCase(nil), c.RecvCase(&at))
 			if i != 1 || err != nil {
 				t.Error(i, err)
 			}
@@ -333,7 +325,7 @@ func TestAfterFuncSite(t *testing.T) {
 }
 
 // TestTimersAreNoLife: neither Run nor Shutdown waits for them, and after
-// Shutdown no function is called.
+// Shutdown no function is called. A goroutine that waits for one gets it.
 func TestTimersAreNoLife(t *testing.T) {
 	var called atomic.Int32
 	f := func() { called.Add(1) }
@@ -346,9 +338,12 @@ func TestTimersAreNoLife(t *testing.T) {
 	}
 	make()
 	testenv.NoError(t, netco.Run(make))
+	soon, outside := netco.After(30*time.Millisecond), new(sync.WaitGroup)
+	outside.Go(func() { soon.Recv() })
 	before := called.Load()
-	shutdown(t)
+	testrun.Shutdown(t)
 	ran := called.Load()
+	outside.Wait()
 	if before > 2 || ran > 2 {
 		t.Errorf("called %d times before the end, %d times at the end", before, ran)
 	}
@@ -359,56 +354,7 @@ func TestTimersAreNoLife(t *testing.T) {
 	}
 	time.Sleep(10 * time.Millisecond) // for what must not happen
 	testenv.Equal(t, called.Load(), ran, "calls after the end")
-	shutdown(t)
-}
-
-// TestTimersAtAForcedEnd: who waits for one is sent away or, an ordinary
-// goroutine, gets it.
-func TestTimersAtAForcedEnd(t *testing.T) {
-	testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
-	var left, errs, asleep atomic.Int32
-	wait := func(f func()) {
-		netco.Go(func() {
-			defer left.Add(1)
-			asleep.Add(1)
-			f()
-			t.Error("it returned")
-		})
-	}
-	hour := netco.After(time.Hour)
-	wait(func() { hour.Recv() })
-	wait(func() { netco.After(time.Hour).Recv() })
-	wait(func() {
-		channel.Select(hour.RecvCase(nil), netco.After(time.Hour).RecvCase(nil))
-	})
-	wait(func() { netco.Sleep(math.MaxInt64) })
-	wait(func() {
-		for range netco.Tick(time.Hour).All() {
-		}
-	})
-	netco.Go(func() {
-		asleep.Add(1)
-		if _, err := hour.RecvTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
-			errs.Add(1)
-		}
-		if _, err := channel.SelectTimeout(time.Hour, hour.RecvCase(nil)); errors.Is(err,
-			netco.ErrShutdown) {
-			errs.Add(1)
-		}
-	})
-	soon := netco.After(30 * time.Millisecond)
-	outside := make(chan struct{})
-	go func() { soon.Recv(); close(outside) }()
-	for asleep.Load() < 6 {
-		runtime.Gosched()
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	testenv.Equal(t, netco.Shutdown(ctx), context.Canceled)
-	if left.Load() != 5 || errs.Load() != 2 {
-		t.Errorf("%d have left, %d errors", left.Load(), errs.Load())
-	}
-	<-outside
+	testrun.Shutdown(t)
 }
 
 // TestTimerAllocs: one allocation for each that is made, none for what is done
@@ -429,9 +375,7 @@ func TestTimerAllocs(t *testing.T) {
 			"Ticker":    {0, func() { ticker.Stop(); ticker.Reset(time.Nanosecond) }},
 			"func":      {0, func() { fn.Stop(); fn.Reset(time.Hour) }},
 			"receive":   {0, func() { ticker.C.Recv() }},
-			"select": {0, func() {
-				channel.Select(ticker.C.RecvCase(nil), tm.C.RecvCase(nil))
-			}},
+			"select":    {0, func() { channel.Select(ticker.C.RecvCase(nil), tm.C.RecvCase(nil)) }},
 			"AfterFunc": {1, func() {
 				if inside {
 					netco.AfterFunc(time.Hour, f).Stop()
@@ -524,16 +468,16 @@ func receive(r *rand.Rand, timers []*countedTimer) {
 // function called, it is stopped, or another takes its place. The numbers must
 // add up for each.
 func TestTimerHammer(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
+	testrun.StartWith(t, netco.Options{Processors: 2})
 	timers := make([]*countedTimer, 8)
 	for i := range timers {
 		timers[i] = newCounted(i%4 == 3)
 	}
 	var all sync.WaitGroup
 	for i := range 8 {
-		do, times := strike, scaled(20_000)
+		do, times := strike, testenv.Rounds(20_000)
 		if i%2 == 1 {
-			do, times = receive, scaled(5_000)
+			do, times = receive, testenv.Rounds(5_000)
 		}
 		r := rand.New(rand.NewPCG(uint64(i), rand.Uint64()))
 		all.Add(1)

@@ -25,9 +25,7 @@ func BenchmarkDo(b *testing.B) {
 			}
 		}).Done
 	}
-	b.Run("Do", func(b *testing.B) {
-		inCoroutine(b, func() { blocking.Do(bg, func() {}) })
-	})
+	b.Run("Do", func(b *testing.B) { inCoroutine(b, func() { blocking.Do(bg, func() {}) }) })
 	b.Run("Call", func(b *testing.B) {
 		inCoroutine(b, func() { blocking.Call(bg, func() (int, error) { return 1, nil }) })
 	})

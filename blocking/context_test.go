@@ -23,9 +23,7 @@ func TestContextDoneBefore(t *testing.T) {
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
 			ran := false
-			if err := p.Do(ctx, func() {
-				ran = true
-			}); err != context.Canceled || ran {
+			if err := p.Do(ctx, func() { ran = true }); err != context.Canceled || ran {
 				t.Errorf("Do on a %s: %v, ran: %v", where.Name, err, ran)
 			}
 			n, err := blocking.CallOn(ctx, p, func() (int, error) {

@@ -125,9 +125,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 			}
 		}
 	}
-	once := func() {
-		testenv.Equal(h.t, runs.Load(), 1, "runs of the function of kind", kind)
-	}
+	once := func() { testenv.Equal(h.t, runs.Load(), 1, "runs of the function of kind", kind) }
 	switch kind {
 	case 1:
 		v := caught(func() { h.p.Do(bg, body) })

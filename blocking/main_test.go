@@ -88,9 +88,7 @@ func (g *gate) pass() {
 func occupy(t testing.TB, p *blocking.Pool) (*gate, *testrun.Task) {
 	t.Helper()
 	g := newGate()
-	k := testrun.First.Go(func() {
-		testenv.Fails(t, p.Do(bg, g.pass), nil, "Do")
-	})
+	k := testrun.First.Go(func() { testenv.Fails(t, p.Do(bg, g.pass), nil, "Do") })
 	testenv.Await(t, g.entered, "the worker")
 	return g, k
 }

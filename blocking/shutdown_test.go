@@ -109,9 +109,7 @@ func TestGoexitOfLeft(t *testing.T) {
 	testenv.Await(t, g.entered, "the function")
 	cancel()
 	k.Wait(t)
-	next := testrun.Second.Go(func() {
-		testenv.NoError(t, p.Do(bg, func() {}))
-	})
+	next := testrun.Second.Go(func() { testenv.NoError(t, p.Do(bg, func() {})) })
 	next.UntilParked(t, coroutine.ReasonBlocking) // behind the one that was left
 	close(g.opened)
 	next.Wait(t)

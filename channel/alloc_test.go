@@ -54,8 +54,7 @@ func TestAllocs(t *testing.T) {
 				},
 				"select, default": func() {
 					var v, w int
-					channel.Select(buffered.RecvCase(&v), pong.RecvCase(&w),
-						channel.Default())
+					channel.Select(buffered.RecvCase(&v), pong.RecvCase(&w), channel.Default())
 				},
 				"select, waits": func() {
 					ping.Send(1)

@@ -29,9 +29,7 @@ func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
 	})
 	t.Run("two threads", func(t *testing.T) {
 		testrun.With(t, 2, func() {
-			f(t, func(g func()) {
-				netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: g})
-			})
+			f(t, func(g func()) { netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: g}) })
 		})
 	})
 	t.Run("goroutines", func(t *testing.T) { f(t, func(g func()) { go g() }) })

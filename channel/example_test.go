@@ -49,8 +49,7 @@ func ExampleSelect() {
 		}
 		for {
 			var word string
-			switch i, err := channel.Select(words.RecvCase(&word),
-				quit.RecvCase(nil)); i {
+			switch i, err := channel.Select(words.RecvCase(&word), quit.RecvCase(nil)); i {
 			case 0:
 				fmt.Println(word)
 			case 1:

@@ -63,8 +63,7 @@ func TestSelect(t *testing.T) {
 					wantI, wantErr, wantV, wantW)
 			}
 		}
-		i, err := channel.Select(a.RecvCase(&v), channel.Default(),
-			b.RecvCase(&w))
+		i, err := channel.Select(a.RecvCase(&v), channel.Default(), b.RecvCase(&w))
 		check("default", i, 1, err, nil, -1, -1)
 		i, err = channel.Select(a.RecvCase(&v), b.SendCase(7))
 		check("send", i, 1, err, nil, -1, -1)
@@ -72,14 +71,12 @@ func TestSelect(t *testing.T) {
 		check("receive", i, 1, err, nil, -1, 7)
 
 		spawn(func() { a.Send(8) })
-		i, err = channel.Select(a.RecvCase(&v), b.RecvCase(&w),
-			a.RecvCase(nil), a.RecvCase(&v))
+		i, err = channel.Select(a.RecvCase(&v), b.RecvCase(&w), a.RecvCase(nil), a.RecvCase(&v))
 		if i == 2 {
 			v = 8
 		}
 		check("the same channel thrice", i&^3, 0, err, nil, 8, 7)
-		i, err = channel.SelectTimeout(time.Millisecond, a.RecvCase(&v),
-			a.SendCase(1))
+		i, err = channel.SelectTimeout(time.Millisecond, a.RecvCase(&v), a.SendCase(1))
 		testenv.Equal(t, i, -1, "met itself", err)
 		// Two that could do with each other either way do one thing.
 		done := channel.Make[int](1)

@@ -44,9 +44,8 @@ func TestEnds(t *testing.T) {
 		g.Go(panicsInvalid)
 		err := g.Wait()
 		var p *coroutine.PanicError
-		if !errors.As(err, &p) || p.Value != os.ErrInvalid ||
-			!strings.Contains(string(p.Stack), "errgroup_test.panicsInvalid") ||
-			context.Cause(ctx) != err {
+		if !errors.As(err, &p) || p.Value != os.ErrInvalid || !strings.Contains(string(p.Stack),
+			"errgroup_test.panicsInvalid") || context.Cause(ctx) != err {
 			t.Errorf("a panic: %v; the context: %v", err, context.Cause(ctx))
 		}
 	})
@@ -102,9 +101,7 @@ func TestShutdown(t *testing.T) {
 	for _, k := range tasks {
 		k.UntilParked(t, coroutine.ReasonSemaphore)
 	}
-	inside := testrun.First.Go(func() {
-		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait")
-	})
+	inside := testrun.First.Go(func() { testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait") })
 	inside.UntilParked(t, coroutine.ReasonGroup)
 	outside := testrun.Goroutine.Go(func() {
 		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait outside")

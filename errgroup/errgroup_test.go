@@ -18,14 +18,7 @@ const crowd = 8
 
 // everywhere runs f on a goroutine and in a coroutine.
 func everywhere(t *testing.T, f func(t *testing.T)) {
-	t.Run("goroutine", func(t *testing.T) {
-		testrun.Start(t, 2)
-		f(t)
-	})
-	t.Run("coroutine", func(t *testing.T) {
-		testrun.Start(t, 2)
-		testrun.In(t, 0, func() { f(t) })
-	})
+	testrun.Everywhere(t, netco.Options{Processors: 2}, f)
 }
 
 // TestFirstError: Wait returns the first error, after all functions, and it is
@@ -122,9 +115,7 @@ func TestStartPanics(t *testing.T) {
 		g.SetLimit(1)
 		l.Set(1)
 		func() {
-			defer func() {
-				testenv.Equal(t, recover(), "no heir", "recovered")
-			}()
+			defer func() { testenv.Equal(t, recover(), "no heir", "recovered") }()
 			g.Go(func() error { t.Error("called"); return nil })
 		}()
 		g.SetLimit(2) // panics if the place is taken

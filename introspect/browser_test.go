@@ -91,10 +91,8 @@ func TestScreenshots(t *testing.T) {
 	url := browserSite(t)
 	shot := func(page, size string, flags ...string) image.Image {
 		file := filepath.Join(t.TempDir(), "shot.png")
-		_, log := testenv.Browser(
-			t,
-			url+page,
-			append(flags, "--screenshot="+file, "--window-size="+size)...)
+		_, log := testenv.Browser(t, url+page, append(flags, "--screenshot="+file,
+			"--window-size="+size)...)
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatalf("%v: %.2000s", err, log)

@@ -37,7 +37,6 @@ const form = "application/x-www-form-urlencoded"
 // TestStop: a coroutine is stopped if that is allowed, and by nothing but an
 // operator.
 func TestStop(t *testing.T) {
-	noHang(t)
 	core, logs := observer.New(zapcore.InfoLevel)
 	s := start(t, scheduler.Options{Processors: 1, Logger: zap.New(core)})
 	handle := testenv.Must(s.GoWith(spawn("runaway", func() { processor.Sleep(time.Hour) })))

@@ -25,7 +25,6 @@ import (
 // TestDeadlock: two coroutines that wait for each other's lock are reported,
 // and no deadlock is reported of one that only waits for long.
 func TestDeadlock(t *testing.T) {
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	h := New(s, Options{})
 	var a, b sync.Mutex
@@ -71,7 +70,6 @@ func TestDeadlock(t *testing.T) {
 // TestDeadlockOfSome: coroutines that wait for each other's locks are shown
 // while another goes on, until one is stopped.
 func TestDeadlockOfSome(t *testing.T) {
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	s.GoWith(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
@@ -148,7 +146,6 @@ var noDeadlocks = []struct {
 // TestNoDeadlock: where besides a deadlock something may still come that sets a
 // coroutine going, it is none, until that has ended.
 func TestNoDeadlock(t *testing.T) {
-	noHang(t)
 	for _, c := range noDeadlocks {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, scheduler.Options{Processors: 1})
@@ -161,9 +158,8 @@ func TestNoDeadlock(t *testing.T) {
 			extra := testenv.Must(s.GoWith(spawn("extra", func() { c.extra(t, end) })))
 			eventually(t, "it waits", func() bool {
 				list := getJSON[coroutinesJSON](t, h, "/coroutines.json?name=extra").Coroutines
-				return len(list) == 1 && list[0].Reason == c.reason &&
-					getJSON[coroutinesJSON](t, h,
-						"/coroutines.json?name=dead&reason=channel").Matched == 2
+				return len(list) == 1 && list[0].Reason == c.reason && getJSON[coroutinesJSON](t, h,
+					"/coroutines.json?name=dead&reason=channel").Matched == 2
 			})
 			for range 3 {
 				if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Deadlock != nil {
@@ -198,7 +194,6 @@ func dialled(t *testing.T) net.Conn {
 // TestIdleConnection: a Server's connection holds no coroutine while it is
 // idle, but what comes on it starts one.
 func TestIdleConnection(t *testing.T) {
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return io.EOF }}

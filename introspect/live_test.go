@@ -41,8 +41,7 @@ func TestNotStarted(t *testing.T) {
 			wellFormed(t, page, text)
 		}
 		if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Phase != phase ||
-			o.Deadlock != nil ||
-			o.Coroutines.Live != 0 {
+			o.Deadlock != nil || o.Coroutines.Live != 0 {
 			t.Errorf("%+v, want phase %s", o, phase)
 		}
 	}
@@ -60,7 +59,6 @@ func TestNotStarted(t *testing.T) {
 
 // TestLive: what real coroutines and sockets do is shown as it is.
 func TestLive(t *testing.T) {
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	other := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
@@ -108,9 +106,8 @@ func checkLive(t *testing.T, h http.Handler, list *coroutinesJSON) {
 	} {
 		got := list.Coroutines[i]
 		if got.Name != want.Name || got.Reason != want.Reason || got.Processor != want.Processor ||
-			got.State != "waiting" || got.WaitsFor == "" ||
-			!strings.HasSuffix(got.File, "live_test.go") || got.Line == 0 ||
-			got.SinceNs > int64(time.Minute) {
+			got.State != "waiting" || got.WaitsFor == "" || !strings.HasSuffix(got.File,
+			"live_test.go") || got.Line == 0 || got.SinceNs > int64(time.Minute) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
@@ -130,8 +127,7 @@ func checkStack(t *testing.T, h http.Handler, id uint64) {
 	t.Helper()
 	var one *coroutineJSON
 	eventually(t, "the receiver's thread tells its stack in time", func() bool {
-		one = getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1",
-			id))
+		one = getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", id))
 		return !strings.HasPrefix(one.StackError, "busy")
 	})
 	if !strings.Contains(one.Stack, "channel.") || one.StackError != "" {
@@ -158,7 +154,6 @@ func checkOverview(t *testing.T, h http.Handler) {
 // TestStalledProcessors: while every Processor is held up each page answers,
 // and says that a stack cannot be had.
 func TestStalledProcessors(t *testing.T) {
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2, LockThreads: true})
 	h := New(s, Options{})
 	parked := testenv.Must(s.GoWith(spawnOn(0, "parked", func() { processor.Sleep(time.Hour) })))
@@ -211,7 +206,6 @@ func TestLeftBehind(t *testing.T) {
 	if err := coroutine.CanLeave(); err != nil {
 		t.Skip(err)
 	}
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	held := make(chan bool)
@@ -242,8 +236,7 @@ func TestLeftBehind(t *testing.T) {
 	eventually(t, "its line", func() bool {
 		list := getJSON[stallsJSON](t, h, "/stalls.json").Handoffs
 		return len(list) == 1 && list[0].Cause == "channel" && list[0].Name == "blocked" &&
-			list[0].Coroutine == left.ID() &&
-			strings.Contains(list[0].BlockedAt, "live_test.go:")
+			list[0].Coroutine == left.ID() && strings.Contains(list[0].BlockedAt, "live_test.go:")
 	})
 }
 
@@ -257,8 +250,7 @@ func TestOwnThreads(t *testing.T) {
 				"/overview.json").Processors[0].State != "not started"
 		})
 		if p := getJSON[overviewJSON](t, h,
-			"/overview.json").Processors[0]; (p.Tid != 0) != locked ||
-			(p.CPUNs >= 0) != locked {
+			"/overview.json").Processors[0]; (p.Tid != 0) != locked || (p.CPUNs >= 0) != locked {
 			t.Errorf("locked %v: thread %d, CPU time %d ns", locked, p.Tid, p.CPUNs)
 		}
 		if text, _ := get(t, h, "/", 200); strings.Contains(text,
@@ -312,7 +304,6 @@ func closer(t *testing.T) string {
 // TestChurn: pages are asked for while coroutines and sockets come and go; each
 // row is whole, and nothing is held on to.
 func TestChurn(t *testing.T) {
-	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	server := httptest.NewServer(http.StripPrefix("/netco", New(s, Options{})))
 	defer server.Close()
@@ -356,7 +347,6 @@ func TestHundredThousand(t *testing.T) {
 		t.Skip("the race detector has room for 8,128 goroutines, and these are 100,000")
 	}
 	once(t)
-	noHang(t)
 	n := max(5000, testenv.Rounds(100_000))
 	s := start(t, scheduler.Options{Processors: 2, PoolCap: -1})
 	h := New(s, Options{})

@@ -2,8 +2,6 @@ package introspect
 
 import (
 	"context"
-	"os"
-	"runtime/pprof"
 	"testing"
 	"time"
 
@@ -13,19 +11,6 @@ import (
 )
 
 func TestMain(m *testing.M) { testenv.Split(m, 2) }
-
-// tooLong is when a test hangs, on however slow a machine.
-const tooLong = 4 * time.Minute
-
-// noHang fails the whole run with all stacks when a test that could hang has
-// not ended in time.
-func noHang(t testing.TB) {
-	timer := time.AfterFunc(tooLong, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after " + tooLong.String())
-	})
-	t.Cleanup(func() { timer.Stop() })
-}
 
 // start makes a running Scheduler that ends, by force, with the test.
 func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {

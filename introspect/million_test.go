@@ -22,7 +22,6 @@ func TestMillion(t *testing.T) {
 		t.Skip("the race detector takes too much memory and time for a million")
 	}
 	once(t)
-	noHang(t)
 	n := max(200_000, testenv.Rounds(1_000_000))
 	f := newFake(n)
 	var walks atomic.Int32

@@ -49,8 +49,7 @@ func getJSON[T any](t testing.TB, h http.Handler, url string) *T {
 }
 
 var allPages = []string{"", "overview", "coroutines", "coroutines?group=name",
-	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "requests",
-	"timers", "stalls"}
+	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "requests", "timers", "stalls"}
 
 // TestPages: every page answers, is well formed, lets nothing in from
 // elsewhere, and says what it is about.
@@ -198,8 +197,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("timers: %+v", timers)
 	}
 	if got := getJSON[stallsJSON](t, h,
-		"/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 ||
-		got.Stalls[0].Over ||
+		"/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 || got.Stalls[0].Over ||
 		len(got.Handoffs) != 3 ||
 		got.Handoffs[0].BlockedAt != "daemon/log.go:34 main.(*journal).write" ||
 		got.Handoffs[0].Count != 12_345 {

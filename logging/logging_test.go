@@ -47,10 +47,8 @@ func inCoroutine(t *testing.T, o scheduler.Options, name string, fn func()) {
 
 // jsonTo returns a logger of JSON lines into w.
 func jsonTo(w *bytes.Buffer, level zapcore.LevelEnabler) *zap.Logger {
-	return zap.New(
-		zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg",
-			LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder}),
-			zapcore.AddSync(w), level))
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg",
+		LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder}), zapcore.AddSync(w), level))
 }
 
 // lines parses what was written; no key may stand in a line twice.

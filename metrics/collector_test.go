@@ -452,11 +452,10 @@ func TestHTTP(t *testing.T) {
 	r := registered(t, s)
 	before := gather(t, r)
 	leave := make(chan bool)
-	server := &http.Server{Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			<-leave
-			w.WriteHeader(http.StatusTeapot)
-		})}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-leave
+		w.WriteHeader(http.StatusTeapot)
+	})}
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		server.Serve(l)

@@ -52,12 +52,10 @@ func TestNativeIsAsClientGolangMakesIt(t *testing.T) {
 		testenv.OK(t, m.Write(&out))
 		want, got := out.Histogram, encode(s)
 		if got.GetSampleCount() != want.GetSampleCount() ||
-			got.GetSampleSum() != want.GetSampleSum() ||
-			got.GetSchema() != want.GetSchema() ||
+			got.GetSampleSum() != want.GetSampleSum() || got.GetSchema() != want.GetSchema() ||
 			got.GetZeroThreshold() != want.GetZeroThreshold() ||
-			got.GetZeroCount() != want.GetZeroCount() ||
-			!reflect.DeepEqual(got.PositiveDelta, want.PositiveDelta) ||
-			!sameSpans(got.PositiveSpan, want.PositiveSpan) {
+			got.GetZeroCount() != want.GetZeroCount() || !reflect.DeepEqual(got.PositiveDelta,
+			want.PositiveDelta) || !sameSpans(got.PositiveSpan, want.PositiveSpan) {
 			t.Errorf("of %d durations:\n%v, want\n%v", n, got, want)
 		}
 		if !reflect.DeepEqual(positive(native(got)), buckets) {

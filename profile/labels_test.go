@@ -138,8 +138,7 @@ func TestLabelsOfMany(t *testing.T) {
 // TestLabelsOfOthers: a panic and a Goexit leave no label; a coroutine driven
 // by hand has its driver's; a goroutine has what it had.
 func TestLabelsOfOthers(t *testing.T) {
-	testenv.OK(t, netco.Start(netco.Options{Processors: 1,
-		OnPanic: func(netco.PanicInfo) {}}))
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}}))
 	defer netco.Shutdown(context.Background())
 	defer profile.Labels()()
 	if ctx := context.Background(); profile.Context(ctx) != ctx {

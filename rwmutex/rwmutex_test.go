@@ -81,9 +81,7 @@ func TestMisuse(t *testing.T) {
 			}
 			before := m.state.Load()
 			func() {
-				defer func() {
-					testenv.Equal(t, recover(), any(c.want), "panic with")
-				}()
+				defer func() { testenv.Equal(t, recover(), any(c.want), "panic with") }()
 				c.op(&m)
 			}()
 			testenv.Equal(t, m.state.Load(), before, "state was")

@@ -90,10 +90,8 @@ func (x *mutexModel) check(*explore.Thread) string {
 	for _, id := range x.queue {
 		gaveUp := !slices.Contains(queue, id) && !waitq.IsClaimed(x.w.Thread(id).Waiter())
 		if gaveUp {
-			x.order = slices.DeleteFunc(
-				slices.Clone(x.order),
-				func(other int) bool { return other == id },
-			)
+			x.order = slices.DeleteFunc(slices.Clone(x.order),
+				func(other int) bool { return other == id })
 		}
 	}
 	x.queue = queue

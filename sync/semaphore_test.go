@@ -76,9 +76,7 @@ func TestSemaphoreMisuse(t *testing.T) {
 			}
 			sync.Await(s, waiters)
 			func() {
-				defer func() {
-					testenv.Equal(t, recover(), any(c.want), "panic with")
-				}()
+				defer func() { testenv.Equal(t, recover(), any(c.want), "panic with") }()
 				c.op(s)
 			}()
 			if free, _ := s.Free(); free != 3 {
@@ -119,7 +117,7 @@ func TestSemaphoreOrder(t *testing.T) {
 		} else if _, err := testrun.GoOn(i%3, queue); err != nil {
 			t.Fatal(err)
 		}
-		sync.Await(s, i + 1)
+		sync.Await(s, i+1)
 	}
 	for i, n := range weights {
 		s.Release(n - 1)
@@ -157,7 +155,7 @@ func TestSemaphoreGiveUp(t *testing.T) {
 			s.Acquire(n)
 			in <- n
 		}}))
-		sync.Await(s, 2 + i)
+		sync.Await(s, 2+i)
 	}
 	cancel()
 	testenv.Equal(t, <-gaveUp, context.Canceled, "gave up with")
@@ -239,8 +237,7 @@ func acquire(t *testing.T, s *sync.Semaphore, r *rand.Rand, n int64) bool {
 			return false
 		}
 	case 2, 3, 4:
-		if err := s.AcquireTimeout(n,
-			time.Duration(r.IntN(50))*time.Microsecond); err != nil {
+		if err := s.AcquireTimeout(n, time.Duration(r.IntN(50))*time.Microsecond); err != nil {
 			testenv.Equal(t, err, os.ErrDeadlineExceeded)
 			return false
 		}

@@ -17,27 +17,18 @@ import (
 // TestParity: what the standard's package exports is exported here too, and the
 // types that are not the standard's have all its methods and fields.
 func TestParity(t *testing.T) {
-	testenv.Parity(t, "sync", "github.com/netco-go/netco/sync", 30,
-		"Mutex", "RWMutex", "Cond", "Once", "WaitGroup",
-		"+Async", "+ErrTooLarge", "+Future", "+NewFuture",
-		"+NewSemaphore", "+Semaphore", "+Wait")
+	testenv.Parity(t, "sync", "github.com/netco-go/netco/sync", 30, "Mutex", "RWMutex", "Cond",
+		"Once", "WaitGroup", "+Async", "+ErrTooLarge", "+Future", "+NewFuture", "+NewSemaphore",
+		"+Semaphore", "+Wait")
 }
 
 const several = 8
 
-// everywhere runs f in a coroutine of one of two Processors, in two of them,
-// and on goroutines.
+// everywhere runs f on a goroutine, and in a coroutine of one of two Processors
+// and of a single one.
 func everywhere(t *testing.T, f func(t *testing.T)) {
-	t.Run("goroutine", func(t *testing.T) {
-		testrun.Start(t, 2)
-		f(t)
-	})
-	for name, processors := range map[string]int{"one Processor": 1, "two Processors": 2} {
-		t.Run(name, func(t *testing.T) {
-			testrun.Start(t, processors)
-			testrun.In(t, 0, func() { f(t) })
-		})
-	}
+	testrun.Everywhere(t, netco.Options{Processors: 2}, f)
+	t.Run("one Processor", func(t *testing.T) { testrun.With(t, 1, func() { f(t) }) })
 }
 
 // all runs f(i) for several i by the WaitGroup under test.

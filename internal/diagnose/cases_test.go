@@ -21,7 +21,6 @@ import (
 
 // TestTwoStallsAtOnce: each is reported with its own coroutine and stack.
 func TestTwoStallsAtOnce(t *testing.T) {
-	within(t, 3*time.Minute)
 	insist(t, func() (scheduler.Stall, bool) {
 		o := observe(t, 2, 20*time.Millisecond)
 		hold := make(chan int)
@@ -55,7 +54,6 @@ func stallTwo(hold chan int) { <-hold }
 // TestManyCoroutines: a turn in which many compute for a while each is one
 // stall of the Processor, and not of one of them.
 func TestManyCoroutines(t *testing.T) {
-	within(t, 3*time.Minute)
 	insist(t, func() (s scheduler.Stall, caught bool) {
 		o := observe(t, 1, 20*time.Millisecond)
 		var stop atomic.Bool
@@ -89,7 +87,6 @@ func TestManyCoroutines(t *testing.T) {
 // TestLoopStalls: a function of the loop itself has the thread, and no
 // coroutine.
 func TestLoopStalls(t *testing.T) {
-	within(t, 3*time.Minute)
 	o := observed{stalls: make(chan scheduler.Stall, 100)}
 	var err error
 	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond,
@@ -139,7 +136,6 @@ func TestLoopStalls(t *testing.T) {
 // TestFiberStalls: the coroutine is named, and the stack is that of the
 // coroutine driven by hand in which it is stuck.
 func TestFiberStalls(t *testing.T) {
-	within(t, 3*time.Minute)
 	insist(t, func() (scheduler.Stall, bool) {
 		o := observe(t, 1, 20*time.Millisecond)
 		hold := make(chan int)
@@ -167,7 +163,6 @@ func TestFiberStalls(t *testing.T) {
 // TestManyGoroutines: where there are too many to stop the world for, the stack
 // is found in a profile, and the cause in the stack.
 func TestManyGoroutines(t *testing.T) {
-	within(t, 9*time.Minute)
 	end := make(chan int)
 	var others, begun sync.WaitGroup
 	begun.Add(stacks.MaxByID + 1)
@@ -201,7 +196,6 @@ func TestManyGoroutines(t *testing.T) {
 
 // TestThresholds: a stall is one by the Scheduler's own measure.
 func TestThresholds(t *testing.T) {
-	within(t, 3*time.Minute)
 	patient := observe(t, 1, time.Hour)
 	blind := observe(t, 1, -1)
 	quick := observe(t, 1, time.Millisecond)
@@ -246,7 +240,6 @@ func TestNotStarted(t *testing.T) {
 // TestStallLines: one warning and one line at the end, with what there is to
 // know.
 func TestStallLines(t *testing.T) {
-	within(t, 3*time.Minute)
 	insist(t, func() (scheduler.Stall, bool) {
 		core, logs := observer.New(zap.InfoLevel)
 		o := observed{stalls: make(chan scheduler.Stall, 100)}
@@ -288,7 +281,6 @@ func stallLines(t *testing.T, s scheduler.Stall, logs *observer.ObservedLogs) {
 
 // TestStallsInAFlood: all are counted, few are logged.
 func TestStallsInAFlood(t *testing.T) {
-	within(t, 5*time.Minute)
 	core, logs := observer.New(zap.WarnLevel)
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
 	o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true,
@@ -331,7 +323,6 @@ func TestStallsInAFlood(t *testing.T) {
 // TestOnStallAndShutdown: a function that blocks does not keep Shutdown, and
 // one may call it.
 func TestOnStallAndShutdown(t *testing.T) {
-	within(t, 3*time.Minute)
 	for _, c := range []struct {
 		name string
 		call func(s *scheduler.Scheduler, free chan int)

@@ -151,8 +151,7 @@ func (l seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
 		t.Fatalf("check %d: %d stalls, want %d", i, got, l.stalls)
 	}
 	if l.next != 0 && next != l.next*ms {
-		t.Errorf("check %d: next at %v ms, want %d", i,
-			float64(next)/float64(ms), l.next)
+		t.Errorf("check %d: next at %v ms, want %d", i, float64(next)/float64(ms), l.next)
 	}
 	if next <= l.at*ms {
 		t.Errorf("check %d: next at once", i)
@@ -162,8 +161,7 @@ func (l seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
 	}
 	if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over &&
 		last.Length != l.over {
-		t.Errorf("check %d: over %v after %v, want %v", i, last.Over,
-			last.Length, l.over)
+		t.Errorf("check %d: over %v after %v, want %v", i, last.Over, last.Length, l.over)
 	}
 }
 
@@ -302,8 +300,7 @@ func reconsiderAnother(t *testing.T, before Stall) {
 	before.Coroutine = first.ID()
 	st := &stall{began: clock.Now() - int64(time.Second), logged: true, Stall: before}
 	w := &subject{p: p, now: turn, over: p.Ended(), turn: 7, start: 1, stall: st,
-		suspID: first.ID(), cpu: -1,
-		end: func(uint64) (int64, bool) { return 0, false }}
+		suspID: first.ID(), cpu: -1, end: func(uint64) (int64, bool) { return 0, false }}
 	d := &watchdog{o: New(Config{Logger: zap.NewNop(), Quiet: true}), threshold: 1,
 		subjects: []*subject{w}}
 	check := func(want string) {

@@ -77,8 +77,7 @@ func TestOtherScheduler(t *testing.T) {
 func TestLookAfterCollection(t *testing.T) {
 	g, _ := startGroup(t, false)
 	now := clock.Now()
-	d := &watchdog{group: g, quit: make(chan struct{}), movedAt: now,
-		lookAt: now + 2*lookFor}
+	d := &watchdog{group: g, quit: make(chan struct{}), movedAt: now, lookAt: now + 2*lookFor}
 	testenv.Until(t, "all to sleep", d.group.BeginPause)
 	over := make(chan bool, 1)
 	go func() { over <- d.pause(time.NewTimer(time.Hour)) }()

@@ -3,9 +3,7 @@ package diagnose_test
 import (
 	"context"
 	"os"
-	"runtime/pprof"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
@@ -36,16 +34,6 @@ func threads() {
 	if err != nil {
 		panic(err)
 	}
-}
-
-// within fails the whole run with all stacks when a test that could hang has
-// not ended in time.
-func within(t testing.TB, d time.Duration) {
-	timer := time.AfterFunc(d, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after " + d.String())
-	})
-	t.Cleanup(func() { timer.Stop() })
 }
 
 // start makes a running Scheduler, which the test shuts down.

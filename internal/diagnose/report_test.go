@@ -141,18 +141,13 @@ func TestCauseToReport(t *testing.T) {
 
 // TestFramesOf reads a traceback back.
 func TestFramesOf(t *testing.T) {
-	frames := framesOf(
-		"main.(*T).f(0xc000012345, {0x1, 0x2})\n\t/src/a.go:12 +0x1d\n" +
-			"main.main()\n\t/src/b.go:3\n" +
-			"created by main.x in goroutine 1\n\t/src/c.go:4 +0x5\n",
-	)
+	frames := framesOf("main.(*T).f(0xc000012345, {0x1, 0x2})\n\t/src/a.go:12 +0x1d\n" +
+		"main.main()\n\t/src/b.go:3\n" + "created by main.x in goroutine 1\n\t/src/c.go:4 +0x5\n")
 	var got []string
 	for _, f := range frames {
 		got = append(got, place(f.File, f.Line, f.Function))
 	}
-	if want := []string{"a.go:12 main.(*T).f", "b.go:3 main.main"}; fmt.Sprint(
-		got,
-	) != fmt.Sprint(
+	if want := []string{"a.go:12 main.(*T).f", "b.go:3 main.main"}; fmt.Sprint(got) != fmt.Sprint(
 		want,
 	) {
 		t.Errorf("%q, want %q", got, want)
@@ -235,8 +230,7 @@ var causeCases = []struct {
 		stacks.Thread{}, CauseChannel, "runtime.chanrecv"},
 	{funcs("runtime.gopark", "runtime.selectgo", "main.f"), stacks.Thread{}, CauseChannel,
 		"runtime.selectgo"},
-	{funcs("runtime.gopark", "time.Sleep", "main.f"), stacks.Thread{}, CauseSleep,
-		"time.Sleep"},
+	{funcs("runtime.gopark", "time.Sleep", "main.f"), stacks.Thread{}, CauseSleep, "time.Sleep"},
 	{funcs("main.f", "main.g"), stacks.Thread{State: 'R'}, CauseComputation, ""},
 	{funcs("main.f", "main.g", "main.h", "main.i", "main.j", "main.k", "time.Sleep"),
 		stacks.Thread{}, CauseComputation, ""},

@@ -208,7 +208,6 @@ func (k kind) fits(s scheduler.Stall) bool {
 // TestStalls stalls a Processor in each way there is and checks what is said of
 // it: once, by whom, where, why and for how long.
 func TestStalls(t *testing.T) {
-	within(t, 9*time.Minute)
 	for i, k := range kinds(t) {
 		t.Run(k.name, func(t *testing.T) {
 			insist(t, func() (scheduler.Stall, bool) { return stallBy(t, kinds(t)[i]) })

@@ -56,9 +56,8 @@ func TestStackOf(t *testing.T) {
 					break
 				}
 			}
-			if i <= 0 || calls[i].Line != int(line.Load())+2 ||
-				!strings.HasSuffix(calls[i].File, "/stack_test.go") ||
-				calls[len(calls)-1].Function != "runtime.goexit" {
+			if i <= 0 || calls[i].Line != int(line.Load())+2 || !strings.HasSuffix(calls[i].File,
+				"/stack_test.go") || calls[len(calls)-1].Function != "runtime.goexit" {
 				t.Errorf("blocked two lines below %d: %v", line.Load(), calls)
 			}
 			c.free()

@@ -97,9 +97,8 @@ var sample = fstest.MapFS{
 	"cmd/go.mod":          {Data: []byte("module example.com/m/cmd\n")},
 	"cmd/tool/main.go": {Data: []byte("// Command tool is a program.\npackage " +
 		"main\n\nimport _ \"example.com/m/high\"\n")},
-	"bench/go.mod": {Data: []byte("module example.com/m/bench\n")},
-	"bench/bench.go": {Data: []byte(
-		"package bench\n\nimport _ \"example.com/anything\"\n")},
+	"bench/go.mod":   {Data: []byte("module example.com/m/bench\n")},
+	"bench/bench.go": {Data: []byte("package bench\n\nimport _ \"example.com/anything\"\n")},
 	"docs/MORE.md": {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), " +
 		"[out](https://example.com/x), `f[T](n)`, `low.ExampleX`, `low.TestGone`, `low/low.go`, " +
 		"`low/gone.s`\n")},

@@ -110,10 +110,8 @@ func unsafeNamed(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
 		if slices.Contains(f.imports, "unsafe") &&
 			!endsIn(f.path, "_unsafe.go", "/unsafe.go", "_race.go", "_norace.go", "_test.go") {
-			wrong = append(
-				wrong,
-				fmt.Sprintf("%s imports unsafe: its name must end in _unsafe.go", f.path),
-			)
+			wrong = append(wrong, fmt.Sprintf("%s imports unsafe: its name must end in _unsafe.go",
+				f.path))
 		}
 	}
 	return wrong

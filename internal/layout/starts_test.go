@@ -39,9 +39,8 @@ func TestStartsRule(t *testing.T) {
 	})
 	got := strings.Join(wrong, "\n")
 	want := strings.Join([]string{"README.md:1", "README.md:3", "a/b_example_x_test.go:4",
-		"a/b_example_x_test.go:7", "a/doc.go:3",
-		"a/example_test.go:4", "a/example_test.go:7", "cmd/a/main.go:4", "cmd/a/main.go:7",
-		"examples/a/main.go:4", "examples/a/main.go:7"},
+		"a/b_example_x_test.go:7", "a/doc.go:3", "a/example_test.go:4", "a/example_test.go:7",
+		"cmd/a/main.go:4", "cmd/a/main.go:7", "examples/a/main.go:4", "examples/a/main.go:7"},
 		": the error of starting a coroutine is ignored\n") +
 		": the error of starting a coroutine is ignored"
 	testenv.Equal(t, got, want)

@@ -149,10 +149,8 @@ created by main.(*T).start in goroutine 7
 	/b.go:55 +0x31
 `
 	s, ok := find([]byte(two), 70)
-	if !ok || s.State != "chan receive" ||
-		!slices.Equal(s.Funcs, []string{"main.(*T[...]).Method", "main.glob..func1",
-			"main.last"}) ||
-		!strings.HasPrefix(s.Text, "main.(*T[...])") ||
+	if !ok || s.State != "chan receive" || !slices.Equal(s.Funcs, []string{"main.(*T[...]).Method",
+		"main.glob..func1", "main.last"}) || !strings.HasPrefix(s.Text, "main.(*T[...])") ||
 		!strings.HasSuffix(s.Text, "/b.go:55 +0x31") {
 		t.Errorf("%v, %+v", ok, s)
 	}

@@ -42,9 +42,8 @@ func TestSendv(t *testing.T) {
 			t.Errorf("limit %d: sent %q, want %q", limit, got[:n], want)
 		}
 	}
-	if n, errno := sysx.TrySendv(a,
-		vec(strings.Split(strings.Repeat("x ", sysx.MaxVec-1)+"x", " ")...)); n != sysx.MaxVec ||
-		errno != 0 {
+	if n, errno := sysx.TrySendv(a, vec(strings.Split(strings.Repeat("x ", sysx.MaxVec-1)+"x",
+		" ")...)); n != sysx.MaxVec || errno != 0 {
 		t.Errorf("MaxVec pieces: %d, %v", n, errno)
 	}
 	for {

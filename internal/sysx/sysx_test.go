@@ -281,8 +281,7 @@ var injections = []injection{
 	{"negative is one", nil, -5, 1, 0, 1},
 	{"error", []syscall.Errno{unix.ECONNRESET}, 10, 0, unix.ECONNRESET, 1},
 	{"interrupted", []syscall.Errno{unix.EINTR, unix.EINTR}, 10, 10, 0, 3},
-	{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0,
-		unix.EAGAIN, 2},
+	{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0, unix.EAGAIN, 2},
 }
 
 // of makes a call, about which the Injector is asked.

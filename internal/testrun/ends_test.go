@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	stdsync "sync"
@@ -21,16 +19,6 @@ import (
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
-
-// mustEnd fails the whole run with all stacks when a test that could hang has
-// not ended in time.
-func mustEnd(t testing.TB) {
-	timer := time.AfterFunc(3*time.Minute, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": it hangs")
-	})
-	t.Cleanup(func() { timer.Stop() })
-}
 
 // waiter is one that waits in a scene.
 type waiter struct {
@@ -89,7 +77,6 @@ func everyWait(t *testing.T, but string, f func(t *testing.T, s *scene, odd stri
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			mustEnd(t)
 			testrun.Start(t, 2)
 			s := c.make(t)
 			f(t, &s, c.odd)
@@ -188,9 +175,7 @@ func TestBounds(t *testing.T) {
 					behind = append(behind, begin(t, p, end))
 					return
 				}
-				p.Do(t, func() {
-					testenv.Equal(t, end(), want, name, "on a", p.Name)
-				})
+				p.Do(t, func() { testenv.Equal(t, end(), want, name, "on a", p.Name) })
 			})
 		}
 		s.release()
@@ -345,7 +330,6 @@ func (l *taken) use(t *testing.T, i int, p *pair) {
 func TestForcedHammer(t *testing.T) {
 	for name, make := range takens {
 		t.Run(name, func(t *testing.T) {
-			mustEnd(t)
 			for range testenv.Rounds(100) {
 				testrun.Start(t, 2)
 				l, p := make(), new(pair)

@@ -93,6 +93,19 @@ func In(t testing.TB, i int, f func()) {
 	h.Join()
 }
 
+// Everywhere runs f as a subtest on a goroutine, and as one in a coroutine of
+// the first Processor.
+func Everywhere(t *testing.T, o netco.Options, f func(t *testing.T)) {
+	t.Run("goroutine", func(t *testing.T) {
+		StartWith(t, o)
+		f(t)
+	})
+	t.Run("coroutine", func(t *testing.T) {
+		StartWith(t, o)
+		In(t, 0, func() { f(t) })
+	})
+}
+
 // With starts so many Processors for the test, and runs f in a coroutine of the
 // first.
 func With(t testing.TB, processors int, f func()) {

@@ -96,8 +96,7 @@ var waits = []struct {
 		c, running := channel.Make[int](0), make(chan struct{})
 		onFirst(func() { o.Do(func() { close(running); c.Recv() }) })
 		<-running
-		return scene{wait: func() error { o.Do(func() { c.Recv() }); return nil },
-			release: c.Close}
+		return scene{wait: func() error { o.Do(func() { c.Recv() }); return nil }, release: c.Close}
 	}},
 	{"Wait", "returns asks", func(t *testing.T) scene {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -121,8 +120,14 @@ var waits = []struct {
 	{"channel, send", "", send},
 	{"channel, receive", "", receive},
 	{"Select", "", selects},
-	{"Timer", "ends", timer},
-	{"Sleep", "ends", func(t *testing.T) scene {
+	{"Timer", "", timer},
+	{"Timers, Select", "", timers},
+	{"Ticker", "", func(t *testing.T) scene {
+		k := netco.NewTicker(time.Hour)
+		return scene{wait: func() error { k.C.Recv(); return nil },
+			release: func() { k.Reset(time.Microsecond) }}
+	}},
+	{"Sleep", "", func(t *testing.T) scene {
 		var short atomic.Bool
 		return scene{wait: func() error {
 			for !short.Load() {
@@ -184,9 +189,7 @@ func cond(t *testing.T) scene {
 	return scene{
 		func() error { return wait(func() error { c.Wait(); return nil }) },
 		func(d time.Duration) error { return wait(func() error { return c.WaitTimeout(d) }) },
-		func(ctx context.Context) error {
-			return wait(func() error { return c.WaitContext(ctx) })
-		},
+		func(ctx context.Context) error { return wait(func() error { return c.WaitContext(ctx) }) },
 		func() { m.Lock(); ready = true; m.Unlock(); c.Broadcast() }, free(m.TryLock, m.Unlock),
 	}
 }
@@ -277,6 +280,26 @@ func timer(t *testing.T) scene {
 		timeout: func(d time.Duration) error { return next(timer.C.RecvTimeout(d)) },
 		context: func(ctx context.Context) error { return next(timer.C.RecvContext(ctx)) },
 		release: func() { timer.Reset(0) }}
+}
+
+func timers(t *testing.T) scene {
+	timer, never := netco.NewTimer(time.Hour), netco.After(time.Hour)
+	next := func(i int, err error) error {
+		if err == nil {
+			testenv.Equal(t, i, 1, "case")
+			timer.Reset(0) // the next one's
+		}
+		return err
+	}
+	return scene{
+		wait: func() error {
+			return next(channel.Select(never.RecvCase(nil), timer.C.RecvCase(nil)))
+		},
+		timeout: func(d time.Duration) error {
+			return next(channel.SelectTimeout(d, never.RecvCase(nil), timer.C.RecvCase(nil)))
+		},
+		release: func() { timer.Reset(0) },
+	}
 }
 
 func pooled(t *testing.T) scene {
