@@ -301,8 +301,7 @@ func TestTenReports(t *testing.T) {
 	all := reporters.Command(t, "many")
 	all.Env = append(all.Env, "NETCO_REPORT=all")
 	stderrOf(t, all, func(text string) bool {
-		return strings.Count(text,
-			"Instead:") >= len(places)
+		return strings.Count(text, "Instead:") >= len(places)
 	})
 }
 

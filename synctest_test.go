@@ -28,90 +28,77 @@ func takes(t *testing.T, d time.Duration, f func()) {
 	}
 }
 
-// expired fails unless err is that of a timeout.
-func expired(t *testing.T, err error) {
-	t.Helper()
-	testenv.Fails(t, err, os.ErrDeadlineExceeded)
+// bubbleWait is a wait of goroutines among themselves: with a bound, and without
+// one, which end ends.
+type bubbleWait struct {
+	bounded   func(time.Duration) error
+	end, wait func()
 }
 
-// bubbleWaits are waits of goroutines among themselves. In a bubble each takes
-// the time it names, to the nanosecond.
-var bubbleWaits = map[string]func(t *testing.T){
-	"sync.Mutex": func(t *testing.T) {
+var bubbleWaits = map[string]func(t *testing.T) bubbleWait{
+	"sync.Mutex": func(t *testing.T) bubbleWait {
 		var m sync.Mutex
 		m.Lock()
-		takes(t, time.Minute, func() { expired(t, m.LockTimeout(time.Minute)) })
-		time.AfterFunc(time.Hour, m.Unlock)
-		takes(t, time.Hour, m.Lock)
+		return bubbleWait{m.LockTimeout, m.Unlock, m.Lock}
 	},
-	"RWMutex": func(t *testing.T) {
+	"RWMutex, reading": func(t *testing.T) bubbleWait {
 		var m rwmutex.RWMutex
 		m.Lock()
-		takes(t, time.Minute, func() { expired(t, m.RLockTimeout(time.Minute)) })
-		time.AfterFunc(time.Hour, m.Unlock)
-		takes(t, time.Hour, m.RLock)
-		time.AfterFunc(time.Hour, m.RUnlock)
-		takes(t, time.Hour, m.Lock)
+		return bubbleWait{m.RLockTimeout, m.Unlock, m.RLock}
 	},
-	"Cond": func(t *testing.T) {
+	"RWMutex": func(t *testing.T) bubbleWait {
+		var m rwmutex.RWMutex
+		m.RLock()
+		return bubbleWait{m.LockTimeout, m.RUnlock, m.Lock}
+	},
+	"Cond": func(t *testing.T) bubbleWait {
 		var m sync.Mutex
 		c := sync.NewCond(&m)
 		m.Lock()
-		takes(t, time.Minute, func() { expired(t, c.WaitTimeout(time.Minute)) })
-		time.AfterFunc(time.Hour, c.Broadcast)
-		takes(t, time.Hour, c.Wait)
+		return bubbleWait{c.WaitTimeout, c.Broadcast, c.Wait}
 	},
-	"Semaphore": func(t *testing.T) {
+	"Semaphore": func(t *testing.T) bubbleWait {
 		s := sync.NewSemaphore(1)
 		s.Acquire(1)
-		takes(t, time.Minute, func() { expired(t, s.AcquireTimeout(1, time.Minute)) })
-		time.AfterFunc(time.Hour, func() { s.Release(1) })
-		takes(t, time.Hour, func() { s.Acquire(1) })
+		return bubbleWait{func(d time.Duration) error { return s.AcquireTimeout(1, d) },
+			func() { s.Release(1) }, func() { s.Acquire(1) }}
 	},
-	"WaitGroup": func(t *testing.T) {
+	"WaitGroup": func(t *testing.T) bubbleWait {
 		var wg sync.WaitGroup
 		wg.Add(1)
-		takes(t, time.Minute, func() { expired(t, wg.WaitTimeout(time.Minute)) })
-		time.AfterFunc(time.Hour, wg.Done)
-		takes(t, time.Hour, wg.Wait)
+		return bubbleWait{wg.WaitTimeout, wg.Done, wg.Wait}
 	},
-	"Future": func(t *testing.T) {
+	"Future": func(t *testing.T) bubbleWait {
 		f := sync.NewFuture[int]()
-		takes(t, time.Minute, func() {
-			_, err := f.GetTimeout(time.Minute)
-			expired(t, err)
-		})
-		time.AfterFunc(time.Hour, func() { f.Set(1) })
-		takes(t, time.Hour, func() { f.Get() })
+		return bubbleWait{func(d time.Duration) error { return testenv.Err(f.GetTimeout(d)) },
+			func() { f.Set(1) }, func() { f.Get() }}
 	},
+	"Chan": func(t *testing.T) bubbleWait {
+		c := channel.Make[int](0)
+		return bubbleWait{func(d time.Duration) error { return c.SendTimeout(1, d) },
+			func() { c.Send(2) }, func() {
+				v, _ := c.Recv()
+				testenv.Equal(t, v, 2, "received")
+			}}
+	},
+	"Select": func(t *testing.T) bubbleWait {
+		a, b := channel.Make[int](0), channel.Make[int](0)
+		var v int
+		return bubbleWait{func(d time.Duration) error {
+			return testenv.Err(channel.SelectTimeout(d, a.RecvCase(&v), b.RecvCase(&v)))
+		}, func() { b.Send(3) }, func() {
+			i, _ := channel.Select(a.RecvCase(&v), b.RecvCase(&v))
+			testenv.Equal(t, [2]int{i, v}, [2]int{1, 3}, "the case and its value")
+		}}
+	},
+}
+
+// bubbleTimes are what is done with times, and with the clock of a bubble.
+var bubbleTimes = map[string]func(t *testing.T){
 	"Context": func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		defer cancel()
 		takes(t, time.Hour, func() { sync.Wait(ctx) })
-	},
-	"Chan": func(t *testing.T) {
-		c := channel.Make[int](0)
-		takes(t, time.Minute, func() { expired(t, c.SendTimeout(1, time.Minute)) })
-		time.AfterFunc(time.Hour, func() { c.Send(2) })
-		takes(t, time.Hour, func() {
-			if v, _ := c.Recv(); v != 2 {
-				t.Errorf("received %d", v)
-			}
-		})
-	},
-	"Select": func(t *testing.T) {
-		a, b := channel.Make[int](0), channel.Make[int](0)
-		var v int
-		takes(t, time.Minute, func() {
-			_, err := channel.SelectTimeout(time.Minute, a.RecvCase(&v), b.RecvCase(&v))
-			expired(t, err)
-		})
-		time.AfterFunc(time.Hour, func() { b.Send(3) })
-		takes(t, time.Hour, func() {
-			if i, _ := channel.Select(a.RecvCase(&v), b.RecvCase(&v)); i != 1 || v != 3 {
-				t.Errorf("case %d, %d", i, v)
-			}
-		})
 	},
 	"Bridge": func(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -155,18 +142,32 @@ var bubbleWaits = map[string]func(t *testing.T){
 // all bubbles ("receive on synctest channel from outside bubble"), and one made
 // outside kept the bubble's clock from going on.
 func TestBubble(t *testing.T) {
-	for name, wait := range bubbleWaits {
+	for name, in := range bubbleTimes {
+		t.Run(name, func(t *testing.T) { bubbles(t, in) })
+	}
+	for name, of := range bubbleWaits {
 		t.Run(name, func(t *testing.T) {
-			c := channel.Make[int](0)
-			// A wait that leaves its waiter in the pool, or takes one from
-			// there.
-			outside := func() { c.RecvTimeout(time.Nanosecond) }
-			outside()
-			for range 2 {
-				synctest.Test(t, wait)
-				outside()
-			}
+			bubbles(t, func(t *testing.T) {
+				w := of(t)
+				takes(t, time.Minute, func() {
+					testenv.Fails(t, w.bounded(time.Minute), os.ErrDeadlineExceeded)
+				})
+				time.AfterFunc(time.Hour, w.end)
+				takes(t, time.Hour, w.wait)
+			})
 		})
+	}
+}
+
+// bubbles runs f in two bubbles, between waits that leave a waiter in the pool,
+// or take one from there.
+func bubbles(t *testing.T, f func(t *testing.T)) {
+	c := channel.Make[int](0)
+	outside := func() { c.RecvTimeout(time.Nanosecond) }
+	outside()
+	for range 2 {
+		synctest.Test(t, f)
+		outside()
 	}
 }
 

@@ -7,34 +7,13 @@ import (
 	stdsync "sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
-
-// TestOnce: f is called once, all wait for it without blocking the Processor on
-// which it parks, and see what it did.
-func TestOnce(t *testing.T) {
-	testrun.Start(t, 2)
-	for range testenv.Rounds(300) {
-		var o sync.Once
-		calls := 0
-		crowd(t, 9, func(int) {
-			o.Do(func() {
-				netco.Sleep(20 * time.Microsecond)
-				calls++
-			})
-			if calls != 1 {
-				t.Errorf("called %d times", calls)
-			}
-		})
-	}
-}
 
 // TestOnceFails: an f that panics or ends its coroutine has been done.
 func TestOnceFails(t *testing.T) {

@@ -2,10 +2,10 @@ package sync_test
 
 import (
 	"context"
-	"runtime"
 	stdsync "sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
@@ -55,21 +55,19 @@ func TestReadersMeet(t *testing.T) {
 	})
 }
 
-// TestOnceMeet: all wait for the one call, which waits itself.
+// TestOnceMeet: all wait for the one call, which waits itself, without blocking
+// the Processor, and see what it did.
 func TestOnceMeet(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
+	testrun.Start(t, 2)
+	for range testenv.Rounds(300) {
 		var once sync.Once
 		calls, done := 0, false
-		call := func() {
-			netco.Yield()
-			calls++
-			done = true
-		}
-		value := sync.OnceValue(func() int { netco.Yield(); calls++; return 7 })
-		pair := sync.OnceValues(func() (int, error) { netco.Yield(); calls++; return 7, nil })
-		f := sync.OnceFunc(func() { netco.Yield(); calls++ })
-		all(func(int) {
-			once.Do(call)
+		call := func() { netco.Sleep(20 * time.Microsecond); calls++ }
+		value := sync.OnceValue(func() int { call(); return 7 })
+		pair := sync.OnceValues(func() (int, error) { call(); return 7, nil })
+		f := sync.OnceFunc(call)
+		crowd(t, 9, func(int) {
+			once.Do(func() { call(); done = true })
 			if !done {
 				t.Error("Do has returned before the first call of f")
 			}
@@ -79,7 +77,7 @@ func TestOnceMeet(t *testing.T) {
 			}
 		})
 		testenv.Equal(t, calls, 4, "calls")
-	})
+	}
 }
 
 // TestGo: f runs on a coroutine if a coroutine calls, else on a goroutine, and
@@ -103,15 +101,6 @@ func TestGo(t *testing.T) {
 		if n := on(); n == 0 || n == several {
 			t.Errorf("of %d functions %d were on coroutines, with room for some", several, n)
 		}
-	})
-}
-
-// TestGoexit: Wait returns when f has ended, by runtime.Goexit too.
-func TestGoexit(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		var wg sync.WaitGroup
-		wg.Go(runtime.Goexit)
-		wg.Wait()
 	})
 }
 

@@ -147,9 +147,8 @@ func TestFramesOf(t *testing.T) {
 	for _, f := range frames {
 		got = append(got, place(f.File, f.Line, f.Function))
 	}
-	if want := []string{"a.go:12 main.(*T).f", "b.go:3 main.main"}; fmt.Sprint(got) != fmt.Sprint(
-		want,
-	) {
+	if want := []string{"a.go:12 main.(*T).f",
+		"b.go:3 main.main"}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

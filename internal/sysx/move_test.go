@@ -42,10 +42,8 @@ func TestSendv(t *testing.T) {
 			t.Errorf("limit %d: sent %q, want %q", limit, got[:n], want)
 		}
 	}
-	if n, errno := sysx.TrySendv(a, vec(strings.Split(strings.Repeat("x ", sysx.MaxVec-1)+"x",
-		" ")...)); n != sysx.MaxVec || errno != 0 {
-		t.Errorf("MaxVec pieces: %d, %v", n, errno)
-	}
+	most := strings.Split(strings.Repeat("x ", sysx.MaxVec-1)+"x", " ")
+	testenv.Gives(t, sysx.MaxVec, done, "MaxVec pieces")(sysx.TrySendv(a, vec(most...)))
 	for {
 		n, errno := sysx.TrySendv(a, vec(strings.Repeat("x", 60_000), strings.Repeat("y", 60_000)))
 		if errno == unix.EAGAIN {
@@ -56,9 +54,8 @@ func TestSendv(t *testing.T) {
 		}
 	}
 	unix.Shutdown(b, unix.SHUT_RD)
-	if _, errno := sysx.TrySendv(a, vec("x")); errno != unix.EPIPE {
-		t.Errorf("to a peer that does not read any more: %v, want EPIPE", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TrySendv(a, vec("x"))), unix.EPIPE,
+		"to a peer that does not read any more")
 }
 
 // TestSplice: bytes go from a socket through a pipe into another socket;
@@ -73,22 +70,12 @@ func TestSplice(t *testing.T) {
 	}
 	defer unix.Close(r)
 	defer unix.Close(w)
-	if _, errno := sysx.TrySpliceIn(w, in, 10); errno != unix.EAGAIN {
-		t.Errorf("nothing there: %v", errno)
-	}
-	if _, errno := sysx.TrySpliceOut(out, r, 10); errno != unix.EAGAIN {
-		t.Errorf("an empty pipe: %v", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TrySpliceIn(w, in, 10)), unix.EAGAIN, "nothing there")
+	testenv.Fails(t, testenv.Err(sysx.TrySpliceOut(out, r, 10)), unix.EAGAIN, "an empty pipe")
 	unix.Write(a, []byte("hello, world"))
-	if n, errno := sysx.TrySpliceIn(w, in, 5); n != 5 || errno != 0 {
-		t.Errorf("5 of 12: %d, %v", n, errno)
-	}
-	if n, errno := sysx.TrySpliceIn(w, in, 100); n != 7 || errno != 0 {
-		t.Errorf("the rest: %d, %v", n, errno)
-	}
-	if n, errno := sysx.TrySpliceOut(out, r, 6); n != 6 || errno != 0 {
-		t.Errorf("6 of 12: %d, %v", n, errno)
-	}
+	testenv.Gives(t, 5, done, "5 of 12")(sysx.TrySpliceIn(w, in, 5))
+	testenv.Gives(t, 7, done, "the rest")(sysx.TrySpliceIn(w, in, 100))
+	testenv.Gives(t, 6, done, "6 of 12")(sysx.TrySpliceOut(out, r, 6))
 	rest := make([]byte, 20)
 	if n, _ := unix.Read(r, rest); string(rest[:n]) != " world" {
 		t.Errorf("left in the pipe: %q", rest[:n])
@@ -105,13 +92,10 @@ func TestSplice(t *testing.T) {
 		}
 	}
 	unix.Shutdown(a, unix.SHUT_WR)
-	if n, errno := sysx.TrySpliceIn(w, in, 10); n != 0 || errno != 0 {
-		t.Errorf("the end: %d, %v", n, errno)
-	}
+	testenv.Gives(t, 0, done, "the end")(sysx.TrySpliceIn(w, in, 10))
 	unix.Shutdown(b, unix.SHUT_RD)
-	if _, errno := sysx.TrySpliceOut(out, r, 10); errno != unix.EPIPE {
-		t.Errorf("to a peer that does not read any more: %v, want EPIPE", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TrySpliceOut(out, r, 10)), unix.EPIPE,
+		"to a peer that does not read any more")
 }
 
 // TestSendfile: the position moves with what was sent, and no further than the

@@ -52,20 +52,14 @@ func TestPackets(t *testing.T) {
 	for name, c := range packetCalls {
 		for _, n := range []int{0, 1, sysx.MaxIO, sysx.MaxIO + 1, 180_000} {
 			msg := bytes.Repeat([]byte{byte(n)}, n)
-			if w, errno := c.send(a, msg); w != n || errno != 0 {
-				t.Errorf("%s: sent %d of %d, %v", name, w, n, errno)
-			}
+			testenv.Gives(t, n, done, name, "sent")(c.send(a, msg))
 			if r, errno := c.recv(b, buf); errno != 0 || !bytes.Equal(buf[:r], msg) {
 				t.Errorf("%s: received %d of %d, %v", name, r, n, errno)
 			}
 		}
-		if n, errno := c.send(a, make([]byte, 16<<20)); n != 0 || errno != unix.EMSGSIZE {
-			t.Errorf("%s: sent %d of 16 MiB, %v", name, n, errno)
-		}
+		testenv.Gives(t, 0, unix.EMSGSIZE, name, "16 MiB")(c.send(a, make([]byte, 16<<20)))
 		// The sockets are blocking ones. The calls do not block.
-		if _, errno := c.recv(b, buf); errno != unix.EAGAIN {
-			t.Errorf("%s: nothing received: %v", name, errno)
-		}
+		testenv.Fails(t, testenv.Err(c.recv(b, buf)), unix.EAGAIN, name, "nothing received")
 	}
 	for errno := syscall.Errno(0); errno != unix.EAGAIN; {
 		if _, errno = sysx.TrySendMsg(a, buf[:100_000], nil, nil); errno != 0 &&
@@ -74,9 +68,8 @@ func TestPackets(t *testing.T) {
 		}
 	}
 	for name, c := range packetCalls {
-		if _, errno := c.send(a, buf[:100_000]); errno != unix.EAGAIN {
-			t.Errorf("%s: sent without room: %v", name, errno)
-		}
+		testenv.Fails(t, testenv.Err(c.send(a, buf[:100_000])), unix.EAGAIN, name,
+			"sent without room")
 	}
 }
 

@@ -21,18 +21,14 @@ func TestTryPoll(t *testing.T) {
 			fds[i] = unix.PollFd{Fd: int32(a), Events: unix.POLLIN, Revents: -1}
 		}
 		fds = append(fds, unix.PollFd{Fd: int32(b), Events: unix.POLLIN, Revents: -1})
-		if got, errno := sysx.TryPoll(fds); got != n || errno != 0 {
-			t.Errorf("%d, %v, want %d", got, errno, n)
-		}
+		testenv.Gives(t, n, done)(sysx.TryPoll(fds))
 		for i, f := range fds {
 			if want := int16(unix.POLLIN); i < n && f.Revents != want || i == n && f.Revents != 0 {
 				t.Errorf("of %d, number %d: %#x", n, i, f.Revents)
 			}
 		}
 	}
-	if got, errno := sysx.TryPoll(nil); got != 0 || errno != 0 {
-		t.Errorf("of none: %d, %v", got, errno)
-	}
+	testenv.Gives(t, 0, done, "of none")(sysx.TryPoll(nil))
 }
 
 // TestFileCalls: reads and writes of a file, with an Injector and without.
@@ -52,21 +48,13 @@ func TestFileCalls(t *testing.T) {
 			})()
 		}
 		buf := make([]byte, 10)
-		if _, errno := sysx.Read(a, buf); errno != unix.EAGAIN {
-			t.Errorf("nothing there: %v", errno)
-		}
+		testenv.Fails(t, testenv.Err(sysx.Read(a, buf)), unix.EAGAIN, "nothing there")
 		if injected {
 			fail = []syscall.Errno{unix.EINTR, unix.EINTR}
 		}
-		if n, errno := sysx.Write(b, []byte("hello")); n != 5 || errno != 0 {
-			t.Errorf("Write: %d, %v", n, errno)
-		}
-		if n, errno := sysx.Write(b, nil); n != 0 || errno != 0 {
-			t.Errorf("Write of nothing: %d, %v", n, errno)
-		}
-		if n, errno := sysx.Read(a, nil); n != 0 || errno != 0 {
-			t.Errorf("Read of nothing: %d, %v", n, errno)
-		}
+		testenv.Gives(t, 5, done, "Write")(sysx.Write(b, []byte("hello")))
+		testenv.Gives(t, 0, done, "Write of nothing")(sysx.Write(b, nil))
+		testenv.Gives(t, 0, done, "Read of nothing")(sysx.Read(a, nil))
 		if injected {
 			fail, limit = []syscall.Errno{unix.EINTR}, 3
 		}
@@ -77,15 +65,9 @@ func TestFileCalls(t *testing.T) {
 		}
 	}
 	fail = []syscall.Errno{unix.EIO, unix.ENOSPC, unix.EMFILE, unix.ENOMEM, unix.EFAULT}
-	if _, errno := sysx.Read(-1, make([]byte, 1)); errno != unix.EIO {
-		t.Errorf("Read: %v", errno)
-	}
-	if _, errno := sysx.Write(-1, make([]byte, 1)); errno != unix.ENOSPC {
-		t.Errorf("Write: %v", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.Read(-1, make([]byte, 1))), unix.EIO, "Read")
+	testenv.Fails(t, testenv.Err(sysx.Write(-1, make([]byte, 1))), unix.ENOSPC, "Write")
 	testenv.Fails(t, testenv.Err(sysx.NewEpoll()), unix.EMFILE, "NewEpoll")
 	testenv.Equal(t, sysx.ControlEpoll(-1, unix.EPOLL_CTL_ADD, -1, 0), unix.ENOMEM, "Watch")
-	if _, errno := sysx.TryPoll(nil); errno != unix.EFAULT {
-		t.Errorf("Look: %v", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TryPoll(nil)), unix.EFAULT, "Look")
 }

@@ -17,6 +17,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
+// done is no error.
+const done = syscall.Errno(0)
+
 func socketpair(t testing.TB) (a, b int) {
 	t.Helper()
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX,
@@ -147,12 +150,8 @@ func tcpPair(t *testing.T) (fd int, peer *net.TCPConn) {
 // signal.
 func TestSend(t *testing.T) {
 	a, b := socketpair(t)
-	if n, errno := sysx.TrySend(a, []byte("hello")); n != 5 || errno != 0 {
-		t.Errorf("%d, %v", n, errno)
-	}
-	if n, errno := sysx.TrySend(a, nil); n != 0 || errno != 0 {
-		t.Errorf("an empty slice: %d, %v", n, errno)
-	}
+	testenv.Gives(t, 5, done)(sysx.TrySend(a, []byte("hello")))
+	testenv.Gives(t, 0, done, "an empty slice")(sysx.TrySend(a, nil))
 	got := make([]byte, 10)
 	if n, _ := unix.Read(b, got); string(got[:n]) != "hello" {
 		t.Errorf("sent %q", got[:n])
@@ -175,9 +174,8 @@ func TestSend(t *testing.T) {
 		t.Errorf("%d bytes until it was full", total)
 	}
 	unix.Shutdown(b, unix.SHUT_RD)
-	if _, errno := sysx.TrySend(a, []byte("x")); errno != unix.EPIPE {
-		t.Errorf("to a peer that does not read any more: %v, want EPIPE", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TrySend(a, []byte("x"))), unix.EPIPE,
+		"to a peer that does not read any more")
 }
 
 // TestMaxIO: one call moves no more than MaxIO, and a read cut off there is not
@@ -361,9 +359,7 @@ func TestEvents(t *testing.T) {
 		events[0].Events != unix.EPOLLIN|unix.EPOLLOUT {
 		t.Errorf("%d, %v, %+v", n, errno, events[0])
 	}
-	if n, errno := sysx.Poll(epfd, events); n != 0 || errno != 0 {
-		t.Errorf("the edge came twice: %d, %v", n, errno)
-	}
+	testenv.Gives(t, 0, done, "the edge came twice")(sysx.Poll(epfd, events))
 	bell := testenv.Must(unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK))
 	defer unix.Close(bell)
 	sysx.Ring(bell)

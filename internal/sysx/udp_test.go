@@ -57,9 +57,7 @@ func TestDatagrams(t *testing.T) {
 	b, to := datagramSocket(t)
 	buf := make([]byte, 10)
 	var who sysx.RawAddr
-	if _, errno := sysx.TryRecvFrom(b, buf, &who); errno != unix.EAGAIN {
-		t.Errorf("nothing there: %v", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TryRecvFrom(b, buf, &who)), unix.EAGAIN, "nothing there")
 	if _, _, _, errno := sysx.TryRecvDatagram(b, buf, nil, &who); errno != unix.EAGAIN {
 		t.Errorf("nothing there: %v", errno)
 	}
@@ -71,10 +69,7 @@ func TestDatagrams(t *testing.T) {
 		if string(buf[:n]) != want || errno != 0 || port(&who) != port(&from) {
 			t.Errorf("%q from %v, %v", buf[:n], port(&who), errno)
 		}
-		if n, errno := sysx.TrySendDatagram(a, []byte(payload), nil, &to); n != len(payload) ||
-			errno != 0 {
-			t.Error(n, errno)
-		}
+		testenv.Gives(t, len(payload), done)(sysx.TrySendDatagram(a, []byte(payload), nil, &to))
 		arrive(t, b, 1)
 		n, oobn, flags, errno := sysx.TryRecvDatagram(b, buf, nil, &who)
 		if string(buf[:n]) != want || oobn != 0 || errno != 0 || port(&who) != port(&from) ||
@@ -83,13 +78,10 @@ func TestDatagrams(t *testing.T) {
 		}
 	}
 	testenv.Equal(t, sysx.TrySendTo(a, make([]byte, 1<<16), &to), unix.EMSGSIZE, "too large")
-	if _, errno := sysx.TrySendDatagram(a, nil, nil, nil); errno != unix.EDESTADDRREQ {
-		t.Errorf("without a peer: %v", errno)
-	}
+	testenv.Fails(t, testenv.Err(sysx.TrySendDatagram(a, nil, nil, nil)), unix.EDESTADDRREQ,
+		"without a peer")
 	testenv.Equal(t, sysx.ConnectTo(a, &to), 0)
-	if n, errno := sysx.TrySendDatagram(a, []byte("x"), nil, nil); n != 1 || errno != 0 {
-		t.Error(n, errno)
-	}
+	testenv.Gives(t, 1, done)(sysx.TrySendDatagram(a, []byte("x"), nil, nil))
 }
 
 // TestBatchCalls: a batch of one size and then another, and what it forgets.
@@ -133,9 +125,7 @@ func TestBatchCalls(t *testing.T) {
 			t.Errorf("nothing there: %v", errno)
 		}
 		// What was forgotten is not read: the payload is at no address now.
-		if sent, errno := out.Send(a, half); sent != 0 || errno != unix.EFAULT {
-			t.Errorf("a forgotten batch: %d, %v", sent, errno)
-		}
+		testenv.Gives(t, 0, unix.EFAULT, "a forgotten batch")(out.Send(a, half))
 	}
 }
 
@@ -183,12 +173,8 @@ func TestDatagramInjection(t *testing.T) {
 	}
 	defer sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) { return 2, 0 })()
 	set()
-	if n, errno := batch.Send(a, 1); n != 2 || errno != 0 {
-		t.Errorf("two of three: %d, %v", n, errno)
-	}
-	if n, errno := batch.Send(a, 1); n != 2 || errno != 0 {
-		t.Errorf("two of three: %d, %v", n, errno)
-	}
+	testenv.Gives(t, 2, done, "two of three")(batch.Send(a, 1))
+	testenv.Gives(t, 2, done, "two of three")(batch.Send(a, 1))
 	set()
 	arrive(t, b, 4)
 	if n, short, errno := batch.Recv(b); n != 2 || short || errno != 0 {
