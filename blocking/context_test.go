@@ -66,16 +66,12 @@ func TestContextDoneQueued(t *testing.T) {
 			cancels[i]()
 			tasks[i].Wait(t)
 			left++
-			if s := p.Exact(); s.Queued != n-left || s.Abandoned != 0 || !p.Check() {
-				t.Errorf("after %d have left: %+v", left, s)
-			}
+			exact(t, p, blocking.Stats{Workers: 1, Queued: n - left}, "have left", left)
 		}
 	}
 	close(g.opened)
 	k.Wait(t)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	if !slices.Equal(turns, []int{1, 2, 5}) || p.Exact().Done != 4 {
 		t.Errorf("turns %v, %+v", turns, p.Exact())
 	}
@@ -212,9 +208,7 @@ func TestContextDoneAtEnd(t *testing.T) {
 			}
 		}))
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestContextDoneLate: the context's call comes when the function has ended and

@@ -76,9 +76,7 @@ func TestHammer(t *testing.T) {
 			time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond)
 		}
 	})
-	for _, k := range all {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, all...)
 	close(end)
 	disturber.Wait(t)
 	rest(t, h.p)

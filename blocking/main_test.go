@@ -2,12 +2,10 @@ package blocking_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -27,20 +25,6 @@ func TestMain(m *testing.M) {
 // limit is when a test gives up waiting. No test passes by waiting that long.
 const limit = testenv.Limit
 
-// force ends the default Scheduler without any patience, and waits for its
-// coroutines, for which Shutdown itself waits some seconds only.
-func force(t testing.TB) {
-	t.Helper()
-	s := testenv.Must(netco.Default())
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	// Nil if draining was enough.
-	if err := netco.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: %v", err)
-	}
-	testenv.Until(t, "the testrun.Coroutines to end", func() bool { return s.Live() == 0 })
-}
-
 // pool returns a pool that must have nothing to do at the test's end.
 func pool(t testing.TB, limit int) *blocking.Pool {
 	t.Helper()
@@ -50,6 +34,15 @@ func pool(t testing.TB, limit int) *blocking.Pool {
 	return p
 }
 
+// exact checks all figures of p but its limit, and its books.
+func exact(t testing.TB, p *blocking.Pool, want blocking.Stats, when ...any) {
+	t.Helper()
+	got := p.Exact()
+	want.Limit, want.Running = got.Limit, want.Workers-want.Idle
+	testenv.Equal(t, got, want, when...)
+	testenv.Equal(t, p.Check(), true, "the pool's books are right")
+}
+
 // rest waits until the pool has nothing to do and ends its workers.
 func rest(t testing.TB, p *blocking.Pool) {
 	t.Helper()
@@ -57,9 +50,7 @@ func rest(t testing.TB, p *blocking.Pool) {
 		s := p.Exact()
 		return s.Running == 0 && s.Queued == 0
 	})
-	if !p.Check() {
-		t.Error("the pool's books are wrong")
-	}
+	testenv.Equal(t, p.Check(), true, "the pool's books are right")
 	p.CloseIdle()
 	if s := p.Exact(); s.Workers != 0 || s.Idle != 0 {
 		t.Errorf("after CloseIdle: %+v", s)

@@ -93,10 +93,9 @@ func TestPanic(t *testing.T) {
 func TestPanicReachesOnPanic(t *testing.T) {
 	p := pool(t, 1)
 	infos := make(chan netco.PanicInfo, 1)
-	testenv.OK(t, netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) {
+	testrun.StartWith(t, netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) {
 		infos <- i
-	}}))
-	defer force(t)
+	}})
 	testrun.First.Go(func() { callsTheFunction(p) }).Wait(t)
 	info := testenv.Await(t, infos, "OnPanic")
 	e, ok := info.Value.(*netco.PanicError)
@@ -128,9 +127,7 @@ func TestGoexit(t *testing.T) {
 				deferred, after)
 		}
 	}
-	if s := p.Exact(); s.Workers != 0 || s.Done != 2 {
-		t.Errorf("after two Goexits: %+v", s)
-	}
+	exact(t, p, blocking.Stats{Done: 2}, "after two Goexits")
 
 	// Others wait for the only worker.
 	g := newGate()
@@ -145,12 +142,9 @@ func TestGoexit(t *testing.T) {
 	}
 	close(g.opened)
 	first.Wait(t)
-	for _, k := range rest {
-		k.Wait(t)
-	}
-	if s := p.Exact(); s.Workers != 1 || s.Done != 7 {
-		t.Errorf("after all: %+v", s)
-	}
+	testrun.WaitAll(t, rest...)
+	testenv.Until(t, "the worker to be idle", func() bool { return p.Exact().Idle == 1 })
+	exact(t, p, blocking.Stats{Workers: 1, Idle: 1, Done: 7}, "after all")
 }
 
 // TestPanicNil: under GODEBUG=panicnil=1 a panic(nil) is delivered as a panic.

@@ -39,9 +39,7 @@ func TestLimits(t *testing.T) {
 func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*testrun.Task) {
 	for i := range n {
 		k := testrun.Coroutines[i%2].Go(func() {
-			if err := p.Do(bg, func() { *turns = append(*turns, i) }); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, p.Do(bg, func() { *turns = append(*turns, i) }))
 		})
 		k.UntilParked(t, coroutine.ReasonBlocking)
 		tasks = append(tasks, k)
@@ -56,15 +54,10 @@ func TestFIFO(t *testing.T) {
 	g, k := occupy(t, p)
 	var turns []int // of one worker
 	tasks := queue(t, p, 8, &turns)
-	if s := p.Exact(); s.Queued != 8 || s.Running != 1 || s.Workers != 1 || s.Idle != 0 ||
-		!p.Check() {
-		t.Errorf("%+v", s)
-	}
+	exact(t, p, blocking.Stats{Workers: 1, Queued: 8})
 	close(g.opened)
 	k.Wait(t)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	if !slices.Equal(turns, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
 		t.Errorf("turns %v", turns)
 	}
@@ -85,33 +78,27 @@ func TestReuse(t *testing.T) {
 		close(g.opened)
 		tasks[i].Wait(t)
 	}
-	if s := p.Exact(); s.Workers != 3 || s.Idle != 3 {
-		t.Fatalf("%+v", s)
-	}
+	exact(t, p, blocking.Stats{Workers: 3, Idle: 3, Done: 3})
 	used := map[string]bool{}
+	use := func() { p.Do(bg, func() { used[goroutine()] = true }) }
 	for i := range 50 {
-		testrun.Coroutines[i%2].Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
+		testrun.Coroutines[i%2].Do(t, use)
 	}
-	if s := p.Exact(); len(used) != 1 || s.Workers != 3 || s.Done != 53 {
-		t.Errorf("used %v, %+v", used, s)
-	}
+	testenv.Equal(t, len(used), 1, "workers were used", used)
+	exact(t, p, blocking.Stats{Workers: 3, Idle: 3, Done: 53})
 	// The two others have not been touched since the first tick; the third has.
 	p.Tick()
-	testrun.First.Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
-	if s := p.Exact(); s.Workers != 3 {
-		t.Errorf("after one tick: %+v", s)
-	}
+	testrun.First.Do(t, use)
+	exact(t, p, blocking.Stats{Workers: 3, Idle: 3, Done: 54}, "after one tick")
 	p.Tick()
-	if s := p.Exact(); s.Workers != 1 || s.Idle != 1 || !p.Ticking() {
-		t.Errorf("after two ticks: %+v", s)
-	}
-	testrun.First.Go(func() { p.Do(bg, func() { used[goroutine()] = true }) }).Wait(t)
+	exact(t, p, blocking.Stats{Workers: 1, Idle: 1, Done: 54}, "after two ticks")
+	testenv.Equal(t, p.Ticking(), true, "ticking")
+	testrun.First.Do(t, use)
 	testenv.Equal(t, len(used), 1, "the worker that was in use has ended", used)
 	p.Tick()
 	p.Tick()
-	if s := p.Exact(); s.Workers != 0 || p.Ticking() {
-		t.Errorf("in the end: %+v, ticking: %v", s, p.Ticking())
-	}
+	exact(t, p, blocking.Stats{Done: 55}, "in the end")
+	testenv.Equal(t, p.Ticking(), false, "ticking in the end")
 }
 
 // TestOneAfterTheOther: when a call returns, the pool has done with it: the
@@ -140,31 +127,21 @@ func TestSetLimit(t *testing.T) {
 	var tasks []*testrun.Task
 	for i := range n {
 		g := newGate()
-		k := testrun.Coroutines[i%2].Go(func() {
-			if err := p.Do(bg, g.pass); err != nil {
-				t.Error(err)
-			}
-		})
+		k := testrun.Coroutines[i%2].Go(func() { testenv.NoError(t, p.Do(bg, g.pass)) })
 		k.UntilParked(t, coroutine.ReasonBlocking)
 		gates, tasks = append(gates, g), append(tasks, k)
 	}
 	testenv.Await(t, gates[0].entered, "the first")
-	if s := p.Exact(); s.Running != 1 || s.Queued != 3 {
-		t.Fatalf("%+v", s)
-	}
+	exact(t, p, blocking.Stats{Workers: 1, Queued: 3})
 	testenv.OK(t, p.SetLimit(3))
 	testenv.Await(t, gates[1].entered, "the second")
 	testenv.Await(t, gates[2].entered, "the third")
-	if s := p.Exact(); s.Running != 3 || s.Queued != 1 {
-		t.Fatalf("%+v", s)
-	}
+	exact(t, p, blocking.Stats{Workers: 3, Queued: 1})
 	testenv.OK(t, p.SetLimit(1))
 	for i := range 2 {
 		close(gates[i].opened)
 		tasks[i].Wait(t)
-		if s := p.Exact(); s.Running != 2-i || s.Queued != 1 || s.Workers != 2-i {
-			t.Errorf("after %d ended: %+v", i+1, s)
-		}
+		exact(t, p, blocking.Stats{Workers: 2 - i, Queued: 1, Done: uint64(i + 1)})
 	}
 	close(gates[2].opened)
 	testenv.Await(t, gates[3].entered, "the fourth")
@@ -182,9 +159,7 @@ func TestSetLimit(t *testing.T) {
 		tasks[i].Wait(t)
 	}
 	p.SetLimit(2)
-	if s := p.Exact(); s.Workers != 2 || s.Idle != 2 {
-		t.Errorf("%+v", s)
-	}
+	exact(t, p, blocking.Stats{Workers: 2, Idle: 2, Done: 7})
 }
 
 // TestSnapshot: when nothing moves it says what Stats says; and it is not kept
@@ -214,9 +189,7 @@ func TestSnapshot(t *testing.T) {
 	var turns []int
 	waiting := queue(t, p, 3, &turns)
 	same("three wait", p)
-	if s := p.Stats(); s.Running != 1 || s.Queued != 3 || s.Limit != 1 {
-		t.Errorf("%+v", s)
-	}
+	testenv.Equal(t, p.Stats(), blocking.Stats{Limit: 1, Workers: 1, Running: 1, Queued: 3})
 	release := blocking.Lock(p)
 	if s := p.Stats(); s.Queued != 3 {
 		t.Errorf("while the pool is locked: %+v", s)
@@ -224,9 +197,7 @@ func TestSnapshot(t *testing.T) {
 	release()
 	close(g.opened)
 	k.Wait(t)
-	for _, k := range waiting {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, waiting...)
 	testenv.Until(t, "the worker to be idle", func() bool { return p.Exact().Idle == 1 })
 	same("idle", p)
 	testenv.OK(t, p.SetLimit(5))
@@ -271,9 +242,7 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 			}
 		}))
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	close(stop)
 	looking.Wait()
 	if s := p.Stats(); s.Done != 20*200 {

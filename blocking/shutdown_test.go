@@ -13,24 +13,13 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 )
 
-// startAlone starts the default Scheduler for a test that ends it itself.
-func startAlone(t testing.TB, n int) {
-	t.Helper()
-	testenv.OK(t, netco.Start(netco.Options{Processors: n}))
-	t.Cleanup(func() { // if the test has not
-		over, cancel := context.WithCancel(context.Background())
-		cancel()
-		netco.Shutdown(over)
-	})
-}
-
 // TestForcedShutdown: whoever waits returns ErrShutdown. A function that runs
 // goes on, one in the queue is never started, and neither is one that is called
 // for afterwards.
 func TestForcedShutdown(t *testing.T) {
 	for _, where := range testrun.Coroutines {
 		t.Run(where.Name, func(t *testing.T) {
-			startAlone(t, 2)
+			testrun.Start(t, 2)
 			p, free := pool(t, 1), pool(t, 1)
 			g := newGate()
 			ctx, cancel := context.WithCancel(context.Background())
@@ -48,22 +37,17 @@ func TestForcedShutdown(t *testing.T) {
 				}
 			})
 			testenv.Await(t, g.entered, "the function")
-			queued := where.Go(func() {
-				testenv.Fails(t, p.Do(bg, starts), netco.ErrShutdown, "of the one in the queue")
-			})
-			queued.UntilParked(t, coroutine.ReasonBlocking)
-			queuedToo := where.Go(func() {
-				err := p.Do(ctx, func() { starts() })
-				testenv.Fails(t, err, netco.ErrShutdown, "of the one with a context in the queue")
-			})
-			queuedToo.UntilParked(t, coroutine.ReasonBlocking)
-			force(t)
-			first.Wait(t)
-			queued.Wait(t)
-			queuedToo.Wait(t)
-			if s := p.Exact(); s.Queued != 0 || s.Running != 1 || s.Abandoned != 1 {
-				t.Errorf("after the shutdown: %+v", s)
+			tasks := []*testrun.Task{first}
+			for _, c := range []context.Context{bg, ctx} {
+				queued := where.Go(func() {
+					testenv.Fails(t, p.Do(c, starts), netco.ErrShutdown, "of one in the queue", c)
+				})
+				queued.UntilParked(t, coroutine.ReasonBlocking)
+				tasks = append(tasks, queued)
 			}
+			testrun.ShutdownByForce(t)
+			testrun.WaitAll(t, tasks...)
+			exact(t, p, blocking.Stats{Workers: 1, Abandoned: 1}, "after the shutdown")
 			close(g.opened)
 			testenv.Until(t, "the function's end", func() bool { return p.Exact().Running == 0 })
 			if s := p.Exact(); started || s.Done != 1 {
@@ -76,7 +60,7 @@ func TestForcedShutdown(t *testing.T) {
 // TestPatientShutdown waits for the functions, and lets coroutines make new
 // calls.
 func TestPatientShutdown(t *testing.T) {
-	startAlone(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	g := newGate()
 	k := testrun.First.Go(func() {
@@ -113,9 +97,8 @@ func TestGoexitOfLeft(t *testing.T) {
 	next.UntilParked(t, coroutine.ReasonBlocking) // behind the one that was left
 	close(g.opened)
 	next.Wait(t)
-	if s := p.Exact(); s.Workers != 1 || s.Done != 2 {
-		t.Errorf("%+v", s)
-	}
+	testenv.Until(t, "the worker to be idle", func() bool { return p.Exact().Idle == 1 })
+	exact(t, p, blocking.Stats{Workers: 1, Idle: 1, Done: 2, Abandoned: 1})
 }
 
 // TestHammerShutdown: the scheduler ends by force in the middle of calls of all
@@ -124,9 +107,7 @@ func TestGoexitOfLeft(t *testing.T) {
 func TestHammerShutdown(t *testing.T) {
 	for range testenv.Rounds(30) {
 		p := pool(t, 3)
-		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := make(chan struct{}, 1)
 		var tasks []*testrun.Task
@@ -156,10 +137,8 @@ func TestHammerShutdown(t *testing.T) {
 			}))
 		}
 		testenv.Await(t, calls, "calls")
-		force(t)
-		for _, k := range tasks {
-			k.Wait(t)
-		}
+		testrun.ShutdownByForce(t)
+		testrun.WaitAll(t, tasks...)
 		cancel()
 		rest(t, p)
 	}

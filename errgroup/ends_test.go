@@ -109,9 +109,7 @@ func TestShutdown(t *testing.T) {
 	outside.UntilParked(t, coroutine.ReasonGroup)
 	testrun.ShutdownByForce(t)
 	outside.Wait(t)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestSite: the coroutine of a function names the caller of Go as its creator;
