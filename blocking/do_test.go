@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -147,4 +151,229 @@ func TestAllocation(t *testing.T) {
 			testenv.Equal(t, testing.AllocsPerRun(300, c.call), c.want, c.name, "allocations")
 		})
 	}
+}
+
+// TestContextDoneBefore: the function is not started, wherever.
+func TestContextDoneBefore(t *testing.T) {
+	testrun.Start(t, 2)
+	p := pool(t, 1)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errOwn)
+	for _, where := range testrun.Places {
+		where.Do(t, func() {
+			ran := false
+			if err := p.Do(ctx, func() { ran = true }); err != context.Canceled || ran {
+				t.Errorf("Do on a %s: %v, ran: %v", where.Name, err, ran)
+			}
+			n, err := blocking.CallOn(ctx, p, func() (int, error) {
+				ran = true
+				return 1, nil
+			})
+			if n != 0 || err != context.Canceled || ran {
+				t.Errorf("callOn on a %s: %d, %v, ran: %v", where.Name, n, err, ran)
+			}
+		})
+	}
+}
+
+// TestContextDoneQueued: calls whose context is done leave the queue, from the
+// middle too, and are never started. Others keep their order.
+func TestContextDoneQueued(t *testing.T) {
+	testrun.Start(t, 2)
+	p := pool(t, 1)
+	g, k := occupy(t, p)
+	var turns []int
+	const n = 7
+	var tasks []*testrun.Task
+	var cancels []context.CancelFunc
+	leaves := func(i int) bool { return i == 0 || i == 3 || i == 4 || i == n-1 }
+	for i := range n {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := testrun.Coroutines[i%2].Go(func() {
+			err := p.Do(ctx, func() { turns = append(turns, i) })
+			if want := leaves(i); errors.Is(err, context.Canceled) != want || err == nil == want {
+				t.Errorf("call %d: %v", i, err)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonBlocking)
+		tasks, cancels = append(tasks, k), append(cancels, cancel)
+	}
+	left := 0
+	for i := range n {
+		if leaves(i) {
+			cancels[i]()
+			tasks[i].Wait(t)
+			left++
+			exact(t, p, blocking.Stats{Workers: 1, Queued: n - left}, "have left", left)
+		}
+	}
+	close(g.opened)
+	k.Wait(t)
+	testrun.WaitAll(t, tasks...)
+	if !slices.Equal(turns, []int{1, 2, 5}) || p.Exact().Done != 4 {
+		t.Errorf("turns %v, %+v", turns, p.Exact())
+	}
+}
+
+// held is a context that notifies no one of its end: only Err shows it.
+type held struct {
+	context.Context
+	err atomic.Pointer[error]
+}
+
+func (h *held) Err() error {
+	if e := h.err.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// TestContextDoneUntold: a call whose context was done while it was queued is
+// not started, even if its caller has not heard of it when its turn comes.
+func TestContextDoneUntold(t *testing.T) {
+	testrun.Start(t, 2)
+	p := pool(t, 1)
+	g, k := occupy(t, p)
+	ctx := &held{Context: context.Background()}
+	ran := false
+	queued := testrun.Second.Go(func() {
+		testenv.Equal(t, p.Do(ctx, func() { ran = true }), errOwn, "Do")
+	})
+	queued.UntilParked(t, coroutine.ReasonBlocking)
+	ctx.err.Store(&errOwn)
+	close(g.opened)
+	k.Wait(t)
+	queued.Wait(t)
+	if s := p.Exact(); ran || s.Done != 1 {
+		t.Errorf("ran: %v, %+v", ran, s)
+	}
+}
+
+// TestContextDoneRunning: the caller returns, with no results, and the function
+// goes on; what it returns is dropped.
+func TestContextDoneRunning(t *testing.T) {
+	testrun.Start(t, 2)
+	p := pool(t, 2)
+	for _, where := range testrun.Coroutines {
+		for _, how := range []struct {
+			name string
+			make func() (context.Context, context.CancelFunc)
+			want error
+		}{
+			{"cancel", func() (context.Context, context.CancelFunc) {
+				return context.WithCancel(context.Background())
+			}, context.Canceled},
+			{"deadline", func() (context.Context, context.CancelFunc) {
+				return context.WithTimeout(context.Background(), time.Millisecond)
+			}, context.DeadlineExceeded},
+		} {
+			before := p.Exact()
+			ctx, cancel := how.make()
+			entered, notified, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			k := where.Go(func() {
+				n, err := blocking.CallOn(ctx, p, func() (int, error) {
+					close(entered)
+					<-ctx.Done()
+					close(notified)
+					<-end
+					return 1, errOwn
+				})
+				if n != 0 || err != how.want {
+					t.Errorf("%s: %d, %v, want 0, %v", how.name, n, err, how.want)
+				}
+				// The coroutine's next parks are its own.
+				for range 100 {
+					if n, err := blocking.CallOn(bg, p, func() (int, error) {
+						return 7, nil
+					}); n != 7 || err != nil {
+						t.Errorf("afterwards: %d, %v", n, err)
+					}
+				}
+			})
+			if how.want == context.Canceled {
+				testenv.Await(t, entered, "the function")
+				cancel()
+			}
+			k.Wait(t)
+			select {
+			case <-entered: // with the deadline it may have passed before the start
+				testenv.Await(t, notified, "the function to hear of it")
+				if s := p.Exact(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
+					t.Errorf("%s: %+v", how.name, s)
+				}
+			default:
+			}
+			close(end)
+			testenv.Until(t, "the function's end", func() bool { return p.Exact().Running == 0 })
+			cancel()
+		}
+	}
+}
+
+// TestContextInPlace: on a goroutine the function is called in place, and
+// cannot be abandoned.
+func TestContextInPlace(t *testing.T) {
+	p := pool(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := blocking.CallOn(ctx, p, func() (int, error) {
+		cancel()
+		return 1, ctx.Err()
+	})
+	if n != 1 || err != context.Canceled {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestContextDoneAtEnd: context and function end at the same moment; whichever
+// it is that the caller sees, it is whole.
+func TestContextDoneAtEnd(t *testing.T) {
+	rounds := testenv.Rounds(2000)
+	testrun.Start(t, 2)
+	p := pool(t, 4)
+	var tasks []*testrun.Task
+	for _, where := range testrun.Coroutines {
+		tasks = append(tasks, where.Go(func() {
+			for range rounds {
+				ctx, cancel := context.WithCancel(context.Background())
+				n, err := blocking.CallOn(ctx, p, func() (int, error) {
+					go cancel()
+					return 1, nil
+				})
+				if !(n == 1 && err == nil || n == 0 && err == context.Canceled) {
+					t.Errorf("%d, %v", n, err)
+				}
+				cancel()
+			}
+		}))
+	}
+	testrun.WaitAll(t, tasks...)
+}
+
+// TestContextDoneLate: the context's call comes when the function has ended and
+// its caller is in another call. That one is none of its business.
+func TestContextDoneLate(t *testing.T) {
+	testrun.Start(t, 2)
+	p := pool(t, 1)
+	var late func()
+	restore := blocking.SetAfterFunc(func(_ context.Context, f func()) func() bool {
+		late = f
+		return func() bool { return false } // f is about to run
+	})
+	defer restore()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	g := newGate()
+	k := testrun.First.Go(func() {
+		testenv.Fails(t, p.Do(ctx, func() {}), nil, "Do")
+		n, err := blocking.CallOn(bg, p, func() (int, error) { g.pass(); return 1, nil })
+		if n != 1 || err != nil {
+			t.Errorf("the call after it: %d, %v", n, err)
+		}
+	})
+	testenv.Await(t, g.entered, "the function")
+	k.UntilParked(t, coroutine.ReasonBlocking)
+	late()
+	close(g.opened)
+	k.Wait(t)
 }

@@ -3,12 +3,16 @@ package blocking_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
@@ -141,5 +145,188 @@ func TestHammerShutdown(t *testing.T) {
 		testrun.WaitAll(t, tasks...)
 		cancel()
 		rest(t, p)
+	}
+}
+
+// hammer is what the tasks of TestHammer share.
+type hammer struct {
+	t       *testing.T
+	p       *blocking.Pool
+	running atomic.Int32
+	started atomic.Uint64 // functions on workers
+}
+
+const hammerLimit = 4 // the highest that is set
+
+// TestHammer: calls of every kind and with every end, from everywhere, on a
+// pool whose limit and idle workers change all the time. Every function runs
+// once, or, if its caller abandoned it, at most once; what a caller gets is its
+// own function's.
+func TestHammer(t *testing.T) {
+	tasks, ops := 24, 400
+	if goruntime.RaceEnabled {
+		tasks, ops = 12, 120
+	}
+	seed := rand.Uint64()
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	testrun.Start(t, 2)
+	h := &hammer{t: t, p: pool(t, hammerLimit)}
+	var all []*testrun.Task
+	for i := range tasks {
+		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+		all = append(all, testrun.Places[i%len(testrun.Places)].Go(func() {
+			for range ops {
+				h.op(rnd)
+			}
+		}))
+	}
+	end := make(chan struct{})
+	disturber := testrun.Goroutine.Go(func() {
+		rnd := rand.New(rand.NewPCG(seed, 1<<32))
+		for {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			switch rnd.IntN(4) {
+			case 0:
+				h.p.CloseIdle()
+			case 1:
+				h.p.Tick()
+			default:
+				h.p.SetLimit(1 + rnd.IntN(hammerLimit))
+			}
+			if !h.p.Check() {
+				t.Error("the pool's books are wrong")
+				return
+			}
+			time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond)
+		}
+	})
+	testrun.WaitAll(t, all...)
+	close(end)
+	disturber.Wait(t)
+	rest(t, h.p)
+	if s := h.p.Exact(); s.Done != h.started.Load() {
+		t.Errorf("%d functions ran, %+v", h.started.Load(), s)
+	}
+}
+
+// enter notes that a function runs. away says whether that is on a worker.
+func (h *hammer) enter(away bool, runs *atomic.Int32) (exit func()) {
+	testenv.Equal(h.t, runs.Add(1), 1, "runs of a function")
+	if !away {
+		return func() {}
+	}
+	h.started.Add(1)
+	if n := h.running.Add(1); n > hammerLimit {
+		h.t.Errorf("%d run at once", n)
+	}
+	return func() { h.running.Add(-1) }
+}
+
+// op makes one random call.
+func (h *hammer) op(rnd *rand.Rand) {
+	kind, work, want := rnd.IntN(8), rnd.IntN(4), int(rnd.Int32())
+	away := netco.Self().ID() != 0
+	runs := new(atomic.Int32)
+	body := func() {
+		defer h.enter(away, runs)()
+		switch work {
+		case 0:
+			time.Sleep(time.Duration(want%100) * time.Microsecond)
+		case 1:
+			runtime.Gosched()
+		}
+		switch kind {
+		case 1:
+			panic(want)
+		case 2:
+			runtime.Goexit()
+		case 3:
+			nested := false
+			if err := h.p.Do(bg, func() { nested = true }); err != nil || !nested {
+				h.t.Errorf("nested: %v, ran: %v", err, nested)
+			}
+		}
+	}
+	once := func() { testenv.Equal(h.t, runs.Load(), 1, "runs of the function of kind", kind) }
+	switch kind {
+	case 1:
+		v := caught(func() { h.p.Do(bg, body) })
+		if e, ok := v.(*netco.PanicError); ok == away && ok {
+			v = e.Value
+		}
+		if v != want {
+			h.t.Errorf("panic with %v, want %d", v, want)
+		}
+		once()
+	case 2:
+		h.inChild(func() {
+			h.p.Do(bg, body)
+			h.t.Error("a Goexit came back")
+		})
+		once()
+	case 4, 5:
+		h.cancelled(rnd, body, runs)
+	default:
+		n, err := blocking.CallOn(bg, h.p, func() (int, error) { body(); return want, errOwn })
+		if n != want || err != errOwn {
+			h.t.Errorf("%d, %v, want %d, %v", n, err, want, errOwn)
+		}
+		once()
+	}
+}
+
+// inChild runs f in a coroutine or goroutine of its own, as the caller is, and
+// waits for its end.
+func (h *hammer) inChild(f func()) {
+	if netco.Self().ID() == 0 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f()
+		}()
+		<-done
+		return
+	}
+	child, err := netco.GoWith(netco.Spawn{Local: true, Fn: f})
+	if err == nil {
+		err = child.Join()
+	}
+	testenv.NoError(h.t, err)
+}
+
+// cancelled makes a call whose context is done at some moment, or not at all.
+func (h *hammer) cancelled(rnd *rand.Rand, body func(), runs *atomic.Int32) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	want := context.Canceled
+	switch rnd.IntN(5) {
+	case 0:
+		cancel()
+	case 1:
+		go cancel()
+	case 2:
+		time.AfterFunc(time.Duration(rnd.IntN(100))*time.Microsecond, cancel)
+	case 3:
+		want = context.DeadlineExceeded
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(100))*time.Microsecond)
+		defer cancel()
+	}
+	n, err := blocking.CallOn(ctx, h.p, func() (int, error) {
+		body()
+		return 1, nil
+	})
+	switch {
+	case n == 1 && err == nil && runs.Load() == 1:
+	case n == 0 && errors.Is(err, want) && runs.Load() <= 1:
+	default:
+		h.t.Errorf("%d, %v, the function ran %d times", n, err, runs.Load())
 	}
 }

@@ -9,12 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -226,25 +224,6 @@ func TestRequests(t *testing.T) {
 	if len(requests.Requests) != 2 || requests.Total != 2 || requests.Requests[0].Method != "<b>" ||
 		len(requests.Requests[0].Target) > 5000 {
 		t.Errorf("requests: %+v", requests)
-	}
-}
-
-// TestFieldNames: every exported field has a JSON name of its own, lower case.
-func TestFieldNames(t *testing.T) {
-	for _, v := range []any{overviewJSON{}, countsJSON{}, processorJSON{}, sliceJSON{},
-		deadlockJSON{}, coroutineJSON{},
-		listJSON{}, groupsJSON{}, groupJSON{}, socketJSON{}, httpinfo.Request{}, latenciesJSON{},
-		statesJSON{}, scheduler.Stall{}, scheduler.Handoff{}, logLevelJSON{}, failureJSON{}} {
-		typ := reflect.TypeOf(v)
-		for i := range typ.NumField() {
-			if typ.Field(i).Anonymous {
-				continue
-			}
-			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			if name == "" || strings.ToLower(name) != name {
-				t.Errorf("%s.%s has the JSON name %q", typ, typ.Field(i).Name, name)
-			}
-		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package sync_test
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	stdsync "sync"
@@ -9,6 +11,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/rwmutex"
@@ -163,4 +167,225 @@ func TestCondQueue(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestCondShutdown: a forced shutdown unwinds waiters with L locked, so that
+// their deferred Unlock is in order, also when another coroutine of the same
+// thread has parked while it held L.
+func TestCondShutdown(t *testing.T) {
+	for _, kind := range lockKinds[:3] {
+		for _, held := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/held=%t", kind.name, held), func(t *testing.T) {
+				testrun.Start(t, 2)
+				l := kind.make()
+				c := sync.NewCond(l)
+				var unwound, refused, inside atomic.Int32
+				for i := range 10 {
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
+						defer unwound.Add(1)
+						l.Lock()
+						defer l.Unlock()
+						defer func() { inside.Add(1) }()
+						if i%4 < 2 {
+							c.Wait()
+							t.Error("Wait returned")
+						}
+						if err := c.WaitTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
+							refused.Add(1)
+						} else {
+							t.Errorf("WaitTimeout: %v", err)
+						}
+					}})
+				}
+				sync.Await(c, 10)
+				if held {
+					has := make(chan struct{})
+					netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+						l.Lock()
+						defer l.Unlock()
+						defer func() {
+							if n := inside.Load(); n != 0 && kind.name != "RLocker" {
+								t.Errorf("%d went past the holder of L", n)
+							}
+						}()
+						close(has)
+						netco.Sleep(time.Hour)
+					}})
+					<-has
+				}
+				testrun.ShutdownByForce(t)
+				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can &&
+					refused.Load() != 4 {
+					t.Errorf("%d refused", refused.Load())
+				}
+				if unwound.Load() != 10 || inside.Load() != 10 {
+					t.Errorf("%d unwound, inside %d", unwound.Load(), inside.Load())
+				}
+				l.Lock() // it is free
+				l.Unlock()
+				if !c.AsNew() {
+					t.Error("not as new")
+				}
+			})
+		}
+	}
+}
+
+// TestCondMisuse: Wait with an L that is not locked panics as L does, and
+// leaves nothing behind.
+func TestCondMisuse(t *testing.T) {
+	testrun.Start(t, 2)
+	crowd(t, 3, func(int) {
+		var m sync.Mutex
+		c := sync.NewCond(&m)
+		testenv.Equal(t, panics(c.Wait), "sync: Unlock of unlocked Mutex", "panic with")
+		if !c.AsNew() {
+			t.Error("not as new")
+		}
+		m.Lock()
+		if err := m.LockTimeout(1); err == nil { // its waiter is as good as new
+			t.Error("locked twice")
+		}
+	})
+}
+
+// badLock is an L whose Unlock does something and then panics.
+type badLock struct {
+	sync.Mutex
+	before func()
+}
+
+func (l *badLock) Unlock() {
+	l.before()
+	panic("bad")
+}
+
+// TestCondPassesOn: a Signal for a waiter whose Wait panics goes to the next
+// one.
+func TestCondPassesOn(t *testing.T) {
+	testrun.Start(t, 2)
+	crowd(t, 3, func(int) {
+		c := sync.NewCond(nil)
+		woken := make(chan struct{})
+		l := &badLock{before: func() {
+			c.L = new(sync.Mutex)
+			go func() {
+				c.L.Lock()
+				c.Wait()
+				close(woken)
+			}()
+			sync.Await(c, 2)
+			c.Signal()
+		}}
+		c.L = l
+		l.Lock()
+		testenv.Equal(t, panics(c.Wait), "bad", "panic with")
+		<-woken
+	})
+}
+
+// TestCondStopped: a coroutine that is stopped in Wait locks L first. While the
+// holder of L, which is not stopped, parks, that takes one wait, in which the
+// thread does other things or nothing.
+func TestCondStopped(t *testing.T) {
+	var m sync.Mutex
+	var rw, ro rwmutex.RWMutex
+	for _, kind := range []stopKind{
+		{"Mutex", &m, &m},
+		{"RWMutex", &rw, &rw},
+		{"RLocker", ro.RLocker(), &ro},
+	} {
+		for _, bounded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/bounded=%t", kind.name, bounded), func(t *testing.T) {
+				testrun.Start(t, 2)
+				kind.run(t, bounded)
+			})
+		}
+	}
+}
+
+// stopKind is a kind of L.
+type stopKind struct {
+	name   string
+	l      stdsync.Locker // of the Cond
+	holder stdsync.Locker // the same lock, to hold it
+}
+
+func (k *stopKind) run(t *testing.T, bounded bool) {
+	c := sync.NewCond(k.l)
+	var held, inside, refused atomic.Bool
+	var co atomic.Pointer[coroutine.Coroutine]
+	victim, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+		k.l.Lock()
+		defer k.l.Unlock()
+		defer func() {
+			if held.Load() {
+				t.Error("L is not locked")
+			}
+			inside.Store(true)
+		}()
+		co.Store(coroutine.Current())
+		if bounded {
+			refused.Store(errors.Is(c.WaitTimeout(time.Hour), netco.ErrShutdown))
+		} else {
+			c.Wait()
+			t.Error("Wait returned")
+		}
+	}})
+	sync.Await(c, 1)
+	release := k.hold(&held)
+	victim.Stop()
+	testenv.Until(t, "the victim to wait for L", func() bool { return waitsForLock(co.Load()) })
+	victim.Stop() // without effect
+	for range 20 {
+		testrun.In(t, 0, func() {
+			if !waitsForLock(co.Load()) {
+				t.Errorf("the victim does not just wait: %v", co.Load().State())
+			}
+		})
+	}
+	if victim.Done() {
+		t.Error("the victim passed the holder of L")
+	}
+	release()
+	victim.Join()
+	if !inside.Load() || refused.Load() != bounded {
+		t.Errorf("inside: %t, refused: %t", inside.Load(), refused.Load())
+	}
+	k.holder.Lock() // it is free
+	k.holder.Unlock()
+}
+
+// hold has a coroutine hold L, which held reports, until the caller releases
+// it.
+func (k *stopKind) hold(held *atomic.Bool) (release func()) {
+	has, over := make(chan struct{}), channel.Make[int](0)
+	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+		k.holder.Lock()
+		defer k.holder.Unlock()
+		held.Store(true)
+		defer held.Store(false)
+		close(has)
+		over.Recv()
+	}})
+	<-has
+	return func() {
+		over.Close()
+		h.Join()
+	}
+}
+
+func waitsForLock(co *coroutine.Coroutine) bool {
+	return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock
+}
+
+// TestStoppedError: the result of a stopped function, in its Future.
+func TestStoppedError(t *testing.T) {
+	testrun.Start(t, 2)
+	f := sync.Async(func() (int, error) {
+		netco.Self().Stop()
+		netco.Sleep(time.Hour)
+		return 1, nil
+	})
+	testenv.Equal(t, testenv.Err(f.Get()), netco.ErrShutdown)
 }
