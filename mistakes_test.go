@@ -210,6 +210,12 @@ func stderrOf(t *testing.T, cmd *exec.Cmd, enough func(text string) bool) string
 	return out.String()
 }
 
+// reported waits for a report of a child with all of parts.
+func reported(t *testing.T, cmd *exec.Cmd, parts ...string) {
+	t.Helper()
+	stderrOf(t, cmd, func(text string) bool { return says(text, parts...) })
+}
+
 // says reports whether one of the reports in text has all of parts. On a busy
 // machine there may be others, of coroutines that did not get a CPU.
 func says(text string, parts ...string) bool {
@@ -247,9 +253,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := append(c.want, `"victim"`, "mistakes_test.go:", "https://")
-			stderrOf(t, reporters.Command(t, "mistake", name), func(text string) bool {
-				return says(text, want...)
-			})
+			reported(t, reporters.Command(t, "mistake", name), want...)
 		})
 	}
 }
@@ -265,9 +269,7 @@ func TestBlocksAgain(t *testing.T) {
 	for _, first := range []string{"30ms", "140ms"} {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
-			stderrOf(t, reporters.Command(t, "again", first), func(text string) bool {
-				return says(text, "Go channel", "inSecond")
-			})
+			reported(t, reporters.Command(t, "again", first), "Go channel", "inSecond")
 		})
 	}
 }

@@ -24,66 +24,48 @@ type alarm struct {
 	shape func() string
 }
 
-func shapeOf(length, capacity int) string { return fmt.Sprint(length, " of ", capacity) }
-
 // The kinds, each as netco's and as package time's.
 var alarmKinds = map[string][2]func(d time.Duration) alarm{
 	"Timer": {
-		func(d time.Duration) alarm {
-			t := netco.NewTimer(d)
-			return alarm{t.Stop, t.Reset, tryOurs(t.C), func() { t.C.Recv() }, nil, func() string {
-				return shapeOf(t.C.Len(), t.C.Cap())
-			}}
-		},
-		func(d time.Duration) alarm {
-			t := time.NewTimer(d)
-			return alarm{t.Stop, t.Reset, tryTheirs(t.C), func() { <-t.C }, nil, func() string {
-				return shapeOf(len(t.C), cap(t.C))
-			}}
-		},
+		func(d time.Duration) alarm { t := netco.NewTimer(d); return ours(t.C, t.Stop, t.Reset) },
+		func(d time.Duration) alarm { t := time.NewTimer(d); return theirs(t.C, t.Stop, t.Reset) },
 	},
 	"Ticker": {
 		func(d time.Duration) alarm {
 			t := netco.NewTicker(d)
-			return alarm{func() bool { t.Stop(); return false }, func(d time.Duration) bool {
-				t.Reset(d)
-				return false
-			}, tryOurs(t.C), func() { t.C.Recv() }, nil, func() string {
-				return shapeOf(t.C.Len(), t.C.Cap())
-			}}
+			return ours(t.C, func() bool { t.Stop(); return false },
+				func(d time.Duration) bool { t.Reset(d); return false })
 		},
 		func(d time.Duration) alarm {
 			t := time.NewTicker(d)
-			stop := func() bool { t.Stop(); return false }
-			reset := func(d time.Duration) bool { t.Reset(d); return false }
-			return alarm{stop, reset, tryTheirs(t.C), func() { <-t.C }, nil, func() string {
-				return shapeOf(len(t.C), cap(t.C))
-			}}
+			return theirs(t.C, func() bool { t.Stop(); return false },
+				func(d time.Duration) bool { t.Reset(d); return false })
 		},
 	},
 	"AfterFunc": {
 		func(d time.Duration) alarm {
 			n := new(atomic.Int64)
 			t := netco.AfterFunc(d, func() { n.Add(1) })
-			return alarm{stop: t.Stop, reset: t.Reset, calls: n, shape: func() string {
-				return fmt.Sprint(t.C == nil)
-			}}
+			return alarm{stop: t.Stop, reset: t.Reset, calls: n,
+				shape: func() string { return fmt.Sprint(t.C == nil) }}
 		},
 		func(d time.Duration) alarm {
 			n := new(atomic.Int64)
 			t := time.AfterFunc(d, func() { n.Add(1) })
-			shape := func() string { return fmt.Sprint(t.C == nil) }
-			return alarm{stop: t.Stop, reset: t.Reset, calls: n, shape: shape}
+			return alarm{stop: t.Stop, reset: t.Reset, calls: n,
+				shape: func() string { return fmt.Sprint(t.C == nil) }}
 		},
 	},
 }
 
-func tryOurs(c *channel.Chan[time.Time]) func() bool {
-	return func() bool { _, ok, _ := c.TryRecv(); return ok }
+// ours is an alarm that sends on a channel of netco's, theirs one of Go's.
+func ours(c *channel.Chan[time.Time], stop func() bool, reset func(time.Duration) bool) alarm {
+	return alarm{stop, reset, func() bool { _, ok, _ := c.TryRecv(); return ok },
+		func() { c.Recv() }, nil, func() string { return fmt.Sprint(c.Len(), " of ", c.Cap()) }}
 }
 
-func tryTheirs(c <-chan time.Time) func() bool {
-	return func() bool {
+func theirs(c <-chan time.Time, stop func() bool, reset func(time.Duration) bool) alarm {
+	try := func() bool {
 		select {
 		case <-c:
 			return true
@@ -91,6 +73,8 @@ func tryTheirs(c <-chan time.Time) func() bool {
 			return false
 		}
 	}
+	return alarm{stop, reset, try, func() { <-c }, nil,
+		func() string { return fmt.Sprint(len(c), " of ", cap(c)) }}
 }
 
 // Times of which one has always come once it has been waited for, and the other

@@ -7,7 +7,6 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,28 +21,28 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
+// embrace starts two coroutines that wait for each other's lock, on the first
+// and the last Processor, and returns the first of them.
+func embrace(s *scheduler.Scheduler) coroutine.Handle {
+	var a, b sync.Mutex
+	var held sync.WaitGroup
+	held.Add(2)
+	locks := func(mine, others *sync.Mutex) func() {
+		return func() { mine.Lock(); held.Done(); held.Wait(); others.Lock() }
+	}
+	testenv.Must(s.GoWith(spawnOn(s.Processors()-1, "takes b, then a", locks(&b, &a))))
+	return testenv.Must(s.GoWith(spawnOn(0, "takes a, then b", locks(&a, &b))))
+}
+
 // TestDeadlock: two coroutines that wait for each other's lock are reported,
 // and no deadlock is reported of one that only waits for long.
 func TestDeadlock(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2})
 	h := New(s, Options{})
-	var a, b sync.Mutex
-	var both atomic.Int32
-	embrace := func(mine, others *sync.Mutex) func() {
-		return func() {
-			mine.Lock()
-			defer mine.Unlock()
-			for both.Add(1); both.Load() < 2; coroutine.Yield() {
-			}
-			others.Lock()
-			defer others.Unlock()
-		}
-	}
-	s.GoWith(spawnOn(0, "takes a, then b", embrace(&a, &b)))
-	s.GoWith(spawnOn(1, "takes b, then a", embrace(&b, &a)))
+	embrace(s)
 	var o *overviewJSON
-	eventually(t, "a deadlock is told of", func() bool {
-		o = getJSON[overviewJSON](t, h, "/overview.json")
+	eventually(t, "a deadlock is reported", func() bool {
+		o = overview(t, h)
 		return o.Deadlock != nil
 	})
 	if o.Deadlock.Count != 2 || len(o.Deadlock.Coroutines) != 2 ||
@@ -73,17 +72,10 @@ func TestDeadlockOfSome(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
 	s.GoWith(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
-	var a, b sync.Mutex
-	var held sync.WaitGroup
-	held.Add(2)
-	embrace := func(mine, others *sync.Mutex) func() {
-		return func() { mine.Lock(); held.Done(); held.Wait(); others.Lock() }
-	}
-	one := testenv.Must(s.GoWith(spawn("takes a, then b", embrace(&a, &b))))
-	s.GoWith(spawn("takes b, then a", embrace(&b, &a)))
+	one := embrace(s)
 	var o *overviewJSON
 	eventually(t, "the circle", func() bool {
-		o = getJSON[overviewJSON](t, h, "/overview.json")
+		o = overview(t, h)
 		return len(o.LockCircles) == 1
 	})
 	c := o.LockCircles[0]
@@ -97,9 +89,7 @@ func TestDeadlockOfSome(t *testing.T) {
 	}
 	wellFormed(t, "a deadlock of some", text)
 	one.Stop()
-	eventually(t, "its end", func() bool {
-		return len(getJSON[overviewJSON](t, h, "/overview.json").LockCircles) == 0
-	})
+	eventually(t, "its end", func() bool { return len(overview(t, h).LockCircles) == 0 })
 }
 
 // noDeadlocks are what may still set a coroutine going, until end: how it
@@ -162,14 +152,14 @@ func TestNoDeadlock(t *testing.T) {
 					"/coroutines.json?name=dead&reason=channel").Matched == 2
 			})
 			for range 3 {
-				if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Deadlock != nil {
+				if o := overview(t, h); o.Deadlock != nil {
 					t.Fatalf("with one more it is none: %+v", o.Deadlock)
 				}
 			}
 			cancel()
 			extra.Stop()
 			eventually(t, "without it, it is told of", func() bool {
-				d := getJSON[overviewJSON](t, h, "/overview.json").Deadlock
+				d := overview(t, h).Deadlock
 				return d != nil && d.Count == 2
 			})
 		})
@@ -208,13 +198,13 @@ func TestIdleConnection(t *testing.T) {
 		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=channel").Matched == 1
 	})
 	for range 3 {
-		if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Deadlock != nil {
+		if o := overview(t, h); o.Deadlock != nil {
 			t.Fatalf("with an idle connection it is none: %+v", o.Deadlock)
 		}
 	}
 	server.Close()
 	eventually(t, "without it, it is told of", func() bool {
-		return getJSON[overviewJSON](t, h, "/overview.json").Deadlock != nil
+		return overview(t, h).Deadlock != nil
 	})
 }
 
@@ -238,7 +228,7 @@ func TestDeadlockThatMoves(t *testing.T) {
 	h := f.handler(Options{})
 	reported := func() bool {
 		looks = 0
-		return getJSON[overviewJSON](t, h, "/overview.json").Deadlock != nil
+		return overview(t, h).Deadlock != nil
 	}
 	if !reported() || looks != 3 {
 		t.Fatalf("a picture that stands still: %d looks", looks)

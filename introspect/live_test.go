@@ -40,8 +40,7 @@ func TestNotStarted(t *testing.T) {
 			text, _ := get(t, h, "/"+page, 200)
 			wellFormed(t, page, text)
 		}
-		if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Phase != phase ||
-			o.Deadlock != nil || o.Coroutines.Live != 0 {
+		if o := overview(t, h); o.Phase != phase || o.Deadlock != nil || o.Coroutines.Live != 0 {
 			t.Errorf("%+v, want phase %s", o, phase)
 		}
 	}
@@ -49,7 +48,7 @@ func TestNotStarted(t *testing.T) {
 	testenv.OK(t, s.Start())
 	all("running")
 	text, _ := get(t, h, "/", 200)
-	if p := getJSON[overviewJSON](t, h, "/overview.json").Processors; !p[0].Active ||
+	if p := overview(t, h).Processors; !p[0].Active ||
 		p[1].Active == strings.Contains(text, ">not active<") {
 		t.Errorf("active are %v and %v, which the page does not tell", p[0].Active, p[1].Active)
 	}
@@ -173,7 +172,7 @@ func TestStalledProcessors(t *testing.T) {
 		"stalls"} {
 		get(t, h, "/"+page, 200)
 	}
-	o := getJSON[overviewJSON](t, h, "/overview.json")
+	o := overview(t, h)
 	for _, p := range o.Processors {
 		if p.State == "asleep" || p.Current == 0 {
 			t.Errorf("processor %d is %s, coroutine %d runs", p.Index, p.State, p.Current)
@@ -192,7 +191,7 @@ func TestStalledProcessors(t *testing.T) {
 	}
 	// And not of what a slow machine has held up before.
 	eventually(t, "the watchdog has told of it", func() bool {
-		p := getJSON[overviewJSON](t, h, "/overview.json").Processors
+		p := overview(t, h).Processors
 		return p[0].State == "stalled" || p[1].State == "stalled"
 	})
 	if len(getJSON[stallsJSON](t, h, "/stalls.json").Stalls) == 0 {
@@ -213,7 +212,7 @@ func TestLeftBehind(t *testing.T) {
 	left := testenv.Must(s.GoWith(spawnOn(0, "blocked", func() { <-held })))
 	var p processorJSON
 	eventually(t, "its Processor goes on", func() bool {
-		p = getJSON[overviewJSON](t, h, "/overview.json").Processors[0]
+		p = overview(t, h).Processors[0]
 		return p.State == "asleep" && p.Live == 1
 	})
 	testenv.Equal(t, p.Current, 0, p)
@@ -221,8 +220,7 @@ func TestLeftBehind(t *testing.T) {
 	if one.State != "outside" || !strings.Contains(one.Stack, "TestLeftBehind.func1") {
 		t.Errorf("%+v", one)
 	}
-	if o := getJSON[overviewJSON](t, h, "/overview.json"); o.Coroutines.Outside != 1 ||
-		o.Coroutines.Running != 0 {
+	if o := overview(t, h); o.Coroutines.Outside != 1 || o.Coroutines.Running != 0 {
 		t.Errorf("%+v", o.Coroutines)
 	}
 	if list := getJSON[coroutinesJSON](t, h, "/coroutines.json?state=outside"); len(
@@ -246,11 +244,9 @@ func TestOwnThreads(t *testing.T) {
 	for _, locked := range []bool{false, true} {
 		h := New(start(t, scheduler.Options{Processors: 1, LockThreads: locked}), Options{})
 		eventually(t, "the start", func() bool {
-			return getJSON[overviewJSON](t, h,
-				"/overview.json").Processors[0].State != "not started"
+			return overview(t, h).Processors[0].State != "not started"
 		})
-		if p := getJSON[overviewJSON](t, h,
-			"/overview.json").Processors[0]; (p.Tid != 0) != locked || (p.CPUNs >= 0) != locked {
+		if p := overview(t, h).Processors[0]; (p.Tid != 0) != locked || (p.CPUNs >= 0) != locked {
 			t.Errorf("locked %v: thread %d, CPU time %d ns", locked, p.Tid, p.CPUNs)
 		}
 		if text, _ := get(t, h, "/", 200); strings.Contains(text,
@@ -388,7 +384,7 @@ func TestHundredThousand(t *testing.T) {
 	var stuck *deadlockJSON
 	// A Processor that has parked its last may still be on its way to sleep.
 	eventually(t, "it is told that they wait for nobody", func() bool {
-		stuck = getJSON[overviewJSON](t, h, "/overview.json").Deadlock
+		stuck = overview(t, h).Deadlock
 		return stuck != nil
 	})
 	if stuck.Count != uint64(n) || len(stuck.Coroutines) != mostStuck {

@@ -46,6 +46,12 @@ func getJSON[T any](t testing.TB, h http.Handler, url string) *T {
 	return v
 }
 
+// overview asks for the first page.
+func overview(t testing.TB, h http.Handler) *overviewJSON {
+	t.Helper()
+	return getJSON[overviewJSON](t, h, "/overview.json")
+}
+
 var allPages = []string{"", "overview", "coroutines", "coroutines?group=name",
 	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "requests", "timers", "stalls"}
 

@@ -65,40 +65,41 @@ var misuses = []struct {
 	{"Wrwr", (*RWMutex).RUnlock, misusedRUnlock + "locked for writing, others wait"},
 }
 
+// hold locks m, and has others wait for it, as the letters of misuses' before
+// say, until release.
+func (m *RWMutex) hold(before string) (release func()) {
+	var wg sync.WaitGroup
+	for i, r := range before {
+		switch r {
+		case 'w', 'r':
+			kind := byte(r) - 'w' + 'W'
+			wg.Go(func() { lock(m, kind); unlock(m, kind) })
+		default:
+			lock(m, byte(r))
+		}
+		m.awaitWaiting(len(strings.Trim(before[:i+1], "WR")))
+	}
+	return func() {
+		for _, r := range strings.Trim(before, "wr") {
+			unlock(m, byte(r))
+		}
+		wg.Wait()
+	}
+}
+
 // TestMisuse: "misused unlock lets a writer in beside a reader" (C++ netco).
 func TestMisuse(t *testing.T) {
 	for _, c := range misuses {
 		t.Run(fmt.Sprintf("%q,%s", c.before, strings.Fields(c.want)[1]), func(t *testing.T) {
 			var m RWMutex
-			var wg sync.WaitGroup
-			for i, r := range c.before {
-				switch r {
-				case 'W':
-					m.Lock()
-				case 'R':
-					m.RLock()
-				case 'w':
-					wg.Go(func() { m.Lock(); m.Unlock() })
-				case 'r':
-					wg.Go(func() { m.RLock(); m.RUnlock() })
-				}
-				m.awaitWaiting(len(strings.Trim(c.before[:i+1], "WR")))
-			}
+			release := m.hold(c.before)
 			before := m.state.Load()
 			func() {
 				defer func() { testenv.Equal(t, recover(), any(c.want), "panic with") }()
 				c.op(&m)
 			}()
 			testenv.Equal(t, m.state.Load(), before, "state was")
-			for _, r := range c.before {
-				switch r {
-				case 'W':
-					m.Unlock()
-				case 'R':
-					m.RUnlock()
-				}
-			}
-			wg.Wait()
+			release()
 			m.checkFree(t)
 		})
 	}
@@ -117,18 +118,7 @@ func TestTry(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q", c.before), func(t *testing.T) {
 			var m RWMutex
-			var wg sync.WaitGroup
-			for _, r := range c.before {
-				switch r {
-				case 'W':
-					m.Lock()
-				case 'R':
-					m.RLock()
-				case 'w':
-					wg.Go(func() { m.Lock(); m.Unlock() })
-					m.awaitWaiting(1)
-				}
-			}
+			release := m.hold(c.before)
 			if got := m.TryLock(); got != c.write {
 				t.Errorf("TryLock %t", got)
 			} else if got {
@@ -139,15 +129,7 @@ func TestTry(t *testing.T) {
 			} else if got {
 				m.RUnlock()
 			}
-			for _, r := range c.before {
-				switch r {
-				case 'W':
-					m.Unlock()
-				case 'R':
-					m.RUnlock()
-				}
-			}
-			wg.Wait()
+			release()
 			m.checkFree(t)
 		})
 	}

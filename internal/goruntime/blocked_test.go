@@ -190,12 +190,9 @@ func TestBlocked(t *testing.T) {
 			begin.Store(true)
 			awaitStanding(t, g, c.state, goruntime.Blocked)
 			c.free()
-			for e := time.Now().Add(20 * time.Second); goruntime.StandingOf(
-				g) != goruntime.Unblocked; runtime.Gosched() {
-				if time.Now().After(e) {
-					t.Fatalf("standing %d after it waits", goruntime.StandingOf(g))
-				}
-			}
+			testenv.Until(t, "the end of the wait", func() bool {
+				return goruntime.StandingOf(g) == goruntime.Unblocked
+			})
 			begin.Store(false)
 			end()
 		})
@@ -294,12 +291,9 @@ func TestCollecting(t *testing.T) {
 			runtime.GC()
 		}
 	})
-	for end := time.Now().Add(20 * time.Second); goruntime.StandingOf(
-		g) != goruntime.Blocked; runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatal("it was never found waiting for a cycle")
-		}
-	}
+	testenv.Until(t, "it to wait for a cycle", func() bool {
+		return goruntime.StandingOf(g) == goruntime.Blocked
+	})
 	stop.Store(true)
 	ends()
 }
