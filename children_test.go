@@ -68,7 +68,7 @@ func TestChildren(t *testing.T) {
 			}})
 			h.Join()
 			if left.Load() != want || early.Load() != 0 || !deferred {
-				t.Errorf("%d of %d have ended, %d before the parent's deferred calls, which ran: %t",
+				t.Errorf("%d of %d have ended, %d before the parent's deferred calls, run: %t",
 					left.Load(), want, early.Load(), deferred)
 			}
 			for range want {

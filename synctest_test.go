@@ -28,8 +28,8 @@ func takes(t *testing.T, d time.Duration, f func()) {
 	}
 }
 
-// bubbleWait is a wait of goroutines among themselves: with a bound, and without
-// one, which end ends.
+// bubbleWait is a wait of goroutines among themselves: with a bound, and
+// without one, which end ends.
 type bubbleWait struct {
 	bounded   func(time.Duration) error
 	end, wait func()

@@ -310,7 +310,7 @@ func TestChurn(t *testing.T) {
 	var asking sync.WaitGroup
 	for i := range 4 {
 		asking.Go(func() {
-			for n := range scaled(100) {
+			for n := range testenv.Rounds(100) {
 				page := pages[(i+n)%len(pages)]
 				r, err := server.Client().Get(server.URL + "/netco/" + page)
 				if err != nil {

@@ -38,9 +38,6 @@ func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	return s
 }
 
-// scaled is how often a hammer strikes: n times at full length.
-func scaled(n int) int { return testenv.Rounds(n) }
-
 // once skips a test that has nothing to do with how contexts are switched where
 // all of it is run again for that.
 func once(t testing.TB) {

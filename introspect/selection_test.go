@@ -123,7 +123,7 @@ func TestSortedAsTheyShould(t *testing.T) {
 // whatever is offered in whatever order.
 func TestSelection(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for range scaled(2000) {
+	for range testenv.Rounds(2000) {
 		keys := make([]key, random.IntN(60))
 		for i := range keys {
 			keys[i] = key{n: random.Uint64N(4), text: strings.Repeat("x", random.IntN(3)),

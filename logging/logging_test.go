@@ -36,11 +36,8 @@ func TestMain(m *testing.M) {
 func inCoroutine(t *testing.T, o scheduler.Options, name string, fn func()) {
 	t.Helper()
 	o.Watchdog = -1 // it would write of a slow machine's stalls, from a goroutine of its own
-	s, err := scheduler.New(o)
-	if err == nil {
-		err = s.Start()
-	}
-	testenv.OK(t, err)
+	s := testenv.Must(scheduler.New(o))
+	testenv.OK(t, s.Start())
 	testenv.NoError(t, s.Run(scheduler.Spawn{Fn: fn, Name: name}))
 	testenv.NoError(t, s.Shutdown(context.Background()))
 }

@@ -61,9 +61,7 @@ func TestCoroutines(t *testing.T) {
 		"netco_accept_errors_total{kind=files,processor=0}": 0,
 	})
 	gate.Done()
-	eventually(t, "their end", func() bool {
-		return gather(t, r).of("netco_coroutines_ended_total{processor=0}") == 7
-	})
+	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 7})
 	run(t, s, func() {})
 	var got scrape
 	eventually(t, "the eighth's end", func() bool {
@@ -71,11 +69,9 @@ func TestCoroutines(t *testing.T) {
 		return got.of("netco_coroutines_ended_total{processor=0}") == 8 &&
 			got.sum("netco_coroutines") == 0
 	})
-	if got.of("netco_coroutines_reused_total{processor=0}") != 1 ||
-		got.of("netco_goroutines_created_total{processor=0}") != 7 {
-		t.Errorf("the eighth coroutine was not started on a goroutine that was there: %v",
-			got.values)
-	}
+	// The eighth coroutine was started on a goroutine that was there.
+	got.are(t, map[string]float64{"netco_coroutines_reused_total{processor=0}": 1,
+		"netco_goroutines_created_total{processor=0}": 7})
 	eventually(t, "the remote wakes", func() bool {
 		return gather(t, r).of("netco_remote_wakes_total{processor=0}") >= 7
 	})
@@ -95,14 +91,12 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 	<-running
 	testenv.Must(s.Go(func() {}))
 	got := gather(t, r)
-	for key, want := range map[string]float64{
+	got.are(t, map[string]float64{
 		"netco_coroutines{processor=0,state=running}":    1,
 		"netco_coroutines_not_started{processor=0}":      1,
 		"netco_coroutines_started_total{processor=0}":    2,
 		"netco_turn_duration_seconds_count{processor=0}": 0,
-	} {
-		testenv.Equal(t, got.of(key), want, key)
-	}
+	})
 	testenv.Equal(t, got.sum("netco_coroutines"), 2, "coroutines live")
 	if age := got.of("netco_turn_age_seconds{processor=0}"); age <= 0 {
 		t.Errorf("the turn has lasted for %v s", age)
@@ -182,12 +176,8 @@ func TestTimers(t *testing.T) {
 	r := registered(t, s)
 	run(t, s, func() { processor.Sleep(2 * time.Millisecond) })
 	got := gather(t, r)
-	if got.of("netco_timers_fired_total{processor=0}") != 1 ||
-		got.of("netco_timer_lateness_seconds_count{processor=0}") != 1 {
-		t.Errorf("one Sleep: %v fired, %v times late",
-			got.of("netco_timers_fired_total{processor=0}"),
-			got.of("netco_timer_lateness_seconds_count{processor=0}"))
-	}
+	got.are(t, map[string]float64{"netco_timers_fired_total{processor=0}": 1,
+		"netco_timer_lateness_seconds_count{processor=0}": 1})
 	if late := got.of("netco_timer_lateness_seconds_sum{processor=0}"); late < 0 ||
 		late > gaveUp.Seconds() {
 		t.Errorf("%v s late", late)
@@ -211,21 +201,15 @@ func TestBlocking(t *testing.T) {
 		})
 	}))
 	<-running
-	eventually(t, "the call to be seen", func() bool {
-		got := gather(t, r)
-		return got.of("netco_blocking_calls{state=running}") == 1 &&
-			got.of("netco_blocking_calls{state=queued}") == 0 &&
-			got.of("netco_blocking_goroutines{}") == 1 &&
-			got.of("netco_blocking_goroutines_max{}") == float64(blocking.Default().Stats().Limit)
-	})
+	eventuallyAre(t, r, map[string]float64{
+		"netco_blocking_calls{state=running}": 1, "netco_blocking_calls{state=queued}": 0,
+		"netco_blocking_goroutines{}":     1,
+		"netco_blocking_goroutines_max{}": float64(blocking.Default().Stats().Limit)})
 	close(release)
 	h.Join()
-	eventually(t, "its end", func() bool {
-		got := gather(t, r)
-		return got.of("netco_blocking_calls_done_total{}") == before.of(
-			"netco_blocking_calls_done_total{}")+1 &&
-			got.of("netco_blocking_calls{state=running}") == 0
-	})
+	const calls = "netco_blocking_calls_done_total{}"
+	eventuallyAre(t, r, map[string]float64{calls: before.of(calls) + 1,
+		"netco_blocking_calls{state=running}": 0})
 }
 
 // TestNotStartedAndEnded: of a Scheduler that does not run, the series that
@@ -234,12 +218,9 @@ func TestNotStartedAndEnded(t *testing.T) {
 	s := fresh(t)
 	r := registered(t, s)
 	got := gather(t, r)
-	if got.of("netco_processors{}") != 0 ||
-		got.of("netco_scheduler_phase{phase=not_started}") != 1 ||
-		got.sum("netco_scheduler_phase") != 1 {
-		t.Errorf("before the start: %v", got.values)
-	}
-	if got.sum("netco_turns_total") != 0 ||
+	got.are(t, map[string]float64{"netco_processors{}": 0,
+		"netco_scheduler_phase{phase=not_started}": 1})
+	if got.sum("netco_scheduler_phase") != 1 || got.sum("netco_turns_total") != 0 ||
 		math.IsNaN(got.of("netco_syscalls_total{op=read,processor=outside}")) {
 		t.Errorf("before the start: %v", got.values)
 	}
@@ -247,14 +228,10 @@ func TestNotStartedAndEnded(t *testing.T) {
 	run(t, s, func() { spawnHere(func() { processor.Sleep(time.Millisecond) }) })
 	end(t, s)
 	got = gather(t, r)
-	if got.of("netco_scheduler_phase{phase=stopped}") != 1 ||
-		got.sum("netco_scheduler_phase") != 1 {
-		t.Errorf("after the end: %v", got.values)
-	}
-	if a, b := got.of("netco_coroutines_started_total{processor=0}"), got.of(
-		"netco_coroutines_ended_total{processor=0}"); a != 2 || b != 2 {
-		t.Errorf("after the end: %v started, %v ended, want 2", a, b)
-	}
+	testenv.Equal(t, got.sum("netco_scheduler_phase"), 1, "phases after the end")
+	got.are(t, map[string]float64{"netco_scheduler_phase{phase=stopped}": 1,
+		"netco_coroutines_started_total{processor=0}": 2,
+		"netco_coroutines_ended_total{processor=0}":   2})
 	for _, gone := range []string{"netco_coroutines", "netco_goroutines", "netco_run_queue_length",
 		"netco_registered_fds", "netco_timers_pending",
 		"netco_turn_age_seconds", "netco_buffer_bytes", "netco_inbox_depth",
@@ -356,11 +333,8 @@ func TestEndedByForce(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.Shutdown(over)
-	select {
-	case <-engine.Of(s).Processors()[0].Ended(): // which Shutdown does not await for ever
-	case <-time.After(gaveUp):
-		t.Fatal("the Processor has not ended")
-	}
+	// Which Shutdown does not await for ever.
+	testenv.Await(t, engine.Of(s).Processors()[0].Ended(), "the Processor's end")
 	got := gather(t, r)
 	for _, gone := range []string{"netco_coroutines", "netco_timers_pending",
 		"netco_run_queue_length", "netco_goroutines"} {

@@ -119,6 +119,14 @@ func (s scrape) of(key string) float64 {
 	return math.NaN()
 }
 
+// are checks the values of series.
+func (s scrape) are(t testing.TB, want map[string]float64) {
+	t.Helper()
+	for key, v := range want {
+		testenv.Equal(t, s.of(key), v, key)
+	}
+}
+
 // sum adds up the series of a name whose keys contain all of these.
 func (s scrape) sum(name string, contain ...string) float64 {
 	total := 0.0

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -83,14 +83,8 @@ func ExampleOnceValue() {
 // counts as a panic. It was taken for a Goexit.
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
-	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: -1,
-		OnPanic: func(scheduler.PanicInfo) {}})
-	if err == nil {
-		err = s.Start()
-	}
-	testenv.OK(t, err)
-	defer s.Shutdown(t.Context())
-	err = s.Run(scheduler.Spawn{Fn: func() {
+	testrun.StartWith(t, netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}})
+	testrun.In(t, 0, func() {
 		var failure *coroutine.PanicError
 		var nilError *runtime.PanicNilError
 		if _, err := sync.Async(func() (int, error) {
@@ -105,8 +99,7 @@ func TestPanicNil(t *testing.T) {
 				t.Errorf("OnceFunc: %v", value)
 			}
 		}
-	}})
-	testenv.NoError(t, err)
+	})
 }
 
 // panicOf returns what f panics with, even if that is nil.

@@ -88,11 +88,8 @@ func TestManyCoroutines(t *testing.T) {
 // coroutine.
 func TestLoopStalls(t *testing.T) {
 	o := observed{stalls: make(chan scheduler.Stall, 100)}
-	var err error
-	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond,
-		OnStall: o.record}); err != nil {
-		t.Fatal(err)
-	}
+	o.Scheduler = testenv.Must(scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond,
+		OnStall: o.record}))
 	hold, ended := make(chan int), make(chan error)
 	var last atomic.Bool
 	go func() {
@@ -123,9 +120,7 @@ func TestLoopStalls(t *testing.T) {
 	for {
 		select {
 		case err := <-ended:
-			if err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, err)
 			return
 		case <-time.After(time.Millisecond):
 			o.Wake()

@@ -24,16 +24,9 @@ func TestMain(m *testing.M) {
 // threads makes as many threads as any test needs at once, before they are
 // counted: Go keeps the threads it has made.
 func threads() {
-	s, err := scheduler.New(scheduler.Options{Processors: 32})
-	if err == nil {
-		err = s.Start()
-	}
-	if err == nil {
-		err = s.Shutdown(context.Background())
-	}
-	if err != nil {
-		panic(err)
-	}
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 32}))
+	testenv.MustOK(s.Start())
+	testenv.MustOK(s.Shutdown(context.Background()))
 }
 
 // start makes a running Scheduler, which the test shuts down.

@@ -30,8 +30,8 @@ func init() {
 // stalls when it is sent a line.
 func watched(threshold time.Duration, busy bool) {
 	again := make(chan int, 1)
-	s, err := scheduler.New(scheduler.Options{Processors: 2, LockThreads: true, Watchdog: threshold,
-		OnStall: func(s scheduler.Stall) {
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 2, LockThreads: true,
+		Watchdog: threshold, OnStall: func(s scheduler.Stall) {
 			if s.Over {
 				return
 			}
@@ -42,13 +42,8 @@ func watched(threshold time.Duration, busy bool) {
 				default:
 				}
 			}
-		}})
-	if err == nil {
-		err = s.Start()
-	}
-	if err != nil {
-		panic(err)
-	}
+		}}))
+	testenv.MustOK(s.Start())
 	stop := false // first Processor's
 	if busy {
 		s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Name: "busy", Fn: func() {
@@ -76,9 +71,7 @@ func watched(threshold time.Duration, busy bool) {
 	in.Scan()
 	close(hold)
 	s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() { stop = true }})
-	if err := s.Shutdown(context.Background()); err != nil {
-		panic(err)
-	}
+	testenv.MustOK(s.Shutdown(context.Background()))
 	fmt.Println("ended")
 }
 
@@ -101,10 +94,7 @@ func launch(t *testing.T, name string) *process {
 	t.Helper()
 	p := &process{cmd: children.Command(t, name), out: make(chan string, 1000)}
 	p.cmd.Stderr = os.Stderr
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
+	p.in = testenv.Must(p.cmd.StdinPipe())
 	out := testenv.Must(p.cmd.StdoutPipe())
 	testenv.OK(t, p.cmd.Start())
 	ended := make(chan struct{})
