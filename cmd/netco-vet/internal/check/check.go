@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"go/token"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
@@ -35,8 +35,8 @@ type run struct {
 	out, err  io.Writer
 	analyzers []*analysis.Analyzer
 	patterns  []string
-	flags     []string // of the go command
 	test      bool
+	loader    load.Loader
 }
 
 // Main runs netco-vet with its arguments and returns the exit code.
@@ -67,13 +67,13 @@ func Main(args []string, out, err io.Writer) int {
 		return usage
 	}
 	if *tags != "" {
-		r.flags = []string{"-tags=" + *tags}
+		r.loader.BuildFlags = []string{"-tags=" + *tags}
 	}
 	r.choose(f, on)
 	if *fix {
 		return r.repair(*diff)
 	}
-	pkgs, loadErr := r.load(nil, r.test, r.patterns...)
+	pkgs, loadErr := r.loader.Load(nil, r.test, r.patterns...)
 	if loadErr == nil && len(pkgs) == 0 {
 		loadErr = fmt.Errorf("no packages match %s", strings.Join(r.patterns, " "))
 	}
@@ -104,17 +104,6 @@ func (r *run) choose(f *flag.FlagSet, on map[string]*bool) {
 			r.analyzers = append(r.analyzers, a)
 		}
 	}
-}
-
-// load loads packages with all that they depend on. What files are said to have
-// by overlay counts, not what they have.
-func (r *run) load(
-	overlay map[string][]byte, test bool, patterns ...string,
-) ([]*packages.Package, error) {
-	return packages.Load(&packages.Config{
-		Mode:  packages.LoadAllSyntax | packages.NeedModule,
-		Tests: test, Overlay: overlay, BuildFlags: r.flags, Fset: token.NewFileSet(),
-	}, patterns...)
 }
 
 // report writes what the rules find.
@@ -157,7 +146,7 @@ func findings(graph *checker.Graph) (all []found, err error) {
 	index := map[string]int{}
 	for _, root := range graph.Roots {
 		switch {
-		case isBroken(root.Package):
+		case load.Broken(root.Package):
 			continue // broken has a line for it
 		case root.Err != nil:
 			return nil, fmt.Errorf("%s: %w", root.Package.ID, root.Err)
@@ -185,17 +174,13 @@ func findings(graph *checker.Graph) (all []found, err error) {
 	return all, nil
 }
 
-// isBroken reports whether a package, or one that it depends on, does not
-// compile.
-func isBroken(p *packages.Package) bool { return p.IllTyped || len(p.Errors) > 0 }
-
 // broken has a line for each package that does not compile, with how many are
 // not checked since they depend on it.
 func broken(pkgs []*packages.Package) (lines []string) {
 	var causes []*packages.Package
 	dependents, seen := map[string]int{}, map[string]bool{}
 	for _, p := range pkgs {
-		if !isBroken(p) || seen[p.PkgPath] {
+		if !load.Broken(p) || seen[p.PkgPath] {
 			continue
 		}
 		seen[p.PkgPath] = true
@@ -212,7 +197,7 @@ func broken(pkgs []*packages.Package) (lines []string) {
 	for _, p := range causes {
 		line := p.PkgPath + ": not checked: it does not compile"
 		if len(p.Errors) > 0 {
-			line = p.PkgPath + ": not checked: " + firstError(p)
+			line = p.PkgPath + ": not checked: " + load.FirstError(p)
 		}
 		if n := dependents[p.PkgPath]; n > 0 {
 			line += fmt.Sprintf("; nor are the packages that need it: %d", n)
@@ -237,20 +222,4 @@ func cause(p *packages.Package) *packages.Package {
 		return p
 	}
 	return of
-}
-
-func firstError(p *packages.Package) string {
-	text, _, _ := strings.Cut(p.Errors[0].Error(), "\n")
-	if len(p.Errors) > 1 {
-		text = fmt.Sprintf("%s (and %d more)", text, len(p.Errors)-1)
-	}
-	return text
-}
-
-// relative is a file's name as it is shown.
-func relative(dir, name string) string {
-	if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return name
 }

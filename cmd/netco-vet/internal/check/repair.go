@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
 
 // maxRounds bounds how often what has been fixed is analyzed for more.
@@ -29,7 +30,7 @@ type repair struct {
 	*run
 	roots    []string // the folders of the modules that are edited
 	ids      map[string]bool
-	broken   map[string]bool        // packages that do not compile as they are
+	known    map[string]bool        // the errors before anything is fixed
 	sources  map[string]edit.Change // the files that are changed
 	made     []string               // what has been done, a line for each fix
 	solved   int                    // the reports that these were for
@@ -38,7 +39,7 @@ type repair struct {
 }
 
 func (r *run) repair(dry bool) int {
-	p := &repair{run: r, broken: map[string]bool{}, sources: map[string]edit.Change{},
+	p := &repair{run: r, known: map[string]bool{}, sources: map[string]edit.Change{},
 		withheld: map[string]string{}}
 	rest, notes, err := p.rounds()
 	if err != nil {
@@ -112,9 +113,7 @@ func (p *repair) rounds() (rest []found, notes []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, pkg := range pkgs {
-		p.broken[pkg.ID] = isBroken(pkg)
-	}
+	load.Mistakes(pkgs, p.known)
 	for round := 0; ; round++ {
 		var own []*packages.Package
 		for _, pkg := range pkgs {
@@ -148,7 +147,7 @@ func (p *repair) rounds() (rest []found, notes []string, err error) {
 func (p *repair) locate() error {
 	pkgs, err := packages.Load(&packages.Config{
 		Mode:  packages.NeedName | packages.NeedModule | packages.NeedFiles,
-		Tests: p.test, BuildFlags: p.flags,
+		Tests: p.test, BuildFlags: p.loader.BuildFlags,
 	}, p.patterns...)
 	if err != nil {
 		return err
@@ -178,7 +177,7 @@ func (p *repair) all() ([]*packages.Package, error) {
 	for _, root := range p.roots {
 		patterns = append(patterns, filepath.Join(root, "..."))
 	}
-	return p.load(overlay, true, patterns...)
+	return p.loader.Load(overlay, true, patterns...)
 }
 
 // candidate is a fix.
@@ -269,7 +268,7 @@ func (p *repair) fix(all []found) ([]*packages.Package, error) {
 	for len(chosen) > 0 {
 		trial, name, err := p.apply(before, chosen, unused)
 		if name != "" {
-			chosen = p.withhold(chosen, []mistake{{name: name, text: err.Error()}})
+			chosen = p.withhold(chosen, []load.Mistake{{File: name, Text: err.Error()}})
 			clear(unused)
 			continue
 		}
@@ -281,7 +280,7 @@ func (p *repair) fix(all []found) ([]*packages.Package, error) {
 		if err != nil {
 			return nil, err
 		}
-		errs := p.newErrors(next)
+		errs := load.Mistakes(next, maps.Clone(p.known))
 		if len(errs) == 0 {
 			for _, c := range chosen {
 				p.made = append(p.made, c.title)
@@ -328,7 +327,7 @@ func (p *repair) unfit(c *candidate) string {
 
 func (p *repair) shown(name string) string {
 	for _, root := range p.roots {
-		if rel := relative(root, name); rel != name {
+		if rel := load.Relative(root, name); rel != name {
 			return rel
 		}
 	}

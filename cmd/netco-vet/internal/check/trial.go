@@ -7,12 +7,11 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"golang.org/x/tools/go/ast/astutil"
-	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
 
 // apply returns the files with fixes made. If it cannot make those of a file,
@@ -48,53 +47,20 @@ func (p *repair) apply(
 	return after, "", nil
 }
 
-// mistake is an error of the compiler's.
-type mistake struct {
-	pkg  *packages.Package
-	name string
-	line int
-	text string
-}
-
-// newErrors are the errors of packages that compiled before.
-func (p *repair) newErrors(pkgs []*packages.Package) (all []mistake) {
-	for _, pkg := range pkgs {
-		if p.broken[pkg.ID] || !isBroken(pkg) {
-			continue
-		}
-		if len(pkg.Errors) == 0 {
-			text := "a package that it depends on does not compile"
-			if of := cause(pkg); len(of.Errors) > 0 {
-				text = firstError(of)
-			}
-			all = append(all, mistake{pkg: pkg, text: text})
-		}
-		for _, e := range pkg.Errors {
-			m := mistake{pkg: pkg, text: e.Error()}
-			if parts := strings.Split(e.Pos, ":"); len(parts) > 1 {
-				m.name, m.text = parts[0], e.Msg
-				m.line, _ = strconv.Atoi(parts[1])
-			}
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
 var unusedImport = regexp.MustCompile(`^"([^"]+)" imported (as \S+ )?and not used`)
 
 // dropImports notes the imports that fixes have left without a use, if there are
 // any that are not noted yet.
 func (p *repair) dropImports(
-	errs []mistake, chosen []*candidate, unused map[string][]string,
+	errs []load.Mistake, chosen []*candidate, unused map[string][]string,
 ) (more bool) {
 	for _, e := range errs {
-		found := unusedImport.FindStringSubmatch(e.text)
-		if found == nil || slices.Contains(unused[e.name], found[1]) ||
-			!slices.ContainsFunc(chosen, func(c *candidate) bool { return c.changes(e.name) }) {
+		found := unusedImport.FindStringSubmatch(e.Text)
+		if found == nil || slices.Contains(unused[e.File], found[1]) ||
+			!slices.ContainsFunc(chosen, func(c *candidate) bool { return c.changes(e.File) }) {
 			continue
 		}
-		unused[e.name], more = append(unused[e.name], found[1]), true
+		unused[e.File], more = append(unused[e.File], found[1]), true
 	}
 	return more
 }
@@ -119,18 +85,18 @@ func without(paths []string) func(*token.FileSet, *ast.File) {
 // withhold takes those of the fixes away that have made errors: those that
 // stand on the lines of the errors; if there are none, those of the files, of
 // the packages, or all.
-func (p *repair) withhold(chosen []*candidate, errs []mistake) (rest []*candidate) {
+func (p *repair) withhold(chosen []*candidate, errs []load.Mistake) (rest []*candidate) {
 	blamed := map[*candidate]string{}
-	for _, is := range []func(*candidate, mistake) bool{
+	for _, is := range []func(*candidate, load.Mistake) bool{
 		p.onLine,
-		func(c *candidate, m mistake) bool { return c.changes(m.name) },
-		func(c *candidate, m mistake) bool { return m.pkg != nil && c.pkg.PkgPath == m.pkg.PkgPath },
-		func(*candidate, mistake) bool { return true },
+		func(c *candidate, m load.Mistake) bool { return c.changes(m.File) },
+		func(c *candidate, m load.Mistake) bool { return m.Pkg != nil && c.pkg.PkgPath == m.Pkg.PkgPath },
+		func(*candidate, load.Mistake) bool { return true },
 	} {
 		for _, c := range chosen {
 			for _, m := range errs {
 				if blamed[c] == "" && is(c, m) {
-					blamed[c] = "it would not compile: " + m.text
+					blamed[c] = "it would not compile: " + m.Text
 				}
 			}
 		}
@@ -149,8 +115,8 @@ func (p *repair) withhold(chosen []*candidate, errs []mistake) (rest []*candidat
 }
 
 // onLine reports whether a fix has changed the line of a mistake.
-func (p *repair) onLine(c *candidate, m mistake) bool {
-	return slices.ContainsFunc(c.edits[m.name], func(e *edit.Edit) bool {
-		return e.Touches(p.tried[m.name].After, m.line)
+func (p *repair) onLine(c *candidate, m load.Mistake) bool {
+	return slices.ContainsFunc(c.edits[m.File], func(e *edit.Edit) bool {
+		return e.Touches(p.tried[m.File].After, m.Line)
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
@@ -94,14 +95,12 @@ func (p *port) wanted(dir string) bool { return p.chosen == nil || p.chosen[dir]
 
 // plan finds out what to change.
 func (p *port) plan() error {
-	fset, pkgs, err := p.load(nil)
+	pkgs, err := p.load(nil)
 	if err != nil {
 		return err
 	}
-	p.fset, p.known = fset, map[string]bool{}
-	for e := range mistakes(fset, pkgs) {
-		p.known[e.key] = true
-	}
+	p.known = map[string]bool{}
+	load.Mistakes(pkgs, p.known)
 	all := 0
 	for _, pkg := range pkgs {
 		if !own(pkg) {
@@ -151,7 +150,7 @@ func (p *port) addPackage(pkg *packages.Package) {
 		return path == pkg.PkgPath || path == pkg.Module.Path ||
 			strings.HasPrefix(path, pkg.Module.Path+"/")
 	}
-	for _, of := range vet.Exchanges(p.fset, pkg.Syntax, pkg.TypesInfo, within) {
+	for _, of := range vet.Exchanges(p.loader.Fset, pkg.Syntax, pkg.TypesInfo, within) {
 		f := p.files[of.Name]
 		if f == nil {
 			if !slices.Contains(pkg.GoFiles, of.Name) {
@@ -210,15 +209,15 @@ func (p *port) span(x interface {
 	Pos() token.Pos
 	End() token.Pos
 }) span {
-	return span{p.fset.PositionFor(x.Pos(), false).Offset, p.fset.PositionFor(x.End(), false).Offset}
+	return span{p.loader.Fset.PositionFor(x.Pos(), false).Offset, p.loader.Fset.PositionFor(x.End(), false).Offset}
 }
 
 // addStatement takes over a go statement.
 func (p *port) addStatement(of vet.Statement) {
-	at := p.fset.PositionFor(of.Pos, false)
+	at := p.loader.Fset.PositionFor(of.Pos, false)
 	f := p.files[at.Filename]
 	s := &statement{
-		span: span{at.Offset, p.fset.PositionFor(of.End, false).Offset},
+		span: span{at.Offset, p.loader.Fset.PositionFor(of.End, false).Offset},
 		line: at.Line, text: of.Text, imports: of.Import, why: of.Why,
 	}
 	if of.Literal != nil {

@@ -29,6 +29,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
@@ -88,7 +89,7 @@ type port struct {
 	language string   // that the module states if it is older than netco's, or ""
 	chosen   map[string]bool
 	files    map[string]*file
-	fset     *token.FileSet
+	loader   load.Loader
 	known    map[string]bool    // the errors before the port
 	broken   map[string]failure // packages that do not load, by path
 	changes  []edit.Change
@@ -151,14 +152,10 @@ func (p *port) locate() error {
 }
 
 // load loads the module with its tests. Files in overlay have that content.
-func (p *port) load(overlay map[string][]byte) (*token.FileSet, []*packages.Package, error) {
-	fset := token.NewFileSet()
-	pkgs, err := packages.Load(&packages.Config{
-		Context: p.ctx, Mode: packages.LoadAllSyntax | packages.NeedModule, Dir: p.root,
-		Fset: fset, Tests: true, Overlay: overlay, BuildFlags: p.flags,
-		Env: append(os.Environ(), "GOWORK=off"),
-	}, "./...")
-	return fset, pkgs, err
+func (p *port) load(overlay map[string][]byte) ([]*packages.Package, error) {
+	p.loader.Context, p.loader.Dir, p.loader.BuildFlags = p.ctx, p.root, p.flags
+	p.loader.Env = append(os.Environ(), "GOWORK=off")
+	return p.loader.Load(overlay, true, "./...")
 }
 
 // own reports whether pkg is one of the module's, and not what go test makes for
@@ -203,7 +200,7 @@ func (p *port) vet(pkgs []*packages.Package) error {
 	p.warn(pkgs)
 	return analyze(pkgs, vet.Analyzers(), func(a *checker.Action) {
 		for _, d := range a.Diagnostics {
-			if !p.wanted(filepath.Dir(p.fset.PositionFor(d.Pos, false).Filename)) {
+			if !p.wanted(filepath.Dir(p.loader.Fset.PositionFor(d.Pos, false).Filename)) {
 				continue
 			}
 			p.found = append(p.found, p.place(d.Pos)+": "+d.Message)
@@ -213,7 +210,7 @@ func (p *port) vet(pkgs []*packages.Package) error {
 
 // place is a position, relative to the module.
 func (p *port) place(pos token.Pos) string {
-	at := p.fset.PositionFor(pos, false)
+	at := p.loader.Fset.PositionFor(pos, false)
 	return fmt.Sprintf("%s:%d", p.relative(at.Filename), at.Line)
 }
 
@@ -310,7 +307,7 @@ var (
 func (p *port) warn(pkgs []*packages.Package) {
 	const counts = "counts netco's own goroutines"
 	note := func(at ast.Node, what string) {
-		name := p.fset.File(at.Pos()).Name()
+		name := p.loader.Fset.File(at.Pos()).Name()
 		if strings.HasSuffix(name, "_test.go") && p.wanted(filepath.Dir(name)) {
 			p.warnings = append(p.warnings, p.place(at.Pos())+": "+what)
 		}

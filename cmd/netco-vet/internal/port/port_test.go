@@ -7,6 +7,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
 
 // TestImports: imports stand where goimports puts them.
@@ -49,16 +50,16 @@ func TestTakeBack(t *testing.T) {
 	b := &file{name: "/m/b/b.go", shared: map[string]string{"/m/a.go": "m.X"}}
 	p := &port{root: "/m", files: map[string]*file{a.name: a, b.name: b}}
 	p.ctx = t.Context()
-	if !p.takeBack([]mistake{{text: "no", file: a.name, line: 4}}) || s.why == "" || a.stays() {
+	if !p.takeBack([]load.Mistake{{Text: "no", File: a.name, Line: 4}}) || s.why == "" || a.stays() {
 		t.Error("the statement stays changed")
 	}
-	if !p.takeBack([]mistake{{text: "no", file: b.name, line: 4}}) {
+	if !p.takeBack([]load.Mistake{{Text: "no", File: b.name, Line: 4}}) {
 		t.Error("nothing is taken back")
 	}
 	if p.spread(); !a.stays() {
 		t.Error("what the file shares with others does not stay")
 	}
-	if p.takeBack([]mistake{{text: "no", file: b.name, line: 4}}) {
+	if p.takeBack([]load.Mistake{{Text: "no", File: b.name, Line: 4}}) {
 		t.Error("there was nothing to take back")
 	}
 	if own(&packages.Package{}) {

@@ -3,8 +3,6 @@ package port
 import (
 	"errors"
 	"fmt"
-	"go/token"
-	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,33 +11,8 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
-
-// mistake is an error of a package.
-type mistake struct {
-	key, text string
-	file      string // or "" if that is not known
-	line      int
-}
-
-// mistakes yields the errors of packages and of what they import.
-func mistakes(fset *token.FileSet, pkgs []*packages.Package) iter.Seq[mistake] {
-	return func(yield func(mistake) bool) {
-		stop := false
-		each := func(m mistake) { stop = stop || !yield(m) }
-		packages.Visit(pkgs, nil, func(pkg *packages.Package) {
-			for _, e := range pkg.TypeErrors {
-				at := fset.PositionFor(e.Pos, false)
-				each(mistake{pkg.ID + ": " + e.Msg, e.Msg, at.Filename, at.Line})
-			}
-			for _, e := range pkg.Errors {
-				if e.Kind != packages.TypeError {
-					each(mistake{pkg.ID + ": " + e.Msg, e.Error(), "", 0})
-				}
-			}
-		})
-	}
-}
 
 // settle makes the changes, and takes back those that do not compile, until the
 // rest does. It returns the packages as they are then.
@@ -55,23 +28,17 @@ func (p *port) settle() ([]*packages.Package, error) {
 				overlay[f.name] = f.after
 			}
 		}
-		fset, pkgs, err := p.load(overlay)
+		pkgs, err := p.load(overlay)
 		if err != nil {
 			return nil, err
 		}
-		p.fset = fset
-		var wrong []mistake
-		for e := range mistakes(fset, pkgs) {
-			if !p.known[e.key] {
-				wrong = append(wrong, e)
-			}
-		}
+		wrong := load.Mistakes(pkgs, maps.Clone(p.known))
 		if len(wrong) == 0 {
 			return pkgs, p.collect(len(overlay) > 0)
 		}
 		if !p.takeBack(wrong) {
-			return nil, fmt.Errorf("the port does not compile: %s:%d: %s", wrong[0].file,
-				wrong[0].line, wrong[0].text)
+			return nil, fmt.Errorf("the port does not compile: %s:%d: %s", wrong[0].File,
+				wrong[0].Line, wrong[0].Text)
 		}
 	}
 }
@@ -127,7 +94,7 @@ func (p *port) spread() {
 
 // takeBack takes changes back that lead to errors, and reports whether there
 // were any to take back: of each error the smallest that may be its cause.
-func (p *port) takeBack(wrong []mistake) (changed bool) {
+func (p *port) takeBack(wrong []load.Mistake) (changed bool) {
 	for _, e := range wrong {
 		changed = p.takeBackOne(e) || changed
 	}
@@ -136,7 +103,7 @@ func (p *port) takeBack(wrong []mistake) (changed bool) {
 	}
 	for _, e := range wrong { // all of a package
 		for _, f := range p.files {
-			if filepath.Dir(f.name) == filepath.Dir(e.file) {
+			if filepath.Dir(f.name) == filepath.Dir(e.File) {
 				changed = p.untouched(f, e) || changed
 			}
 		}
@@ -150,14 +117,14 @@ func (p *port) takeBack(wrong []mistake) (changed bool) {
 	return changed
 }
 
-func (p *port) takeBackOne(e mistake) bool {
-	f := p.files[e.file]
+func (p *port) takeBackOne(e load.Mistake) bool {
+	f := p.files[e.File]
 	if f == nil {
 		return false
 	}
-	why := "it would not compile: " + strings.Join(strings.Fields(e.text), " ")
+	why := "it would not compile: " + strings.Join(strings.Fields(e.Text), " ")
 	for _, s := range f.statements {
-		if s.made != nil && s.why == "" && s.made.Touches(f.after, e.line) {
+		if s.made != nil && s.why == "" && s.made.Touches(f.after, e.Line) {
 			s.leave(why)
 			return true
 		}
@@ -178,8 +145,8 @@ func (p *port) takeBackOne(e mistake) bool {
 }
 
 // untouched takes back all changes of a file.
-func (p *port) untouched(f *file, e mistake) (changed bool) {
-	why := "it would not compile: " + strings.Join(strings.Fields(e.text), " ")
+func (p *port) untouched(f *file, e load.Mistake) (changed bool) {
+	why := "it would not compile: " + strings.Join(strings.Fields(e.Text), " ")
 	if len(f.imports) > 0 && !f.stays() {
 		f.keep(why)
 		changed = true
@@ -201,7 +168,7 @@ func (p *port) rewrite() error {
 			continue
 		}
 		for f.rewrite() != nil {
-			if !p.untouched(f, mistake{text: "it cannot be parsed"}) {
+			if !p.untouched(f, load.Mistake{Text: "it cannot be parsed"}) {
 				return errors.New(f.name + " cannot be parsed")
 			}
 		}

@@ -25,7 +25,6 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/inspect"
 )
 
 const page = "https://github.com/netco-go/netco/blob/main/docs/VET.md#"
@@ -34,7 +33,6 @@ const page = "https://github.com/netco-go/netco/blob/main/docs/VET.md#"
 var find = &analysis.Analyzer{
 	Name:       "netcofind",
 	Doc:        "follow calls from functions that run as coroutines of netco",
-	Requires:   []*analysis.Analyzer{inspect.Analyzer},
 	FactTypes:  []analysis.Fact{(*summary)(nil), (*limited)(nil)},
 	ResultType: reflect.TypeFor[*result](),
 	Run:        run,
@@ -94,7 +92,8 @@ func Analyzers() (all []*analysis.Analyzer) {
 }
 
 func run(pass *analysis.Pass) (any, error) {
-	if _, ok := library(pass.Pkg.Path()); ok || standard(pass) {
+	if len(pass.Files) == 0 ||
+		Known(pass.Pkg.Path(), pass.Fset.File(pass.Files[0].FileStart).Name()) {
 		return &result{}, nil
 	}
 	p := newPkg(pass)
@@ -109,14 +108,16 @@ func run(pass *analysis.Pass) (any, error) {
 	return &result{p, p.found}, nil
 }
 
-// standard reports whether the package is one of the standard library.
-func standard(pass *analysis.Pass) bool {
-	path := pass.Pkg.Path()
-	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") || len(pass.Files) == 0 {
+// Known reports whether a package, of a file, is netco's or the standard
+// library's: what these do is in tables, and they are not looked into.
+func Known(path, file string) bool {
+	if _, ok := library(path); ok {
+		return true
+	}
+	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
 		return false
 	}
-	dir := filepath.Dir(pass.Fset.File(pass.Files[0].FileStart).Name())
-	src, ok := strings.CutSuffix(filepath.ToSlash(dir), "/"+path)
+	src, ok := strings.CutSuffix(filepath.ToSlash(filepath.Dir(file)), "/"+path)
 	if !ok {
 		return false
 	}
