@@ -13,11 +13,11 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
 
@@ -30,24 +30,25 @@ type repair struct {
 	*run
 	roots    []string // the folders of the modules that are edited
 	ids      map[string]bool
-	known    map[string]bool        // the errors before anything is fixed
-	sources  map[string]edit.Change // the files that are changed
-	made     []string               // what has been done, a line for each fix
-	solved   int                    // the reports that these were for
-	tried    map[string]edit.Change // sources of the last trial
-	withheld map[string]string      // the fixes that are not made, with the reason
+	trial    fix.Trial
+	made     []string          // what has been done, a line for each fix
+	solved   int               // the reports that these were for
+	withheld map[string]string // the fixes that are not made, with the reason
 }
 
 func (r *run) repair(dry bool) int {
-	p := &repair{run: r, known: map[string]bool{}, sources: map[string]edit.Change{},
-		withheld: map[string]string{}}
+	p := &repair{run: r, withheld: map[string]string{}}
+	p.trial = fix.Trial{
+		Load: p.all, Known: map[string]bool{}, Files: map[string]edit.Change{},
+		Blame: []fix.Blame{fix.If(func(f *fix.Fix, m load.Mistake) bool { return f.Changes(m.File) })},
+	}
 	rest, notes, err := p.rounds()
 	if err != nil {
 		return r.fail(err)
 	}
 	var changes []edit.Change
-	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
-		changes = append(changes, p.sources[name])
+	for _, name := range slices.Sorted(maps.Keys(p.trial.Files)) {
+		changes = append(changes, p.trial.Files[name])
 	}
 	if dry {
 		for _, c := range changes {
@@ -78,7 +79,7 @@ func (p *repair) summarize(rest []found, notes []string, dry bool) int {
 		would = "would be "
 	}
 	fmt.Fprintf(p.err, "netco-vet: %d reports %sfixed, in %d files; %d left\n", p.solved, would,
-		len(p.sources), len(rest))
+		len(p.trial.Files), len(rest))
 	switch {
 	case len(notes) > 0:
 		return failed
@@ -109,11 +110,11 @@ func (p *repair) rounds() (rest []found, notes []string, err error) {
 	if err := p.locate(); err != nil {
 		return nil, nil, err
 	}
-	pkgs, err := p.all()
+	pkgs, err := p.all(nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	load.Mistakes(pkgs, p.known)
+	load.Mistakes(pkgs, p.trial.Known)
 	for round := 0; ; round++ {
 		var own []*packages.Package
 		for _, pkg := range pkgs {
@@ -167,12 +168,8 @@ func (p *repair) locate() error {
 }
 
 // all loads the packages that the patterns name, and all others of their
-// modules, as they are with what has been changed.
-func (p *repair) all() ([]*packages.Package, error) {
-	overlay := map[string][]byte{}
-	for name, f := range p.sources {
-		overlay[name] = f.After
-	}
+// modules.
+func (p *repair) all(overlay map[string][]byte) ([]*packages.Package, error) {
 	patterns := slices.Clone(p.patterns)
 	for _, root := range p.roots {
 		patterns = append(patterns, filepath.Join(root, "..."))
@@ -180,13 +177,12 @@ func (p *repair) all() ([]*packages.Package, error) {
 	return p.loader.Load(overlay, true, patterns...)
 }
 
-// candidate is a fix.
+// candidate is a fix of something that is found.
 type candidate struct {
+	*fix.Fix
 	key   string
-	title string                  // what is done, with the place
-	solve int                     // the reports that it is for
-	edits map[string][]*edit.Edit // by file
-	pkg   *packages.Package
+	title string // what is done, with the place
+	solve int    // the reports that it is for
 }
 
 // candidates are the fixes of what is found, each once.
@@ -196,39 +192,33 @@ func (p *repair) candidates(all []found) (list []*candidate) {
 		if len(f.SuggestedFixes) == 0 {
 			continue
 		}
-		fix := f.SuggestedFixes[0]
-		c := &candidate{pkg: f.pkg, solve: 1, edits: map[string][]*edit.Edit{}}
+		of := f.SuggestedFixes[0]
 		var same strings.Builder
-		for _, e := range fix.TextEdits {
-			at, end := span(f.pkg.Fset, e)
-			c.edits[at.Filename] = append(c.edits[at.Filename],
-				&edit.Edit{From: at.Offset, To: end.Offset, Text: string(e.NewText)})
-			fmt.Fprintln(&same, at, end, string(e.NewText))
+		for _, e := range of.TextEdits {
+			fmt.Fprintln(&same, f.pkg.Fset.PositionFor(e.Pos, false), e.End-e.Pos, string(e.NewText))
 		}
 		if has := index[same.String()]; has != nil {
 			has.solve++
 			continue
 		}
-		c.title = fmt.Sprintf("%s: fixed: %s", f.at, fix.Message)
-		c.key = fmt.Sprintf("%s %s %s", f.at.Filename, fix.Message, p.lineOf(f.at))
+		c := &candidate{
+			Fix: fix.New(f.pkg, of.TextEdits), solve: 1,
+			title: fmt.Sprintf("%s: fixed: %s", f.at, of.Message),
+			key:   fmt.Sprintf("%s %s %s", f.at.Filename, of.Message, p.lineOf(f.at)),
+		}
 		index[same.String()] = c
 		list = append(list, c)
 	}
 	return list
 }
 
-func span(fset *token.FileSet, e analysis.TextEdit) (at, end token.Position) {
-	at = fset.PositionFor(e.Pos, false)
-	if end = at; e.End.IsValid() {
-		end = fset.PositionFor(e.End, false)
-	}
-	return at, end
-}
-
 // lineOf is the text of a line, by which a fix is known when others have moved
 // it.
 func (p *repair) lineOf(at token.Position) string {
-	src, err := p.read(at.Filename)
+	src, err := p.trial.Files[at.Filename].After, error(nil)
+	if src == nil {
+		src, err = os.ReadFile(at.Filename)
+	}
 	lines := bytes.Split(src, []byte("\n"))
 	if err != nil || at.Line < 1 || at.Line > len(lines) {
 		return ""
@@ -236,86 +226,55 @@ func (p *repair) lineOf(at token.Position) string {
 	return string(bytes.TrimSpace(lines[at.Line-1]))
 }
 
-func (p *repair) read(name string) ([]byte, error) {
-	if f, ok := p.sources[name]; ok {
-		return f.After, nil
-	}
-	return os.ReadFile(name)
-}
-
 // fix makes what fixes of all compile together. It returns the packages as they
 // are then, nil if there is nothing to fix.
 func (p *repair) fix(all []found) ([]*packages.Package, error) {
-	var chosen []*candidate
-	taken := map[string][]*edit.Edit{}
-	for _, c := range p.candidates(all) {
-		if p.withheld[c.key] != "" {
-			continue
+	var chosen []*fix.Fix
+	some := false
+	candidates := p.candidates(all)
+	for _, c := range candidates {
+		if c.Why = p.withheld[c.key]; c.Why == "" {
+			c.Why = p.unfit(c)
 		}
-		if why := p.unfit(c); why != "" {
-			p.withheld[c.key] = why
-			continue
-		}
-		if !overlaps(c, taken) { // a later round has the others
-			chosen = append(chosen, c)
-			for name, edits := range c.edits {
-				taken[name] = append(taken[name], edits...)
-			}
+		if chosen = append(chosen, c.Fix); c.Why == "" {
+			some = true
 		}
 	}
-	before := p.sources
-	unused := map[string][]string{} // imports that are to go, by file
-	for len(chosen) > 0 {
-		trial, name, err := p.apply(before, chosen, unused)
-		if name != "" {
-			chosen = p.withhold(chosen, []load.Mistake{{File: name, Text: err.Error()}})
-			clear(unused)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		p.sources, p.tried = trial, trial
-		next, err := p.all()
-		if err != nil {
-			return nil, err
-		}
-		errs := load.Mistakes(next, maps.Clone(p.known))
-		if len(errs) == 0 {
-			for _, c := range chosen {
-				p.made = append(p.made, c.title)
-				p.solved += c.solve
-			}
-			return next, nil
-		}
-		p.sources = before
-		if p.dropImports(errs, chosen, unused) {
-			continue
-		}
-		chosen = p.withhold(chosen, errs)
-		clear(unused)
+	if !some {
+		return nil, nil
 	}
-	p.sources = before
-	return nil, nil
+	made, pkgs, err := p.trial.Make(chosen, "") // a later round has those that overlap
+	if err != nil || len(made) == 0 {
+		pkgs = nil
+	}
+	for _, c := range candidates {
+		if c.Why != "" {
+			p.withheld[c.key] = c.Why
+		} else if slices.Contains(made, c.Fix) {
+			p.made = append(p.made, c.title)
+			p.solved += c.solve
+		}
+	}
+	return pkgs, err
 }
 
 // unfit returns why a fix must not be made, or "".
 func (p *repair) unfit(c *candidate) string {
-	if m := c.pkg.Module; m == nil || !m.Main {
+	if m := c.Pkg.Module; m == nil || !m.Main {
 		return "its package is not of this module"
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.edits)) {
-		i := slices.IndexFunc(c.pkg.Syntax, func(f *ast.File) bool {
-			return c.pkg.Fset.File(f.FileStart).Name() == name
+	for _, name := range slices.Sorted(maps.Keys(c.Edits)) {
+		i := slices.IndexFunc(c.Pkg.Syntax, func(f *ast.File) bool {
+			return c.Pkg.Fset.File(f.FileStart).Name() == name
 		})
-		why := edit.Fixed(c.pkg.Module.Dir, name)
+		why := edit.Fixed(c.Pkg.Module.Dir, name)
 		switch {
 		case why != "":
 		case i < 0:
 			why = "a tool such as cgo writes what is compiled of it"
-		case ast.IsGenerated(c.pkg.Syntax[i]):
+		case ast.IsGenerated(c.Pkg.Syntax[i]):
 			why = "it is generated"
-		case c.pkg.Fset.Position(c.pkg.Syntax[i].Package).Filename != name:
+		case c.Pkg.Fset.Position(c.Pkg.Syntax[i].Package).Filename != name:
 			why = "a tool wrote it, as its line directives say"
 		}
 		if why != "" {
@@ -332,26 +291,4 @@ func (p *repair) shown(name string) string {
 		}
 	}
 	return name
-}
-
-// overlaps reports whether a fix changes what another one does, in another way.
-func overlaps(c *candidate, taken map[string][]*edit.Edit) bool {
-	for name, edits := range c.edits {
-		for _, e := range edits {
-			if slices.ContainsFunc(taken[name], func(x *edit.Edit) bool { return conflict(e, x) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func conflict(e, x *edit.Edit) bool {
-	switch {
-	case x.From == e.From && x.To == e.To && x.Text == e.Text:
-		return false
-	case x.From == x.To && x.From == e.From && e.From == e.To:
-		return !edit.IsImport(x.Text) || !edit.IsImport(e.Text)
-	}
-	return e.From < x.To && x.From < e.To || e.From == x.From
 }

@@ -5,10 +5,7 @@ package edit
 import (
 	"bytes"
 	"errors"
-	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,23 +61,17 @@ func Apply(src []byte, edits []*Edit) ([]byte, error) {
 
 // ChangeImports changes the imports of what Apply has made of a file.
 func ChangeImports(
-	made []byte, edits []*Edit, change func(*token.FileSet, *ast.File),
+	made []byte, edits []*Edit, change func([]byte) ([]byte, error),
 ) ([]byte, error) {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", made, parser.ParseComments|parser.SkipObjectResolution)
+	out, err := change(made)
 	if err != nil {
 		return nil, err
 	}
-	change(fset, file)
-	var out bytes.Buffer
-	if err := format.Node(&out, fset, file); err != nil {
-		return nil, err
-	}
-	above := Density(out.Bytes()) - Density(made)
+	above := Density(out) - Density(made)
 	for _, e := range edits {
 		e.Begin, e.End = e.Begin+above, e.End+above
 	}
-	return out.Bytes(), nil
+	return out, nil
 }
 
 // IsImport reports whether an edit's text adds an import.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
@@ -22,48 +23,25 @@ import (
 // file is a file of the module.
 type file struct {
 	name       string
-	fixed      string // why it cannot be changed, or ""
-	silent     bool   // that needs no line in the report
-	kept       string // why its imports of package net and net/http stay, or ""
-	both       bool   // it imports netco's beside them: that stays
-	passes     bool   // it hands values of files that stay to others, or may
-	imports    []span // the paths of its imports of package net and net/http
+	fixed      string   // why it cannot be changed, or ""
+	silent     bool     // that needs no line in the report
+	both       bool     // it imports netco's beside package net and net/http: that stays
+	passes     bool     // it hands values of files that stay to others, or may
+	imports    int      // of package net and net/http
+	change     *fix.Fix // of these
 	statements []*statement
 	shared     map[string]string // what it uses of other files, by file
-	src, after []byte            // after is nil if nothing changes
 }
-
-// span is a part of a file.
-type span struct{ from, to int }
 
 // statement is a go statement.
 type statement struct {
-	span
-	line    int
-	text    string // that is to replace it
-	literal span   // of the function that it calls, which is in text as it is
-	imports bool   // netco
-	why     string // it stays, or ""
-	made    *edit.Edit
+	*fix.Fix
+	at token.Position
 }
 
 // stays reports whether a file goes on with package net's types.
 func (f *file) stays() bool {
-	return f.passes || len(f.imports) > 0 && (f.kept != "" || f.fixed != "" || f.both)
-}
-
-// keep makes a file stay on package net.
-func (f *file) keep(why string) {
-	if f.kept == "" {
-		f.kept = why
-	}
-}
-
-// leave makes a go statement stay.
-func (s *statement) leave(why string) {
-	if s.why == "" {
-		s.why = why
-	}
+	return f.passes || f.imports > 0 && (f.change.Why != "" || f.fixed != "" || f.both)
 }
 
 // choose finds the folders of the packages that are to be ported.
@@ -99,8 +77,9 @@ func (p *port) plan() error {
 	if err != nil {
 		return err
 	}
-	p.known = map[string]bool{}
-	load.Mistakes(pkgs, p.known)
+	p.trial = fix.Trial{Load: p.load, Known: map[string]bool{}, Spread: p.spread,
+		Blame: []fix.Blame{p.imports, p.uses}}
+	load.Mistakes(pkgs, p.trial.Known)
 	all := 0
 	for _, pkg := range pkgs {
 		if !own(pkg) {
@@ -128,7 +107,7 @@ func (p *port) plan() error {
 	}
 	return analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
 		for _, s := range a.Result.([]vet.Statement) {
-			p.addStatement(s)
+			p.addStatement(a.Package, s)
 		}
 	})
 }
@@ -160,7 +139,7 @@ func (p *port) addPackage(pkg *packages.Package) {
 			p.files[of.Name] = f
 		}
 		if of.Leak != nil {
-			f.keep(of.Leak.What + " takes or returns package net's or net/http's")
+			f.change.Leave(of.Leak.What + " takes or returns package net's or net/http's")
 		}
 		for _, use := range of.Shared {
 			if f.shared[use.File] == "" || f.shared[use.File] > use.What {
@@ -176,22 +155,16 @@ func (p *port) addPackage(pkg *packages.Package) {
 	for _, name := range pkg.GoFiles {
 		if p.files[name] == nil && p.wanted(filepath.Dir(name)) && edit.Within(p.root, name) {
 			p.files[name] = &file{name: name, fixed: "what is compiled of it is written by cgo",
-				silent: p.broken[pkg.PkgPath].why != "" || !concerned(name)}
+				silent: p.broken[pkg.PkgPath].why != "" || !concerned(name), imports: 1,
+				change: fix.New(pkg, nil)}
 		}
 	}
 }
 
 // newFile returns a file that is not known yet.
 func (p *port) newFile(pkg *packages.Package, of vet.File) *file {
-	f := &file{name: of.Name, both: of.Both, shared: map[string]string{}}
-	for _, spec := range of.Imports {
-		f.imports = append(f.imports, p.span(spec.Path))
-	}
-	var err error
-	if f.src, err = os.ReadFile(f.name); err != nil {
-		f.fixed = err.Error()
-		return f
-	}
+	f := &file{name: of.Name, both: of.Both, shared: map[string]string{},
+		imports: len(of.Imports), change: fix.New(pkg, of.Imports)}
 	switch why := edit.Fixed(p.root, f.name); {
 	case !p.wanted(filepath.Dir(f.name)):
 		f.fixed, f.silent = "its package is not to be ported", true
@@ -205,32 +178,17 @@ func (p *port) newFile(pkg *packages.Package, of vet.File) *file {
 	return f
 }
 
-func (p *port) span(x interface {
-	Pos() token.Pos
-	End() token.Pos
-}) span {
-	return span{p.loader.Fset.PositionFor(x.Pos(), false).Offset, p.loader.Fset.PositionFor(x.End(), false).Offset}
-}
-
 // addStatement takes over a go statement.
-func (p *port) addStatement(of vet.Statement) {
-	at := p.loader.Fset.PositionFor(of.Pos, false)
-	f := p.files[at.Filename]
-	s := &statement{
-		span: span{at.Offset, p.loader.Fset.PositionFor(of.End, false).Offset},
-		line: at.Line, text: of.Text, imports: of.Import, why: of.Why,
-	}
-	if of.Literal != nil {
-		s.literal = p.span(of.Literal)
-	}
+func (p *port) addStatement(pkg *packages.Package, of vet.Statement) {
+	s := &statement{fix.New(pkg, of.Edits), p.loader.Fset.PositionFor(of.Pos, false)}
+	f := p.files[s.at.Filename]
 	if f == nil || slices.ContainsFunc(f.statements, func(has *statement) bool {
-		return has.span == s.span
+		return has.at == s.at
 	}) {
 		return
 	}
-	if f.fixed != "" {
-		s.leave(f.fixed)
-	}
+	s.Leave(f.fixed)
+	s.Leave(of.Why)
 	f.statements = append(f.statements, s)
 }
 
@@ -254,5 +212,5 @@ func concerned(name string) (yes bool) {
 
 // relevant reports whether a file that cannot be changed has something to port.
 func (f *file) relevant() bool {
-	return !f.silent && (len(f.imports) > 0 && !f.both || len(f.statements) > 0 || f.src == nil)
+	return !f.silent && (f.imports > 0 && !f.both || len(f.statements) > 0)
 }

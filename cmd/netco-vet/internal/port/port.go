@@ -5,7 +5,7 @@
 // A port is a transaction. All of it is planned first, and the result is loaded
 // and type-checked in memory: a file whose change does not compile stays, and so
 // do the files that exchange values with it, until all compiles. Then all files
-// are written together (commit.go).
+// are written together.
 package port
 
 import (
@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -29,6 +30,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
+	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
@@ -90,7 +92,7 @@ type port struct {
 	chosen   map[string]bool
 	files    map[string]*file
 	loader   load.Loader
-	known    map[string]bool    // the errors before the port
+	trial    fix.Trial
 	broken   map[string]failure // packages that do not load, by path
 	changes  []edit.Change
 	found    []string // what the rules report
@@ -223,17 +225,17 @@ func (p *port) relative(name string) string {
 
 // report writes what was done, and what is left.
 func (p *port) report(out io.Writer) (left bool) {
-	imports, statements, changed := 0, 0, 0
+	imports, statements := 0, 0
 	var kept, goStatements, unedited []string
 	for _, f := range p.files {
 		for _, s := range f.statements {
-			if s.why == "" {
+			if s.Why == "" {
 				statements++
 				continue
 			}
 			if f.fixed == "" {
 				goStatements = append(goStatements, fmt.Sprintf("%s:%d: %s", p.relative(f.name),
-					s.line, s.why))
+					s.at.Line, s.Why))
 			}
 		}
 		switch {
@@ -242,13 +244,10 @@ func (p *port) report(out io.Writer) (left bool) {
 				break
 			}
 			unedited = append(unedited, p.relative(f.name)+": "+f.fixed)
-		case f.kept != "" && len(f.imports) > 0:
-			kept = append(kept, p.relative(f.name)+": "+f.kept)
+		case f.change.Why != "" && f.imports > 0:
+			kept = append(kept, p.relative(f.name)+": "+f.change.Why)
 		case !f.both:
-			imports += len(f.imports)
-		}
-		if f.after != nil {
-			changed++
+			imports += f.imports
 		}
 	}
 	verb := "changed"
@@ -256,7 +255,7 @@ func (p *port) report(out io.Writer) (left bool) {
 		verb = "to change"
 	}
 	fmt.Fprintf(out, "%d imports of net and %d go statements %s, in %d files\n", imports,
-		statements, verb, changed)
+		statements, verb, len(p.trial.Files))
 	if p.language != "" && len(p.changes) > 0 {
 		fmt.Fprintf(out, "go.mod states Go %s instead of %s", language, p.language)
 		if version.Compare("go"+p.language, "go1.22") < 0 {
@@ -332,4 +331,12 @@ func (p *port) warn(pkgs []*packages.Package) {
 			}
 		}
 	}
+}
+
+// ported reports whether an import is one that a port changes.
+func ported(spec *ast.ImportSpec) bool { return slices.Contains(vet.Ported, importPath(spec)) }
+
+func importPath(spec *ast.ImportSpec) string {
+	path, _ := strconv.Unquote(spec.Path.Value)
+	return path
 }

@@ -1,7 +1,6 @@
 package vet
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -100,22 +99,31 @@ func (p *pkg) importName(
 	if imported {
 		return name, nil, true
 	}
-	return name, []analysis.TextEdit{importEdit(f, alias, full)}, true
+	return name, []analysis.TextEdit{ImportEdit(f, alias, full, p.porting)}, true
 }
 
-// importEdit adds an import to a file, at the same place each time.
-func importEdit(f *ast.File, alias, full string) analysis.TextEdit {
+// ImportEdit adds an import to a file, at the same place each time. alias is its
+// name there, or "". In a port the imports of net and net/http become netco's.
+func ImportEdit(f *ast.File, alias, full string, porting bool) analysis.TextEdit {
 	quoted := strings.TrimLeft(alias+" "+strconv.Quote(full), " ")
+	end := func(spec ast.Spec) token.Pos {
+		if c := spec.(*ast.ImportSpec).Comment; c != nil {
+			return c.End()
+		}
+		return spec.End()
+	}
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
 		if !ok || g.Tok != token.IMPORT {
 			break
 		}
 		if g.Lparen.IsValid() && len(g.Specs) > 0 {
-			at, gap := g.Specs[len(g.Specs)-1].End(), "\n\n\t" // a group of its own
+			at, gap := end(g.Specs[len(g.Specs)-1]), "\n\n\t" // a group of its own
 			for _, spec := range g.Specs {
-				if first, _, _ := strings.Cut(spec.(*ast.ImportSpec).Path.Value, "/"); strings.Contains(first, ".") {
-					at, gap = spec.End(), "\n\t"
+				of, _ := strconv.Unquote(spec.(*ast.ImportSpec).Path.Value)
+				if first, _, _ := strings.Cut(of, "/"); strings.Contains(first, ".") ||
+					porting && slices.Contains(Ported, of) {
+					at, gap = end(spec), "\n\t"
 				}
 			}
 			return replace(at, at, gap+quoted)
@@ -415,54 +423,6 @@ func isConn(t types.Type) bool {
 		}
 	}
 	return true
-}
-
-// goFix makes a call of netco.Go of a go statement, if what it evaluates is the
-// same later.
-func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
-	c := x.Call
-	if !w.stableCall(c) {
-		return no("what it evaluates where it stands may be another thing later")
-	}
-	return func() ([]analysis.SuggestedFix, string) {
-		switch {
-		case !w.accepted(conn):
-			return nil, "what is to happen if " + conn.Name + " is refused is yours to write"
-		case w.releases(c):
-			return nil, "what it calls gives more back at its end than " + conn.Name
-		}
-		name, edits, ok := w.importName(x.Pos(), ".")
-		if !ok {
-			return nil, nameTaken
-		}
-		failed := fmt.Sprintf("; err != nil {\n%s.Close()\n}", conn.Name)
-		return one("Use netco.Go", append(edits, startEdits(x, name, failed)...))
-	}
-}
-
-// startEdits makes a call of netco.Go of a go statement whose function and
-// arguments may be evaluated later. failed ends it.
-func startEdits(x *ast.GoStmt, netco, failed string) []analysis.TextEdit {
-	c := x.Call
-	lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit)
-	if ok && len(c.Args) == 0 && lit.Type.Results == nil {
-		return []analysis.TextEdit{
-			replace(x.Pos(), c.Pos(), "if _, err := "+netco+".Go("),
-			replace(c.Fun.End(), c.End(), ")"+failed),
-		}
-	}
-	return []analysis.TextEdit{
-		replace(x.Pos(), c.Pos(), "if _, err := "+netco+".Go(func() { "),
-		replace(c.End(), c.End(), " })"+failed),
-	}
-}
-
-// stableCall reports whether a call's function and arguments are the same
-// later.
-func (p *pkg) stableCall(c *ast.CallExpr) bool {
-	_, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
-	changes := func(x ast.Expr) bool { return !p.stable(x) }
-	return (isLit || p.stable(c.Fun)) && !slices.ContainsFunc(c.Args, changes)
 }
 
 // releases reports whether what a go statement calls does more at its end than

@@ -27,14 +27,14 @@ var Planner = &analysis.Analyzer{
 }
 
 func (p *pkg) plan() (all []Statement) {
-	names := newNamer(p)
+	p.names, p.porting = newNamer(p), true
 	for _, f := range p.Files {
 		if isTest(p.Fset.File(f.FileStart).Name()) {
 			continue
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			if x, ok := n.(*ast.GoStmt); ok && p.refused(x) == nil {
-				all = append(all, p.port(x, names))
+				all = append(all, p.port(x))
 			}
 			return true
 		})
@@ -47,9 +47,9 @@ var Ported = []string{"net", "net/http"}
 
 // File is a file as package net and net/http matter to it.
 type File struct {
-	Name      string            // on disk, whatever a //line directive says
-	Imports   []*ast.ImportSpec // of those that are ported
-	Both      bool              // it imports one of netco's already
+	Name      string              // on disk, whatever a //line directive says
+	Imports   []analysis.TextEdit // of those that are ported
+	Both      bool                // it imports one of netco's already
 	Generated bool
 
 	// Leak is the first use of what hands a type of theirs to another module, or
@@ -79,7 +79,8 @@ func Exchanges(
 		for _, spec := range f.Imports {
 			switch path, _ := strconv.Unquote(spec.Path.Value); {
 			case slices.Contains(Ported, path):
-				all[i].Imports = append(all[i].Imports, spec)
+				all[i].Imports = append(all[i].Imports,
+					replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(Ours(path))))
 			case path == Ours("net") || path == Ours("net/http"):
 				all[i].Both = true
 			}

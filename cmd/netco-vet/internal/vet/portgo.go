@@ -14,14 +14,9 @@ import (
 
 // Statement is a go statement.
 type Statement struct {
-	Pos, End token.Pos
-	Text     string // what is to replace it, or ""
-	Import   bool   // netco, which the file does not import yet
-
-	// Literal is the function literal that is called, or nil. Its source is in
-	// Text as it is, and may have go statements of its own.
-	Literal *ast.FuncLit
-	Why     string // it stays
+	Pos   token.Pos
+	Edits []analysis.TextEdit // that make a coroutine of it
+	Why   string              // it stays, or ""
 }
 
 func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
@@ -33,49 +28,70 @@ func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
 // A connection that has just been accepted is closed if no coroutine starts.
 // Anything else is done by a goroutine then, as it was before: others may wait
 // for what it does.
-func (p *pkg) port(x *ast.GoStmt, names *namer) Statement {
-	s := Statement{Pos: x.Pos(), End: x.End()}
+func (p *pkg) port(x *ast.GoStmt) Statement {
 	c := x.Call
 	conn := p.connIn(c, func(*ast.Ident) bool { return true })
 	if conn == nil && !p.serves(c) && !p.wrapped(c) {
-		s.Why = "it serves no connection for certain"
-		return s
+		return Statement{x.Pos(), nil, "it serves no connection for certain"}
 	}
-	netco, imports, ok := p.importName(x.Pos(), ".")
-	if !ok {
-		s.Why = "the name netco is taken"
-		return s
+	g, why := p.goCall(x)
+	if why != "" {
+		return Statement{x.Pos(), nil, why}
 	}
-	g := &goCall{pkg: p, x: x, names: names, netco: netco}
-	if s.Why = g.prepare(); s.Why != "" {
-		return s
-	}
-	lit, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
-	s.Literal = lit
+	_, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
 	if id, ok := conn.(*ast.Ident); ok && !isLit && len(g.before) == 0 && p.accepted(id) &&
 		!p.releases(c) {
-		s.Text = g.start(g.function(), id.Name+".Close()")
-	} else {
-		s.Text = g.startOrGo()
+		return Statement{x.Pos(), g.edits(g.start(g.function(), id.Name+".Close()")), ""}
 	}
-	s.Import = len(imports) > 0
-	return s
+	return Statement{x.Pos(), g.edits(g.startOrGo()), ""}
+}
+
+// goFix makes a call of netco.Go of a go statement that serves a connection, if
+// what it evaluates is the same later.
+func (p *pkg) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
+	return func() ([]analysis.SuggestedFix, string) {
+		c := x.Call
+		_, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
+		if !isLit && !p.stable(c.Fun) ||
+			slices.ContainsFunc(c.Args, func(x ast.Expr) bool { return !p.stable(x) }) {
+			return nil, "what it evaluates where it stands may be another thing later"
+		}
+		g, why := p.goCall(x)
+		switch {
+		case why != "":
+			return nil, why
+		case !p.accepted(conn):
+			return nil, "what is to happen if " + conn.Name + " is refused is yours to write"
+		case p.releases(c):
+			return nil, "what it calls gives more back at its end than " + conn.Name
+		}
+		return one("Use netco.Go", g.edits(g.start(g.function(), conn.Name+".Close()")))
+	}
 }
 
 // goCall is a go statement that becomes a call of netco.Go.
 type goCall struct {
 	*pkg
-	x      *ast.GoStmt
-	names  *namer
-	netco  string
-	src    []byte
-	base   token.Pos
-	before []string // statements before: what is to be evaluated now
-	call   string   // the source of the call, with what they evaluate
+	x       *ast.GoStmt
+	netco   string
+	imports []analysis.TextEdit // of netco, if the file has not
+	src     []byte
+	base    token.Pos
+	before  []string // statements before: what is to be evaluated now
+	call    string   // the source of the call, with what they evaluate
 }
 
-// prepare evaluates the function and the arguments that might be others later.
-// It returns why it cannot.
+// goCall prepares a go statement: it evaluates the function and the arguments
+// that might be others later. It returns why it cannot.
+func (p *pkg) goCall(x *ast.GoStmt) (g *goCall, why string) {
+	netco, edits, ok := p.importName(x.Pos(), ".")
+	if !ok {
+		return nil, nameTaken
+	}
+	g = &goCall{pkg: p, x: x, netco: netco, imports: edits}
+	return g, g.prepare()
+}
+
 func (g *goCall) prepare() (why string) {
 	f, c := g.file(g.x.Pos()), g.x.Call
 	src, err := g.ReadFile(g.Fset.File(f.FileStart).Name())
@@ -146,11 +162,25 @@ func (g *goCall) simple() bool {
 // what the call does.
 func (g *goCall) function() string {
 	c := g.x.Call
+	if g.simple() {
+		return g.text(c.Fun.Pos(), c.Fun.End())
+	}
 	if fn, ok := g.TypesInfo.TypeOf(c.Fun).(*types.Signature); ok && len(c.Args) == 0 &&
 		fn.Results().Len() == 0 && g.static(c.Fun) != nil && strings.HasSuffix(g.call, "()") {
 		return strings.TrimSuffix(g.call, "()")
 	}
 	return "func() { " + g.call + " }"
+}
+
+// edits replace the statement by a text. The function literal that it calls
+// stays where it is, as it may have go statements of its own.
+func (g *goCall) edits(text string) []analysis.TextEdit {
+	if lit, ok := ast.Unparen(g.x.Call.Fun).(*ast.FuncLit); ok {
+		before, after, _ := strings.Cut(text, g.text(lit.Pos(), lit.End()))
+		return append(g.imports, replace(g.x.Pos(), lit.Pos(), before),
+			replace(lit.End(), g.x.End(), after))
+	}
+	return append(g.imports, replace(g.x.Pos(), g.x.End(), text))
 }
 
 // start is the source of a call of netco.Go, and of what is done if that fails.
@@ -169,11 +199,7 @@ func (g *goCall) startOrGo() string {
 	}
 	lit, _ := ast.Unparen(g.x.Call.Fun).(*ast.FuncLit)
 	name := g.names.function(g.x, g.pkg, lit)
-	text := g.function()
-	if g.simple() {
-		text = g.text(lit.Pos(), lit.End())
-	}
-	g.before = append(g.before, name+" := "+text)
+	g.before = append(g.before, name+" := "+g.function())
 	return g.start(name, "go "+name+"()")
 }
 

@@ -134,6 +134,8 @@ type pkg struct {
 	whyNot  map[string]string                  // why a package has none
 	pending []*handed
 	chans   *channels // once they are needed
+	names   *namer
+	porting bool
 
 	uses     map[types.Object][]*ast.Ident // once they are needed
 	imported map[string]*types.Package     // the same
@@ -146,11 +148,13 @@ type pkg struct {
 }
 
 func newPkg(pass *analysis.Pass) *pkg {
-	return &pkg{
+	p := &pkg{
 		Pass: pass, decls: map[*types.Func]*node{}, lits: map[*ast.FuncLit]*node{},
 		reached: map[*node]bool{}, foreign: map[*types.Func]*node{},
 		fixes: map[string][]analysis.SuggestedFix{}, whyNot: map[string]string{},
 	}
+	p.names = newNamer(p)
+	return p
 }
 
 // collect walks all functions.
