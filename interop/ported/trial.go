@@ -24,6 +24,9 @@ type trial struct {
 
 // build makes the ports and compiles their tests.
 func (t *trial) build() error {
+	if err := os.RemoveAll(t.dir); err != nil { // of a try before
+		return err
+	}
 	if err := t.module.copyTo(t.original()); err != nil {
 		return err
 	}

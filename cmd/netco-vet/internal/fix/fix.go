@@ -6,6 +6,7 @@ package fix
 import (
 	"bytes"
 	"fmt"
+	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -142,9 +143,9 @@ func (t *Trial) apply(before map[string]edit.Change, fixes []*Fix) (name string,
 			c.Name, c.After = name, c.Before
 		}
 		text, err := edit.Apply(c.After, edits)
-		if paths := t.unused[name]; err == nil && len(paths) > 0 {
+		if err == nil {
 			text, err = edit.ChangeImports(text, edits, func(text []byte) ([]byte, error) {
-				return without(text, paths)
+				return regroup(text, importsOf(c.After), t.unused[name])
 			})
 		}
 		if now, no := order(c.After); err == nil && no == nil && bytes.Equal(now, c.After) {
@@ -185,25 +186,47 @@ func (t *Trial) dropImports(errs []load.Mistake, fixes []*Fix) (more bool) {
 // Changes reports whether a fix changes a file.
 func (f *Fix) Changes(name string) bool { return len(f.Edits[name]) > 0 }
 
-// without removes the imports of paths.
-func without(text []byte, paths []string) ([]byte, error) {
+// regroup puts the imports of a text that had does not have where others of
+// their kind are, and removes the unused ones. One with a comment stays there.
+func regroup(text []byte, had map[string]bool, unused []string) ([]byte, error) {
 	fset := token.NewFileSet()
 	f, err := parser.ParseFile(fset, "", text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
 	for _, spec := range slices.Clone(f.Imports) {
-		if path, _ := strconv.Unquote(spec.Path.Value); slices.Contains(paths, path) {
-			name := ""
-			if spec.Name != nil {
-				name = spec.Name.Name
-			}
+		path, name := importPath(spec), ""
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		switch {
+		case slices.Contains(unused, path):
 			astutil.DeleteNamedImport(fset, f, name, path)
+		case !had[path] && spec.Doc == nil && spec.Comment == nil && len(f.Imports) > 1:
+			astutil.DeleteNamedImport(fset, f, name, path)
+			astutil.AddNamedImport(fset, f, name, path)
 		}
 	}
 	var out bytes.Buffer
 	err = format.Node(&out, fset, f)
 	return out.Bytes(), err
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	path, _ := strconv.Unquote(spec.Path.Value)
+	return path
+}
+
+// importsOf are the paths of a text's imports.
+func importsOf(text []byte) map[string]bool {
+	paths := map[string]bool{}
+	f, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
+	if err == nil {
+		for _, spec := range f.Imports {
+			paths[importPath(spec)] = true
+		}
+	}
+	return paths
 }
 
 // Would is the reason for leaving what leads to a mistake.

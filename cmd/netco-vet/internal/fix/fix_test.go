@@ -18,9 +18,9 @@ import (
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
-// TestWithout: imports that fixes have left without a use go, and what the fixes
+// TestUnused: imports that fixes have left without a use go, and what the fixes
 // have made is found again.
-func TestWithout(t *testing.T) {
+func TestUnused(t *testing.T) {
 	src := "package p\n\nimport (\n\t\"fmt\"\n\tstd \"net\"\n\t\"time\"\n)\n\nvar x = fmt.Sprint(1)\n"
 	e := &edit.Edit{From: len(src) - 3, To: len(src) - 2, Text: "2"}
 	made, err := edit.Apply([]byte(src), []*edit.Edit{e})
@@ -37,7 +37,7 @@ func TestWithout(t *testing.T) {
 	} {
 		own := *e
 		text, err := edit.ChangeImports(made, []*edit.Edit{&own}, func(text []byte) ([]byte, error) {
-			return without(text, c.paths)
+			return regroup(text, importsOf(text), c.paths)
 		})
 		if err != nil || string(text) != c.want {
 			t.Errorf("without %q: %v\n%s", c.paths, err, text)
@@ -75,7 +75,7 @@ func TestImports(t *testing.T) {
 			t.Fatal(err)
 		}
 		call := f.Decls[len(f.Decls)-1].(*ast.FuncDecl).Body.List[0]
-		edits := []analysis.TextEdit{vet.ImportEdit(f, "", "github.com/netco-go/netco", true),
+		edits := []analysis.TextEdit{vet.ImportEdit(f, "", "github.com/netco-go/netco"),
 			{Pos: call.Pos(), End: call.End(), NewText: []byte("netco.Go(g)")}}
 		for _, spec := range f.Imports {
 			if spec.Path.Value == `"net"` {

@@ -76,9 +76,8 @@ func (w *walker) timerType(x *ast.SelectorExpr) string {
 	return "Timer"
 }
 
-// rangeStmt walks what a range statement ranges over.
-func (w *walker) rangeStmt(x *ast.RangeStmt, s *state) {
-	w.expr(x.X, s)
+// rangeStmt notes a range over a channel.
+func (w *walker) rangeStmt(x *ast.RangeStmt) {
 	if t := w.TypesInfo.TypeOf(x.X); t != nil {
 		if _, ok := types.Unalias(t).Underlying().(*types.Chan); ok {
 			f, _ := w.receiveFrom(x.X)
@@ -88,8 +87,7 @@ func (w *walker) rangeStmt(x *ast.RangeStmt, s *state) {
 	}
 }
 
-// selectStmt notes a select that may wait. Its cases are evaluated, but are not
-// operations of their own.
+// selectStmt notes a select that may wait.
 func (w *walker) selectStmt(x *ast.SelectStmt) {
 	var chans []ast.Expr
 	for _, c := range x.Body.List {

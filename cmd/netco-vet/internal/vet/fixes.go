@@ -99,12 +99,12 @@ func (p *pkg) importName(
 	if imported {
 		return name, nil, true
 	}
-	return name, []analysis.TextEdit{ImportEdit(f, alias, full, p.porting)}, true
+	return name, []analysis.TextEdit{ImportEdit(f, alias, full)}, true
 }
 
 // ImportEdit adds an import to a file, at the same place each time. alias is its
-// name there, or "". In a port the imports of net and net/http become netco's.
-func ImportEdit(f *ast.File, alias, full string, porting bool) analysis.TextEdit {
+// name there, or "".
+func ImportEdit(f *ast.File, alias, full string) analysis.TextEdit {
 	quoted := strings.TrimLeft(alias+" "+strconv.Quote(full), " ")
 	end := func(spec ast.Spec) token.Pos {
 		if c := spec.(*ast.ImportSpec).Comment; c != nil {
@@ -120,9 +120,8 @@ func ImportEdit(f *ast.File, alias, full string, porting bool) analysis.TextEdit
 		if g.Lparen.IsValid() && len(g.Specs) > 0 {
 			at, gap := end(g.Specs[len(g.Specs)-1]), "\n\n\t" // a group of its own
 			for _, spec := range g.Specs {
-				of, _ := strconv.Unquote(spec.(*ast.ImportSpec).Path.Value)
-				if first, _, _ := strings.Cut(of, "/"); strings.Contains(first, ".") ||
-					porting && slices.Contains(Ported, of) {
+				of := spec.(*ast.ImportSpec).Path.Value
+				if first, _, _ := strings.Cut(of, "/"); strings.Contains(first, ".") {
 					at, gap = end(spec), "\n\t"
 				}
 			}

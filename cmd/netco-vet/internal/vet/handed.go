@@ -35,7 +35,7 @@ func (w *walker) functionArgs(c *ast.CallExpr, to *node, fn *types.Func) {
 	for i, arg := range c.Args { // what to does with it is known when all have been walked
 		if _, ok := w.TypesInfo.TypeOf(arg).Underlying().(*types.Signature); ok ||
 			i < len(to.params) && types.IsInterface(to.params[i].Type()) {
-			w.pending = append(w.pending, &handed{w.n, to, i, arg, map[indirect]bool{}, false})
+			w.n.pending = append(w.n.pending, &handed{w.n, to, i, arg, map[indirect]bool{}, false})
 		}
 	}
 }
@@ -74,10 +74,10 @@ func (p *pkg) startsAs(n *node, c callee, pos token.Pos) {
 	}
 }
 
-// handOver makes calls and starts of what this package's own functions are
-// handed. It reports whether there were any to make.
-func (p *pkg) handOver() (changed bool) {
-	for _, h := range p.pending {
+// handOver makes calls and starts of what n hands to this package's own
+// functions. It reports whether there were any to make.
+func (p *pkg) handOver(n *node) (changed bool) {
+	for _, h := range n.pending {
 		if h.param >= len(h.to.params) {
 			continue
 		}

@@ -27,7 +27,7 @@ var Planner = &analysis.Analyzer{
 }
 
 func (p *pkg) plan() (all []Statement) {
-	p.names, p.porting = newNamer(p), true
+	p.names = newNamer(p)
 	for _, f := range p.Files {
 		if isTest(p.Fset.File(f.FileStart).Name()) {
 			continue

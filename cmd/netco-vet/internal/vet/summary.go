@@ -76,6 +76,8 @@ type node struct {
 	starts []start
 	spawns []start // those that are coroutines if this one runs in one
 
+	pending []*handed // what its calls hand over
+
 	called  map[indirect]token.Pos // what it calls by variables, and where; or its callees do
 	started map[*types.Var]bool    // those that it runs as coroutines
 	waits   string
@@ -132,10 +134,8 @@ type pkg struct {
 	reached map[*node]bool
 	fixes   map[string][]analysis.SuggestedFix // those of whole packages
 	whyNot  map[string]string                  // why a package has none
-	pending []*handed
-	chans   *channels // once they are needed
+	chans   *channels                          // once they are needed
 	names   *namer
-	porting bool
 
 	uses     map[types.Object][]*ast.Ident // once they are needed
 	imported map[string]*types.Package     // the same
@@ -179,8 +179,9 @@ func (p *pkg) collect() {
 					p.walk(p.decls[fn])
 				}
 			case *ast.GenDecl:
-				w := &walker{pkg: p, n: root}
-				w.stmt(&ast.DeclStmt{Decl: d}, newState())
+				w := &walker{p, root}
+				ast.Inspect(d, w.visit)
+				w.callsIn(d, newState())
 			}
 		}
 	}
@@ -274,7 +275,7 @@ func (p *pkg) literal(lit *ast.FuncLit) *node {
 	return n
 }
 
-func (p *pkg) walk(n *node) { (&walker{pkg: p, n: n}).block(n.body.List, newState()) }
+func (p *pkg) walk(n *node) { (&walker{p, n}).body() }
 
 func (p *pkg) posn(pos token.Pos) string {
 	at := p.Fset.Position(pos)
@@ -314,8 +315,8 @@ func (p *pkg) solve() {
 		changed = false
 		for _, n := range p.nodes {
 			changed = p.step(n) || changed
+			changed = p.handOver(n) || changed
 		}
-		changed = p.handOver() || changed
 	}
 	for _, n := range p.nodes { // once the waits are known
 		for _, c := range n.calls {

@@ -6,26 +6,18 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/cfg"
 )
 
-// walker goes through one function in the order of its statements, with what is
-// held at each of them on all ways there.
+// walker goes through one function.
 type walker struct {
 	*pkg
-	n       *node
-	targets []*target // the statements around, outermost first
+	n *node
 }
 
-// target is a statement that break ends, with the states there, and at continue
-// where the loop may end after it.
-type target struct {
-	label         string
-	loop, endless bool
-	ends          []*state
-}
-
-// state is what is held at a statement. A nil state is that of a statement that
-// is not reached.
+// state is what is held at a statement on all ways there. A nil state is that of
+// a statement that has not been reached.
 type state struct {
 	held   []held
 	unsent []*types.Var // Buffereds
@@ -58,178 +50,123 @@ func merge(all ...*state) (m *state) {
 	return m
 }
 
-func (w *walker) block(list []ast.Stmt, s *state) *state {
-	for _, x := range list {
-		s = w.stmt(x, s)
-	}
-	return s
+func (s *state) equal(other *state) bool {
+	return other != nil && slices.Equal(s.held, other.held) && slices.Equal(s.unsent, other.unsent)
 }
 
-// stmt walks a statement and returns the state after it.
-func (w *walker) stmt(x ast.Stmt, s *state) *state {
-	if s == nil {
-		s = newState() // by a label, or dead code
-	}
+// body walks a function: its statements, and its calls.
+func (w *walker) body() {
+	ast.Inspect(w.n.body, w.visit)
+	w.flow()
+	slices.SortStableFunc(w.n.events, func(a, b event) int { return int(a.pos - b.pos) })
+	slices.SortStableFunc(w.n.calls, func(a, b call) int { return int(a.end - b.end) })
+}
+
+// visit notes what a node says wherever it stands.
+func (w *walker) visit(x ast.Node) bool {
 	switch x := x.(type) {
-	case *ast.BlockStmt:
-		return w.block(x.List, s)
-	case *ast.LabeledStmt:
-		return w.stmt(x.Stmt, s)
-	case *ast.IfStmt:
-		s = w.optional(x.Init, s)
-		w.expr(x.Cond, s)
-		then, other := w.block(x.Body.List, s.copy()), s
-		if x.Else != nil {
-			other = w.stmt(x.Else, s.copy())
+	case *ast.FuncLit:
+		w.literal(x)
+		return false
+	case *ast.UnaryExpr:
+		if x.Op == token.ARROW && !w.isCase(x) {
+			w.receive(x)
 		}
-		return merge(then, other)
-	case *ast.ForStmt:
-		s = w.optional(x.Init, s)
-		w.expr(x.Cond, s)
-		t := w.enter(x)
-		t.endless = x.Cond == nil
-		body := w.optional(x.Post, w.block(x.Body.List, s.copy()))
-		if !t.endless {
-			t.ends = append(t.ends, s, body)
+	case *ast.TypeAssertExpr:
+		w.assertion(x)
+	case *ast.CompositeLit:
+		for _, e := range x.Elts { // such as one of netco's structs, which starts its fields
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				w.startField(kv.Key, kv.Value)
+			}
 		}
-		return w.leave(t)
 	case *ast.RangeStmt:
-		w.rangeStmt(x, s)
-		t := w.enter(x)
-		t.ends = append(t.ends, s, w.block(x.Body.List, s.copy()))
-		return w.leave(t)
-	case *ast.SwitchStmt:
-		s = w.optional(x.Init, s)
-		w.expr(x.Tag, s)
-		return w.clauses(x, x.Body, s)
+		w.rangeStmt(x)
 	case *ast.TypeSwitchStmt:
-		s = w.optional(x.Init, s)
 		w.typeCases(x)
-		return w.clauses(x, x.Body, w.stmt(x.Assign, s))
 	case *ast.SelectStmt:
 		w.selectStmt(x)
-		return w.clauses(x, x.Body, s)
-	case *ast.ReturnStmt:
-		for _, e := range x.Results {
-			w.expr(e, s)
-		}
-		return nil
-	case *ast.BranchStmt:
-		w.branch(x, s)
-		return nil
 	case *ast.GoStmt:
-		w.goStmt(x, s)
-	case *ast.DeferStmt:
-		w.deferred(x.Call, s)
+		w.goHandler(x)
 	case *ast.SendStmt:
-		w.expr(x.Chan, s)
-		w.expr(x.Value, s)
-		if !w.hasRoom(x) {
+		if !w.isCase(x) && !w.hasRoom(x) {
 			w.event(finding{"chan", "send to a Go channel", cureChannel}, x, w.chanFix(x.Chan))
 		}
 	case *ast.ExprStmt:
 		w.ignoredStart(x)
-		w.expr(x.X, s)
 	case *ast.AssignStmt:
-		for _, e := range x.Rhs {
-			w.expr(e, s)
-		}
 		for i, e := range x.Lhs {
-			w.expr(e, s)
 			if len(x.Lhs) == len(x.Rhs) {
 				w.startField(e, x.Rhs[i])
 			}
 		}
-	default:
-		if x != nil {
-			w.expr(x, s)
-		}
 	}
-	return s
+	return true
 }
 
-func (w *walker) optional(x ast.Stmt, s *state) *state {
-	if x == nil {
-		return s
-	}
-	return w.stmt(x, s)
-}
-
-// enter begins a statement that break ends. leave ends it, and returns the state
-// after it.
-func (w *walker) enter(x ast.Stmt) *target {
-	t := &target{}
-	if l, ok := w.parents[x].(*ast.LabeledStmt); ok {
-		t.label = l.Label.Name
-	}
-	switch x.(type) {
-	case *ast.ForStmt, *ast.RangeStmt:
-		t.loop = true
-	}
-	w.targets = append(w.targets, t)
-	return t
-}
-
-func (w *walker) leave(t *target) *state {
-	w.targets = w.targets[:len(w.targets)-1]
-	return merge(t.ends...)
-}
-
-// branch notes the state at a break or continue.
-func (w *walker) branch(x *ast.BranchStmt, s *state) {
-	if x.Tok != token.BREAK && x.Tok != token.CONTINUE {
-		return
-	}
-	for _, t := range slices.Backward(w.targets) {
-		if x.Label != nil && x.Label.Name == t.label ||
-			x.Label == nil && (t.loop || x.Tok == token.BREAK) {
-			if x.Tok == token.BREAK || !t.endless {
-				t.ends = append(t.ends, s.copy())
-			}
-			return
-		}
-	}
-}
-
-// clauses walks the cases of a switch or a select.
-func (w *walker) clauses(x ast.Stmt, body *ast.BlockStmt, s *state) *state {
-	complete, t := false, w.enter(x)
-	for _, c := range body.List {
-		at := s.copy()
-		switch c := c.(type) {
-		case *ast.CaseClause:
-			complete = complete || c.List == nil
-			for _, e := range c.List {
-				w.expr(e, at)
-			}
-			t.ends = append(t.ends, w.block(c.Body, at))
+// isCase reports whether a send or a receive is a select's, which is one event.
+func (w *walker) isCase(x ast.Node) bool {
+	for {
+		switch up := w.parents[x].(type) {
+		case *ast.ParenExpr, *ast.ExprStmt, *ast.AssignStmt:
+			x = up
 		case *ast.CommClause:
-			complete = true
-			if c.Comm != nil {
-				w.expr(commChan(c.Comm), at)
-				if send, ok := c.Comm.(*ast.SendStmt); ok {
-					w.expr(send.Value, at)
+			return up.Comm == x
+		default:
+			return false
+		}
+	}
+}
+
+// flow walks the calls of a function in the order in which it makes them, until
+// it is known what is held at each.
+func (w *walker) flow() {
+	g := cfg.New(w.n.body, func(*ast.CallExpr) bool { return true })
+	var order []*cfg.Block // each after those that lead to it, but for loops
+	seen := map[*cfg.Block]bool{}
+	var visit func(*cfg.Block)
+	visit = func(b *cfg.Block) {
+		if !seen[b] {
+			seen[b] = true
+			for _, next := range slices.Backward(b.Succs) {
+				visit(next)
+			}
+			order = append(order, b)
+		}
+	}
+	for _, b := range g.Blocks { // what the entry does not lead to is dead code
+		visit(b)
+	}
+	slices.Reverse(order)
+	at, visited := make([]*state, len(g.Blocks)), *w.n
+	for changed := true; changed; {
+		changed = false
+		w.n.events, w.n.calls, w.n.pending = slices.Clip(visited.events), nil, nil
+		w.n.starts, w.n.spawns = slices.Clip(visited.starts), nil
+		done := map[*cfg.Block]bool{}
+		for _, b := range order {
+			s := at[b.Index].copy()
+			if s == nil {
+				s = newState()
+			}
+			for _, x := range b.Nodes {
+				w.callsIn(x, s)
+			}
+			done[b] = true
+			for _, next := range b.Succs {
+				if now := merge(at[next.Index], s); b.Live && !now.equal(at[next.Index]) {
+					at[next.Index] = now
+					changed = changed || done[next]
 				}
 			}
-			t.ends = append(t.ends, w.block(c.Body, at)) // the select itself is one event
 		}
 	}
-	if !complete {
-		t.ends = append(t.ends, s)
-	}
-	return w.leave(t)
 }
 
-// expr walks what is evaluated, calls in the order of the source.
-func (w *walker) expr(x ast.Node, s *state) {
-	switch x := x.(type) {
-	case nil:
-		return
-	case ast.Expr:
-		if x == nil {
-			return
-		}
-	}
+// callsIn walks the calls of a statement or an expression, arguments first. What
+// a go statement calls is a goroutine. A deferred call runs at the end, with what
+// is held there, which is not known: only what it blocks in counts.
+func (w *walker) callsIn(x ast.Node, s *state) {
 	var calls []*ast.CallExpr
 	ast.Inspect(x, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -238,18 +175,21 @@ func (w *walker) expr(x ast.Node, s *state) {
 			return false
 		case *ast.CallExpr:
 			calls = append(calls, n)
-		case *ast.UnaryExpr:
-			if n.Op == token.ARROW {
-				w.receive(n)
-			}
-		case *ast.TypeAssertExpr:
-			w.assertion(n)
-		case *ast.CompositeLit:
-			w.startFields(n)
 		}
 		return true
 	})
-	for _, c := range slices.Backward(calls) { // arguments first
+	for _, c := range slices.Backward(calls) {
+		switch up := x.(type) {
+		case *ast.GoStmt:
+			if c == up.Call {
+				continue
+			}
+		case *ast.DeferStmt:
+			if c == up.Call {
+				w.call(c, newState())
+				continue
+			}
+		}
 		w.call(c, s)
 	}
 }
@@ -351,29 +291,6 @@ func (p *pkg) calls(n *node, t indirect, pos token.Pos) {
 	}
 }
 
-// deferred walks a deferred call. It runs at the end, with what is held there,
-// which is not known: only what it blocks in counts.
-func (w *walker) deferred(c *ast.CallExpr, s *state) {
-	for _, arg := range c.Args {
-		w.expr(arg, s)
-	}
-	w.expr(c.Fun, s)
-	w.call(c, newState())
-}
-
-// goStmt walks the arguments of a go statement. What it calls is a goroutine.
-func (w *walker) goStmt(x *ast.GoStmt, s *state) {
-	for _, arg := range x.Call.Args {
-		w.expr(arg, s)
-	}
-	if lit, ok := x.Call.Fun.(*ast.FuncLit); ok {
-		w.literal(lit)
-	} else {
-		w.expr(x.Call.Fun, s)
-	}
-	w.goHandler(x)
-}
-
 // buffered notes what a call does to a socket.Buffered, and returns that.
 func (w *walker) buffered(c *ast.CallExpr, fn *types.Func, s *state) *types.Var {
 	key, ok := strings.CutPrefix(funcKey(fn), "socket/Buffered.")
@@ -459,16 +376,6 @@ func (w *walker) buffersWrite(c *ast.CallExpr, fn *types.Func, at *call) {
 		w.event(finding{"net", funcKey(fn), cureNet}, c, w.importFix("net"))
 	default:
 		at.parks = shortName(fn)
-	}
-}
-
-// startFields notes the coroutines that a literal of one of netco's structs
-// will start.
-func (w *walker) startFields(lit *ast.CompositeLit) {
-	for _, e := range lit.Elts {
-		if kv, ok := e.(*ast.KeyValueExpr); ok {
-			w.startField(kv.Key, kv.Value)
-		}
 	}
 }
 
