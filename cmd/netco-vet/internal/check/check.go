@@ -185,13 +185,12 @@ func broken(pkgs []*packages.Package) (lines []string) {
 		}
 		seen[p.PkgPath] = true
 		of := cause(p)
-		if dependents[of.PkgPath]++; of.PkgPath == p.PkgPath {
-			dependents[of.PkgPath]--
-		}
-		if !slices.ContainsFunc(causes, func(c *packages.Package) bool {
-			return c.PkgPath == of.PkgPath
-		}) {
+		if n, ok := dependents[of.PkgPath]; !ok {
 			causes = append(causes, of)
+			dependents[of.PkgPath] = n
+		}
+		if of.PkgPath != p.PkgPath {
+			dependents[of.PkgPath]++
 		}
 	}
 	for _, p := range causes {

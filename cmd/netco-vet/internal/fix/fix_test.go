@@ -143,9 +143,10 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s: %v, made %q, want %q", c.says, err, got, c.made)
 		}
 	}
-	trial := Trial{Known: map[string]bool{}, Load: func(map[string][]byte) ([]*packages.Package, error) {
+	trial := Trial{Known: map[string]bool{}}
+	trial.Load = func(map[string][]byte) ([]*packages.Package, error) {
 		return wrong("p", ":1:1", "always"), nil
-	}}
+	}
 	if _, _, err := trial.Make([]*Fix{one("p", 19, "5")}, ""); err == nil {
 		t.Error("what cannot be made to compile is no error")
 	}

@@ -80,13 +80,15 @@ func (p *port) plan() error {
 	p.trial = fix.Trial{Load: p.load, Known: map[string]bool{}, Spread: p.spread,
 		Blame: []fix.Blame{p.imports, p.uses}}
 	load.Mistakes(pkgs, p.trial.Known)
-	all := 0
+	all, good := 0, 0
 	for _, pkg := range pkgs {
 		if !own(pkg) {
 			continue
 		}
 		all++
-		if len(pkg.Errors) > 0 {
+		if len(pkg.Errors) == 0 {
+			good++
+		} else {
 			why := strings.Join(strings.Fields(pkg.Errors[0].Error()), " ")
 			why = strings.ReplaceAll(why, p.root+string(filepath.Separator), "")
 			p.broken[pkg.PkgPath] = failure{pkg.Dir, why}
@@ -95,7 +97,7 @@ func (p *port) plan() error {
 	if all == 0 {
 		return fmt.Errorf("%s has no packages", p.root)
 	}
-	if len(p.broken) > 0 && p.allBroken(pkgs) {
+	if good == 0 {
 		for _, of := range p.broken {
 			return fmt.Errorf("no package loads: %s", of.why)
 		}
@@ -112,12 +114,6 @@ func (p *port) plan() error {
 	})
 }
 
-func (p *port) allBroken(pkgs []*packages.Package) bool {
-	return !slices.ContainsFunc(pkgs, func(pkg *packages.Package) bool {
-		return own(pkg) && len(pkg.Errors) == 0
-	})
-}
-
 // addPackage takes over a package's files, and notes those that are not built
 // here and have something to port. A package and the same with its tests
 // have files in common.
@@ -129,7 +125,7 @@ func (p *port) addPackage(pkg *packages.Package) {
 		return path == pkg.PkgPath || path == pkg.Module.Path ||
 			strings.HasPrefix(path, pkg.Module.Path+"/")
 	}
-	for _, of := range vet.Exchanges(p.loader.Fset, pkg.Syntax, pkg.TypesInfo, within) {
+	for _, of := range vet.Exchanges(p.loader.Fset, pkg.Syntax, pkg.TypesInfo, within, vet.Ported...) {
 		f := p.files[of.Name]
 		if f == nil {
 			if !slices.Contains(pkg.GoFiles, of.Name) {

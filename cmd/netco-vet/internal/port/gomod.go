@@ -2,7 +2,6 @@ package port
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"go/version"
@@ -10,7 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"golang.org/x/mod/modfile"
 
 	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
@@ -35,67 +37,56 @@ func (p *port) require() (err error) {
 	if p.Tags != "" {
 		p.flags = append(p.flags, "-tags="+p.Tags)
 	}
-	has, err := p.goMod(mod)
+	text, err := os.ReadFile(mod)
 	if err != nil {
 		return err
 	}
-	args := []string{"mod", "edit"}
-	if version.Compare("go"+has.Go, "go"+language) < 0 {
-		p.language = has.Go
-		args = append(args, "-go="+language)
-		if has.Toolchain != "" && version.Compare(has.Toolchain, "go"+language) < 0 {
-			args = append(args, "-toolchain=none")
+	f, err := modfile.Parse(mod, text, nil)
+	if err != nil {
+		return err
+	}
+	stated := ""
+	if f.Go != nil {
+		stated = f.Go.Version
+	}
+	if version.Compare("go"+stated, "go"+language) < 0 {
+		p.language = stated
+		f.AddGoStmt(language)
+		if f.Toolchain != nil && version.Compare(f.Toolchain.Name, "go"+language) < 0 {
+			f.DropToolchainStmt()
 		}
 	}
-	newest := false
-	switch info, err := os.Stat(p.Netco); {
+	has := slices.ContainsFunc(f.Require, func(r *modfile.Require) bool {
+		return r.Mod.Path == module
+	})
+	info, err := os.Stat(p.Netco)
+	switch {
 	case p.Netco == "":
-		newest = !has.requires()
 	case err == nil && info.IsDir():
 		folder, err := filepath.Abs(p.Netco)
 		if err != nil {
 			return err
 		}
-		args = append(args, "-require="+module+"@v0.0.0", "-replace="+module+"="+folder)
+		err = errors.Join(f.AddRequire(module, "v0.0.0"), f.AddReplace(module, "", folder, ""))
+		if err != nil {
+			return err
+		}
 	default:
-		args = append(args, "-require="+module+"@"+p.Netco)
-	}
-	if len(args) > 2 {
-		if _, err := p.command(p.root, "go", append(args, mod)...); err != nil {
+		if err := f.AddRequire(module, p.Netco); err != nil {
 			return err
 		}
 	}
-	if newest {
-		_, err = p.command(p.root, "go", "get", "-modfile="+mod, module+"@latest")
-	} else if p.Netco != "" { // that it can be had shows here
+	if text, err = f.Format(); err == nil {
+		err = os.WriteFile(mod, text, 0o666)
+	}
+	switch {
+	case err != nil:
+	case p.Netco != "": // that it can be had shows here
 		_, err = p.command(p.root, "go", "list", "-mod=mod", "-modfile="+mod, module+"/net")
+	case !has:
+		_, err = p.command(p.root, "go", "get", "-modfile="+mod, module+"@latest")
 	}
 	return err
-}
-
-// goMod is what a go.mod has.
-type goMod struct {
-	Go, Toolchain string
-	Require       []struct{ Path string }
-}
-
-func (m *goMod) requires() bool {
-	for _, r := range m.Require {
-		if r.Path == module {
-			return true
-		}
-	}
-	return false
-}
-
-func (p *port) goMod(name string) (*goMod, error) {
-	out, err := p.command(p.root, "go", "mod", "edit", "-json", name)
-	if err != nil {
-		return nil, err
-	}
-	m := &goMod{}
-	err = json.Unmarshal([]byte(out), m)
-	return m, err
 }
 
 // modChanges returns the changes of go.mod and go.sum.

@@ -216,12 +216,7 @@ func (p *port) place(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", p.relative(at.Filename), at.Line)
 }
 
-func (p *port) relative(name string) string {
-	if rel, err := filepath.Rel(p.root, name); err == nil {
-		return rel
-	}
-	return name
-}
+func (p *port) relative(name string) string { return load.Relative(p.root, name) }
 
 // report writes what was done, and what is left.
 func (p *port) report(out io.Writer) (left bool) {

@@ -15,7 +15,7 @@ func (w *walker) assertion(x *ast.TypeAssertExpr) {
 		return
 	}
 	t := w.TypesInfo.TypeOf(x.Type)
-	if t == nil || !differs(elemType(t), "net") || !w.netcos(x.X) {
+	if t == nil || !differs(t, "net") || !w.netcos(x.X) {
 		return
 	}
 	cost := "panics"
@@ -47,7 +47,7 @@ func (w *walker) typeCases(s *ast.TypeSwitchStmt) {
 					return
 				}
 			}
-			if first == nil && differs(elemType(t), "net") {
+			if first == nil && differs(t, "net") {
 				first = e
 			}
 		}
@@ -64,13 +64,6 @@ func (w *walker) wrongType(x ast.Expr, t types.Type, cost string, at ast.Node) {
 			types.TypeString(t, (*types.Package).Name) + " " + cost,
 		"change the import to netco/net",
 	}, at, w.importFix("net"))
-}
-
-func elemType(t types.Type) types.Type {
-	if p, ok := types.Unalias(t).(*types.Pointer); ok {
-		return types.Unalias(p.Elem())
-	}
-	return types.Unalias(t)
 }
 
 // netcos reports whether x is a connection or listener of netco's for certain.

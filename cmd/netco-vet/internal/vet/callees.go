@@ -184,32 +184,28 @@ func (p *pkg) returns(c *ast.CallExpr) *node {
 	return p.foreign[fn]
 }
 
-// result is the literal that n returns, if each return has it.
-func (p *pkg) result(n *node) (to *node) {
-	if n.fn.Signature().Results().Len() != 1 {
-		return nil
-	}
-	one := true
-	ast.Inspect(n.body, func(x ast.Node) bool {
-		switch x := x.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			if len(x.Results) != 1 {
-				one = false
-				return true
-			}
-			lit, ok := ast.Unparen(x.Results[0]).(*ast.FuncLit)
-			if one = one && ok && to == nil; one {
-				to = p.literal(lit)
-			}
+// returnsOf are the return statements of a function itself.
+func returnsOf(body ast.Node) (all []*ast.ReturnStmt) {
+	ast.Inspect(body, func(x ast.Node) bool {
+		if r, ok := x.(*ast.ReturnStmt); ok {
+			all = append(all, r)
 		}
-		return true
+		_, isLit := x.(*ast.FuncLit)
+		return !isLit
 	})
-	if !one {
+	return all
+}
+
+// result is the literal that n returns, if that is its one return.
+func (p *pkg) result(n *node) *node {
+	all := returnsOf(n.body)
+	if n.fn.Signature().Results().Len() != 1 || len(all) != 1 || len(all[0].Results) != 1 {
 		return nil
 	}
-	return to
+	if lit, ok := ast.Unparen(all[0].Results[0]).(*ast.FuncLit); ok {
+		return p.literal(lit)
+	}
+	return nil
 }
 
 // callsField notes that n calls a field of another package.

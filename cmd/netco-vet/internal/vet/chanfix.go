@@ -72,11 +72,7 @@ func elemOf(t types.Type) string {
 
 // isAfter reports whether x is a call of time.After.
 func (p *pkg) isAfter(x ast.Expr) bool {
-	c, ok := ast.Unparen(x).(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	fn := p.static(c.Fun)
+	fn := p.called(x)
 	return fn != nil && funcKey(fn) == "time.After"
 }
 
@@ -134,9 +130,13 @@ func (p *pkg) rewriteChannels() *channels {
 
 // keep keeps all channels that t is written with. why follows the place at.
 func (c *channels) keep(t types.Type, at ast.Node, why string) {
+	c.keepIn(t, c.posn(at.Pos())+" "+why)
+}
+
+func (c *channels) keepIn(t types.Type, why string) {
 	mentions(t, func(t types.Type) bool {
 		if e := elemOf(t); e != "" {
-			c.keepElem(e, c.posn(at.Pos())+" "+why)
+			c.keepElem(e, why)
 		}
 		return false
 	})
@@ -155,12 +155,7 @@ func (c *channels) keepOne(x ast.Expr, why string) { c.keepElem(c.elem(x), c.pos
 // keepExported keeps what other packages see.
 func (c *channels) keepExported() {
 	c.exports(func(t types.Type) bool {
-		mentions(t, func(t types.Type) bool {
-			if e := elemOf(t); e != "" {
-				c.keepElem(e, "other packages see some of them")
-			}
-			return false
-		})
+		c.keepIn(t, "other packages see some of them")
 		return false
 	})
 }
@@ -195,8 +190,8 @@ func (c *channels) noteSelect(s *ast.SelectStmt) {
 		}
 		set = append(set, c.elem(ch))
 		fine = fine && c.elem(ch) != "" && c.textOf(ch) != ""
-		if call, ok := ast.Unparen(ch).(*ast.CallExpr); ok {
-			if fn := c.static(call.Fun); fn == nil || fn.Pkg() != c.Pkg {
+		if _, ok := ast.Unparen(ch).(*ast.CallExpr); ok {
+			if fn := c.called(ch); fn == nil || fn.Pkg() != c.Pkg {
 				fine = false // such as ctx.Done()
 			}
 		}
@@ -350,11 +345,7 @@ func (c *channels) toInterface(to types.Type, x ast.Expr) {
 
 // calleeElsewhere returns the function of another package that x calls.
 func (c *channels) calleeElsewhere(x ast.Expr) *types.Func {
-	call, ok := ast.Unparen(x).(*ast.CallExpr)
-	if !ok {
-		return nil
-	}
-	if fn := c.static(call.Fun); fn != nil && fn.Pkg() != c.Pkg {
+	if fn := c.called(x); fn != nil && fn.Pkg() != c.Pkg {
 		return fn
 	}
 	return nil
@@ -562,8 +553,9 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 	for i, cl := range s.Body.List {
 		cl := cl.(*ast.CommClause)
 		text := fmt.Sprintf("case %d:", i)
-		if i == len(s.Body.List)-1 && c.isLast(s) {
-			text = "default:" // so that the compiler sees that one of them runs
+		if i == len(s.Body.List)-1 && lastOf(c.parents[s]) == ast.Stmt(s) {
+			// It may be what ends its function: the compiler is to see that one runs.
+			text = "default:"
 		}
 		switch comm := cl.Comm.(type) {
 		case nil:
@@ -601,20 +593,6 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 	if shut != "" {
 		c.edit(s.Body.Rbrace+1, s.Body.Rbrace+1, shut)
 	}
-}
-
-// isLast reports whether s is the last statement of its block: then it may be
-// what ends its function.
-func (c *channels) isLast(s *ast.SelectStmt) bool {
-	switch up := c.parents[s].(type) {
-	case *ast.BlockStmt:
-		return up.List[len(up.List)-1] == s
-	case *ast.CaseClause:
-		return up.Body[len(up.Body)-1] == s
-	case *ast.CommClause:
-		return up.Body[len(up.Body)-1] == s
-	}
-	return false
 }
 
 // ownNames are the variables that a rewritten select declares.

@@ -275,23 +275,15 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 			}
 		}
 	}
-	other := func(t types.Type) bool { return differs(t, std) }
-	leaks := func(t types.Type) bool { return mentions(t, other) }
-	why := ""
-	for id, obj := range p.TypesInfo.Uses {
-		if obj.Pkg() == nil || obj.Pkg() == p.Pkg || obj.Pkg().Path() == std {
-			continue
-		}
-		if _, isType := obj.(*types.TypeName); !isType && leaks(obj.Type()) {
-			at := p.posn(id.Pos()) + ": " + obj.Pkg().Name() + "." + obj.Name() +
-				" takes or returns a type of " + std
-			if why == "" || at < why { // the same one each time
-				why = at
-			}
+	for _, f := range Exchanges(p.Fset, p.Files, p.TypesInfo, func(path string) bool {
+		return path == p.Pkg.Path()
+	}, std) {
+		if f.Leak != nil {
+			return nil, p.posn(f.Leak.Pos) + ": " + f.Leak.What + " takes or returns a type of " + std
 		}
 	}
-	if why != "" {
-		return nil, why
+	leaks := func(t types.Type) bool {
+		return mentions(t, func(t types.Type) bool { return differs(t, std) })
 	}
 	if name := p.exports(leaks); name != "" {
 		return nil, name + " is exported with a type of " + std + ", which other packages may use"
@@ -299,13 +291,12 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 	return one("Import "+Ours(std), edits)
 }
 
-// differs reports whether t is a type that netco's package has its own of.
+// differs reports whether t is, or points to, a type that netco's package has
+// its own of.
 func differs(t types.Type, std string) bool {
-	n, ok := t.(*types.Named)
-	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != std {
-		return false
-	}
-	return slices.Contains(changed[std], n.Obj().Name())
+	n := named(t)
+	return n != nil && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == std &&
+		slices.Contains(changed[std], n.Obj().Name())
 }
 
 // exports returns what of this package other packages can see that has a type for

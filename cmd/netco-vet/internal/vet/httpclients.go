@@ -222,19 +222,13 @@ func (h httpClients) returned(c *ast.CallExpr, result int, is func(ast.Expr) boo
 	}
 	h.known[fn] = true
 	some, all := false, true
-	ast.Inspect(h.decls[fn].body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncLit:
-			return false
-		case *ast.ReturnStmt:
-			if len(n.Results) <= result { // by its name, or what another function returns
-				all = false
-			} else if x := n.Results[result]; !h.TypesInfo.Types[x].IsNil() {
-				some, all = true, all && is(x)
-			}
+	for _, r := range returnsOf(h.decls[fn].body) {
+		if len(r.Results) <= result { // by its name, or what another function returns
+			all = false
+		} else if x := r.Results[result]; !h.TypesInfo.Types[x].IsNil() {
+			some, all = true, all && is(x)
 		}
-		return true
-	})
+	}
 	h.known[fn] = some && all
 	return some && all
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"go/types"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -130,10 +131,8 @@ func waits(f *types.Func) string {
 		return ""
 	}
 	if folder, ok := library(f.Pkg().Path()); ok {
-		for _, begin := range waitNames[folder] {
-			if strings.HasPrefix(f.Name(), begin) && !strings.HasSuffix(f.Name(), "Case") {
-				return f.Pkg().Name() + "." + shortName(f)
-			}
+		if hasPrefix(f.Name(), waitNames[folder]...) && !strings.HasSuffix(f.Name(), "Case") {
+			return f.Pkg().Name() + "." + shortName(f)
 		}
 		return ""
 	}
@@ -245,10 +244,5 @@ var blockers = map[string]finding{
 }
 
 func hasPrefix(name string, begins ...string) bool {
-	for _, b := range begins {
-		if strings.HasPrefix(name, b) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(begins, func(b string) bool { return strings.HasPrefix(name, b) })
 }

@@ -66,10 +66,12 @@ type Use struct {
 	File string // that declares it
 }
 
-// Exchanges returns what a package's files have of such types in common with
-// other files. The package may be one with errors.
+// Exchanges returns what a package's files have of such types, those of the
+// packages std, in common with other files. own is for the paths of packages
+// that are no other module's. The package may be one with errors.
 func Exchanges(
 	fset *token.FileSet, files []*ast.File, info *types.Info, own func(path string) bool,
+	std ...string,
 ) []File {
 	named := func(pos token.Pos) string { return fset.PositionFor(pos, false).Filename }
 	all, index := make([]File, len(files)), map[string]*File{}
@@ -86,9 +88,11 @@ func Exchanges(
 			}
 		}
 	}
-	differ := func(t types.Type) bool { return differs(t, "net") || differs(t, "net/http") }
+	differ := func(t types.Type) bool {
+		return slices.ContainsFunc(std, func(std string) bool { return differs(t, std) })
+	}
 	for id, obj := range info.Uses {
-		if obj.Pkg() == nil || slices.Contains(Ported, obj.Pkg().Path()) ||
+		if obj.Pkg() == nil || slices.Contains(std, obj.Pkg().Path()) ||
 			!mentions(obj.Type(), differ) {
 			continue
 		}

@@ -247,11 +247,7 @@ func (p *pkg) refused(x ast.Node) *ast.IfStmt {
 			if !ok || n != up.Body || len(init.Rhs) != 1 {
 				continue
 			}
-			c, ok := ast.Unparen(init.Rhs[0]).(*ast.CallExpr)
-			if !ok {
-				continue
-			}
-			if fn := p.static(c.Fun); fn != nil && refusing[funcKey(fn)] {
+			if fn := p.called(init.Rhs[0]); fn != nil && refusing[funcKey(fn)] {
 				return up
 			}
 		}
@@ -265,11 +261,7 @@ func (p *pkg) refused(x ast.Node) *ast.IfStmt {
 func (p *pkg) accepted(id *ast.Ident) bool {
 	vals := p.values[p.variable(id)]
 	return vals != nil && slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
-		c, ok := x.(*ast.CallExpr)
-		if !ok {
-			return false
-		}
-		fn := p.static(c.Fun)
+		fn := p.called(x)
 		return fn != nil && strings.HasPrefix(fn.Name(), "Accept")
 	})
 }

@@ -277,6 +277,15 @@ func (p *pkg) static(x ast.Expr) *types.Func {
 	return nil
 }
 
+// called returns the function that x calls, or nil.
+func (p *pkg) called(x ast.Expr) *types.Func {
+	c, ok := ast.Unparen(x).(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	return p.static(c.Fun)
+}
+
 // source returns the call that x's value comes from, on all ways, if is is true
 // of the function that it calls. What a listener has accepted comes from where
 // that does.
@@ -349,10 +358,6 @@ func isNetco(fn *types.Func) bool {
 }
 
 func (p *pkg) isPipe(e ast.Expr) bool {
-	c, ok := e.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	fn := p.static(c.Fun)
+	fn := p.called(e)
 	return fn != nil && funcKey(fn) == "net.Pipe"
 }

@@ -131,7 +131,7 @@ const allowed = "//netco-vet:ok"
 // add notes a diagnostic, unless a comment on its line or the one above says
 // that it is right there.
 func (p *pkg) add(rule string, d analysis.Diagnostic) {
-	if p.isAllowed(d.Pos) || p.generated(d.Pos) {
+	if f := p.file(d.Pos); p.isAllowed(d.Pos) || f != nil && ast.IsGenerated(f) {
 		return
 	}
 	d.Category = rule
@@ -160,13 +160,3 @@ func (p *pkg) isAllowed(pos token.Pos) bool {
 }
 
 func place(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
-
-// generated reports whether pos is in a generated file.
-func (p *pkg) generated(pos token.Pos) bool {
-	for _, f := range p.Files {
-		if f.FileStart <= pos && pos <= f.FileEnd {
-			return ast.IsGenerated(f)
-		}
-	}
-	return false
-}

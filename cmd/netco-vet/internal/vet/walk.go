@@ -395,11 +395,7 @@ func (w *walker) startField(field, value ast.Expr) {
 // ignoredStart notes a statement that starts a coroutine and drops the error.
 // One that is assigned to _ is dropped on purpose.
 func (w *walker) ignoredStart(x *ast.ExprStmt) {
-	c, ok := ast.Unparen(x.X).(*ast.CallExpr)
-	if !ok {
-		return
-	}
-	if fn := w.static(c.Fun); fn != nil && refusing[funcKey(fn.Origin())] {
+	if fn := w.called(x.X); fn != nil && refusing[funcKey(fn.Origin())] {
 		w.event(finding{"starterr", fn.Pkg().Name() + "." + shortName(fn), ""}, x, nil)
 	}
 }
