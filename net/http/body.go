@@ -3,8 +3,6 @@ package http
 import (
 	"bufio"
 	"io"
-	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco/sync"
@@ -23,8 +21,6 @@ type body struct {
 	closed  bool       // under mu
 	failing bool       // under mu: the end cannot be found
 	early   bool       // under mu, or after the handler: closed before the end
-	// The peer will not send it: it waits for 100 Continue in vain.
-	unsent atomic.Bool
 }
 
 // maxDiscard is how much is read that the handler has left.
@@ -34,10 +30,9 @@ const maxDiscard = 256 << 10
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed || b.unsent.Load() || b.w.done.Load() {
+	if b.closed || b.w.done.Load() {
 		return 0, ErrBodyReadAfterClose
 	}
-	b.w.sendContinue()
 	return b.readLocked(p)
 }
 
@@ -100,10 +95,9 @@ func (b *body) Close() error {
 	if b.closed {
 		return nil
 	}
-	b.w.disableContinue(true)
 	b.closed = true
 	switch {
-	case b.sawEnd, b.unsent.Load(), b.std == nil && b.w.req.Close:
+	case b.sawEnd, b.std == nil && b.w.req.Close:
 		return nil
 	case b.std == nil && b.left > maxDiscard:
 		b.early = true
@@ -121,22 +115,4 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// remains reports whether a Read may yield more.
-func (b *body) remains() bool {
-	if b == nil {
-		return false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return !b.sawEnd
-}
-
 var _ io.ReadCloser = (*body)(nil)
-
-// optionsHandler answers OPTIONS *.
-func optionsHandler(w ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Length", "0")
-	if r.ContentLength != 0 {
-		io.Copy(io.Discard, MaxBytesReader(w, r.Body, 4<<10))
-	}
-}

@@ -2,10 +2,8 @@ package http
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -222,7 +220,6 @@ func (c *conn) abort(v any) {
 	if w := c.current.Load(); w != nil {
 		w.done.Store(true)
 		w.finishContext()
-		w.disableContinue(true)
 		if !c.gone {
 			c.stopRead()
 			w.body.endRead()
@@ -278,27 +275,33 @@ func (x *work) flushSoon() {
 
 // requests serves one request after the other.
 func (c *conn) requests() error {
-	if !c.begun {
-		if c.tls() == nil && c.s.protocols().UnencryptedHTTP2() && c.beginsHTTP2() {
-			return nil
+	if c.begun {
+		if err := c.awaitRequest(); err != nil {
+			return err
 		}
-		p := c.s.protocols()
-		if !p.HTTP1() {
-			return errServed
-		}
-	} else if err := c.awaitRequest(); err != nil {
-		return err
+	} else if p := c.s.protocols(); !p.HTTP1() {
+		return c.handOver(&c.s.foreign)
 	}
 	for {
 		w, err := c.readRequest()
-		if err == nil || c.work.from.left != c.s.readLimit() {
+		if err == errUnusual {
+			return c.handOver(&c.s.foreign)
+		}
+		if err == nil || len(c.work.from.early) > 0 {
 			c.setState(StateActive)
 		}
 		if c.s.shuttingDown() {
 			return ErrServerClosed
 		}
+		if text, ok := err.(refusal); ok {
+			c.flush()
+			io.WriteString(c.nc, "HTTP/1.1 "+string(text)+"\r\nContent-Type: text/plain; "+
+				"charset=utf-8\r\nConnection: close\r\n\r\n"+string(text))
+			if text == errTooLarge {
+				c.closeWriteAndWait()
+			}
+		}
 		if err != nil {
-			c.refuse(err)
 			return err
 		}
 		if !c.serveRequest(w) {
@@ -325,7 +328,6 @@ func (c *conn) requests() error {
 
 // awaitRequest reads the first bytes of a request that is not the first.
 func (c *conn) awaitRequest() error {
-	c.work.from.left = noLimit
 	if _, err := c.work.in.Peek(4); err != nil {
 		return err
 	}
@@ -352,18 +354,6 @@ func (x *work) flushAhead() {
 // serveRequest calls the handler. It returns false if the connection is to be
 // closed.
 func (c *conn) serveRequest(w *response) bool {
-	if expect := w.req.Header["Expect"]; len(expect) > 0 {
-		switch {
-		case tokenIn(expect[0], "100-continue"):
-			w.expectsContinue = w.is11 && w.req.ContentLength != 0
-			w.canContinue.Store(w.expectsContinue)
-		case expect[0] != "":
-			w.Header().Set("Connection", "close")
-			w.WriteHeader(StatusExpectationFailed)
-			w.finish(false)
-			return false
-		}
-	}
 	c.work.flushAhead()
 	if httpinfo.Counting() {
 		w.began = clock.Now()
@@ -379,7 +369,7 @@ func (c *conn) serveRequest(w *response) bool {
 		c.current.Store(nil)
 		return true
 	}
-	w.finish(true)
+	w.finish()
 	c.current.Store(nil)
 	if w.began != 0 {
 		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
@@ -396,63 +386,6 @@ func (c *conn) serveRequest(w *response) bool {
 		c.closeWriteAndWait()
 	}
 	return false
-}
-
-// refuse answers what is no request.
-func (c *conn) refuse(err error) {
-	const headers = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
-	c.flush()
-	var status statusError
-	var opError *net.OpError
-	var timeout net.Error
-	switch {
-	case fmt.Sprintf("%T", err) == "*http.unsupportedTEError": // net/http's
-		fmt.Fprintf(c.nc, "HTTP/1.1 501 Not Implemented%sUnsupported transfer encoding", headers)
-	case err == io.EOF, errors.As(err, &timeout) && timeout.Timeout(),
-		errors.As(err, &opError) && opError.Op == "read":
-	default:
-		if !errors.As(err, &status) {
-			status.code = StatusBadRequest
-		}
-		text := fmt.Sprintf("%d %s%s", status.code, StatusText(status.code), status.text)
-		io.WriteString(c.nc, "HTTP/1.1 "+text+headers+text)
-		if err == errTooLarge {
-			c.closeWriteAndWait()
-		}
-	}
-}
-
-// statusError is why a request is refused. The text begins with a colon, if
-// there is one.
-type statusError struct {
-	code int
-	text string
-}
-
-// Error implements error.
-func (e statusError) Error() string { return StatusText(e.code) + e.text }
-
-var errTooLarge error = statusError{StatusRequestHeaderFieldsTooLarge, ""}
-
-const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-
-// beginsHTTP2 hands the connection over if it begins with HTTP/2's preface.
-func (c *conn) beginsHTTP2() bool {
-	in := c.work.in
-	c.work.from.left = noLimit
-	for n := 1; n <= len(preface); n++ {
-		if n < in.Buffered() {
-			n = min(in.Buffered(), len(preface))
-		}
-		if got, err := in.Peek(n); err != nil || !bytes.Equal(got, []byte(preface[:n])) {
-			return false
-		}
-	}
-	read, _ := in.Peek(in.Buffered())
-	read = bytes.Clone(read)
-	c.end()
-	c.handOver(read)
-	return true
 }
 
 // handshake shakes hands, and hands the connection over if it is to speak
@@ -483,10 +416,8 @@ func (c *conn) handshake() error {
 	switch proto := c.tlsState.NegotiatedProtocol; {
 	case proto == "", proto == "http/1.1", proto == "http/1.0":
 		return nil
-	case c.s.TLSNextProto[proto] != nil:
-		return c.nextProto(c.s.TLSNextProto[proto])
 	case proto == "h2":
-		return c.handOver(nil)
+		return c.handOver(&c.s.h2)
 	}
 	return errServed
 }

@@ -28,8 +28,7 @@
 // Everything else is net/http's own, by aliases: a Handler, a Request and a
 // ServeMux of either package are the same, so what takes the standard's takes
 // these. URLs, cookies, forms and chunked coding are the standard's parsers',
-// as is every head that is not of the usual form. HTTP/2 is the standard's
-// server's and Transport's.
+// HTTP/2 is the standard's server's and Transport's.
 //
 // # How it serves
 //
@@ -52,8 +51,12 @@
 //
 // A listener may be anything. Connections of netco's, also with the TLS of
 // netco/tls, are served here; those of package net and crypto/tls by the
-// standard's server, on goroutines. A connection that speaks HTTP/2 is handed
-// to the standard's server, on goroutines over netco's connection.
+// standard's server, on goroutines, as is TLS with functions of TLSNextProto.
+//
+// A connection that speaks HTTP/2 is handed to the standard's server, on
+// goroutines over netco's connection, and so is one with a request that waits
+// for 100 Continue, declares trailers, goes to a proxy, also by CONNECT, or is
+// malformed: for good, with what follows.
 //
 // # Hijacked connections
 //
@@ -75,8 +78,7 @@
 //     passed, where net/http tries again.
 //   - Write after the handler has returned is an error.
 //   - MaxHeaderValueCount limits header values, to 500 by default, with all
-//     releases of Go. As Go 1.27 has it, a body that a client holds back until
-//     100 Continue is not waited for if there was none.
+//     releases of Go, in requests that are served here.
 //   - ConnState's hook does not see what the standard's server for HTTP/2 calls
 //     new.
 package http

@@ -1,10 +1,13 @@
 package http
 
+import "bytes"
+
 // ParseHead returns the request whose head p begins with, if it is one that the
 // package parses itself.
 func ParseHead(p []byte) *Request {
 	w := &response{c: &conn{s: &Server{}, work: new(work)}, contentLength: -1}
-	if w.parse(p) == 0 {
+	end := bytes.Index(p, []byte("\r\n\r\n"))
+	if end < 0 || w.parse(string(p[:end+2])) != nil {
 		return nil
 	}
 	return &w.req

@@ -48,10 +48,7 @@ const shortNs = 200_000
 
 // pattern returns what separates handlers.
 func (s *Server) pattern(r *Request) string {
-	mux, ok := s.Handler.(*ServeMux)
-	if s.Handler == nil {
-		mux, ok = DefaultServeMux, true
-	}
+	mux, ok := s.handler().(*ServeMux)
 	switch {
 	case !ok:
 		return ""
@@ -80,14 +77,14 @@ func (w *response) call() bool {
 			(*requestContext)(w).watchLocked()
 			w.ctxMu.Unlock()
 		}
-		call := func() { s.serveHTTP(w, &w.req) }
+		call := func() { s.handler().ServeHTTP(w, &w.req) }
 		return goroutines.Do(context.Background(), call) == nil
 	}
 	mark, began := coroutine.MarkLeft(), int64(0)
 	if h != nil {
 		began = clock.Now()
 	}
-	s.serveHTTP(w, &w.req)
+	s.handler().ServeHTTP(w, &w.req)
 	left := mark.Left()
 	switch {
 	case w.c.hijacked.Load():

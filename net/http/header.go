@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // get returns the first value of key, which is canonical.
@@ -163,7 +162,7 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	if w.closeAfter && (!keepAlives || !tokenIn(get(w.sent, "Connection"), "close")) &&
 		!w.switches() {
 		delete(w.sent, "Connection")
-		if w.is11 && !w.connected() {
+		if w.is11 {
 			h.connection = "close"
 		}
 	}
@@ -205,9 +204,7 @@ func (w *response) keepAlive(keepAlives bool) (connection string) {
 	} else if !w.is11 || w.wantsClose {
 		w.closeAfter = true
 	}
-	if get(w.sent, "Connection") == "close" || !keepAlives ||
-		w.expectsContinue && w.body.remains() ||
-		goruntime.ConnectEnds && w.method == MethodConnect {
+	if get(w.sent, "Connection") == "close" || !keepAlives {
 		w.closeAfter = true
 	}
 	return connection
@@ -248,9 +245,6 @@ func (w *response) frame(te string, h *ownHeader) {
 		hasLength = false
 	}
 	switch {
-	case w.connected():
-		delete(w.sent, "Content-Length")
-		h.length = -1
 	case w.method == MethodHead || !bodyAllowed(w.status) || hasLength:
 	case !w.is11 || te == "identity":
 		w.closeAfter = true
@@ -262,11 +256,6 @@ func (w *response) frame(te string, h *ownHeader) {
 		}
 	}
 	delete(w.sent, "Transfer-Encoding")
-}
-
-// connected reports whether the answer ends HTTP on the connection.
-func (w *response) connected() bool {
-	return goruntime.ConnectEnds && w.method == MethodConnect && w.status/100 == 2
 }
 
 // switches reports whether the answer is that to Upgrade.

@@ -1,21 +1,38 @@
 package http
 
 import (
-	"bufio"
 	"bytes"
+	"errors"
+	"io"
 	"math"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A request's head is parsed here if it has come whole and is of the form that
-// almost all have. Everything else, also what is no request, is left to
-// http.ReadRequest, as is chunked coding: so this parser accepts less than that
-// one does, never more, and has no errors of its own.
+// A request's head is parsed here if it is of the form that almost all have.
+// Everything else, also what is no request, is left to the standard's server,
+// with the connection: so this parser accepts less than that one does, never
+// more, and has no errors of its own.
+
+// errUnusual leaves a request, and what follows it, to the standard's server:
+// nothing of it was taken.
+var errUnusual = errors.New("http: not of the usual form")
+
+// refusal is an answer to what has ended, or must, before it is a request.
+type refusal string
+
+const (
+	errCut      refusal = "400 Bad Request"
+	errTooLarge refusal = "431 Request Header Fields Too Large"
+)
+
+// Error implements error.
+func (r refusal) Error() string { return string(r) }
 
 // readRequest reads the next request.
 func (c *conn) readRequest() (*response, error) {
@@ -30,25 +47,39 @@ func (c *conn) readRequest() (*response, error) {
 			c.nc.SetWriteDeadline(time.Now().Add(d))
 		}()
 	}
-	x.from.left = s.readLimit()
 	if c.wasPost {
 		start, _ := x.in.Peek(4)
 		x.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n"))) // as old clients send
 	}
 	if x.in.Buffered() == 0 {
-		x.in.Peek(1) // an error is there again below
+		if _, err := x.in.Peek(1); err != nil {
+			return nil, err
+		}
 	}
 	head, _ := x.in.Peek(x.in.Buffered())
+	if end := bytes.Index(head, []byte("\r\n\r\n")); end >= 0 {
+		head = head[:end+4]
+	} else {
+		var err error
+		if head, err = c.collect(); err != nil {
+			return nil, err
+		}
+	}
 	w := &response{c: c, contentLength: -1}
-	n := w.parse(head)
-	if n > 0 {
-		x.in.Discard(n)
-	} else if err := w.readSlowly(head); err != nil {
+	if err := w.parse(string(head[:len(head)-2])); err != nil {
 		return nil, err
 	}
-	x.from.left = noLimit
+	if w.req.TransferEncoding == nil {
+		x.in.Discard(len(head))
+	} else {
+		std, err := http.ReadRequest(x.in)
+		if err != nil {
+			return nil, err // it has none, since parse had none
+		}
+		w.body.std = std
+	}
 	c.wasPost = w.req.Method == MethodPost
-	w.method, w.target, w.is11 = w.req.Method, w.req.RequestURI, w.req.ProtoAtLeast(1, 1)
+	w.method, w.target, w.is11 = w.req.Method, w.req.RequestURI, w.req.ProtoMinor == 1
 	w.bodyRead = w.body == nil
 	if w.body != nil {
 		w.req.Body = w.body
@@ -67,51 +98,116 @@ func (c *conn) readRequest() (*response, error) {
 	return w, nil
 }
 
+// collect reads on until a head has come whole, which it returns, or is seen to
+// be of another form, or too large. All that was read comes again.
+func (c *conn) collect() (head []byte, err error) {
+	x, limit := c.work, int(c.s.readLimit())
+	begun, _ := x.in.Peek(x.in.Buffered())
+	all := bytes.Clone(begun)
+	x.in.Discard(len(begun))
+	defer func() { x.from.early = append(all, x.from.early...) }()
+	for fields, start, seen := -1, 0, 0; ; {
+		if end := bytes.IndexByte(all[seen:], '\n'); end >= 0 {
+			seen += end + 1
+			line := string(all[start:seen])
+			start = seen
+			switch {
+			case fields >= 0 && line == "\r\n" && seen <= limit:
+				return all[:seen], nil
+			case fields >= c.s.maxHeaderValues():
+				return nil, errTooLarge
+			case !isUsual(line, fields < 0):
+				return nil, errUnusual
+			}
+			fields++
+			continue
+		}
+		if seen = len(all); seen >= limit {
+			return nil, errTooLarge
+		}
+		all = slices.Grow(all, max(readSize/2, len(all)))
+		n, err := x.from.Read(all[len(all):min(cap(all), limit)])
+		all = all[:len(all)+n]
+		switch {
+		case n > 0 || err == nil:
+		case err == io.EOF && seen > 0, start < seen: // net/http takes half a line for one
+			return nil, errCut
+		default:
+			return nil, err
+		}
+	}
+}
+
+// isUsual reports whether parse would take a line, if the head was whole.
+func isUsual(line string, first bool) (ok bool) {
+	line, ok = strings.CutSuffix(line, "\r\n")
+	if first {
+		_, _, _, usual := requestLine(line)
+		return ok && usual
+	}
+	_, _, usual := field(line)
+	return ok && usual
+}
+
+// requestLine splits the first line of a head.
+func requestLine(line string) (method, target, proto string, ok bool) {
+	method, target, _ = strings.Cut(line, " ")
+	target, proto, _ = strings.Cut(target, " ")
+	return method, target, proto, (proto == "HTTP/1.1" || proto == "HTTP/1.0") &&
+		target != "" && target[0] == '/' && isToken(method) && method != MethodConnect
+}
+
+// field splits one of the others.
+func field(line string) (key, value string, ok bool) {
+	key, value, ok = strings.Cut(line, ":")
+	value = strings.Trim(value, " \t")
+	return key, value, ok && isToken(key) && isFieldValue(value)
+}
+
 // blank is what requests are made of, for their context.
 var blank Request
 
-// parse makes w of the head that buf begins with, and returns how long that is;
-// 0 if http.ReadRequest is to see it.
-func (w *response) parse(buf []byte) int {
-	end := bytes.Index(buf, []byte("\r\n\r\n"))
-	if end < 0 {
-		return 0
-	}
-	head := string(buf[:end+2])
+// parse makes w of a head, without the empty line. The error is errUnusual or
+// errTooLarge.
+func (w *response) parse(head string) error {
 	line, rest, _ := strings.Cut(head, "\r\n")
-	method, target, _ := strings.Cut(line, " ")
-	target, proto, _ := strings.Cut(target, " ")
-	if proto != "HTTP/1.1" && proto != "HTTP/1.0" || target == "" || target[0] != '/' ||
-		!isToken(method) || method == MethodConnect {
-		return 0
-	}
-	if !w.parseTarget(target) {
-		return 0
+	method, target, proto, ok := requestLine(line)
+	if !ok || !w.parseTarget(target) {
+		return errUnusual
 	}
 	minor := int(proto[7] - '0')
 	h := head1{w: w, is11: minor == 1}
 	h.header = make(Header, min(strings.Count(rest, "\n"), 8))
-	for len(rest) > 0 {
+	for most := w.c.s.maxHeaderValues(); len(rest) > 0; most-- {
 		line, rest, _ = strings.Cut(rest, "\r\n")
 		if !h.add(line) {
-			return 0
+			return errUnusual
+		}
+		if most == 0 {
+			return errTooLarge
 		}
 	}
-	if h.host == "" && (minor == 1 || h.hasHost) {
-		return 0
+	if h.host == "" && (minor == 1 || h.hasHost) || h.chunked && has(h.header, "Content-Length") {
+		return errUnusual
+	}
+	if get(h.header, "Pragma") == "no-cache" && !has(h.header, "Cache-Control") {
+		h.header["Cache-Control"] = []string{"no-cache"}
 	}
 	w.req = *blank.WithContext((*requestContext)(w)) // which is on the stack
 	req := &w.req
 	req.Method, req.URL, req.RequestURI = method, &w.url, target
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, minor
 	req.Header, req.Host, req.ContentLength = h.header, h.host, h.length
-	req.Close = h.close(minor)
+	req.Close = h.closes || minor == 0 && !h.keep
 	w.http10Keep = minor == 0 && h.keep
 	w.wantsClose = req.Close
-	if h.length > 0 {
+	if h.chunked {
+		req.TransferEncoding, req.ContentLength = []string{"chunked"}, -1
+	}
+	if req.ContentLength != 0 {
 		w.body = &body{w: w, in: w.c.work.in, left: h.length}
 	}
-	return end + 4
+	return nil
 }
 
 // parseTarget parses a target that begins with a slash. A path that needs no
@@ -136,30 +232,19 @@ type head1 struct {
 	is11        bool
 	header      Header
 	values      int // in w.values
-	count       int
 	host        string
 	hasHost     bool
 	length      int64
+	chunked     bool
 	closes      bool // Connection has close
 	keep        bool // or keep-alive
 	connections int
 }
 
-func (h *head1) close(minor int) bool {
-	return h.closes || minor == 0 && !h.keep
-}
-
-// add parses a line; false leaves the request to http.ReadRequest.
+// add parses a line; false means that it is not of the usual form.
 func (h *head1) add(line string) bool {
-	colon := strings.IndexByte(line, ':')
-	if colon <= 0 {
-		return false
-	}
-	key, value := line[:colon], strings.Trim(line[colon+1:], " \t")
-	if !isToken(key) || !isFieldValue(value) {
-		return false
-	}
-	if h.count++; h.count > h.w.c.s.maxHeaderValues() {
+	key, value, ok := field(line)
+	if !ok {
 		return false
 	}
 	key = textproto.CanonicalMIMEHeaderKey(key)
@@ -176,7 +261,13 @@ func (h *head1) add(line string) bool {
 			return false
 		}
 		h.length = int64(n)
-	case "Transfer-Encoding", "Trailer", "Pragma":
+	case "Transfer-Encoding":
+		if h.chunked || !h.is11 || !strings.EqualFold(value, "chunked") {
+			return false
+		}
+		h.chunked = true
+		return true
+	case "Expect", "Trailer":
 		return false
 	case "Connection":
 		if h.connections++; h.connections > 1 {
@@ -200,117 +291,6 @@ func (h *head1) add(line string) bool {
 	h.header[key] = h.w.values[h.values : h.values+1 : h.values+1]
 	h.values++
 	return true
-}
-
-// readHead is what was read of a request's fields, and perhaps of what follows.
-type readHead struct {
-	raw     []byte
-	started bool // the line before them has ended
-	fields  int
-	ended   bool // raw has the empty line
-}
-
-// add takes note of what was read, and returns how many fields there are. Lines
-// that continue a field are none.
-func (h *readHead) add(p []byte) (fields int) {
-	if !h.started {
-		end := bytes.IndexByte(p, '\n')
-		if end < 0 {
-			return 0
-		}
-		h.started, p = true, p[end:]
-	}
-	next := max(0, len(h.raw)-1)
-	h.raw = append(h.raw, p...)
-	for !h.ended {
-		end := bytes.IndexByte(h.raw[next:], '\n')
-		if next += end + 1; end < 0 || next == len(h.raw) {
-			break
-		}
-		switch h.raw[next] {
-		case '\r', '\n':
-			h.ended = true
-		case ' ', '\t':
-		default:
-			h.fields++
-		}
-	}
-	return h.fields
-}
-
-// readSlowly makes w by http.ReadRequest, and does what net/http's server does
-// besides. head is what the buffer has.
-func (w *response) readSlowly(head []byte) error {
-	x := w.c.work
-	var read readHead
-	read.add(head)
-	x.from.record = &read
-	std, err := http.ReadRequest(x.in)
-	x.from.record = nil
-	if err != nil {
-		// That of net/http is another value, which Go 1.27's returns as well.
-		if x.from.left <= 0 || err.Error() == "http: request too large" {
-			return errTooLarge
-		}
-		return err
-	}
-	if std.ProtoMajor != 1 && !isPreface(std) {
-		return statusError{StatusHTTPVersionNotSupported, ": unsupported protocol version"}
-	}
-	if read.fields > w.c.s.maxHeaderValues() {
-		return errTooLarge
-	}
-	if err := check(std, read.raw); err != nil {
-		return err
-	}
-	w.req = *std.WithContext((*requestContext)(w))
-	w.wantsClose = std.Close || tokenIn(get(std.Header, "Connection"), "close")
-	w.http10Keep = std.ProtoMajor == 1 && std.ProtoMinor == 0 &&
-		tokenIn(get(std.Header, "Connection"), "keep-alive")
-	w.closeAfter = isPreface(std)
-	if std.Body == NoBody {
-		return nil
-	}
-	w.body = &body{w: w, in: x.in}
-	if len(std.TransferEncoding) > 0 {
-		w.body.std = std
-	} else {
-		w.body.left = std.ContentLength
-	}
-	return nil
-}
-
-func isPreface(r *Request) bool {
-	return r.Method == "PRI" && len(r.Header) == 0 && r.URL.Path == "*" && r.ProtoMajor == 2 &&
-		r.ProtoMinor == 0
-}
-
-// check is what net/http's server checks behind ReadRequest. raw has the
-// fields, after the end of the line before.
-func check(r *Request, raw []byte) error {
-	host, hasHost := r.Host, r.Host != ""
-	if r.URL.Host != "" || !hasHost { // r does not show its Host field
-		in := textproto.NewReader(bufio.NewReader(bytes.NewReader(raw[1:])))
-		fields, _ := in.ReadMIMEHeader()
-		host, hasHost = get(Header(fields), "Host"), has(Header(fields), "Host")
-	}
-	if r.ProtoAtLeast(1, 1) && !hasHost && !isPreface(r) && r.Method != MethodConnect {
-		return statusError{StatusBadRequest, ": missing required Host header"}
-	}
-	if !isHost(host) {
-		return statusError{StatusBadRequest, ": malformed Host header"}
-	}
-	for k, values := range r.Header {
-		if !isToken(k) {
-			return statusError{StatusBadRequest, ": invalid header name"}
-		}
-		for _, v := range values {
-			if !isFieldValue(v) {
-				return statusError{StatusBadRequest, ": invalid header value"}
-			}
-		}
-	}
-	return nil
 }
 
 // isToken reports whether s is a token of RFC 9110, such as a field's name.

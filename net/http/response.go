@@ -28,11 +28,10 @@ type response struct {
 	url  url.URL // as a rule what its URL points to
 	body *body   // constant: what its Body is at first, nil for NoBody
 	// Constant: of the request.
-	method, target  string
-	is11            bool // HTTP/1.1
-	http10Keep      bool // HTTP/1.0 with Connection: keep-alive
-	wantsClose      bool // it has Connection: close
-	expectsContinue bool
+	method, target string
+	is11           bool // HTTP/1.1
+	http10Keep     bool // HTTP/1.0 with Connection: keep-alive
+	wantsClose     bool // it has Connection: close
 
 	wroteHeader bool        // WriteHeader was called
 	headerSent  bool        // it has gone to the connection's buffer
@@ -40,7 +39,6 @@ type response struct {
 	closeAfter  bool        // the connection is to be closed
 	fullDuplex  bool        // EnableFullDuplex was called
 	tooLarge    bool        // a MaxBytesReader has found the body too large
-	canContinue atomic.Bool // cleared under the work's mu: 100 Continue may be sent
 	done        atomic.Bool // the handler has returned
 	aside       atomic.Bool // it runs on a goroutine
 
@@ -84,9 +82,6 @@ func (w *response) WriteHeader(code int) {
 	case code < 100 || code > 999:
 		panic(fmt.Sprintf("invalid WriteHeader code %v", code))
 	}
-	if code == StatusContinue || code > 199 || code == StatusSwitchingProtocols {
-		w.disableContinue(code > 199)
-	}
 	if code <= 199 && code != StatusSwitchingProtocols {
 		w.writeInformation(code)
 		return
@@ -120,39 +115,6 @@ func (w *response) writeInformation(code int) {
 	out.Flush()
 }
 
-// sendContinue sends 100 Continue, unless that is over.
-func (w *response) sendContinue() {
-	if !w.canContinue.Load() {
-		return
-	}
-	x := w.c.work
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if w.canContinue.Load() {
-		w.canContinue.Store(false)
-		x.out.WriteString("HTTP/1.1 100 Continue\r\n\r\n")
-		x.out.Flush()
-	}
-}
-
-// disableContinue has reads of the body not send 100 Continue. final means that
-// the peer will not send the body: then it is not waited for.
-func (w *response) disableContinue(final bool) {
-	if !w.canContinue.Load() {
-		return
-	}
-	x := w.c.work
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if w.canContinue.Load() {
-		w.canContinue.Store(false)
-		if final {
-			w.closeAfter = true
-			w.body.unsent.Store(true)
-		}
-	}
-}
-
 // Write implements http.ResponseWriter.
 func (w *response) Write(p []byte) (int, error) {
 	if err := w.beforeWrite(len(p)); err != nil || len(p) == 0 {
@@ -182,7 +144,6 @@ func (w *response) beforeWrite(n int) error {
 	case w.done.Load():
 		return errDone
 	}
-	w.disableContinue(true)
 	if !w.wroteHeader {
 		w.WriteHeader(StatusOK)
 	}
@@ -287,16 +248,16 @@ func (w *response) EnableFullDuplex() error {
 	return nil
 }
 
-// finish ends the response once the handler has returned. If it may wait, an
-// answer whose successor is here already is not sent yet.
-func (w *response) finish(mayWait bool) {
+// finish ends the response once the handler has returned. An answer whose
+// successor is here already is not sent yet.
+func (w *response) finish() {
 	c := w.c
 	w.done.Store(true)
 	w.body.endRead()
 	if !w.wroteHeader {
 		w.WriteHeader(StatusOK)
 	}
-	(*chunkWriter)(w).put(c.work.bodyBuf[:c.work.body.Buffered()], true, !mayWait)
+	(*chunkWriter)(w).put(c.work.bodyBuf[:c.work.body.Buffered()], true, false)
 	c.stopRead()
 	w.body.Close()
 	if w.req.MultipartForm != nil {
@@ -337,7 +298,6 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if c.hijacked.Load() {
 		return nil, nil, ErrHijacked
 	}
-	w.disableContinue(true)
 	if w.wroteHeader {
 		(*chunkWriter)(w).put(nil, false, true)
 	} else {

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	stdtls "crypto/tls"
 	"errors"
@@ -114,7 +115,15 @@ func (s *Server) drain() {
 // serveConn serves one connection, and returns at once.
 func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Config) {
 	raw, tc := ownConn(nc)
-	if raw == nil {
+	switch special := len(s.TLSNextProto) > 0; {
+	case special && tc != nil:
+		go func() { // which waits for the handshake
+			if std, err := tc.Standard(); err == nil {
+				s.handToStandard(s.standard(&s.foreign), &oneConn{conn: std, base: base})
+			}
+		}()
+		return
+	case raw == nil || special && config != nil:
 		if config != nil {
 			nc = stdtls.Server(nc, config)
 		}
@@ -234,9 +243,8 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		if own != nil {
 			r.TLS = own.tlsState
 		}
-		s.serveHTTP(w, r)
+		s.handler().ServeHTTP(w, r)
 	})
-	inner.DisableGeneralOptionsHandler = true // serveHTTP knows
 	if which == &s.foreign && s.TLSNextProto != nil {
 		inner.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, http.Handler){}
 		for proto, f := range s.TLSNextProto {
@@ -262,11 +270,13 @@ func (s *Server) standard(which **http.Server) *http.Server {
 	if which == &s.h2 {
 		inner.Protocols = new(Protocols)
 		inner.Protocols.SetUnencryptedHTTP2(true)
-		if s.ConnState != nil {
-			inner.ConnState = func(c net.Conn, state ConnState) {
-				if state != StateNew {
-					s.ConnState(c.(*begun).Conn, state)
-				}
+	}
+	if s.ConnState != nil {
+		inner.ConnState = func(c net.Conn, state ConnState) {
+			if own, ok := c.(*begun); !ok {
+				s.ConnState(c, state)
+			} else if state != StateNew {
+				s.ConnState(own.Conn, state)
 			}
 		}
 	}
@@ -317,57 +327,22 @@ func (c *begun) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", ErrNotSupported)
 }
 
-// handOver gives a connection that speaks HTTP/2 to the standard's server. read
-// is what was read of it.
-func (c *conn) handOver(read []byte) error {
+// handOver gives a connection to one of the standard's servers, with what was
+// read of it and not taken: one that speaks HTTP/2, or has a request that this
+// package does not parse.
+func (c *conn) handOver(which **http.Server) error {
+	var read []byte
+	if x := c.work; x != nil {
+		c.flush()
+		read, _ = x.in.Peek(x.in.Buffered())
+		read = append(bytes.Clone(read), x.from.early...)
+		c.end()
+	}
 	c.gone = true
 	c.sc.Detach()
 	c.s.forget(c)
 	c.nc.SetDeadline(time.Time{})
 	l := &oneConn{conn: &begun{c.nc, read}, base: c.ctx, own: c}
-	c.s.handToStandard(c.s.standard(&c.s.h2), l)
+	c.s.handToStandard(c.s.standard(which), l)
 	return nil
-}
-
-// nextProto has a function of TLSNextProto serve the connection, on a
-// goroutine.
-func (c *conn) nextProto(serve func(*Server, *stdtls.Conn, Handler)) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.abort(v)
-			err = errServed
-		}
-	}()
-	c.nc.SetDeadline(time.Time{})
-	std, err := c.tls().Standard()
-	if err != nil {
-		return err
-	}
-	call := func() { serve(c.s, std, nextHandler{c}) }
-	if err := goroutines.Do(context.Background(), call); err != nil {
-		return err
-	}
-	std.Close()
-	return errServed
-}
-
-// nextHandler is the Handler for functions of TLSNextProto.
-type nextHandler struct{ c *conn }
-
-// BaseContext is what net/http's server for HTTP/2 looks for.
-func (h nextHandler) BaseContext() context.Context { return h.c.ctx }
-
-// ServeHTTP implements http.Handler.
-func (h nextHandler) ServeHTTP(w ResponseWriter, r *Request) {
-	if r.TLS == nil {
-		r.TLS = new(stdtls.ConnectionState)
-		*r.TLS = *h.c.tlsState
-	}
-	if r.Body == nil {
-		r.Body = NoBody
-	}
-	if r.RemoteAddr == "" {
-		r.RemoteAddr = h.c.remote
-	}
-	h.c.s.serveHTTP(w, r)
 }

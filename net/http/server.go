@@ -324,16 +324,11 @@ func (s *Server) maxHeaderValues() int {
 	return DefaultMaxHeaderValueCount
 }
 
-// ServeHTTP calls the handler, as net/http does.
-func (s *Server) serveHTTP(w ResponseWriter, r *Request) {
-	switch {
-	case !s.DisableGeneralOptionsHandler && r.RequestURI == "*" && r.Method == MethodOptions:
-		optionsHandler(w, r)
-	case s.Handler == nil:
-		DefaultServeMux.ServeHTTP(w, r)
-	default:
-		s.Handler.ServeHTTP(w, r)
+func (s *Server) handler() Handler {
+	if s.Handler == nil {
+		return DefaultServeMux
 	}
+	return s.Handler
 }
 
 // ListenAndServe listens on addr and serves, with DefaultServeMux if handler is
