@@ -188,18 +188,16 @@ var NoBody = http.NoBody
 
 // Functions of net/http, see there.
 
-func AllowQuerySemicolons(h Handler) Handler         { return http.AllowQuerySemicolons(h) }
-func CanonicalHeaderKey(s string) string             { return http.CanonicalHeaderKey(s) }
-func DetectContentType(data []byte) string           { return http.DetectContentType(data) }
-func Error(w ResponseWriter, error string, code int) { http.Error(w, error, code) }
-func FS(fsys fs.FS) FileSystem                       { return http.FS(fsys) }
-func FileServer(root FileSystem) Handler             { return http.FileServer(root) }
-func FileServerFS(root fs.FS) Handler                { return http.FileServerFS(root) }
-func NewCrossOriginProtection() *CrossOriginProtection {
-	return http.NewCrossOriginProtection()
-}
-func NewFileTransport(fs FileSystem) RoundTripper { return http.NewFileTransport(fs) }
-func NewFileTransportFS(fsys fs.FS) RoundTripper  { return http.NewFileTransportFS(fsys) }
+func AllowQuerySemicolons(h Handler) Handler           { return http.AllowQuerySemicolons(h) }
+func CanonicalHeaderKey(s string) string               { return http.CanonicalHeaderKey(s) }
+func DetectContentType(data []byte) string             { return http.DetectContentType(data) }
+func Error(w ResponseWriter, error string, code int)   { http.Error(w, error, code) }
+func FS(fsys fs.FS) FileSystem                         { return http.FS(fsys) }
+func FileServer(root FileSystem) Handler               { return http.FileServer(root) }
+func FileServerFS(root fs.FS) Handler                  { return http.FileServerFS(root) }
+func NewCrossOriginProtection() *CrossOriginProtection { return http.NewCrossOriginProtection() }
+func NewFileTransport(fs FileSystem) RoundTripper      { return http.NewFileTransport(fs) }
+func NewFileTransportFS(fsys fs.FS) RoundTripper       { return http.NewFileTransportFS(fsys) }
 func NewRequest(method, url string, body io.Reader) (*Request, error) {
 	return http.NewRequest(method, url, body)
 }
@@ -222,10 +220,8 @@ func ParseTime(text string) (t time.Time, err error) { return http.ParseTime(tex
 func ProxyFromEnvironment(req *Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment(req)
 }
-func ProxyURL(fixedURL *url.URL) func(*Request) (*url.URL, error) {
-	return http.ProxyURL(fixedURL)
-}
-func ReadRequest(b *bufio.Reader) (*Request, error) { return http.ReadRequest(b) }
+func ProxyURL(fixedURL *url.URL) func(*Request) (*url.URL, error) { return http.ProxyURL(fixedURL) }
+func ReadRequest(b *bufio.Reader) (*Request, error)               { return http.ReadRequest(b) }
 func ReadResponse(r *bufio.Reader, req *Request) (*Response, error) {
 	return http.ReadResponse(r, req)
 }

@@ -111,6 +111,15 @@ func (b *body) Close() error {
 	return err
 }
 
+// received reports whether all that is left is in the buffer.
+func (b *body) received() bool {
+	if !b.mu.TryLock() {
+		return false
+	}
+	defer b.mu.Unlock()
+	return b.std == nil && b.left <= int64(b.in.Buffered())
+}
+
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"io"
 	stdhttp "net/http"
@@ -51,10 +52,7 @@ func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
 }
 
 func (c *Client) transport() stdhttp.RoundTripper {
-	if c.Transport != nil {
-		return c.Transport
-	}
-	return DefaultTransport
+	return cmp.Or(c.Transport, DefaultTransport)
 }
 
 // timedBody is a body that is to be read until a deadline.

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -315,7 +316,7 @@ func (c *conn) requests() error {
 		if !c.s.doKeepAlives() {
 			return errServed
 		}
-		c.limitRead(c.s.idleTimeout())
+		c.limitRead(cmp.Or(c.s.IdleTimeout, c.s.ReadTimeout))
 		tc, x := c.tls(), c.work
 		if x.in.Buffered() == 0 && len(x.from.early) == 0 && (tc == nil || !tc.Readable()) {
 			return c.flush()

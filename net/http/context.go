@@ -88,12 +88,9 @@ func (w *response) finishContext() {
 
 // peerGone ends the context, and notifies CloseNotify's channel.
 func (w *response) peerGone() {
+	w.finishContext()
 	w.ctxMu.Lock()
 	defer w.ctxMu.Unlock()
-	w.ended = true
-	if w.cancel != nil {
-		w.cancel()
-	}
 	if !w.notified {
 		w.notified = true
 		if w.closeNotify != nil {

@@ -56,7 +56,7 @@
 // A connection that speaks HTTP/2 is handed to the standard's server, on
 // goroutines over netco's connection, and so is one with a request that waits
 // for 100 Continue, declares trailers, goes to a proxy, also by CONNECT, or is
-// malformed: for good, with what follows.
+// malformed: for good, with what follows. HTTP/1.0 with keep-alive is as well.
 //
 // # Hijacked connections
 //

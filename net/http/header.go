@@ -59,9 +59,7 @@ func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 	}
 	if last && w.chunking {
 		out.WriteString("0\r\n")
-		if trailers := w.finalTrailers(); trailers != nil {
-			trailers.Write(out)
-		}
+		w.finalTrailers().Write(out)
 		out.WriteString("\r\n")
 	}
 	switch {
@@ -76,33 +74,17 @@ func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 }
 
 // finalTrailers returns what follows the body.
-func (w *response) finalTrailers() (t Header) {
+func (w *response) finalTrailers() Header {
+	t := Header{}
 	for k, v := range w.header {
 		if key, found := strings.CutPrefix(k, TrailerPrefix); found {
-			if t == nil {
-				t = Header{}
-			}
 			t[key] = v
 		}
 	}
 	for _, k := range w.c.work.trailers {
-		if t == nil {
-			t = Header{}
-		}
-		for _, v := range w.header[k] {
-			t.Add(k, v)
-		}
+		t[k] = append(t[k], w.header[k]...)
 	}
 	return t
-}
-
-func (w *response) declareTrailer(k string) {
-	k = CanonicalHeaderKey(k)
-	switch {
-	case strings.HasPrefix(k, "If-"), notTrailers[k]:
-	default:
-		w.c.work.trailers = append(w.c.work.trailers, k)
-	}
 }
 
 // notTrailers are what RFC 9110, 6.5.1, does not allow there.
@@ -142,7 +124,9 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 		w.contentLength = int64(len(p))
 		h.length = len(p)
 	}
-	h.connection = w.keepAlive(keepAlives)
+	if !keepAlives || w.wantsClose || get(w.sent, "Connection") == "close" {
+		w.closeAfter = true
+	}
 	if w.mustDiscard() {
 		delete(w.sent, "Connection")
 		h.connection = "close"
@@ -181,33 +165,13 @@ func (w *response) sentTrailers() (any bool) {
 	for _, v := range w.sent["Trailer"] {
 		any = true
 		for name := range strings.SplitSeq(v, ",") {
-			if name = textproto.TrimString(name); name != "" {
-				w.declareTrailer(name)
+			k := CanonicalHeaderKey(textproto.TrimString(name))
+			if k != "" && !strings.HasPrefix(k, "If-") && !notTrailers[k] {
+				w.c.work.trailers = append(w.c.work.trailers, k)
 			}
 		}
 	}
 	return any
-}
-
-// keepAlive decides whether the connection is kept, as far as the headers say.
-// It returns a Connection that is to be sent.
-func (w *response) keepAlive(keepAlives bool) (connection string) {
-	if w.http10Keep && keepAlives && get(w.sent, "Content-Length") != "" &&
-		get(w.sent, "Connection") == "keep-alive" {
-		w.closeAfter = false
-	}
-	if w.http10Keep && (w.method == MethodHead || w.contentLength != -1 ||
-		!bodyAllowed(w.status)) {
-		if !has(w.sent, "Connection") {
-			connection = "keep-alive"
-		}
-	} else if !w.is11 || w.wantsClose {
-		w.closeAfter = true
-	}
-	if get(w.sent, "Connection") == "close" || !keepAlives {
-		w.closeAfter = true
-	}
-	return connection
 }
 
 // mustDiscard reads what is left of the request's body, if the connection is to

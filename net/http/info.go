@@ -39,7 +39,18 @@ func (s *Server) forget(c *conn) {
 
 // eachRequest is httpinfo.Each.
 func eachRequest(f func(httpinfo.Request) bool) {
-	for _, w := range underWay() {
+	var all []*response
+	for s := range busy.Range {
+		s := s.(*Server)
+		s.mu.Lock()
+		for c := range s.open {
+			if w := c.current.Load(); w != nil {
+				all = append(all, w)
+			}
+		}
+		s.mu.Unlock()
+	}
+	for _, w := range all {
 		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: "HTTP/1.0",
 			Remote: w.c.remote, Goroutine: w.aside.Load()}
 		if w.is11 {
@@ -52,19 +63,4 @@ func eachRequest(f func(httpinfo.Request) bool) {
 			return
 		}
 	}
-}
-
-// underWay returns the requests whose handlers run.
-func underWay() (all []*response) {
-	for s := range busy.Range {
-		s := s.(*Server)
-		s.mu.Lock()
-		for c := range s.open {
-			if w := c.current.Load(); w != nil {
-				all = append(all, w)
-			}
-		}
-		s.mu.Unlock()
-	}
-	return all
 }

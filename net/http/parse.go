@@ -2,6 +2,7 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"math"
@@ -101,7 +102,7 @@ func (c *conn) readRequest() (*response, error) {
 // collect reads on until a head has come whole, which it returns, or is seen to
 // be of another form, or too large. All that was read comes again.
 func (c *conn) collect() (head []byte, err error) {
-	x, limit := c.work, int(c.s.readLimit())
+	x, limit := c.work, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
 	begun, _ := x.in.Peek(x.in.Buffered())
 	all := bytes.Clone(begun)
 	x.in.Discard(len(begun))
@@ -198,8 +199,7 @@ func (w *response) parse(head string) error {
 	req.Method, req.URL, req.RequestURI = method, &w.url, target
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, minor
 	req.Header, req.Host, req.ContentLength = h.header, h.host, h.length
-	req.Close = h.closes || minor == 0 && !h.keep
-	w.http10Keep = minor == 0 && h.keep
+	req.Close = h.closes || minor == 0
 	w.wantsClose = req.Close
 	if h.chunked {
 		req.TransferEncoding, req.ContentLength = []string{"chunked"}, -1
@@ -237,7 +237,6 @@ type head1 struct {
 	length      int64
 	chunked     bool
 	closes      bool // Connection has close
-	keep        bool // or keep-alive
 	connections int
 }
 
@@ -274,9 +273,11 @@ func (h *head1) add(line string) bool {
 			return false
 		}
 		h.closes = listsToken(value, "close")
-		h.keep = listsToken(value, "keep-alive")
-		if h.closes != tokenIn(value, "close") || h.keep != tokenIn(value, "keep-alive") {
-			return false // net/http asks in both ways
+		if h.closes != tokenIn(value, "close") { // net/http asks in both ways
+			return false
+		}
+		if !h.is11 && tokenIn(value, "keep-alive") {
+			return false
 		}
 	}
 	if old := h.header[key]; old != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/url"
 	"path"
@@ -30,8 +29,7 @@ type response struct {
 	// Constant: of the request.
 	method, target string
 	is11           bool // HTTP/1.1
-	http10Keep     bool // HTTP/1.0 with Connection: keep-alive
-	wantsClose     bool // it has Connection: close
+	wantsClose     bool // the connection is not for another
 
 	wroteHeader bool        // WriteHeader was called
 	headerSent  bool        // it has gone to the connection's buffer
@@ -188,26 +186,9 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 		m, err := io.CopyBuffer(writerOnly{w}, src, buf[:])
 		return n + m, err
 	}
-	left := int64(math.MaxInt64)
-	if w.contentLength != -1 {
-		left = w.contentLength - w.written
-	}
-	limited, ok := src.(*io.LimitedReader) // not in another: a file is to be seen in it
-	if !ok {
-		limited = &io.LimitedReader{R: src, N: math.MaxInt64}
-	}
-	excess := max(0, limited.N-left)
-	limited.N -= excess
-	m, err := direct.ReadFrom(limited)
-	limited.N += excess
-	n += m
+	m, err := direct.ReadFrom(src)
 	w.written += m
-	if err == nil && excess > 0 && w.contentLength == w.written {
-		if more, _ := src.Read(buf[:1]); more > 0 {
-			err = ErrContentLength
-		}
-	}
-	return n, err
+	return n + m, err
 }
 
 const sniffLen = 512

@@ -55,8 +55,11 @@ func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
 		ends = func() bool { return group.Phase() >= processor.Draining }
 	}
 	accept := l.Accept
-	if config == nil && s.plain() && isOwn(accepts) {
-		accept = func() (net.Conn, error) { return nil, s.conns.Serve(accepts) }
+	switch accepts.(type) {
+	case *socket.TCPListener, *socket.UnixListener:
+		if config == nil && s.plain() { // connections cost less memory
+			accept = func() (net.Conn, error) { return nil, s.conns.Serve(accepts) }
+		}
 	}
 	var delay time.Duration
 	for {
@@ -158,16 +161,6 @@ func (s *Server) plain() bool {
 	return s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil
 }
 
-// isOwn reports whether a socket.Server can accept from l: its connections then
-// cost less memory.
-func isOwn(l net.Listener) bool {
-	switch l.(type) {
-	case *socket.TCPListener, *socket.UnixListener:
-		return true
-	}
-	return false
-}
-
 // ownConn returns the connection of netco below c, and c if that is netco's
 // TLS; nil if c is another's.
 func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
@@ -191,12 +184,10 @@ type oneConn struct {
 	own  *conn // what has had the connection before, or nil
 }
 
-var errNoMore = errors.New("http: no more connections")
-
 // Accept implements net.Listener.
 func (l *oneConn) Accept() (net.Conn, error) {
 	if l.conn == nil {
-		return nil, errNoMore
+		return nil, net.ErrClosed
 	}
 	c := l.conn
 	l.conn = nil

@@ -292,10 +292,6 @@ func (s *Server) protocols() Protocols {
 // http2Off is net/http's own switch.
 var http2Off = slices.Contains(strings.Split(os.Getenv("GODEBUG"), ","), "http2server=0")
 
-func (s *Server) idleTimeout() time.Duration {
-	return cmp.Or(s.IdleTimeout, s.ReadTimeout)
-}
-
 func (s *Server) readHeaderTimeout() time.Duration {
 	return cmp.Or(s.ReadHeaderTimeout, s.ReadTimeout)
 }
@@ -309,26 +305,12 @@ func (s *Server) handshakeTimeout() (least time.Duration) {
 	return least
 }
 
-// readLimit is how much of a head is read.
-func (s *Server) readLimit() int64 {
-	if s.MaxHeaderBytes > 0 {
-		return int64(s.MaxHeaderBytes) + 4096
-	}
-	return DefaultMaxHeaderBytes + 4096
-}
-
 func (s *Server) maxHeaderValues() int {
-	if s.MaxHeaderValueCount > 0 {
-		return s.MaxHeaderValueCount
-	}
-	return DefaultMaxHeaderValueCount
+	return cmp.Or(max(0, s.MaxHeaderValueCount), DefaultMaxHeaderValueCount)
 }
 
 func (s *Server) handler() Handler {
-	if s.Handler == nil {
-		return DefaultServeMux
-	}
-	return s.Handler
+	return cmp.Or[Handler](s.Handler, DefaultServeMux)
 }
 
 // ListenAndServe listens on addr and serves, with DefaultServeMux if handler is

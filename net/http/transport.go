@@ -3,18 +3,15 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"net"
 	stdhttp "net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -45,18 +42,18 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 // methods. What it waits for parks the coroutine that calls RoundTrip, or reads
 // the body of a response.
 //
-// Called in a coroutine it speaks HTTP/1.1 itself: on connections of its own,
-// in the caller, with no goroutine for a connection. It leaves to the
-// standard's Transport, on goroutines, what that does better: HTTP/2, and HTTPS
-// where HTTP/2 may be negotiated, proxies, registered protocols, files and
-// bodies that wait for 100 Continue, requests it refuses, DialTLS, and a
-// DialContext that has returned a connection of package net's. The coroutine
-// parks for those all the same. On a goroutine all of it is the standard's.
+// Called in a coroutine it speaks HTTP/1.1 without TLS itself: on connections
+// of its own, in the caller, with no goroutine for a connection. It leaves to
+// the standard's Transport, on goroutines, what few requests need: HTTPS, thus
+// HTTP/2, and proxies; bodies of more than 16 KiB, or that are not in memory;
+// 100 Continue; registered protocols; httptrace's hooks for connections;
+// MaxConnsPerHost, Dial, sizes of buffers; requests it refuses, and all once
+// DialContext has returned a connection of package net's. The coroutine parks
+// for those all the same. On a goroutine all of it is the standard's.
 //
-// Coroutines and goroutines thus have pools of connections of their own, and
-// each of them the limits of MaxIdleConns, MaxIdleConnsPerHost and
-// MaxConnsPerHost. Connections that a server has closed while they were idle
-// are closed within a second, and used for nothing more.
+// Both have pools of connections of their own, each with the limits of
+// MaxIdleConns and MaxIdleConnsPerHost. Connections that a server has closed
+// while they were idle are closed within a second, and used for nothing more.
 //
 // The fields must not be changed after the first request.
 type Transport struct {
@@ -105,9 +102,8 @@ type Transport struct {
 	foreign  atomic.Bool // a dial has returned a connection that does not park
 	pool     pool
 
-	mu      sync.Mutex                                   // never held across a call
-	flights map[*stdhttp.Request]context.CancelCauseFunc // under mu, for CancelRequest
-	schemes map[string]bool                              // under mu: those of RegisterProtocol
+	flights sync.Map // *stdhttp.Request → context.CancelCauseFunc, for CancelRequest
+	schemes sync.Map // string → nil: those of RegisterProtocol
 }
 
 // Clone returns a copy of t's exported fields.
@@ -130,56 +126,32 @@ func (t *Transport) Clone() *Transport {
 // RegisterProtocol has rt make the round trips of a URL scheme, on goroutines.
 func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
 	t.standard.t.RegisterProtocol(scheme, rt)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.schemes == nil {
-		t.schemes = map[string]bool{}
-	}
-	t.schemes[scheme] = true
+	t.schemes.Store(scheme, nil)
 }
 
 // registered reports whether RegisterProtocol was called for a scheme.
 func (t *Transport) registered(scheme string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.schemes[scheme]
+	_, ok := t.schemes.Load(scheme)
+	return ok
 }
 
 // CloseIdleConnections closes the connections that are idle.
 func (t *Transport) CloseIdleConnections() {
-	t.closeIdle()
-	if t.standard.made.Load() {
-		t.standard.t.CloseIdleConnections()
-	}
+	t.pool.mu.Lock()
+	t.pool.closing = true
+	t.pool.mu.Unlock()
+	t.closeIdle(func(*persistConn) bool { return true })
+	t.std().CloseIdleConnections()
 }
 
 // CancelRequest cancels a request that is under way.
 //
 // Deprecated: a request's context does that.
 func (t *Transport) CancelRequest(req *stdhttp.Request) {
-	t.mu.Lock()
-	cancel := t.flights[req]
-	t.mu.Unlock()
-	if cancel != nil {
-		cancel(errRequestCanceled)
+	if cancel, ok := t.flights.Load(req); ok {
+		cancel.(context.CancelCauseFunc)(errRequestCanceled)
 	}
-	if t.standard.made.Load() {
-		t.standard.t.CancelRequest(req)
-	}
-}
-
-// enlist notes how to cancel a request; nil means that it has ended.
-func (t *Transport) enlist(req *stdhttp.Request, cancel context.CancelCauseFunc) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case cancel == nil:
-		delete(t.flights, req)
-		return
-	case t.flights == nil:
-		t.flights = map[*stdhttp.Request]context.CancelCauseFunc{}
-	}
-	t.flights[req] = cancel
+	t.std().CancelRequest(req)
 }
 
 // RoundTrip implements http.RoundTripper. Parks.
@@ -189,7 +161,7 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	}
 	x := &trip{t: t, req: req}
 	x.ctx, x.cancel = context.WithCancelCause(req.Context())
-	t.enlist(req, x.cancel)
+	t.flights.Store(req, x.cancel)
 	if !t.speaks(req) {
 		return x.roundTripBeside()
 	}
@@ -202,18 +174,31 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 			}
 		}()
 	}
-	x.trace = traceOf(x.ctx)
-	send, key := x.outgoing(), keyOf(req)
+	if trace := httptrace.ContextClientTrace(x.ctx); trace != nil {
+		x.got1xx = trace.Got1xxResponse
+	}
+	send, addr := x.outgoing(), addrOf(req)
 	for {
-		resp, pc, err := x.try(send, key)
+		pc, err := t.getConn(x, addr)
+		if err != nil {
+			if send.Body != nil {
+				send.Body.Close() // as Write does below
+			}
+			x.end()
+			return nil, err
+		}
+		x.stop = context.AfterFunc(x.ctx, pc.close)
+		resp, err := pc.roundTrip(x, send)
 		if err == nil {
 			resp.Request = req
 			return resp, nil
 		}
-		if pc == nil || !pc.shouldRetry(send, err) || !x.rewind(send) {
-			x.closeBody()
+		if !pc.shouldRetry(send, err) || x.cancelled() != nil || !rewind(send) {
 			x.end()
-			return nil, plain(err)
+			if e, ok := err.(readFromServerError); ok {
+				err = e.error
+			}
+			return nil, err
 		}
 	}
 }
@@ -225,16 +210,15 @@ type trip struct {
 	req    *stdhttp.Request // constant: the caller's
 	ctx    context.Context  // constant: of the request, and ended by end
 	cancel context.CancelCauseFunc
-	trace  *httptrace.ClientTrace // constant, not nil
-	gzip   bool                   // constant: the Transport has asked for it
-	body   *requestBody           // the caller's; nil if there is none
-	stop   func() bool            // ends the watch over ctx that closes the connection
+	got1xx func(int, textproto.MIMEHeader) error // constant: a hook, or nil
+	gzip   bool                                  // constant: the Transport has asked for it
+	stop   func() bool                           // ends what closes the connection with ctx
 }
 
 // end undoes what RoundTrip has begun.
 func (x *trip) end() {
 	x.cancel(nil)
-	x.t.enlist(x.req, nil)
+	x.t.flights.Delete(x.req)
 }
 
 // cancelled returns why the request was cancelled, or nil.
@@ -256,74 +240,21 @@ func (x *trip) outgoing() *stdhttp.Request {
 		r.Header["Accept-Encoding"] = []string{"gzip"}
 	}
 	r.Close = r.Close || x.t.DisableKeepAlives && len(r.Header["Upgrade"]) == 0
-	if r.Body != nil && r.Body != stdhttp.NoBody {
-		x.body = &requestBody{ReadCloser: r.Body}
-		r.Body = x.body
-	}
 	return &r
 }
 
-// try makes one attempt at the round trip. pc is nil if there was no
-// connection.
-func (x *trip) try(
-	send *stdhttp.Request,
-	key connKey,
-) (resp *stdhttp.Response, pc *persistConn, err error) {
-	if err := x.cancelled(); err != nil {
-		return nil, nil, err
-	}
-	if pc, err = x.t.getConn(x, key); err != nil {
-		return nil, nil, err
-	}
-	x.stop = context.AfterFunc(x.ctx, pc.close)
-	resp, err = pc.roundTrip(x, send)
-	return resp, pc, err
-}
-
-// rewind makes the body ready for another attempt, if it was read.
-func (x *trip) rewind(send *stdhttp.Request) bool {
-	if x.body == nil || !x.body.begun && !x.body.closed.Load() {
+// rewind makes the body ready for another attempt.
+func rewind(req *stdhttp.Request) bool {
+	if req.Body == nil || req.Body == stdhttp.NoBody {
 		return true
 	}
-	x.closeBody()
-	if send.GetBody == nil {
+	if req.GetBody == nil {
 		return false
 	}
-	body, err := send.GetBody()
-	if err != nil {
-		return false
-	}
-	x.body = &requestBody{ReadCloser: body}
-	send.Body = x.body
-	return true
+	body, err := req.GetBody()
+	req.Body = body
+	return err == nil
 }
-
-// closeBody closes the request's body, as RoundTrip does in any case.
-func (x *trip) closeBody() {
-	if x.body != nil {
-		x.body.Close()
-	} else if x.req.Body != nil {
-		x.req.Body.Close()
-	}
-}
-
-// plain is an error as users see it, without what only shouldRetry looks at.
-func plain(err error) error {
-	if e, ok := err.(nothingWrittenError); ok {
-		err = e.error
-	}
-	if e, ok := err.(readFromServerError); ok {
-		err = e.err
-	}
-	return err
-}
-
-// traceOf returns the hooks of ctx, which may all be nil.
-func traceOf(ctx context.Context) *httptrace.ClientTrace {
-	return cmp.Or(httptrace.ContextClientTrace(ctx), noTrace)
-}
-
-var noTrace = new(httptrace.ClientTrace)
 
 // Errors as the standard's Transport has them.
 var (
@@ -341,81 +272,30 @@ func (e *timeoutError) Temporary() bool   { return true }
 func (e *timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
 // readFromServerError means that nothing of a response has come.
-type readFromServerError struct{ err error }
+type readFromServerError struct{ error }
 
-func (e readFromServerError) Unwrap() error { return e.err }
-
-func (e readFromServerError) Error() string {
-	return fmt.Sprintf("net/http: Transport failed to read from server: %v", e.err)
-}
-
-// nothingWrittenError means that nothing of a request was sent.
-type nothingWrittenError struct{ error }
-
-func (e nothingWrittenError) Unwrap() error { return e.error }
-
-// requestBody is the body of a request as it is sent. It remembers what
-// happened to it, and flushes what was written before it waits.
-type requestBody struct {
-	io.ReadCloser
-	begun  bool        // the sender's, then RoundTrip's
-	failed error       // as begun: what Read has returned, but for io.EOF
-	closed atomic.Bool // atomic
-
-	flush func() error // the sender's; nil: nothing to flush
-}
-
-func (b *requestBody) Read(p []byte) (int, error) {
-	b.begun = true
-	if b.flush != nil {
-		if err := b.flush(); err != nil {
-			return 0, err
-		}
-	}
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		b.failed = err
-	}
-	return n, err
-}
-
-func (b *requestBody) Close() error {
-	if b.closed.Swap(true) {
-		return nil
-	}
-	return b.ReadCloser.Close()
-}
+func (e readFromServerError) Unwrap() error { return e.error }
 
 // speaks reports whether a request is for this package's HTTP/1.1. What is not
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Host == "" || strings.ContainsFunc(u.Host, isNotASCII) ||
-		req.Method != "" && !isToken(req.Method) ||
-		!validHeader(req.Header) || req.Header == nil || !validHeader(req.Trailer) {
+	if u == nil || u.Scheme != "http" || u.Host == "" || t.registered(u.Scheme) ||
+		strings.ContainsFunc(u.Host, isNotASCII) || req.Method != "" && !isToken(req.Method) ||
+		!validHeader(req.Header) || req.Header == nil || len(req.Header["Expect"]) > 0 {
 		return false
 	}
-	if req.Body != nil && req.Body != stdhttp.NoBody && req.ContentLength <= 0 &&
-		len(req.TransferEncoding) == 0 && slices.Contains(bodiless, req.Method) {
-		return false // the standard tries on a goroutine whether there is a body
-	}
-	if _, file := req.Body.(*os.File); file || len(req.Header["Expect"]) > 0 || t.foreign.Load() {
+	if t.foreign.Load() || t.Dial != nil || t.MaxConnsPerHost > 0 ||
+		t.ReadBufferSize > 0 || t.WriteBufferSize > 0 ||
+		t.Protocols != nil && !t.Protocols.HTTP1() {
 		return false
 	}
-	switch u.Scheme {
-	case "http":
-		if t.Protocols != nil && !t.Protocols.HTTP1() {
-			return false
-		}
-	case "https":
-		if t.DialTLS != nil || t.DialTLSContext != nil || len(t.TLSNextProto) != 0 ||
-			t.mayUseHTTP2() {
-			return false
-		}
-	default:
+	if req.Body != nil && req.Body != stdhttp.NoBody && (req.ContentLength <= 0 ||
+		req.ContentLength > maxInline || len(req.TransferEncoding) > 0 || !inMemory(req)) {
 		return false
 	}
-	if t.registered(u.Scheme) {
+	if x := httptrace.ContextClientTrace(req.Context()); x != nil && (x.GetConn != nil ||
+		x.GotConn != nil || x.PutIdleConn != nil || x.GotFirstResponseByte != nil) {
 		return false
 	}
 	if t.Proxy != nil {
@@ -425,22 +305,14 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 	return true
 }
 
-// mayUseHTTP2 reports whether the standard's Transport would negotiate HTTP/2.
-func (t *Transport) mayUseHTTP2() bool {
-	switch {
-	case t.Protocols != nil:
-		return t.Protocols.HTTP2() || !t.Protocols.HTTP1()
-	case t.TLSNextProto != nil:
-		return t.TLSNextProto["h2"] != nil
-	}
-	return t.ForceAttemptHTTP2 ||
-		t.TLSClientConfig == nil && t.Dial == nil && t.DialContext == nil
+// inMemory reports whether a request's body is there, so that to read it does
+// not wait: GetBody can give it again, or a Server has received it.
+func inMemory(req *stdhttp.Request) bool {
+	b, ok := req.Body.(*body)
+	return ok && b.received() || req.GetBody != nil
 }
 
 func isNotASCII(r rune) bool { return r >= utf8.RuneSelf }
-
-// bodiless are the methods whose requests have no body as a rule.
-var bodiless = []string{"", "GET", "HEAD", "DELETE", "OPTIONS", "PROPFIND", "SEARCH"}
 
 // validHeader reports whether all names and values may be sent.
 func validHeader(h stdhttp.Header) bool {

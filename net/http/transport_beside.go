@@ -3,6 +3,7 @@
 package http
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"math"
@@ -18,7 +19,6 @@ import (
 // Transport from its first use on.
 type standardTransport struct {
 	once sync.Once
-	made atomic.Bool // atomic: t has the fields
 	t    stdhttp.Transport
 }
 
@@ -27,7 +27,6 @@ func (t *Transport) std() *stdhttp.Transport {
 	t.standard.once.Do(func() {
 		copyFields(&t.standard.t, t.Clone())
 		t.standard.t.TLSClientConfig = t.TLSClientConfig // which it changes, to negotiate HTTP/2
-		t.standard.made.Store(true)
 	})
 	return &t.standard.t
 }
@@ -115,56 +114,42 @@ type besideBody struct {
 	ended  atomic.Bool   // atomic: base has returned io.EOF; for good
 	closed atomic.Bool   // atomic: Close was called
 
-	// The reader's. A goroutine that reads for it has buf meanwhile.
-	buf    []byte
-	unread []byte // in buf
-	err    error  // that comes after unread
-}
-
-// result is what a Read has returned.
-type result struct {
-	n   int
-	err error
+	// The reader's.
+	in     *bufio.Reader // reads on goroutines; nil until a coroutine has read
+	failed error         // a goroutine may have the buffer of in
 }
 
 // Read implements io.Reader. Parks.
 func (b *besideBody) Read(p []byte) (int, error) {
 	switch {
-	case b.closed.Load() && b.err != coroutine.ErrShutdown:
-		b.unread, b.err = nil, nil // base says what a Read returns from now on
-	case len(b.unread) > 0 || b.err != nil || len(p) == 0:
-		return b.readAhead(p)
-	}
-	if coroutine.Current() == nil || b.base == stdhttp.NoBody {
+	case b.failed != nil:
+		return 0, b.failed
+	case b.closed.Load(): // base says what a Read returns from now on
 		return b.base.Read(p)
+	case b.in == nil && (coroutine.Current() == nil || b.base == stdhttp.NoBody):
+		return b.base.Read(p)
+	case b.in == nil:
+		size := min(max(int64(len(p)), b.size, leastRead), mostRead)
+		b.in = bufio.NewReaderSize(readerFunc(b.readOnGoroutine), int(size))
 	}
-	if b.buf == nil {
-		b.buf = make([]byte, min(max(int64(len(p)), b.size, leastRead), mostRead))
-	}
-	buf := b.buf
-	r, err := onGoroutine(func() (result, error) {
-		n, err := b.base.Read(buf)
-		return result{n, err}, nil
-	})
-	if err != nil { // the goroutine has buf
-		b.buf, b.err = nil, err
+	if _, err := b.in.Peek(min(1, len(p))); err != nil { // so nothing is read into p
 		return 0, err
 	}
-	b.unread, b.err = buf[:r.n], r.err
-	if r.err == io.EOF {
-		b.ended.Store(true)
-	}
-	return b.readAhead(p)
+	return b.in.Read(p)
 }
 
-func (b *besideBody) readAhead(p []byte) (int, error) {
-	n := copy(p, b.unread)
-	b.unread = b.unread[n:]
-	if len(b.unread) > 0 || b.err == nil {
-		return n, nil
+func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
+	if b.ended.Load() {
+		return 0, io.EOF
 	}
-	b.buf = nil
-	return n, b.err
+	var n int
+	var err error
+	b.failed = goroutines.Do(context.Background(), func() { n, err = b.base.Read(p) })
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	b.ended.Store(err == io.EOF)
+	return n, err
 }
 
 // Close implements io.Closer. Parks.
@@ -194,12 +179,5 @@ func (u upgraded) Write(p []byte) (int, error) {
 		return u.w.Write(p)
 	}
 	own := append([]byte(nil), p...) // the goroutine's, should this coroutine not wait for it
-	r, err := onGoroutine(func() (result, error) {
-		n, err := u.w.Write(own)
-		return result{n, err}, nil
-	})
-	if err != nil {
-		return 0, err
-	}
-	return r.n, r.err
+	return onGoroutine(func() (int, error) { return u.w.Write(own) })
 }

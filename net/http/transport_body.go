@@ -6,8 +6,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-
-	ncsync "github.com/netco-go/netco/sync"
 )
 
 // errReadOnClosedBody is the standard's.
@@ -18,7 +16,6 @@ var errReadOnClosedBody = errors.New("http: read on closed response body")
 type responseBody struct {
 	x    *trip
 	pc   *persistConn
-	out  *sending
 	body io.ReadCloser
 	keep bool // constant: the connection may be used on
 
@@ -60,16 +57,9 @@ func (b *responseBody) finish(whole bool) {
 		return
 	}
 	pc, x := b.pc, b.x
-	kept := false
-	if x.stop() && whole && b.keep && !pc.sawEOF && (pc.br == nil || pc.br.Buffered() == 0) &&
-		b.out.sent() {
-		err := pc.t.putIdle(pc)
-		kept = err == nil
-		if f := x.trace.PutIdleConn; f != nil && err != errKeepAlivesDisabled {
-			f(err)
-		}
-	}
-	if !kept {
+	if x.stop() && whole && b.keep && !pc.sawEOF && (pc.br == nil || pc.br.Buffered() == 0) {
+		pc.t.putOrClose(pc)
+	} else {
 		pc.close()
 	}
 	x.end()
@@ -77,47 +67,29 @@ func (b *responseBody) finish(whole bool) {
 
 // gzipBody decompresses a response's body.
 type gzipBody struct {
-	body *responseBody
-
-	mu  ncsync.Mutex // held across Reads
-	zr  *gzip.Reader // under mu: nil before the first Read, and after Close
-	err error        // under mu: of the stream's head, or Close was called
+	*responseBody
+	zr    *gzip.Reader // the reader's: nil before the first Read, and after the end
+	ended error        // the reader's
 }
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-func (g *gzipBody) Read(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.zr == nil && g.err == nil {
+func (g *gzipBody) Read(p []byte) (n int, err error) {
+	switch {
+	case g.closed.Load():
+		return 0, errReadOnClosedBody
+	case g.ended != nil:
+		return 0, g.ended
+	case g.zr == nil:
 		g.zr = gzips.Get().(*gzip.Reader)
-		g.err = g.zr.Reset(g.body)
+		err = g.zr.Reset(g.responseBody)
 	}
-	if g.err != nil {
-		return 0, g.err
+	if err == nil {
+		n, err = g.zr.Read(p)
 	}
-	return g.zr.Read(p)
-}
-
-func (g *gzipBody) Close() error {
-	err := g.body.Close() // which ends a Read
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.err = errReadOnClosedBody; g.zr != nil {
-		release(g.zr)
+	if g.ended = err; err != nil {
+		gzips.Put(g.zr)
 		g.zr = nil
 	}
-	return err
+	return n, err
 }
-
-// release keeps a gzip.Reader for another body.
-func release(zr *gzip.Reader) {
-	zr.Reset(noBytes{})
-	gzips.Put(zr)
-}
-
-// noBytes is a reader of nothing that gzip needs no buffer for.
-type noBytes struct{}
-
-func (noBytes) Read([]byte) (int, error) { return 0, io.EOF }
-func (noBytes) ReadByte() (byte, error)  { return 0, io.EOF }
