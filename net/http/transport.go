@@ -282,7 +282,8 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
 	if u == nil || u.Scheme != "http" || u.Host == "" || t.registered(u.Scheme) ||
 		strings.ContainsFunc(u.Host, isNotASCII) || req.Method != "" && !isToken(req.Method) ||
-		!validHeader(req.Header) || req.Header == nil || len(req.Header["Expect"]) > 0 {
+		!validHeader(req.Header) || req.Header == nil || len(req.Header["Expect"]) > 0 ||
+		len(req.Trailer) > 0 {
 		return false
 	}
 	if t.foreign.Load() || t.Dial != nil || t.MaxConnsPerHost > 0 ||

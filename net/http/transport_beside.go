@@ -72,17 +72,12 @@ func (x *trip) roundTripBeside() (*stdhttp.Response, error) {
 		}()
 		return nil, err
 	}
-	if failed != nil || resp == nil || resp.Body == nil { // Client makes something of each
-		x.end()
-	}
-	if resp == nil || failed != nil {
-		return resp, failed
-	}
-	if resp.Request == own {
+	if resp != nil && resp.Request == own {
 		resp.Request = x.req
 	}
-	if resp.Body == nil {
-		return resp, nil
+	if failed != nil || resp == nil || resp.Body == nil || resp.Body == stdhttp.NoBody {
+		x.end()
+		return resp, failed // Client makes something of each
 	}
 	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: x.end}
 	resp.Body = b
@@ -126,7 +121,7 @@ func (b *besideBody) Read(p []byte) (int, error) {
 		return 0, b.failed
 	case b.closed.Load(): // base says what a Read returns from now on
 		return b.base.Read(p)
-	case b.in == nil && (coroutine.Current() == nil || b.base == stdhttp.NoBody):
+	case b.in == nil && coroutine.Current() == nil:
 		return b.base.Read(p)
 	case b.in == nil:
 		size := min(max(int64(len(p)), b.size, leastRead), mostRead)
@@ -148,7 +143,10 @@ func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
 	}
-	b.ended.Store(err == io.EOF)
+	if err == io.EOF {
+		b.ended.Store(true)
+		b.end()
+	}
 	return n, err
 }
 
@@ -156,7 +154,7 @@ func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
 func (b *besideBody) Close() error {
 	b.closed.Store(true)
 	defer b.end()
-	if coroutine.Current() == nil || b.base == stdhttp.NoBody || b.ended.Load() {
+	if coroutine.Current() == nil || b.ended.Load() {
 		return b.base.Close() // after the end that only takes note
 	}
 	failed, err := onGoroutine(func() (error, error) { return b.base.Close(), nil })

@@ -363,7 +363,8 @@ type answer struct{ req *http.Request }
 
 func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.req = r
-	return &http.Response{StatusCode: http.StatusOK, Request: r, Body: http.NoBody}, nil
+	body := io.NopCloser(strings.NewReader(""))
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Body: body}, nil
 }
 
 // TestRequest: the response names the request that was made, whose context is
