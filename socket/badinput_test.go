@@ -93,9 +93,8 @@ func bothErrors(t *testing.T, what, path string, ours, theirs func() error) {
 // net makes something useless of.
 func unexpected(t *testing.T, what string, err error) {
 	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), "unexpected address type") {
-		t.Errorf("%s: %v", what, err)
-	}
+	testenv.True(t, err != nil && strings.Contains(err.Error(), "unexpected address type"),
+		"%s: %v", what, err)
 }
 
 // badInputPlaces spreads a table over the places: what is refused is refused
@@ -218,9 +217,8 @@ func TestBadInputZeroValues(t *testing.T) {
 		if rw, ok := c.(io.ReadWriter); ok {
 			for _, err := range []error{testenv.Err(rw.Read(make([]byte, 1))),
 				testenv.Err(rw.Write(make([]byte, 1)))} {
-				if !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
-					t.Errorf("%T: %v", c, err)
-				}
+				testenv.True(t, errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed),
+					"%T: %v", c, err)
 			}
 		}
 		if _, err := unix.FcntlInt(0, unix.F_GETFD, 0); err != nil {

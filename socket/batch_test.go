@@ -247,9 +247,8 @@ func batchSendFault(t *testing.T, p testrun.Place, errno syscall.Errno) {
 		p.Do(t, func() {
 			n, err := a.WriteBatch(ms)
 			remove()
-			if n != before || !errors.Is(err, errno) || !strings.Contains(err.Error(), "sendmmsg") {
-				t.Errorf("%d, %v, want %d", n, err, before)
-			}
+			testenv.True(t, n == before && errors.Is(err, errno) && strings.Contains(err.Error(),
+				"sendmmsg"), "%d, %v, want %d", n, err, before)
 			testenv.Gives(t, 40-n, nil, "the rest")(a.WriteBatch(ms[n:]))
 			testenv.NoError(t, receive(b, room(32, 300, 0), 0, 40, portOf(a)))
 		})
@@ -275,9 +274,7 @@ func TestBatchRoomComesBack(t *testing.T) {
 		p.Do(t, func() {
 			testenv.Gives(t, 50, nil)(a.WriteBatch(numbered(0, 50, portOf(b))))
 		})
-		if calls < 2*50/7 {
-			t.Errorf("%d calls", calls)
-		}
+		testenv.True(t, calls >= 2*50/7, "%d calls", calls)
 		testenv.NoError(t, receive(b, room(32, 300, 0), 0, 50, portOf(a)))
 	})
 }
@@ -293,9 +290,8 @@ func TestBatchReadFaults(t *testing.T) {
 		remove := (&script{first: errnos{sysx.Recv: {errno}}}).install(t)
 		n, err := b.ReadBatch(room(8, 300, 0))
 		remove()
-		if n != 0 || !errors.Is(err, errno) || !strings.Contains(err.Error(), ": recvmmsg: ") {
-			t.Errorf("%d, %v", n, err)
-		}
+		testenv.True(t, n == 0 && errors.Is(err, errno) && strings.Contains(err.Error(),
+			": recvmmsg: "), "%d, %v", n, err)
 	}
 	testenv.NoError(t, receive(b, room(8, 300, 0), 0, 3, portOf(a)))
 }
@@ -314,9 +310,8 @@ func TestBatchFew(t *testing.T) {
 	})
 	n, err := a.WriteBatch(numbered(0, 70, portOf(b)))
 	remove()
-	if n != 70 || err != nil || fmt.Sprint(asked) != "[32 32 6]" {
-		t.Errorf("%d, %v, in calls of %v", n, err, asked)
-	}
+	testenv.True(t, n == 70 && err == nil && fmt.Sprint(asked) == "[32 32 6]",
+		"%d, %v, in calls of %v", n, err, asked)
 	// What has been sent need not have arrived.
 	large, small := room(40, 64<<10, 0), room(40, 300, 0)
 	testenv.Until(t, "full calls", func() bool {
@@ -422,18 +417,15 @@ func TestBatchJoined(t *testing.T) {
 				total += m.N
 				list, err := unix.ParseSocketControlMessage(m.OOB[:m.NN])
 				if roomOOB == 0 {
-					if m.NN != 0 || m.Flags&unix.MSG_CTRUNC == 0 {
-						t.Errorf("without room: %d bytes, flags %#x", m.NN, m.Flags)
-					}
+					testenv.True(t, m.NN == 0 && m.Flags&unix.MSG_CTRUNC != 0,
+						"without room: %d bytes, flags %#x", m.NN, m.Flags)
 				} else if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS ||
 					list[0].Data[0] != 0x48 || m.Flags != 0 {
 					t.Errorf("room %d: %+v, %v, flags %#x", roomOOB, list, err, m.Flags)
 				}
 			}
 		}
-		if !joined {
-			t.Error("nothing was joined")
-		}
+		testenv.True(t, joined, "nothing was joined")
 	}
 	testenv.NoError(t, b.SetGRO(false))
 	if n, err := a.WriteBatch([]socket.Message{{Buf: pattern(1000), Addr: portOf(b),
@@ -459,10 +451,8 @@ func TestBatchSegmentsMissing(t *testing.T) {
 	ms := numbered(0, 3, portOf(b))
 	ms[1].SegmentSize = 2
 	n, err := a.WriteBatch(ms)
-	if n != 1 || !errors.Is(err, errors.ErrUnsupported) ||
-		!strings.Contains(err.Error(), "UDP_SEGMENT") {
-		t.Errorf("%d, %v", n, err)
-	}
+	testenv.True(t, n == 1 && errors.Is(err, errors.ErrUnsupported) && strings.Contains(err.Error(),
+		"UDP_SEGMENT"), "%d, %v", n, err)
 	restore()
 	defer socket.ForgetGSO(false)()
 	if n, err := a.WriteBatch(ms[1:]); errors.Is(err, errors.ErrUnsupported) {

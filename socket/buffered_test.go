@@ -85,9 +85,8 @@ func TestBufferedUnderFaults(t *testing.T) {
 						peer.CloseWrite()
 					}()
 					got, err := io.ReadAll(peer)
-					if err != nil || !bytes.Equal(got, want) {
-						t.Errorf("%d bytes came back of %d, %v", len(got), len(want), err)
-					}
+					testenv.True(t, err == nil && bytes.Equal(got, want),
+						"%d bytes came back of %d, %v", len(got), len(want), err)
 					k.Wait(t)
 				})
 			})
@@ -641,9 +640,7 @@ func TestBufferedUnix(t *testing.T) {
 		k.Wait(t)
 		packets, _ := unixPair(t, "unixgram")
 		defer func() {
-			if recover() == nil {
-				t.Error("no panic")
-			}
+			testenv.True(t, recover() != nil, "no panic")
 		}()
 		socket.NewBuffered(packets)
 	})

@@ -233,9 +233,7 @@ func TestBuffersNoAllocation(t *testing.T) {
 				testenv.NoError(t, testenv.Err(v.WriteTo(c)))
 			})
 		})
-		if allocs >= 1 {
-			t.Errorf("%d pieces: %v allocations", pieces, allocs)
-		}
+		testenv.True(t, allocs < 1, "%d pieces: %v allocations", pieces, allocs)
 	}
 }
 

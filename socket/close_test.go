@@ -47,9 +47,7 @@ func TestCloseParked(t *testing.T) {
 			x[1].Write([]byte("not yours"))
 		}
 	}
-	if !again {
-		t.Error("the fd's number was not given away, so this shows nothing")
-	}
+	testenv.True(t, again, "the fd's number was not given away, so this shows nothing")
 	release()
 	reader.Wait(t)
 	testenv.Equal(t, socket.OpenCount(), before-1)
@@ -76,9 +74,8 @@ func TestCloseFreesFDLast(t *testing.T) {
 		reader.Wait(t)
 		for range 10 {
 			a, b := netPair(t)
-			if rawFD(a) == fd || rawFD(b) == fd {
-				t.Errorf("fd %d is in use again while it is used", fd)
-			}
+			testenv.True(t, rawFD(a) != fd && rawFD(b) != fd,
+				"fd %d is in use again while it is used", fd)
 		}
 		testenv.Equal(t, socket.OpenCount(), before)
 		close(leave)
@@ -200,9 +197,8 @@ func unsent(t *testing.T, c net.Conn) (n int) {
 func readsRest(t *testing.T, peer *net.TCPConn, want int) {
 	t.Helper()
 	n, err := io.Copy(io.Discard, peer)
-	if int(n) != want || err != nil {
-		t.Errorf("the peer got %d bytes, %v; want %d", n, err, want)
-	}
+	testenv.True(t, int(n) == want && err == nil, "the peer got %d bytes, %v; want %d", n, err,
+		want)
 }
 
 // lingerAccepted connects to what lc listens on, prepares the listener before,
@@ -347,9 +343,7 @@ func TestUnixBesideBlocking(t *testing.T) {
 		for _, network := range []string{"unix", "unixpacket"} {
 			path := unixName(t, "s")
 			testenv.NoError(t, shut(socket.Listen(network, path)))
-			if exists(path) {
-				t.Errorf("%s: the file is still there after Close", network)
-			}
+			testenv.True(t, !exists(path), "%s: the file is still there after Close", network)
 		}
 		testenv.NoError(t, shut(socket.ListenPacket("unixgram", unixName(t, "g"))))
 	})
@@ -371,9 +365,7 @@ func TestUnixCloseStopped(t *testing.T) {
 	k.UntilParked(t, coroutine.ReasonAccept)
 	k.Co.Handle().Stop()
 	k.Wait(t)
-	if exists(path) {
-		t.Error("the file is still there")
-	}
+	testenv.True(t, !exists(path), "the file is still there")
 	testenv.Fails(t, l.Close(), net.ErrClosed, "a second Close")
 }
 
@@ -433,9 +425,7 @@ func TestStopQueued(t *testing.T) {
 		tasks[i].Wait(t)
 	}
 	for _, i := range []int{0, 3, 5} {
-		if tasks[i].Over() {
-			t.Error("it has ended, too")
-		}
+		testenv.True(t, !tasks[i].Over(), "it has ended, too")
 	}
 	peer.Write([]byte("abc"))
 	testrun.WaitAll(t, tasks...)

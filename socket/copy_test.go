@@ -297,9 +297,7 @@ func TestMoveUrgent(t *testing.T) {
 	}
 	unix.Shutdown(fd, unix.SHUT_WR)
 	k.Wait(t)
-	if s.splices() == 0 {
-		t.Error("nothing was spliced")
-	}
+	testenv.True(t, s.splices() != 0, "nothing was spliced")
 }
 
 // TestMoveNoAllocation: messages through a copy, and starting one, allocate
@@ -453,9 +451,7 @@ func moveSinkFails(t *testing.T, p testrun.Place, nets string, after int) {
 		dst.Close()
 	})
 	remove()
-	if !errors.Is(err, unix.EPIPE) || n > int64(after) {
-		t.Errorf("%d, %v", n, err)
-	}
+	testenv.True(t, errors.Is(err, unix.EPIPE) && n <= int64(after), "%d, %v", n, err)
 	arrived.Wait(t)
 	testenv.Equal(t, int64(len(got)), n, "bytes that reached the sink")
 	testenv.Equal(t, differs(got, 0), "")
@@ -792,9 +788,7 @@ func TestCopyPanics(t *testing.T) {
 		} {
 			func() {
 				defer func() {
-					if recover() == nil {
-						t.Error(name, "did not panic")
-					}
+					testenv.True(t, recover() != nil, "%v did not panic", name)
 				}()
 				do()
 			}()
@@ -948,9 +942,8 @@ func TestSendfile(t *testing.T) {
 				drained := swallowFrom(t, down, c.first, c.last)
 				p.Do(t, func() {
 					n, err := c.send(dst, f)
-					if int(n) != c.last-c.first || err != nil {
-						t.Errorf("%d, %v, want %d", n, err, c.last-c.first)
-					}
+					testenv.True(t, int(n) == c.last-c.first && err == nil, "%d, %v, want %d", n,
+						err, c.last-c.first)
 					dst.Close()
 				})
 				testenv.Await(t, drained, "reads")
@@ -995,9 +988,7 @@ func TestSendfileGrows(t *testing.T) {
 				}()
 				p.Do(t, func() {
 					n, err := io.Copy(dst, f)
-					if int(n) != want || err != nil {
-						t.Errorf("%d, %v, want %d", n, err, want)
-					}
+					testenv.True(t, int(n) == want && err == nil, "%d, %v, want %d", n, err, want)
 					dst.Close()
 				})
 				if b := testenv.Await(t, got, "reads"); len(b) != want || differs(b, 0) != "" {
@@ -1032,9 +1023,8 @@ func TestSendfileEnd(t *testing.T) {
 				}
 				k.Wait(t)
 				var op *net.OpError
-				if !errors.Is(err, want) || !errors.As(err, &op) || op.Op != "readfrom" {
-					t.Errorf("%v, want %v", err, want)
-				}
+				testenv.True(t, errors.Is(err, want) && errors.As(err, &op) && op.Op == "readfrom",
+					"%v, want %v", err, want)
 				testenv.Equal(t, position(t, f), n, "the position is, n is")
 				if end == "close" {
 					testenv.Await(t, swallow(t, down, int(n)), "reads")
@@ -1065,9 +1055,7 @@ func TestSendfileOthers(t *testing.T) {
 	dir := testenv.Closing(t, testenv.Must(os.Open(t.TempDir())))
 	proc := testenv.Closing(t, testenv.Must(os.Open("/proc/self/status")))
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer r.Close()
 	w.Write([]byte("hello"))
 	w.Close()
@@ -1100,16 +1088,10 @@ func TestSendfileEmbedded(t *testing.T) {
 	dst, down := withPeer(t)
 	f := fileOf(t, 1000)
 	testrun.First.Do(t, func() {
-		if n, err := dst.ReadFrom(struct{ io.Reader }{upside{f}}); n != 1000 || err != nil {
-			t.Error(n, err)
-		}
-		if n, err := dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}); n != 0 || err != nil {
-			t.Error(n, err)
-		}
+		testenv.Gives(t, int64(1000), nil)(dst.ReadFrom(struct{ io.Reader }{upside{f}}))
+		testenv.Gives(t, int64(0), nil)(dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}))
 		f.Seek(0, io.SeekStart)
-		if n, err := dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}); n != 10 || err != nil {
-			t.Error(n, err)
-		}
+		testenv.Gives(t, int64(10), nil)(dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}))
 		dst.Close()
 	})
 	got, _ := io.ReadAll(down)

@@ -59,49 +59,69 @@ func noSuchHost(t *testing.T) {
 	})
 }
 
-// same compares an error with net's: its text, and what errors.Is, errors.As
-// and Timeout report it.
+// same compares an error with net's.
 func same(t *testing.T, what string, got, want error) {
 	t.Helper()
-	if g, w := describeError(got), describeError(want); g != w {
-		t.Errorf("%s:\ngot  %s\nwant %s", what, g, w)
-	}
+	testenv.Equal(t, describeError(got), describeError(want), "\ngot  \nwant", what)
 }
 
-// describeError returns what same compares.
+// describeError describes an error in full: its text, what each error in its
+// chain holds, and what callers ask of it. A deadline that has passed is no
+// os.ErrDeadlineExceeded for all of net's dials: errorText has that.
 func describeError(err error) string {
 	if err == nil {
 		return "no error"
 	}
-	var (
-		b   strings.Builder
-		op  *net.OpError
-		sys *os.SyscallError
-		dns *net.DNSError
-		adr *net.AddrError
-		no  syscall.Errno
-		ne  net.Error
-	)
-	fmt.Fprintf(&b, "%v", err)
-	if errors.As(err, &op) {
-		fmt.Fprintf(&b, " OpError(%s %s %T %T %v)", op.Op, op.Net, op.Source, op.Addr, op.Addr)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v;", err)
+	for x := err; x != nil; x = errors.Unwrap(x) {
+		switch x := x.(type) {
+		case *net.OpError:
+			fmt.Fprintf(&b, " OpError(%s %s %T %v %T %v)", x.Op, x.Net, x.Source, x.Source, x.Addr,
+				x.Addr)
+		case *os.SyscallError:
+			fmt.Fprintf(&b, " SyscallError(%s)", x.Syscall)
+		case *net.DNSError:
+			fmt.Fprintf(&b, " DNSError(%s %v)", x.Name, x.IsNotFound)
+		case *net.AddrError:
+			fmt.Fprintf(&b, " AddrError(%s, %s)", x.Err, x.Addr)
+		case syscall.Errno:
+			fmt.Fprintf(&b, " Errno(%d)", int(x))
+		default: // a type of the package's own
+			fmt.Fprint(&b, " error")
+		}
 	}
-	if errors.As(err, &sys) {
-		fmt.Fprintf(&b, " SyscallError(%s)", sys.Syscall)
-	}
-	if errors.As(err, &dns) {
-		fmt.Fprintf(&b, " DNSError(%s %v)", dns.Name, dns.IsNotFound)
-	}
-	if errors.As(err, &adr) {
-		fmt.Fprintf(&b, " AddrError(%s, %s)", adr.Err, adr.Addr)
-	}
-	if errors.As(err, &no) {
-		fmt.Fprintf(&b, " Errno(%d)", no)
-	}
+	var ne net.Error
 	if errors.As(err, &ne) {
-		fmt.Fprintf(&b, " timeout=%v", ne.Timeout())
+		fmt.Fprintf(&b, " timeout=%v temporary=%v", ne.Timeout(), ne.Temporary())
 	}
-	return b.String()
+	for _, is := range []error{net.ErrClosed, net.ErrWriteToConnected, context.Canceled} {
+		fmt.Fprint(&b, " ", errors.Is(err, is))
+	}
+	return strings.ReplaceAll(b.String(), "socket.", "net.") // types of the packages' own
+}
+
+// made describes what a call made, but for the port that the kernel chose, and
+// closes it; or the call's error.
+func made[T closer](c T, err error) string {
+	if err = shut(c, err); err != nil {
+		return describeError(err)
+	}
+	var addrs []net.Addr
+	switch c := any(c).(type) {
+	case net.Listener:
+		addrs = []net.Addr{c.Addr()}
+	case interface{ LocalAddr() net.Addr }:
+		addrs = []net.Addr{c.LocalAddr()}
+	}
+	s := strings.ReplaceAll(fmt.Sprintf("%T", c), "socket.", "net.")
+	for _, a := range addrs {
+		s += fmt.Sprintf(" %T %s", a, a.Network())
+		if host, _, err := net.SplitHostPort(a.String()); err == nil {
+			s += " " + host
+		}
+	}
+	return s
 }
 
 // TestDialByName: names, empty hosts and both families reach a listener under
@@ -293,6 +313,7 @@ func TestDialTCPErrors(t *testing.T) {
 		{IP: make(net.IP, 15)}, {IP: make(net.IP, 17)}}
 	locals := []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback},
 		{IP: net.IPv4(192, 0, 2, 77)}, {IP: net.IPv6zero}, {IP: net.ParseIP("2001:db8::1")},
+		{IP: net.IPv4zero},
 		{IP: make(net.IP, 15)}, {Port: 65536}, {IP: net.IPv4bcast, Port: -1}}
 	ports := []netip.AddrPort{{}, closed, netip.AddrPortFrom(netip.IPv6Loopback(), closed.Port())}
 	from := []netip.AddrPort{{}, netip.MustParseAddrPort("127.0.0.1:0"),
@@ -302,8 +323,7 @@ func TestDialTCPErrors(t *testing.T) {
 	everywhere(t, func(p testrun.Place) {
 		for _, n := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "unixgram", "bogus"} {
 			for _, at := range append(locals, addrs[7:]...) {
-				same(t, fmt.Sprintf("ListenTCP(%s, %v)", n, at), shut(socket.ListenTCP(n, at)),
-					shut(net.ListenTCP(n, at)))
+				testenv.Equal(t, made(socket.ListenTCP(n, at)), made(net.ListenTCP(n, at)), n, at)
 			}
 			for _, to := range addrs {
 				for _, from := range locals {
@@ -551,9 +571,7 @@ func TestDialShares(t *testing.T) {
 		got, err := socket.ForAddress(c.left, c.addresses)
 		passed := time.Since(began) // between its two looks at the clock, or less
 		testenv.Fails(t, err, c.err, c)
-		if err == nil && (got > c.want || got < c.want-passed) {
-			t.Errorf("%v: %v", c, got)
-		}
+		testenv.True(t, err != nil || got <= c.want && got >= c.want-passed, "%v: %v", c, got)
 	}
 }
 
@@ -724,10 +742,8 @@ func TestDialToItself(t *testing.T) {
 				times--
 				continue
 			}
-			if times < 3 && (c != nil || !errors.Is(err, unix.ECONNREFUSED)) || times == 3 &&
-				err != nil {
-				t.Errorf("%s, %d times: %v, %v", p.Name, times, c, err)
-			}
+			testenv.True(t, (times >= 3 || c == nil && errors.Is(err, unix.ECONNREFUSED)) &&
+				(times != 3 || err == nil), "%s, %d times: %v, %v", p.Name, times, c, err)
 			if want := min(times+1, 3); tries != want {
 				t.Errorf("%s, %d times: %d tries, want %d", p.Name, times, tries, want)
 			}
@@ -806,9 +822,7 @@ func TestDialMultipath(t *testing.T) {
 	var lc socket.ListenConfig
 	d.SetMultipathTCP(true)
 	lc.SetMultipathTCP(true)
-	if d.MultipathTCP() || lc.MultipathTCP() {
-		t.Error("Multipath TCP is used")
-	}
+	testenv.True(t, !d.MultipathTCP() && !lc.MultipathTCP(), "Multipath TCP is used")
 }
 
 // TestDialNetworks: each gives its own type.

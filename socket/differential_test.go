@@ -3,7 +3,6 @@ package socket_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -491,36 +490,5 @@ func (w *diffWorld) received(e int, p []byte) string {
 	return differs(p, int(w.got[e].Add(int64(len(p))))-len(p))
 }
 
-// errorText describes an error in full: its text, each type in its chain, and
-// what callers ask of it.
-func (w *diffWorld) errorText(err error) string {
-	if err == nil {
-		return "nil"
-	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return err.Error()
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%v;", err)
-	for x := err; x != nil; x = errors.Unwrap(x) {
-		fmt.Fprintf(&b, " %T", x)
-		switch x := x.(type) {
-		case *net.OpError:
-			fmt.Fprintf(&b, "(%s %s %T %v %T %v)", x.Op, x.Net, x.Source, x.Source, x.Addr, x.Addr)
-		case *os.SyscallError:
-			fmt.Fprintf(&b, "(%s)", x.Syscall)
-		case syscall.Errno:
-			fmt.Fprintf(&b, "(%d)", int(x))
-		}
-	}
-	var ne interface { // net.Error, whose Temporary is old but still asked
-		Timeout() bool
-		Temporary() bool
-	}
-	if errors.As(err, &ne) {
-		fmt.Fprintf(&b, " timeout=%v temporary=%v", ne.Timeout(), ne.Temporary())
-	}
-	fmt.Fprintf(&b, " closed=%v deadline=%v", errors.Is(err, net.ErrClosed),
-		errors.Is(err, os.ErrDeadlineExceeded))
-	return w.hide.Replace(b.String())
-}
+// errorText is errorText without what differs from one connection to the next.
+func (w *diffWorld) errorText(err error) string { return errorText(err, w.hide) }

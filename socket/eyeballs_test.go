@@ -190,9 +190,7 @@ func sameDialInTime(t *testing.T, what string, d socket.Dialer, network, address
 		var name *net.DNSError
 		if agree := describeError(got) == describeError(want) && !errors.As(got, &name); agree ||
 			d.Timeout == 0 || d.Timeout > 5*time.Second {
-			if name != nil {
-				t.Errorf("%s: %v: the look-up has not ended", what, got)
-			}
+			testenv.True(t, name == nil, "%s: %v: the look-up has not ended", what, got)
 			same(t, fmt.Sprintf("%s: Dial(%q, %q)", what, network, address), got, want)
 			return
 		}
@@ -377,9 +375,8 @@ func dialAtRandom(t *testing.T, rnd *rand.Rand, r *socket.Resolver, port string)
 	host := []string{"both.test.", "four.test.", "six.test.", "[::1]", "127.0.0.1"}[rnd.IntN(5)]
 	c, err := d.DialContext(ctx, "tcp", host+":"+port)
 	if err != nil {
-		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", host, err)
-		}
+		testenv.True(t, errors.Is(err, context.Canceled) || errors.Is(err,
+			context.DeadlineExceeded), "%s: %v", host, err)
 		return
 	}
 	cancel()

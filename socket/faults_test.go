@@ -301,10 +301,8 @@ func serveAny(t *testing.T, l net.Listener, handle func(*socket.ServerConn) erro
 		Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
 		Closed: func(_ *socket.ServerConn, err error) {
 			closed.Add(1)
-			if err != io.EOF && !errors.Is(err, socket.ErrServerClosed) &&
-				!errors.Is(err, net.ErrClosed) {
-				t.Errorf("a connection was ended by %v", err)
-			}
+			testenv.True(t, err == io.EOF || errors.Is(err, socket.ErrServerClosed) ||
+				errors.Is(err, net.ErrClosed), "a connection was ended by %v", err)
 		},
 	}
 	k := testrun.First.Go(func() { s.Serve(l) })

@@ -271,9 +271,7 @@ func TestFileKinds(t *testing.T) {
 func TestNewFile(t *testing.T) {
 	start(t, 2)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer r.Close()
 	f := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
 	testenv.Equal(t, f.Name(), w.Name(), "the name is")
@@ -291,9 +289,7 @@ func TestFileAgain(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		defer r.Close()
 		defer w.Close()
 		seen := map[uintptr]bool{}
@@ -313,9 +309,7 @@ func TestFileAgain(t *testing.T) {
 			w.Write([]byte("x"))
 			k.Wait(t)
 		}
-		if !again {
-			t.Error("no number came twice")
-		}
+		testenv.True(t, again, "no number came twice")
 	})
 }
 
@@ -403,10 +397,9 @@ func TestFileFaults(t *testing.T) {
 	} {
 		remove := s.install(t)
 		fd, _ := unix.Eventfd(0, unix.EFD_CLOEXEC)
-		if f, err := socket.FileFromFD(uintptr(fd), "x"); f != nil ||
-			!errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENOMEM) {
-			t.Errorf("%v, %v", f, err)
-		}
+		f, err := socket.FileFromFD(uintptr(fd), "x")
+		testenv.True(t, f == nil && (errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENOMEM)),
+			"%v, %v", f, err)
 		remove()
 		testenv.Fails(t, unix.Close(fd), nil, "the fd is not the caller's any more")
 	}
@@ -428,9 +421,7 @@ func TestFileSyscallConn(t *testing.T) {
 				n, err := unix.Read(int(fd), make([]byte, 1))
 				return n == 1 || err != unix.EAGAIN
 			})
-			if err != nil || calls < 2 {
-				t.Errorf("%v, %d calls", err, calls)
-			}
+			testenv.True(t, err == nil && calls >= 2, "%v, %d calls", err, calls)
 		})
 		k.UntilParked(t, coroutine.ReasonRead)
 		w.Write([]byte("x"))

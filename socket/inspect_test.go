@@ -270,10 +270,8 @@ func TestInspectConnecting(t *testing.T) {
 	all := inspectAll(t)
 	testenv.Equal(t, len(all), 1, all)
 	for _, i := range all {
-		if i.WriteWaiter != k.Co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil ||
-			i.Listener || i.Network != "tcp" {
-			t.Errorf("%+v", i)
-		}
+		testenv.True(t, i.WriteWaiter == k.Co.ID() && i.ReadWaiter == 0 && i.Remote == nil &&
+			i.Local != nil && !i.Listener && i.Network == "tcp", "%+v", i)
 	}
 	cancel()
 	k.Wait(t)
@@ -299,10 +297,8 @@ func TestInspectServer(t *testing.T) {
 		testenv.Until(t, what, func() bool {
 			for _, i := range inspectAll(t) {
 				if !i.Listener && is(i) {
-					if fmt.Sprint(i.Remote) != c.LocalAddr().String() ||
-						fmt.Sprint(i.Local) != address || i.Processor != 0 {
-						t.Errorf("%+v", i)
-					}
+					testenv.True(t, fmt.Sprint(i.Remote) == c.LocalAddr().String() &&
+						fmt.Sprint(i.Local) == address && i.Processor == 0, "%+v", i)
 					return true
 				}
 			}
@@ -386,10 +382,8 @@ func TestInspectLetsOthersRun(t *testing.T) {
 			}
 			return true
 		})
-		if listed != sockets || runs < 2 {
-			t.Errorf("%d of %d sockets listed; the other ran %d times meanwhile", listed,
-				sockets, runs)
-		}
+		testenv.True(t, listed == sockets && runs >= 2,
+			"%d of %d sockets listed; the other ran %d times meanwhile", listed, sockets, runs)
 	})
 	over.Store(true)
 	other.Wait(t)
@@ -641,9 +635,7 @@ var lostKinds = []struct {
 
 func fatalIf(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 }
 
 // await1 waits for something to read, until a deadline: so it is registered.
@@ -658,9 +650,7 @@ func await1(t *testing.T, x any) {
 	case io.Reader:
 		_, err = x.Read(make([]byte, 1))
 	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%T: %v", x, err)
-	}
+	testenv.True(t, errors.Is(err, os.ErrDeadlineExceeded), "%T: %v", x, err)
 }
 
 // TestLost: what the program has lost without a Close is closed by the garbage
@@ -944,9 +934,7 @@ func TestLostAndInspected(t *testing.T) {
 			default:
 			}
 			sockinfo.Each(engine.Of(s).Processors()[0], func(info sockinfo.Info) bool {
-				if info.Network != "udp" || info.Local == nil {
-					t.Errorf("%+v", info)
-				}
+				testenv.True(t, info.Network == "udp" && info.Local != nil, "%+v", info)
 				return true
 			})
 		}

@@ -532,10 +532,9 @@ func TestAllLimits(t *testing.T) {
 	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses,
 		&refused, &refusals, &waits, &files, &open)
 	t.Logf("%d answers, %d turned away; %s", echoed, away, strings.TrimSpace(out.String()))
-	if pauses == 0 || refused == 0 || waits == 0 || files == 0 || refused != refusals ||
-		refusals != int(away) {
-		t.Errorf("not every limit was met, or counted: %s", &out)
-	}
+	testenv.True(t, pauses != 0 && refused != 0 && waits != 0 && files != 0 &&
+		refused == refusals && refusals == int(away), "not every limit was met, or counted: %s",
+		&out)
 	if open != 1 { // the second listener
 		t.Errorf("%d sockets are still open: %s", open, &out)
 	}

@@ -3,7 +3,6 @@ package socket_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"path/filepath"
@@ -45,47 +44,11 @@ func TestListenNetworks(t *testing.T) {
 				if strings.HasPrefix(network, "unix") && (address == "" || address[0] != '/') {
 					continue // would make a socket
 				}
-				l, err := socket.Listen(network, address)
-				n, want := net.Listen(network, address)
-				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.Name, network, address), err, want)
-				if l != nil && n != nil &&
-					(l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String()) {
-					t.Errorf("Listen(%q, %q): %v, want %v", network, address, l.Addr(), n.Addr())
-				}
-				if l != nil {
-					l.Close()
-				}
-				if n != nil {
-					n.Close()
-				}
+				testenv.Equal(t, made(socket.Listen(network, address)),
+					made(net.Listen(network, address)), p.Name, network, address)
 			}
 		}
 	})
-}
-
-// TestListenTCPErrors holds ListenTCP against net's.
-func TestListenTCPErrors(t *testing.T) {
-	start(t, 1)
-	for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "bogus"} {
-		for _, at := range []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)},
-			{IP: net.IPv6loopback}, {IP: net.IPv4zero}, {IP: net.IPv6zero},
-			{IP: net.IPv4(192, 0, 2, 77)}, {Port: 70000}, {IP: net.IP{1, 2, 3}},
-			{IP: net.IP{1, 2, 3, 4, 5}}} {
-			l, err := socket.ListenTCP(network, at)
-			n, want := net.ListenTCP(network, at)
-			same(t, fmt.Sprintf("ListenTCP(%q, %v)", network, at), err, want)
-			if l != nil && n != nil &&
-				l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String() {
-				t.Errorf("ListenTCP(%q, %v): %v, want %v", network, at, l.Addr(), n.Addr())
-			}
-			if l != nil {
-				l.Close()
-			}
-			if n != nil {
-				n.Close()
-			}
-		}
-	}
 }
 
 // TestListenContext: the context is for the look-up only.
@@ -99,9 +62,7 @@ func TestListenContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		k := p.Go(func() {
 			_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("Listen: %v", err)
-			}
+			testenv.True(t, errors.Is(err, context.Canceled), "Listen: %v", err)
 			_, want := new(net.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
 			same(t, "Listen", err, want)
 			l := testenv.Must(new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0"))
@@ -140,9 +101,7 @@ func TestListenControl(t *testing.T) {
 			continue
 		}
 		n.Close()
-		if !reflect.DeepEqual(got, seen) {
-			t.Errorf("%s: %q, want %q", address, got, seen)
-		}
+		testenv.True(t, reflect.DeepEqual(got, seen), "%s: %q, want %q", address, got, seen)
 	}
 	refuse := func(string, string, syscall.RawConn) error {
 		return errors.New("refused by control")
@@ -227,9 +186,8 @@ func TestListenReusePort(t *testing.T) {
 		call()
 	}
 	a, b := served[0].Load(), served[1].Load()
-	if a+b != calls || a == 0 || b == 0 {
-		t.Errorf("the listeners served %d and %d of %d", a, b, calls)
-	}
+	testenv.True(t, a+b == calls && a != 0 && b != 0, "the listeners served %d and %d of %d", a, b,
+		calls)
 	all[1].Close()
 	tasks[1].Wait(t)
 	for range 10 {

@@ -185,9 +185,7 @@ func failsIn(t testing.TB, op string, err, want error) {
 	t.Helper()
 	testenv.Fails(t, err, want, op)
 	var e *net.OpError
-	if !errors.As(err, &e) || e.Op != op {
-		t.Errorf("%#v, want a *net.OpError of %s", err, op)
-	}
+	testenv.True(t, errors.As(err, &e) && e.Op == op, "%#v, want a *net.OpError of %s", err, op)
 }
 
 // untilOpen waits until so many sockets are open.

@@ -318,10 +318,9 @@ func TestPollWakes(t *testing.T) {
 				set[3].Events = 0 // an fd that epoll refuses, and that is never ready for nothing
 				k := p.Go(func() {
 					n, err := socket.Poll(set, -1)
-					if n != 1 || err != nil || set[1].Revents != c.want || set[0].Revents != 0 ||
-						set[2].Revents != 0 || set[3].Revents != 0 {
-						t.Errorf("%d, %v, %v", n, err, set)
-					}
+					testenv.True(t, n == 1 && err == nil && set[1].Revents == c.want &&
+						set[0].Revents == 0 && set[2].Revents == 0 && set[3].Revents == 0,
+						"%d, %v, %v", n, err, set)
 				})
 				k.UntilParked(t, coroutine.ReasonRead)
 				happen()
@@ -403,9 +402,8 @@ func TestPollSameFd(t *testing.T) {
 			k := p.Go(func() {
 				n, err := socket.Poll(set, -1)
 				got := []int16{set[0].Revents, set[1].Revents, set[2].Revents, set[3].Revents}
-				if n != 2 || err != nil || !slices.Equal(got, happen.want) {
-					t.Errorf("%d, %v, %v, want %v", n, err, got, happen.want)
-				}
+				testenv.True(t, n == 2 && err == nil && slices.Equal(got, happen.want),
+					"%d, %v, %v, want %v", n, err, got, happen.want)
 			})
 			k.UntilParked(t, coroutine.ReasonRead)
 			happen.do()
@@ -529,9 +527,8 @@ func TestPollMany(t *testing.T) {
 		for _, i := range []int{0, 1000, n - 1} {
 			k := p.Go(func() {
 				got, err := socket.Poll(set, -1)
-				if got != 1 || err != nil || set[i].Revents != unix.POLLIN {
-					t.Errorf("%s: %d, %v", p.Name, got, err)
-				}
+				testenv.True(t, got == 1 && err == nil && set[i].Revents == unix.POLLIN,
+					"%s: %d, %v", p.Name, got, err)
 			})
 			k.UntilParked(t, coroutine.ReasonRead)
 			ring(fds[i])
@@ -603,9 +600,7 @@ func TestPollForeign(t *testing.T) {
 	c, peer := withPeer(t)
 	theirs, theirPeer := netPair(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	fd := func(x syscall.Conn) (n int) {
@@ -677,9 +672,7 @@ func TestPollContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		k := p.Go(func() {
-			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, 0, context.Canceled)(socket.PollContext(ctx, in(fd)))
 		})
 		k.UntilParked(t, coroutine.ReasonRead)
 		cancel()
@@ -690,15 +683,12 @@ func TestPollContext(t *testing.T) {
 		defer cancelLate()
 		ring(fd)
 		p.Do(t, func() {
-			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
-				t.Errorf("cancelled, and ready: %d, %v", n, err)
-			}
+			testenv.Gives(t, 0, context.Canceled, "cancelled, and ready")(socket.PollContext(ctx,
+				in(fd)))
 			testenv.Gives(t, 1, nil, "ready")(socket.PollContext(early, in(fd)))
 			drain(fd)
-			if n, err := socket.PollContext(late, in(fd)); n != 0 ||
-				err != context.DeadlineExceeded {
-				t.Errorf("deadline: %d, %v", n, err)
-			}
+			testenv.Gives(t, 0, context.DeadlineExceeded, "deadline")(socket.PollContext(late,
+				in(fd)))
 		})
 		k = p.Go(func() {
 			testenv.Gives(t, 1, nil, "without an end")(
@@ -763,10 +753,7 @@ func TestPollShutdown(t *testing.T) {
 							unix.EMFILE)}}).install(t)()
 				}
 				poll := func() {
-					if n, err := socket.Poll(in(fd, fd), -1); n != 0 ||
-						!errors.Is(err, netco.ErrShutdown) {
-						t.Errorf("%d, %v, want ErrShutdown", n, err)
-					}
+					testenv.Gives(t, 0, netco.ErrShutdown)(socket.Poll(in(fd, fd), -1))
 				}
 				k := p.Go(func() {
 					poll()
@@ -855,10 +842,7 @@ func pollFaulty(t *testing.T, p testrun.Place, first map[sysx.Op][]syscall.Errno
 	s.called[sysx.EpollCreate].Store(0)
 	s.called[sysx.EpollCtl].Store(0)
 	k = p.Go(func() {
-		if n, err := socket.PollContext(ctx, in(a, b)); n != 0 ||
-			err != context.Canceled {
-			t.Errorf("%d, %v", n, err)
-		}
+		testenv.Gives(t, 0, context.Canceled)(socket.PollContext(ctx, in(a, b)))
 	})
 	cancel()
 	k.Wait(t)
@@ -878,10 +862,8 @@ func TestPollFails(t *testing.T) {
 		for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
 			n, err := socket.Poll(in(fd), time.Millisecond)
 			var call *os.SyscallError
-			if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) ||
-				call.Syscall != "poll" {
-				t.Errorf("%d, %v, want %v", n, err, want)
-			}
+			testenv.True(t, n == 0 && errors.Is(err, want) && errors.As(err, &call) &&
+				call.Syscall == "poll", "%d, %v, want %v", n, err, want)
 		}
 	})
 }
@@ -898,14 +880,10 @@ func TestPollLetsOthersRun(t *testing.T) {
 		for {
 			n, err := socket.Poll(in(fd), 0)
 			if err != nil {
-				if !errors.Is(err, netco.ErrShutdown) {
-					t.Error(err)
-				}
+				testenv.True(t, errors.Is(err, netco.ErrShutdown), "%v", err)
 				return
 			}
-			if n != 1 {
-				t.Errorf("%d are ready", n)
-			}
+			testenv.True(t, n == 1, "%d are ready", n)
 		}
 	})
 	testenv.Await(t, other, "the other coroutine")

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -90,10 +89,8 @@ func TestStartWithoutFDs(t *testing.T) {
 		}
 		results[out]++
 	}
-	if len(results) != 2 && !t.Failed() {
-		t.Errorf("with 0 to 11 fds to spare the outcomes are %v, want some successes and some "+
-			"refusals", results)
-	}
+	testenv.True(t, len(results) == 2 || t.Failed(),
+		"with 0 to 11 fds to spare the outcomes are %v, want successes and refusals", results)
 }
 
 func startWithoutFDs() {
@@ -122,9 +119,7 @@ func startWithoutFDs() {
 func TestNetpollBeforeEMFILE(t *testing.T) {
 	t.Parallel()
 	out, err := testenv.Output(children.Command(t, "late netpoll"))
-	if err != nil || out != "alive" {
-		t.Errorf("%v\n%.500s", err, out)
-	}
+	testenv.True(t, err == nil && out == "alive", "%v\n%.500s", err, out)
 }
 
 func lateNetpoll() {
@@ -311,9 +306,7 @@ func TestPermissionDenied(t *testing.T) {
 	if why, no := strings.CutPrefix(out, "still root: "); no && err == nil {
 		t.Skip("root cannot be given up here: ", why)
 	}
-	if err != nil || out != "refused" {
-		t.Errorf("%v\n%.3000s", err, out)
-	}
+	testenv.True(t, err == nil && out == "refused", "%v\n%.3000s", err, out)
 }
 
 // withoutPermission is the child.
@@ -409,18 +402,8 @@ func opens[T closer](f func(_, _ string) (T, error)) func(_, _ string) (closer, 
 	return func(network, address string) (closer, error) { return opened(f(network, address)) }
 }
 
-// errorChain describes each error in the chain, or closes what was opened.
-func errorChain(c closer, err error) string {
-	if err == nil {
-		c.Close()
-		return "no error"
-	}
-	var all strings.Builder
-	for ; err != nil; err = errors.Unwrap(err) {
-		fmt.Fprintf(&all, "%T %v; ", err, err)
-	}
-	return all.String()
-}
+// errorChain describes an error, or closes what was opened.
+func errorChain(c closer, err error) string { return describeError(shut(c, err)) }
 
 const (
 	idleConns = 1000

@@ -30,10 +30,8 @@ func rawSocket(t testing.TB, domain, typ, proto int) *socket.Socket {
 func TestSocketTCP(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
-		if err := errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-			l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), l.Listen(10)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+			l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), l.Listen(10)))
 		at := testenv.Must(l.Getsockname())
 		server := p.Go(func() {
 			c, peer, err := l.Accept()
@@ -42,9 +40,8 @@ func TestSocketTCP(t *testing.T) {
 				return
 			}
 			defer c.Close()
-			if peer.(*unix.SockaddrInet4).Addr != [4]byte{127, 0, 0, 1} {
-				t.Errorf("the peer is %v", peer)
-			}
+			testenv.True(t, peer.(*unix.SockaddrInet4).Addr == [4]byte{127, 0, 0, 1},
+				"the peer is %v", peer)
 			testenv.NoError(t, c.WaitReadable())
 			got, err := io.ReadAll(c)
 			if d := differs(got, 0); len(got) != 1<<20 || d != "" || err != nil {
@@ -66,9 +63,7 @@ func TestSocketTCP(t *testing.T) {
 			if n, _, _, _, err := c.Recvmsg(b, nil, 0); string(b[:n]) != "done" || err != nil {
 				t.Errorf("%q, %v", b[:n], err)
 			}
-			if n, err := c.Read(b); n != 0 || err != io.EOF {
-				t.Errorf("at the end: %d, %v", n, err)
-			}
+			testenv.Gives(t, 0, io.EOF, "at the end")(c.Read(b))
 			testenv.Gives(t, unix.SOCK_STREAM, nil)(c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE))
 		})
 		server.Wait(t)
@@ -104,9 +99,7 @@ func TestSocketNetlink(t *testing.T) {
 				for _, m := range msgs {
 					found = found || m.Header.Type == unix.RTM_NEWLINK
 					if m.Header.Type == unix.NLMSG_DONE {
-						if !found {
-							t.Error("no interface")
-						}
+						testenv.True(t, found, "no interface")
 						return
 					}
 				}
@@ -116,10 +109,8 @@ func TestSocketNetlink(t *testing.T) {
 		request := make([]byte, 17+3) // nlmsghdr and rtgenmsg
 		request[0], request[4], request[5], request[6], request[7] = byte(len(request)),
 			unix.RTM_GETLINK, 0, unix.NLM_F_REQUEST, unix.NLM_F_DUMP>>8
-		if n, err := s.Sendmsg(request, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK},
-			0); n != len(request) || err != nil {
-			t.Error(n, err)
-		}
+		testenv.Gives(t, len(request), nil)(s.Sendmsg(request, nil,
+			&unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0))
 		reader.Wait(t)
 	})
 }
@@ -234,9 +225,8 @@ func TestAdoptSocket(t *testing.T) {
 	rawOf(t, x).Control(func(fd uintptr) {
 		flags, _ := unix.FcntlInt(fd, unix.F_GETFL, 0)
 		cloexec, _ := unix.FcntlInt(fd, unix.F_GETFD, 0)
-		if int(fd) != fds[0] || flags&unix.O_NONBLOCK == 0 || cloexec&unix.FD_CLOEXEC == 0 {
-			t.Errorf("fd %d, flags %#x, %#x", fd, flags, cloexec)
-		}
+		testenv.True(t, int(fd) == fds[0] && flags&unix.O_NONBLOCK != 0 &&
+			cloexec&unix.FD_CLOEXEC != 0, "fd %d, flags %#x, %#x", fd, flags, cloexec)
 	})
 	x.Close()
 	if _, err := unix.Write(fds[1], []byte("x")); err != unix.EPIPE {
@@ -341,9 +331,7 @@ func TestRawConnPanics(t *testing.T) {
 	if err := rawOf(t, c).Read(func(fd uintptr) bool {
 		c.Close()
 		_, err := unix.FcntlInt(fd, unix.F_GETFD, 0)
-		if err != nil {
-			t.Errorf("the fd was closed under the function: %v", err)
-		}
+		testenv.True(t, err == nil, "the fd was closed under the function: %v", err)
 		return true
 	}); err != nil {
 		t.Error(err)
@@ -482,9 +470,7 @@ func TestSharedMadeBlocking(t *testing.T) {
 			peer.Close()
 		}()
 		k.UntilParked(t, coroutine.ReasonWrite)
-		if s.splices() == 0 {
-			t.Error("nothing was spliced")
-		}
+		testenv.True(t, s.splices() != 0, "nothing was spliced")
 		go io.Copy(io.Discard, down)
 		k.Wait(t)
 	})

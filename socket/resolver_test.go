@@ -113,9 +113,7 @@ func TestResolverOwnAnswers(t *testing.T) {
 					nil {
 					ip = addrs[0].IP
 				}
-				if !ip.Equal(net.IPv4(192, 0, 2, 1)) {
-					t.Errorf("%s: %v", p.Name, ip)
-				}
+				testenv.True(t, ip.Equal(net.IPv4(192, 0, 2, 1)), "%s: %v", p.Name, ip)
 				clear(ip) // the race detector, or another asker, would see it
 			}))
 		}
@@ -152,9 +150,7 @@ func TestResolverOneLeaves(t *testing.T) {
 				defer cancel()
 				leaves := p.Go(func() {
 					_, err := r.LookupIPAddr(ctx, "one.test.")
-					if !endedWith(ctx, err) {
-						t.Errorf("LookupIPAddr: %v", err)
-					}
+					testenv.True(t, endedWith(ctx, err), "LookupIPAddr: %v", err)
 					_, want := s.net().LookupIPAddr(ctx, "one.test.")
 					same(t, "LookupIPAddr", err, want)
 				})
@@ -169,9 +165,7 @@ func TestResolverOneLeaves(t *testing.T) {
 				}
 				leaves.Wait(t)
 				alone.Wait(t)
-				if stays.Over() {
-					t.Error("the other's look-up was cancelled too")
-				}
+				testenv.True(t, !stays.Over(), "the other's look-up was cancelled too")
 				release()
 				stays.Wait(t)
 				idle(t)
@@ -293,9 +287,7 @@ func TestResolverIsNets(t *testing.T) {
 		for what, ask := range cases {
 			got, err := ask(ours)
 			want, wantErr := ask(theirs)
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: %v, want %v", what, got, want)
-			}
+			testenv.True(t, reflect.DeepEqual(got, want), "%s: %v, want %v", what, got, want)
 			same(t, what, err, wantErr)
 		}
 	}
@@ -355,11 +347,9 @@ func TestResolveAddr(t *testing.T) {
 				gotIP, err := socket.ResolveIPAddr("ip"+suffix, a)
 				wantIP, wantErr := net.ResolveIPAddr("ip"+suffix, a)
 				same(t, "ip"+suffix+" "+a, err, wantErr)
-				if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotUDP, wantUDP) ||
-					!reflect.DeepEqual(gotIP, wantIP) {
-					t.Errorf("%q, %q: %v %v %v, want %v %v %v", suffix, a, got, gotUDP, gotIP, want,
-						wantUDP, wantIP)
-				}
+				testenv.True(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(gotUDP,
+					wantUDP) && reflect.DeepEqual(gotIP, wantIP), "%q, %q: %v %v %v, want %v %v %v",
+					suffix, a, got, gotUDP, gotIP, want, wantUDP, wantIP)
 			}
 		}
 		for _, network := range []string{"", "bogus"} {
@@ -395,9 +385,7 @@ func TestResolverUnderUse(t *testing.T) {
 					time.Duration((i*7+j*13)%23)*100*time.Microsecond)
 				_, err := r.LookupHost(ctx, names[(i+j)%len(names)])
 				var dns *net.DNSError
-				if err != nil && !errors.As(err, &dns) {
-					t.Error(err)
-				}
+				testenv.True(t, err == nil || errors.As(err, &dns), "%v", err)
 				cancel()
 			}
 		}))
@@ -635,9 +623,8 @@ func TestDialerIP(t *testing.T) {
 	} {
 		var op *net.OpError
 		c, err := d.DialIP(context.Background(), x.network, x.from, x.to)
-		if !errors.As(err, &op) || op.Op != "dial" || op.Net != x.network || c != nil {
-			t.Errorf("%+v: %v, %v", x, c, err)
-		}
+		testenv.True(t, errors.As(err, &op) && op.Op == "dial" && op.Net == x.network && c == nil,
+			"%+v: %v, %v", x, c, err)
 	}
 }
 

@@ -201,9 +201,8 @@ func TestServePlaces(t *testing.T) {
 		exchange(t, c, "a")
 		exchange(t, c, "b")
 	}
-	if on[0].Load() < 3 || on[1].Load() < 3 {
-		t.Errorf("%d and %d connections", on[0].Load(), on[1].Load())
-	}
+	testenv.True(t, on[0].Load() >= 3 && on[1].Load() >= 3, "%d and %d connections", on[0].Load(),
+		on[1].Load())
 }
 
 // TestServeIdleTimeout: an idle connection is closed in time, one that is
@@ -239,9 +238,7 @@ func TestServeIdleTimeoutAmidEdges(t *testing.T) {
 	s := &socket.Server{
 		IdleTimeout: time.Hour,
 		Handle: func(c *socket.ServerConn) error {
-			if socket.IdleTimed(c) {
-				t.Error("Handle runs under the deadline of IdleTimeout")
-			}
+			testenv.True(t, !socket.IdleTimed(c), "Handle runs under the deadline of IdleTimeout")
 			return answer(c, 1)
 		},
 	}
@@ -260,9 +257,7 @@ func TestServeIdleTimeoutAmidEdges(t *testing.T) {
 	_, err := io.ReadFull(c, got)
 	testenv.Gives(t, "xy", nil)(string(got), err)
 	s.Close()
-	if !missed.Load() {
-		t.Error("the socket was not checked between the two")
-	}
+	testenv.True(t, missed.Load(), "the socket was not checked between the two")
 }
 
 // TestServeSecondEdge: of a connection that a goroutine has read, the goroutine
@@ -674,9 +669,7 @@ func serveClient(t *testing.T, rnd *rand.Rand, address string) {
 			return
 		}
 		if _, err := io.ReadFull(c, buf[:n]); err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Error("an answer never came")
-			}
+			testenv.True(t, !errors.Is(err, os.ErrDeadlineExceeded), "an answer never came")
 			return
 		}
 		if d := differs(buf[:n], sent); d != "" {
@@ -724,9 +717,7 @@ func TestServeManyAtOnce(t *testing.T) {
 			testenv.Must(io.ReadFull(c, got[:]))
 			testenv.Equal(t, string(got[:]), fmt.Sprintf("%03d", i))
 		}
-		if most > 200 {
-			t.Errorf("%d coroutines at a time", most)
-		}
+		testenv.True(t, most <= 200, "%d coroutines at a time", most)
 	}
 	testenv.Equal(t, served.Load(), 3*n, "served")
 }
@@ -1027,9 +1018,8 @@ func serveTwo(t *testing.T, address string, limits bool) {
 // names checks that err names what it is about.
 func names(t *testing.T, err error, what string) {
 	t.Helper()
-	if err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(what)) {
-		t.Errorf("%v; want an error that names %s", err, what)
-	}
+	testenv.True(t, err != nil && strings.Contains(strings.ToLower(err.Error()),
+		strings.ToLower(what)), "%v; want an error that names %s", err, what)
 }
 
 // TestServeRefuses: a Server that was given a listener whose connections it
@@ -1155,9 +1145,8 @@ func untilRest(t *testing.T, conns int) {
 func failsAs(t *testing.T, err error, errno syscall.Errno, text string) {
 	t.Helper()
 	var op *net.OpError
-	if !errors.Is(err, errno) || !errors.As(err, &op) || err.Error() != text {
-		t.Errorf("%v, want %s", err, text)
-	}
+	testenv.True(t, errors.Is(err, errno) && errors.As(err, &op) && err.Error() == text,
+		"%v, want %s", err, text)
 }
 
 // besideFaults runs f beside a connection of s which must go on, and checks
@@ -1282,10 +1271,8 @@ func TestAcceptBacksOff(t *testing.T) {
 				exchange(t, next, "at last")
 				took := time.Since(began)
 				remove()
-				if took < least {
-					t.Errorf("round %d: %d tries in %v, want them to take %v", round, tries+1,
-						took, least)
-				}
+				testenv.True(t, took >= least, "round %d: %d tries in %v, want them to take %v",
+					round, tries+1, took, least)
 			}
 		})
 	}

@@ -151,9 +151,7 @@ func TestBuffers(t *testing.T) {
 		a, b := socket.AcquireBuffer(), socket.AcquireBuffer()
 		testenv.Equal(t, len(a.Bytes()), 16<<10)
 		testenv.Equal(t, len(b.Bytes()), 16<<10)
-		if &a.Bytes()[0] == &b.Bytes()[0] {
-			t.Error("one buffer was lent twice")
-		}
+		testenv.True(t, &a.Bytes()[0] != &b.Bytes()[0], "one buffer was lent twice")
 		b.Release()
 		a.Release()
 		far = socket.AcquireBuffer()
@@ -169,9 +167,7 @@ func TestBuffers(t *testing.T) {
 	})
 	testrun.First.Do(t, func() {
 		a, b, c := socket.AcquireBuffer(), socket.AcquireBuffer(), socket.AcquireBuffer()
-		if a == b || b == c || a == c {
-			t.Error("one buffer was lent twice")
-		}
+		testenv.True(t, a != b && b != c && a != c, "one buffer was lent twice")
 		far = a
 	})
 	stray := socket.AcquireBuffer()
@@ -338,9 +334,7 @@ func TestUrgentAndBuffers(t *testing.T) {
 	polled(t)
 	other := testrun.First.Go(func() { socket.AcquireBuffer().Release() })
 	other.Wait(t)
-	if reader.Over() {
-		t.Error("the reader has ended")
-	}
+	testenv.True(t, !reader.Over(), "the reader has ended")
 	peer.Close()
 	reader.Wait(t)
 }
@@ -492,9 +486,7 @@ func TestPeerNeverReads(t *testing.T) {
 				wrote, err = c.Write(msg)
 				failsIn(t, "write", err, os.ErrDeadlineExceeded)
 			}
-			if wrote <= 0 || wrote >= total {
-				t.Errorf("wrote %d", wrote)
-			}
+			testenv.True(t, wrote > 0 && wrote < total, "wrote %d", wrote)
 		})
 		readsAll(t, peer, wrote)
 	})
@@ -694,9 +686,7 @@ func TestTurnOverAtOperation(t *testing.T) {
 					if i > 0 && x.turns == before {
 						overtime(1)
 						testenv.NoError(t, op())
-						if x.turns == before {
-							t.Errorf("operation %d has not let others run", i)
-						}
+						testenv.True(t, x.turns != before, "operation %d has not let others run", i)
 					}
 				}
 			})
@@ -736,9 +726,7 @@ func TestTurnOverInBuffer(t *testing.T) {
 					for ; x.turns == before && n < most; n++ {
 						testenv.NoError(t, c.read(b))
 					}
-					if x.turns == before {
-						t.Errorf("%d reads have not let others run", n)
-					}
+					testenv.True(t, x.turns != before, "%d reads have not let others run", n)
 				}
 			})
 		})

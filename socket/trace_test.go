@@ -228,11 +228,9 @@ func TestTraceShared(t *testing.T) {
 	for i, k := range tasks {
 		k.Wait(t)
 		lines := strings.Split(connectsLast(all[i].text(t)), "\n")
-		if len(lines) < 2 || lines[0] != "DNSStart four.test." ||
-			!strings.HasPrefix(lines[1], "DNSDone []net.IPAddr{net.IPAddr{") ||
-			!strings.HasSuffix(lines[1], " no error") {
-			t.Errorf("%s: %q", testrun.Places[i].Name, lines)
-		}
+		testenv.True(t, len(lines) >= 2 && lines[0] == "DNSStart four.test." &&
+			strings.HasPrefix(lines[1], "DNSDone []net.IPAddr{net.IPAddr{") &&
+			strings.HasSuffix(lines[1], " no error"), "%s: %q", testrun.Places[i].Name, lines)
 	}
 }
 
@@ -260,9 +258,7 @@ func TestTraceValues(t *testing.T) {
 			c.Close()
 		}
 	})
-	if len(values) == 0 || values[0] != "value" {
-		t.Errorf("Dial saw %v", values)
-	}
+	testenv.True(t, len(values) != 0 && values[0] == "value", "Dial saw %v", values)
 	if got, want := hooks.text(t), "ConnectStart udp4 192.0.2.1:9"; strings.Count(got,
 		"ConnectStart") != 1 || !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant one %s", got, want)

@@ -410,9 +410,8 @@ func TestUDPTruncated(t *testing.T) {
 				}
 				short, long := make([]byte, 60), make([]byte, 200)
 				n, _, err := r.read(c, short)
-				if n != 60 || err != nil || differs(short, 0) != "" {
-					t.Errorf("%s of 100 bytes into 60: %d, %v", r.name, n, err)
-				}
+				testenv.True(t, n == 60 && err == nil && differs(short, 0) == "",
+					"%s of 100 bytes into 60: %d, %v", r.name, n, err)
 				if n, _, err = r.read(c, long); n != 100 || err != nil {
 					t.Errorf("%s, the next: %d, %v", r.name, n, err)
 				}
@@ -465,10 +464,8 @@ func TestUDPControl(t *testing.T) {
 		check := func(what string, got []byte) {
 			t.Helper()
 			list, err := unix.ParseSocketControlMessage(got)
-			if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS ||
-				list[0].Data[0] != tos {
-				t.Errorf("%s: %+v, %v", what, list, err)
-			}
+			testenv.True(t, err == nil && len(list) == 1 && list[0].Header.Type == unix.IP_TOS &&
+				list[0].Data[0] == tos, "%s: %+v, %v", what, list, err)
 		}
 		p.Do(t, func() {
 			buf, room := make([]byte, 10), make([]byte, 100)
@@ -477,9 +474,8 @@ func TestUDPControl(t *testing.T) {
 				t.Error(n, oobn, err)
 			}
 			n, oobn, flags, from, err := b.ReadMsgUDP(buf, room)
-			if n != 1 || flags != 0 || from.String() != a.LocalAddr().String() || err != nil {
-				t.Error(n, oobn, flags, from, err)
-			}
+			testenv.True(t, n == 1 && flags == 0 && from.String() == a.LocalAddr().String() &&
+				err == nil, "%v %v %v %v %v", n, oobn, flags, from, err)
 			check("ReadMsgUDP", room[:oobn])
 
 			ms := []socket.Message{{Buf: []byte("y"), OOB: oob, Addr: portOf(b)}}
@@ -518,9 +514,7 @@ func TestUDPRefused(t *testing.T) {
 		refused := func(op, call string, err error) {
 			t.Helper()
 			failsIn(t, op, err, unix.ECONNREFUSED)
-			if !strings.Contains(err.Error(), ": "+call+": ") {
-				t.Errorf("%s: %v", call, err)
-			}
+			testenv.True(t, strings.Contains(err.Error(), ": "+call+": "), "%s: %v", call, err)
 		}
 		reader := p.Go(func() { refused("read", "read", readOne(c)) })
 		reader.UntilParked(t, coroutine.ReasonRead)
@@ -590,9 +584,8 @@ func TestUDPConcurrent(t *testing.T) {
 					failsIn(t, "read", err, net.ErrClosed)
 					return
 				}
-				if n != size || !bytes.Equal(buf[:size], bytes.Repeat(buf[:2], size/2)) {
-					t.Errorf("a mixed datagram of %d", n)
-				}
+				testenv.True(t, n == size && bytes.Equal(buf[:size], bytes.Repeat(buf[:2], size/2)),
+					"a mixed datagram of %d", n)
 				mu.Lock()
 				seen[string(buf[:2])]++
 				mu.Unlock()
@@ -602,10 +595,8 @@ func TestUDPConcurrent(t *testing.T) {
 	for i := range writers {
 		testrun.Places[i%len(testrun.Places)].Do(t, func() {
 			for j := range each {
-				if n, err := a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)}, size/2),
-					b.LocalAddr()); n != size || err != nil {
-					t.Error(n, err)
-				}
+				testenv.Gives(t, size, nil)(a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)},
+					size/2), b.LocalAddr()))
 			}
 		})
 	}
@@ -711,9 +702,7 @@ func TestUDPMulticast(t *testing.T) {
 					errors.Is(err, unix.EADDRNOTAVAIL) {
 					t.Skipf("%s has no multicast for %v: %v", ifi.Name, group, err)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, err)
 				defer a.Close()
 				to := &net.UDPAddr{IP: group, Port: udpAddr(a).Port}
 				b := testenv.Closing(t, testenv.Must(socket.ListenMulticastUDP("udp", ifi, to)))
@@ -723,10 +712,9 @@ func TestUDPMulticast(t *testing.T) {
 					readers = append(readers, p.Go(func() {
 						buf := make([]byte, 10)
 						n, from, err := c.ReadFromUDPAddrPort(buf)
-						if string(buf[:n]) != "to all" || err != nil ||
-							from.Port() != portOf(sender).Port() {
-							t.Errorf("%q from %v, %v", buf[:n], from, err)
-						}
+						testenv.True(t, string(buf[:n]) == "to all" && err == nil &&
+							from.Port() == portOf(sender).Port(), "%q from %v, %v", buf[:n], from,
+							err)
 					}))
 				}
 				for _, k := range readers {
@@ -778,8 +766,6 @@ func multicastSender(t *testing.T, ifi *net.Interface, group net.IP) *socket.UDP
 	} else {
 		err = unix.SetsockoptInt(c.FD(), unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, ifi.Index)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	return c
 }

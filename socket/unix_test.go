@@ -61,9 +61,7 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 			a, err = l.AcceptUnix()
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	t.Cleanup(func() { a.Close(); b.Close() })
 	return a, b
 }
@@ -84,10 +82,8 @@ func TestUnixPackets(t *testing.T) {
 					for _, n := range sizes {
 						testenv.Gives(t, n, nil, "Write of")(b.Write(pattern(n)))
 						if n == 180_000 {
-							if w, err := b.Write(make([]byte, 8<<20)); w != 0 ||
-								!errors.Is(err, unix.EMSGSIZE) {
-								t.Errorf("Write of 8 MiB: %d, %v", w, err)
-							}
+							testenv.Gives(t, 0, unix.EMSGSIZE,
+								"Write of 8 MiB")(b.Write(make([]byte, 8<<20)))
 						}
 					}
 					b.Write(pattern(100))
@@ -109,13 +105,10 @@ func TestUnixPackets(t *testing.T) {
 				n, err := a.Read(buf)
 				switch network {
 				case "unixpacket":
-					if n != 0 || err != io.EOF {
-						t.Errorf("at the end: %d, %v", n, err)
-					}
+					testenv.True(t, n == 0 && err == io.EOF, "at the end: %d, %v", n, err)
 				case "unixgram":
-					if n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-						t.Errorf("with no sender left: %d, %v", n, err)
-					}
+					testenv.True(t, n == 0 && errors.Is(err, os.ErrDeadlineExceeded),
+						"with no sender left: %d, %v", n, err)
 				}
 			})
 		})
@@ -142,17 +135,16 @@ func TestUnixFalseEnd(t *testing.T) {
 		}
 		b.Close()
 		p := make([]byte, 10)
-		if n, err := read(a, p); string(p[:n]) != "hello" || err != nil {
-			t.Errorf("%s: %q, %v", name, p[:n], err)
+		n, err := read(a, p)
+		testenv.Gives(t, "hello", nil, name)(string(p[:n]), err)
+		ends := func(c *socket.UnixConn, what string) {
+			n, err := read(c, p)
+			testenv.True(t, n == 0 && errors.Is(err, io.EOF), "%s %s: %d, %v", name, what, n, err)
 		}
-		if n, err := read(a, p); n != 0 || !errors.Is(err, io.EOF) {
-			t.Errorf("%s at the end: %d, %v", name, n, err)
-		}
+		ends(a, "at the end")
 		c, d := unixPair(t, "unixpacket")
 		testenv.Gives(t, 0, nil, "Write")(d.Write(nil))
-		if n, err := read(c, p); n != 0 || !errors.Is(err, io.EOF) {
-			t.Errorf("%s of an empty packet: %d, %v", name, n, err)
-		}
+		ends(c, "of an empty packet")
 	}
 }
 
@@ -189,9 +181,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	} else {
 		c, err = socket.DialUnix("unixgram", nil, at)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer c.Close()
 	c.SetReadDeadline(time.Now().Add(time.Millisecond))
 	s := new(script)
@@ -204,9 +194,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 		} else {
 			_, err = c.Write([]byte("late"))
 		}
-		if err != nil {
-			t.Errorf("the write: %v", err)
-		}
+		testenv.True(t, err == nil, "the write: %v", err)
 	})
 	writer.UntilParked(t, coroutine.ReasonWrite)
 	tries, began := s.called[sysx.Send].Load(), time.Now()
@@ -245,9 +233,7 @@ func passFDs(t *testing.T, p testrun.Place, network string) {
 	start(t, 2)
 	a, b := unixPair(t, network)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	oob := make([]byte, syscall.CmsgSpace(4)+syscall.CmsgSpace(12))
@@ -271,9 +257,8 @@ func passFDs(t *testing.T, p testrun.Place, network string) {
 		} else {
 			n, oobn, err = b.WriteMsgUnix([]byte(payload), rights, nil)
 		}
-		if n != len(payload) || oobn != len(rights) || err != nil {
-			t.Errorf("WriteMsgUnix: %d, %d, %v", n, oobn, err)
-		}
+		testenv.True(t, n == len(payload) && oobn == len(rights) && err == nil,
+			"WriteMsgUnix: %d, %d, %v", n, oobn, err)
 		reader.Wait(t)
 		got := make([]byte, 7)
 		if _, err := io.ReadFull(r, got); string(got) != "through" || err != nil {
@@ -382,9 +367,8 @@ func TestUnixAddresses(t *testing.T) {
 		removeSocket(laddr)
 		want := netsUnix.addresses(network, name, laddr)
 		removeSocket(laddr)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s %s from %v:\ngot  %q\nwant %q", network, name, laddr, got, want)
-		}
+		testenv.True(t, slices.Equal(got, want), "%s %s from %v:\ngot  %q\nwant %q", network, name,
+			laddr, got, want)
 	}
 	for _, network := range []string{"unix", "unixpacket"} {
 		for _, name := range []string{path, "@netco-test-" + filepath.Base(filepath.Dir(path))} {
@@ -464,9 +448,8 @@ func TestUnixUnlink(t *testing.T) {
 		p.Do(t, func() {
 			path := unixName(t, "s")
 			l := testenv.Must(socket.Listen("unix", path))
-			if !exists(path) {
-				t.Error("there is no file while it listens: the borrowed socket's end took it")
-			}
+			testenv.True(t, exists(path),
+				"there is no file while it listens: the borrowed socket's end took it")
 			c := testenv.Must(socket.Dial("unix", path))
 			c.Close()
 			if exists(path) {
@@ -478,14 +461,10 @@ func TestUnixUnlink(t *testing.T) {
 					return
 				}
 				adopted.Close()
-				if !exists(path) {
-					t.Error("the end of a FileListener removed the file")
-				}
+				testenv.True(t, exists(path), "the end of a FileListener removed the file")
 			}
 			testenv.NoError(t, l.Close())
-			if exists(path) {
-				t.Error("the file is still there after Close")
-			}
+			testenv.True(t, !exists(path), "the file is still there after Close")
 			testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 			if err := l.Close(); !errors.Is(err, net.ErrClosed) || !exists(path) {
 				t.Errorf("a second Close: %v; the new file is there: %v", err, exists(path))
@@ -502,15 +481,11 @@ func keepName(t *testing.T, path string) {
 	kept := testenv.Must(socket.ListenUnix("unixpacket", unixAt("unixpacket", path)))
 	kept.SetUnlinkOnClose(false)
 	kept.Close()
-	if !exists(path) {
-		t.Error("SetUnlinkOnClose(false) did not keep the file")
-	}
+	testenv.True(t, exists(path), "SetUnlinkOnClose(false) did not keep the file")
 	os.Remove(path)
 	gram := testenv.Must(socket.ListenPacket("unixgram", path))
 	gram.Close()
-	if !exists(path) {
-		t.Error("a datagram socket removed its file, unlike net's")
-	}
+	testenv.True(t, exists(path), "a datagram socket removed its file, unlike net's")
 }
 
 // TestUnixListenWithoutFDs: every fd that listening takes may be the one that
@@ -539,12 +514,10 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			})
 			if err != nil {
 				refused++
-				if !errors.Is(err, unix.EMFILE) {
-					t.Errorf("%s with %d to spare: %v", network, spare, err)
-				}
-				if network == "unix" && exists(path) {
-					t.Errorf("%s with %d to spare: the file is left", network, spare)
-				}
+				testenv.True(t, errors.Is(err, unix.EMFILE), "%s with %d to spare: %v", network,
+					spare, err)
+				testenv.True(t, network != "unix" || !exists(path),
+					"%s with %d to spare: the file is left", network, spare)
 			} else {
 				c.Close()
 			}
@@ -555,9 +528,7 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			}
 		}
 	}
-	if refused < 3 {
-		t.Errorf("only %d were refused: this tests less than it should", refused)
-	}
+	testenv.True(t, refused >= 3, "only %d were refused: this tests less than it should", refused)
 }
 
 // withSpareFDs calls f while only some fds more than those that are open may be

@@ -374,9 +374,8 @@ func (o waitOp) ended(t *testing.T, op string, err, want error) {
 		t.Errorf("%s: %#v (%v), want %v", o.name, err, err, want)
 	}
 	for _, other := range []error{net.ErrClosed, os.ErrDeadlineExceeded, netco.ErrShutdown} {
-		if other != want && errors.Is(err, other) {
-			t.Errorf("%s: %v looks like %v", o.name, err, other)
-		}
+		testenv.True(t, other == want || !errors.Is(err, other), "%s: %v looks like %v", o.name,
+			err, other)
 	}
 }
 

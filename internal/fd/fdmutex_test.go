@@ -20,36 +20,21 @@ func TestFDMutexRules(t *testing.T) {
 	if !m.Lock(fd.Read) || !m.Lock(fd.Write) || !m.Use() {
 		t.Fatal("a new mutex refuses")
 	}
-	if m.Unlock(fd.Read) || m.Unuse() {
-		t.Error("last user of an open fd")
-	}
-	if !m.Lock(fd.Read) {
-		t.Error("the read lock was not free again")
-	}
-	if !m.UnlockIfOpen(fd.Write) || !m.Lock(fd.Write) {
-		t.Error("the write lock was not released, or not free again")
-	}
+	testenv.True(t, !m.Unlock(fd.Read) && !m.Unuse(), "last user of an open fd")
+	testenv.True(t, m.Lock(fd.Read), "the read lock was not free again")
+	testenv.True(t, m.UnlockIfOpen(fd.Write) && m.Lock(fd.Write),
+		"the write lock was not released, or not free again")
 	if open, written := m.Close(); !open || !written {
 		t.Error("close of an open fd with a writer:", open, written)
 	}
 	if open, _ := m.Close(); open {
 		t.Error("close succeeds twice")
 	}
-	if m.UnlockIfOpen(fd.Write) {
-		t.Error("the write lock of a closed fd was released")
-	}
-	if m.Lock(fd.Read) || m.Lock(fd.Write) || m.Use() {
-		t.Error("a closed mutex was taken")
-	}
-	if m.Unlock(fd.Write) || m.Unlock(fd.Read) {
-		t.Error("last user before the closer")
-	}
-	if !m.Unuse() {
-		t.Error("the closer was the last user and was not told")
-	}
-	if !m.Idle() {
-		t.Error("not idle")
-	}
+	testenv.True(t, !m.UnlockIfOpen(fd.Write), "the write lock of a closed fd was released")
+	testenv.True(t, !m.Lock(fd.Read) && !m.Lock(fd.Write) && !m.Use(), "a closed mutex was taken")
+	testenv.True(t, !m.Unlock(fd.Write) && !m.Unlock(fd.Read), "last user before the closer")
+	testenv.True(t, m.Unuse(), "the closer was the last user and was not told")
+	testenv.True(t, m.Idle(), "not idle")
 }
 
 func TestFDMutexUnlockUnlocked(t *testing.T) {
@@ -62,9 +47,7 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 		prepare(&m)
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
+				testenv.True(t, recover() != nil, "no panic")
 			}()
 			m.Unlock(fd.Read)
 		}()
@@ -172,9 +155,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 	}
 	testrun.WaitAll(t, running...)
 	testenv.Equal(t, last.Load(), 1)
-	if !m.Idle() {
-		t.Error("not idle at the end")
-	}
+	testenv.True(t, m.Idle(), "not idle at the end")
 	return !t.Failed()
 }
 

@@ -18,6 +18,15 @@ func Equal[T comparable](t testing.TB, got, want T, what ...any) {
 	}
 }
 
+// True checks that a condition holds; the format says what if it does not. Its
+// arguments are evaluated before that is known.
+func True(t testing.TB, holds bool, format string, args ...any) {
+	if !holds {
+		t.Helper()
+		t.Errorf(format, args...)
+	}
+}
+
 // Fails checks that err is want, which is nil for success.
 func Fails(t testing.TB, err, want error, what ...any) {
 	t.Helper()

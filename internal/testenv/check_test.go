@@ -29,6 +29,8 @@ func TestChecks(t *testing.T) {
 		{func(r *recorder) { Equal(r, 1, 1) }, ""},
 		{func(r *recorder) { Equal(r, 1, 2) }, "got 1, want 2"},
 		{func(r *recorder) { Equal(r, 1, 2, "bytes of", 3) }, "bytes of 3: got 1, want 2"},
+		{func(r *recorder) { True(r, true, "%d", 1) }, ""},
+		{func(r *recorder) { True(r, false, "%d bytes", 1) }, "1 bytes"},
 		{func(r *recorder) { Fails(r, wrapped, first) }, ""},
 		{func(r *recorder) { Fails(r, nil, nil) }, ""},
 		{func(r *recorder) { Fails(r, first, nil) }, "the error is first, want <nil>"},
