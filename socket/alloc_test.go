@@ -1,7 +1,10 @@
 package socket_test
 
 import (
+	"cmp"
+	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -103,9 +107,8 @@ func TestNoAllocation(t *testing.T) {
 		{"Buffered", 2000, testrun.First, echoEights},
 		{"Buffered, goroutine", 2000, testrun.Goroutine, echoEights},
 		{"Server", 1000, testrun.Goroutine, func(c *socket.TCPConn) error {
-			ended := make(chan error, 1)
-			s := &socket.Server{Handle: echoOnce,
-				Closed: func(_ *socket.ServerConn, err error) { ended <- err }}
+			s := &socket.Server{Handle: echoOnce}
+			ended := reportEnds(s)
 			testenv.MustOK(s.ServeConn(c))
 			return <-ended
 		}},
@@ -124,9 +127,7 @@ func TestNoAllocation(t *testing.T) {
 				trips(t, fd, 1)
 				reader.Wait(t)
 			}
-			server := k.place.Go(func() {
-				testenv.Fails(t, k.serve(c), io.EOF)
-			})
+			server := k.place.Go(func() { testenv.Fails(t, k.serve(c), io.EOF) })
 			noMallocs(t, k.messages, func(n int) { trips(t, fd, n) })
 			unix.Shutdown(fd, unix.SHUT_WR)
 			server.Wait(t)
@@ -206,25 +207,97 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestUDPNoAllocation: none of the methods that promise it allocates, whether
+// TestNoAllocationAtOnce: what promises to allocate nothing does not, whether
 // it waits or not.
-func TestUDPNoAllocation(t *testing.T) {
+func TestNoAllocationAtOnce(t *testing.T) {
 	testenv.NoRace(t)
+	all := maps.Clone(allocFree)
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
-		for name, make := range allocFree {
-			t.Run(at+" "+name, func(t *testing.T) {
-				start(t, 1)
-				x := newAllocSockets(t, at)
-				f := make(x)
-				testrun.First.Do(t, func() {
-					defer debug.SetGCPercent(debug.SetGCPercent(-1))
-					if n := testing.AllocsPerRun(200, f); n > 0 || x.failed != nil {
-						t.Errorf("%v allocations, %v", n, x.failed)
-					}
-				})
-			})
+		for name, make := range udpAllocFree {
+			all["udp "+at+" "+name] = func(t *testing.T) func() error {
+				return make(newAllocSockets(t, at))
+			}
 		}
 	}
+	for _, pieces := range []int{2, 100, 2000} {
+		all[fmt.Sprint(pieces, " Buffers")] = func(t *testing.T) func() error {
+			c, v, all := withSink(t), new(socket.Buffers), make([][]byte, pieces)
+			return func() error {
+				for i := range all {
+					all[i] = tile[i : i+20]
+				}
+				*v = all
+				return testenv.Err(v.WriteTo(c))
+			}
+		}
+	}
+	for name, make := range all {
+		t.Run(name, func(t *testing.T) {
+			start(t, 1)
+			f := make(t)
+			testrun.First.Do(t, func() {
+				defer debug.SetGCPercent(debug.SetGCPercent(-1))
+				var failed error
+				n := testenv.Allocs(200, func() {
+					if err := f(); err != nil {
+						failed = err
+					}
+				})
+				testenv.True(t, n == 0 && failed == nil, "%v allocations, %v", n, failed)
+			})
+		})
+	}
+}
+
+// allocFree make operations, each of which is done again and again.
+var allocFree = map[string]func(t *testing.T) func() error{
+	"Poll": func(t *testing.T) func() error {
+		set := in(eventfd(t, 1), eventfd(t, 0))
+		return func() error { return testenv.Err(socket.Poll(set, -1)) }
+	},
+	"Unix datagrams without a sender's name": func(t *testing.T) func() error {
+		a := testenv.Closing(t,
+			testenv.Must(socket.ListenUnixgram("unixgram", unixAt("unixgram", ""))))
+		b := testenv.Closing(t,
+			testenv.Must(socket.DialUnix("unixgram", nil, a.LocalAddr().(*net.UnixAddr))))
+		msg, buf := make([]byte, 100), make([]byte, 200)
+		return func() error {
+			b.Write(msg)
+			if n, _, err := a.ReadFromUnix(buf); n != len(msg) || err != nil {
+				return io.ErrShortBuffer
+			}
+			b.Write(msg)
+			return testenv.Err(a.Read(buf))
+		}
+	},
+	"a File whose reader waits": func(t *testing.T) func() error {
+		r, w := filePipe(t)
+		testrun.First.Go(func() {
+			for b := make([]byte, 10); testenv.Err(r.Read(b)) == nil; {
+			}
+		})
+		msg := []byte("hello")
+		return func() error {
+			_, err := w.Write(msg)
+			netco.Yield()
+			return err
+		}
+	},
+	"addresses that were asked for": func(t *testing.T) func() error {
+		all := addressed(t)
+		return func() error {
+			for _, asked := range all {
+				for _, ask := range asked {
+					ask()
+				}
+			}
+			return nil
+		}
+	},
+	"RemoteAddrPort": func(t *testing.T) func() error {
+		c, _ := pair(t)
+		return func() error { c.RemoteAddrPort(); return nil }
+	},
 }
 
 // allocSockets are two sockets, d connected to c, and what they send.
@@ -232,7 +305,6 @@ type allocSockets struct {
 	c, d     *socket.UDPConn
 	to, peer netip.AddrPort // where c and d are
 	buf, oob []byte
-	failed   error
 }
 
 func newAllocSockets(t *testing.T, at string) *allocSockets {
@@ -253,52 +325,45 @@ func reachable(c net.PacketConn) *net.UDPAddr {
 	return at
 }
 
-func (x *allocSockets) must(err error) {
-	if err != nil {
-		x.failed = err
-	}
-}
-
-// allocFree make functions that send and receive one way or another.
-var allocFree = map[string]func(x *allocSockets) func(){
-	"connected": func(x *allocSockets) func() {
-		return func() {
-			x.must(testenv.Err(x.d.Write(x.buf)))
-			x.must(testenv.Err(x.c.Read(x.buf)))
+// udpAllocFree are ways to send and receive.
+var udpAllocFree = map[string]func(x *allocSockets) func() error{
+	"connected": func(x *allocSockets) func() error {
+		return func() error {
+			return cmp.Or(testenv.Err(x.d.Write(x.buf)), testenv.Err(x.c.Read(x.buf)))
 		}
 	},
-	"msg connected": func(x *allocSockets) func() {
-		return func() {
-			_, _, err := x.d.WriteMsgUDP(x.buf, nil, nil)
-			x.must(err)
-			_, _, _, _, err = x.c.ReadMsgUDPAddrPort(x.buf, x.oob)
-			x.must(err)
+	"msg connected": func(x *allocSockets) func() error {
+		return func() error {
+			if _, _, err := x.d.WriteMsgUDP(x.buf, nil, nil); err != nil {
+				return err
+			}
+			_, _, _, _, err := x.c.ReadMsgUDPAddrPort(x.buf, x.oob)
+			return err
 		}
 	},
-	"under a deadline": func(x *allocSockets) func() {
-		return func() {
+	"under a deadline": func(x *allocSockets) func() error {
+		return func() error {
 			x.d.SetReadDeadline(time.Now().Add(time.Minute))
-			x.must(testenv.Err(x.c.WriteToUDPAddrPort(x.buf, x.peer)))
-			x.must(testenv.Err(x.d.Read(x.buf)))
+			return cmp.Or(testenv.Err(x.c.WriteToUDPAddrPort(x.buf, x.peer)),
+				testenv.Err(x.d.Read(x.buf)))
 		}
 	},
-	"batch": func(x *allocSockets) func() {
+	"batch": func(x *allocSockets) func() error {
 		x.c.SetGRO(true)
 		var out, in [4]socket.Message
 		for i := range out {
 			out[i] = socket.Message{Buf: make([]byte, 60), SegmentSize: 30 * (i % 2), Addr: x.to}
 			in[i] = socket.Message{Buf: make([]byte, 2000), OOB: make([]byte, 40)}
 		}
-		return func() {
+		return func() error {
 			_, err := x.c.WriteBatch(out[:])
-			x.must(err)
-			for got := 0; got < 4*60 && x.failed == nil; {
-				n, err := x.c.ReadBatch(in[:])
-				x.must(err)
+			for got, n := 0, 0; got < 4*60 && err == nil; {
+				n, err = x.c.ReadBatch(in[:])
 				for i := range n {
 					got += in[i].N
 				}
 			}
+			return err
 		}
 	},
 }

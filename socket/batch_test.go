@@ -86,30 +86,28 @@ func batchPair(t *testing.T, at *net.UDPAddr) (a, b *socket.UDPConn) {
 func TestBatch(t *testing.T) {
 	sizes := []int{1, 2, 31, 32, 33, 100}
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		t.Run(at.IP.String(), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				a, b := batchPair(t, at)
-				reader := testrun.Second.Go(func() {
-					want := 0
-					for _, n := range sizes {
-						testenv.NoError(t, receive(b, room(n, 300, 0), want, n, portOf(a)))
-						want += n
-					}
-				})
-				p.Do(t, func() {
-					sent := 0
-					for _, n := range sizes {
-						ms := numbered(sent, n, portOf(b))
-						testenv.Gives(t, n, nil)(a.WriteBatch(ms))
-						for i := range ms {
-							testenv.Equal(t, ms[i].N, len(ms[i].Buf), "message", i, "of", n)
-						}
-						sent += n
-					}
-					testenv.Gives(t, 0, nil)(a.WriteBatch(nil))
-				})
-				reader.Wait(t)
+		inPlacesOf(t, at.IP.String(), func(t *testing.T, p testrun.Place) {
+			a, b := batchPair(t, at)
+			reader := testrun.Second.Go(func() {
+				want := 0
+				for _, n := range sizes {
+					testenv.NoError(t, receive(b, room(n, 300, 0), want, n, portOf(a)))
+					want += n
+				}
 			})
+			p.Do(t, func() {
+				sent := 0
+				for _, n := range sizes {
+					ms := numbered(sent, n, portOf(b))
+					testenv.Gives(t, n, nil)(a.WriteBatch(ms))
+					for i := range ms {
+						testenv.Equal(t, ms[i].N, len(ms[i].Buf), "message", i, "of", n)
+					}
+					sent += n
+				}
+				testenv.Gives(t, 0, nil)(a.WriteBatch(nil))
+			})
+			reader.Wait(t)
 		})
 	}
 }
@@ -195,29 +193,27 @@ func TestBatchFaults(t *testing.T) {
 		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR},
 			limits{sysx.Recv: 2, sysx.Send: 3}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				a, b := batchPair(t, loopback4)
-				s := &script{every: c.every, limit: c.limit}
-				defer s.install(t)()
-				testenv.Gives(t, 100, nil)(a.WriteBatch(numbered(0, 100, portOf(b))))
-				k := p.Go(func() {
-					testenv.NoError(t, receive(b, room(16, 300, 0), 0, 100, portOf(a)))
-				})
-				if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
-					testenv.Until(t, "a denied read", func() bool {
-						return s.called[sysx.Recv].Load() > 0
-					})
-					for !k.Over() { // one edge for each
-						tried := s.called[sysx.Recv].Load()
-						a.WriteToUDPAddrPort(nil, portOf(b))
-						testenv.Until(t, "a read", func() bool {
-							return k.Over() || s.called[sysx.Recv].Load() > tried
-						})
-					}
-				}
-				k.Wait(t)
+		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
+			a, b := batchPair(t, loopback4)
+			s := &script{every: c.every, limit: c.limit}
+			defer s.install(t)()
+			testenv.Gives(t, 100, nil)(a.WriteBatch(numbered(0, 100, portOf(b))))
+			k := p.Go(func() {
+				testenv.NoError(t, receive(b, room(16, 300, 0), 0, 100, portOf(a)))
 			})
+			if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
+				testenv.Until(t, "a denied read", func() bool {
+					return s.called[sysx.Recv].Load() > 0
+				})
+				for !k.Over() { // one edge for each
+					tried := s.called[sysx.Recv].Load()
+					a.WriteToUDPAddrPort(nil, portOf(b))
+					testenv.Until(t, "a read", func() bool {
+						return k.Over() || s.called[sysx.Recv].Load() > tried
+					})
+				}
+			}
+			k.Wait(t)
 		})
 	}
 }
@@ -271,29 +267,10 @@ func TestBatchRoomComesBack(t *testing.T) {
 			b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
 			return 0, unix.EAGAIN
 		})
-		p.Do(t, func() {
-			testenv.Gives(t, 50, nil)(a.WriteBatch(numbered(0, 50, portOf(b))))
-		})
+		p.Do(t, func() { testenv.Gives(t, 50, nil)(a.WriteBatch(numbered(0, 50, portOf(b)))) })
 		testenv.True(t, calls >= 2*50/7, "%d calls", calls)
 		testenv.NoError(t, receive(b, room(32, 300, 0), 0, 50, portOf(a)))
 	})
-}
-
-// TestBatchReadFaults: an error of recvmmsg is returned alone, and the next
-// call goes on.
-func TestBatchReadFaults(t *testing.T) {
-	start(t, 1)
-	a, b := batchPair(t, loopback4)
-	a.WriteBatch(numbered(0, 3, portOf(b)))
-	b.WaitReadable()
-	for _, errno := range []syscall.Errno{unix.ECONNREFUSED, unix.ENOMEM} {
-		remove := (&script{first: errnos{sysx.Recv: {errno}}}).install(t)
-		n, err := b.ReadBatch(room(8, 300, 0))
-		remove()
-		testenv.True(t, n == 0 && errors.Is(err, errno) && strings.Contains(err.Error(),
-			": recvmmsg: "), "%d, %v", n, err)
-	}
-	testenv.NoError(t, receive(b, room(8, 300, 0), 0, 3, portOf(a)))
 }
 
 // TestBatchFew: a batch larger than a call may move is moved in several, and

@@ -3,6 +3,7 @@ package socket_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -58,37 +59,35 @@ func TestBufferedUnderFaults(t *testing.T) {
 			map[sysx.Op]int{sysx.EpollWait: 1}},
 	} {
 		for how, serve := range serve {
-			t.Run(c.name+"/"+how, func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, p testrun.Place) {
-					conn, peer := withPeer(t)
-					if c.name == littleRoom {
-						conn.SetWriteBuffer(1) // the least there is
+			inPlacesOf(t, c.name+"/"+how, func(t *testing.T, p testrun.Place) {
+				conn, peer := withPeer(t)
+				if c.name == littleRoom {
+					conn.SetWriteBuffer(1) // the least there is
+				}
+				defer (&script{every: c.every, limit: c.limit}).install(t)()
+				k := buffered(p, conn, func(b *socket.Buffered) {
+					if err := serve(b); err != nil && err != io.EOF {
+						t.Error(err)
 					}
-					defer (&script{every: c.every, limit: c.limit}).install(t)()
-					k := buffered(p, conn, func(b *socket.Buffered) {
-						if err := serve(b); err != nil && err != io.EOF {
-							t.Error(err)
-						}
-						testenv.NoError(t, b.Flush())
-					})
-					r := rand.New(rand.NewPCG(1, uint64(c.lines)))
-					var input bytes.Buffer
-					for i := range c.lines {
-						fmt.Fprintf(&input, "%d %s\n", i, bytes.Repeat([]byte{'a' + byte(i%26)},
-							r.IntN(100)<<(r.IntN(10)/8*5)))
-					}
-					want := bytes.Clone(input.Bytes())
-					go func() { // in random pieces
-						for input.Len() > 0 {
-							peer.Write(input.Next(1 + r.IntN(50)<<(r.IntN(3)*4)))
-						}
-						peer.CloseWrite()
-					}()
-					got, err := io.ReadAll(peer)
-					testenv.True(t, err == nil && bytes.Equal(got, want),
-						"%d bytes came back of %d, %v", len(got), len(want), err)
-					k.Wait(t)
+					testenv.NoError(t, b.Flush())
 				})
+				r := rand.New(rand.NewPCG(1, uint64(c.lines)))
+				var input bytes.Buffer
+				for i := range c.lines {
+					fmt.Fprintf(&input, "%d %s\n", i, bytes.Repeat([]byte{'a' + byte(i%26)},
+						r.IntN(100)<<(r.IntN(10)/8*5)))
+				}
+				want := bytes.Clone(input.Bytes())
+				go func() { // in random pieces
+					for input.Len() > 0 {
+						peer.Write(input.Next(1 + r.IntN(50)<<(r.IntN(3)*4)))
+					}
+					peer.CloseWrite()
+				}()
+				got, err := io.ReadAll(peer)
+				testenv.True(t, err == nil && bytes.Equal(got, want),
+					"%d bytes came back of %d, %v", len(got), len(want), err)
+				k.Wait(t)
 			})
 		}
 	}
@@ -263,30 +262,28 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 		"manual":      func(b *socket.Buffered) { b.SetAutoFlush(false) },
 	} {
 		for _, r := range reads {
-			t.Run(how+"/"+r.name, func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, p testrun.Place) {
-					c, peer := withPeer(t)
-					s := &script{}
-					defer s.install(t)()
-					k := buffered(p, c, func(b *socket.Buffered) {
-						prepare(b)
-						b.WriteString("answer")
-						if err := r.read(b); err != nil && err != errStop {
-							t.Error(err)
-						}
-					})
-					if how == "manual" {
-						k.UntilParked(t, coroutine.ReasonRead)
-						testenv.Equal(t, s.called[sysx.Send].Load(), 0)
-					} else {
-						expect(t, peer, "answer")
-					}
-					peer.Write(input)
-					k.Wait(t)
-					if how == "manual" {
-						expect(t, peer, "answer") // Close
+			inPlacesOf(t, how+"/"+r.name, func(t *testing.T, p testrun.Place) {
+				c, peer := withPeer(t)
+				s := &script{}
+				defer s.install(t)()
+				k := buffered(p, c, func(b *socket.Buffered) {
+					prepare(b)
+					b.WriteString("answer")
+					if err := r.read(b); err != nil && err != errStop {
+						t.Error(err)
 					}
 				})
+				if how == "manual" {
+					k.UntilParked(t, coroutine.ReasonRead)
+					testenv.Equal(t, s.called[sysx.Send].Load(), 0)
+				} else {
+					expect(t, peer, "answer")
+				}
+				peer.Write(input)
+				k.Wait(t)
+				if how == "manual" {
+					expect(t, peer, "answer") // Close
+				}
 			})
 		}
 	}
@@ -296,26 +293,24 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 // was written, too.
 func TestBufferedSendsWithoutData(t *testing.T) {
 	for _, r := range reads[:9] {
-		t.Run(r.name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				c, peer := withPeer(t)
-				release := make(chan struct{})
-				k := buffered(p, c, func(b *socket.Buffered) {
-					b.WriteString("one")
-					b.SetReadDeadline(past)
-					testenv.Fails(t, r.read(b), os.ErrDeadlineExceeded)
-					b.SetReadDeadline(time.Time{})
-					testenv.NoError(t, b.WaitReadable())
-					b.WriteString("two")
-					testenv.Fails(t, r.read(b), io.EOF)
-					<-release
-				})
-				expect(t, peer, "one")
-				peer.CloseWrite()
-				expect(t, peer, "two")
-				close(release)
-				k.Wait(t)
+		inPlacesOf(t, r.name, func(t *testing.T, p testrun.Place) {
+			c, peer := withPeer(t)
+			release := make(chan struct{})
+			k := buffered(p, c, func(b *socket.Buffered) {
+				b.WriteString("one")
+				b.SetReadDeadline(past)
+				testenv.Fails(t, r.read(b), os.ErrDeadlineExceeded)
+				b.SetReadDeadline(time.Time{})
+				testenv.NoError(t, b.WaitReadable())
+				b.WriteString("two")
+				testenv.Fails(t, r.read(b), io.EOF)
+				<-release
 			})
+			expect(t, peer, "one")
+			peer.CloseWrite()
+			expect(t, peer, "two")
+			close(release)
+			k.Wait(t)
 		})
 	}
 }
@@ -346,13 +341,9 @@ func TestBufferedOwed(t *testing.T) {
 		c, peer := withPeer(t)
 		b := socket.NewBuffered(c)
 		msg := string(pattern(8<<20 + 10)) // ten bytes stay in the buffer
-		writer := p.Go(func() {
-			testenv.NoError(t, testenv.Err(b.WriteString(msg)))
-		})
+		writer := p.Go(func() { testenv.NoError(t, testenv.Err(b.WriteString(msg))) })
 		writer.UntilParked(t, coroutine.ReasonWrite)
-		reader := p.Go(func() {
-			testenv.Gives(t, byte('x'), nil)(b.ReadByte())
-		})
+		reader := p.Go(func() { testenv.Gives(t, byte('x'), nil)(b.ReadByte()) })
 		reader.UntilParked(t, coroutine.ReasonRead)
 		expect(t, peer, msg)
 		peer.Write([]byte("x"))
@@ -396,7 +387,7 @@ func bufferedWriters(t *testing.T, writers int,
 	})
 	var tasks []*testrun.Task
 	for i := range writers {
-		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
+		tasks = append(tasks, place(i).Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
 			for seq := range frames {
 				size := r.IntN(100) << (r.IntN(5) * 2)
@@ -515,8 +506,9 @@ func TestBufferedWriteError(t *testing.T) {
 			close(sent)
 			testenv.Gives(t, "hello", nil, "the next read")(testenv.AsText(b.ReadLine()))
 			for what, err2 := range map[string]error{
-				"Write": second(b.Write([]byte("x"))), "WriteString": second(b.WriteString("x")),
-				"WriteByte": b.WriteByte('x'), "Flush": b.Flush(), "CloseWrite": b.CloseWrite(),
+				"Write":       testenv.Err(b.Write([]byte("x"))),
+				"WriteString": testenv.Err(b.WriteString("x")),
+				"WriteByte":   b.WriteByte('x'), "Flush": b.Flush(), "CloseWrite": b.CloseWrite(),
 			} {
 				testenv.Equal(t, err2, err, what)
 			}
@@ -531,8 +523,6 @@ func TestBufferedWriteError(t *testing.T) {
 		testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(peer)))
 	})
 }
-
-func second[T any](_ T, err error) error { return err }
 
 // TestBufferedWriteDeadline: a read that has to send waits for room no longer
 // than the write deadline allows.
@@ -559,52 +549,44 @@ func noRoom(t *testing.T, c *socket.TCPConn) {
 // TestBufferedClose: Close sends what there is room for, never waits, and says
 // if that was not all.
 func TestBufferedClose(t *testing.T) {
-	t.Run("sends", func(t *testing.T) {
-		inPlaces(t, func(t *testing.T, p testrun.Place) {
-			c, peer := withPeer(t)
-			p.Do(t, func() {
-				b := socket.NewBuffered(c)
-				b.Write(pattern(10_000))
-				testenv.NoError(t, b.Close())
-				for _, err := range []error{b.Close(), testenv.Err(b.WriteString("x")), b.Flush(),
-					testenv.Err(b.ReadByte())} {
-					testenv.Fails(t, err, net.ErrClosed)
-				}
-				if r, w := b.Holds(); r || w {
-					t.Errorf("holds buffers: %v, %v", r, w)
-				}
-			})
-			testenv.Gives(t, string(pattern(10_000)), nil)(testenv.AsText(io.ReadAll(peer)))
-		})
-	})
-	t.Run("no room", func(t *testing.T) {
-		inPlaces(t, func(t *testing.T, p testrun.Place) {
-			c, _ := withPeer(t)
-			noRoom(t, c)
-			p.Do(t, func() {
-				b := socket.NewBuffered(c)
-				b.Write(pattern(10_000))
-				failsIn(t, "close", b.Close(), io.ErrShortWrite)
-				if _, w := b.Holds(); w {
-					t.Error("holds a buffer")
-				}
-				testenv.Equal(t, socket.OpenCount(), 0)
-			})
-		})
-	})
-	t.Run("ends others", func(t *testing.T) {
-		inPlaces(t, func(t *testing.T, p testrun.Place) {
-			c, _ := withPeer(t)
+	inPlacesOf(t, "sends", func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		p.Do(t, func() {
 			b := socket.NewBuffered(c)
-			reader := p.Go(func() { testenv.Fails(t, testenv.Err(b.ReadByte()), net.ErrClosed) })
-			reader.UntilParked(t, coroutine.ReasonRead)
-			writer := p.Go(func() {
-				testenv.Fails(t, testenv.Err(b.Write(tooMuch)), net.ErrClosed)
-			})
-			writer.UntilParked(t, coroutine.ReasonWrite)
+			b.Write(pattern(10_000))
 			testenv.NoError(t, b.Close())
-			testrun.WaitAll(t, reader, writer)
+			for _, err := range []error{b.Close(), testenv.Err(b.WriteString("x")), b.Flush(),
+				testenv.Err(b.ReadByte())} {
+				testenv.Fails(t, err, net.ErrClosed)
+			}
+			if r, w := b.Holds(); r || w {
+				t.Errorf("holds buffers: %v, %v", r, w)
+			}
 		})
+		testenv.Gives(t, string(pattern(10_000)), nil)(testenv.AsText(io.ReadAll(peer)))
+	})
+	inPlacesOf(t, "no room", func(t *testing.T, p testrun.Place) {
+		c, _ := withPeer(t)
+		noRoom(t, c)
+		p.Do(t, func() {
+			b := socket.NewBuffered(c)
+			b.Write(pattern(10_000))
+			failsIn(t, "close", b.Close(), io.ErrShortWrite)
+			if _, w := b.Holds(); w {
+				t.Error("holds a buffer")
+			}
+			testenv.Equal(t, socket.OpenCount(), 0)
+		})
+	})
+	inPlacesOf(t, "ends others", func(t *testing.T, p testrun.Place) {
+		c, _ := withPeer(t)
+		b := socket.NewBuffered(c)
+		reader := p.Go(func() { testenv.Fails(t, testenv.Err(b.ReadByte()), net.ErrClosed) })
+		reader.UntilParked(t, coroutine.ReasonRead)
+		writer := p.Go(func() { testenv.Fails(t, testenv.Err(b.Write(tooMuch)), net.ErrClosed) })
+		writer.UntilParked(t, coroutine.ReasonWrite)
+		testenv.NoError(t, b.Close())
+		testrun.WaitAll(t, reader, writer)
 	})
 }
 
@@ -639,48 +621,41 @@ func TestBufferedUnix(t *testing.T) {
 		peer.Close()
 		k.Wait(t)
 		packets, _ := unixPair(t, "unixgram")
-		defer func() {
-			testenv.True(t, recover() != nil, "no panic")
-		}()
-		socket.NewBuffered(packets)
+		panics(t, "NewBuffered", func() { socket.NewBuffered(packets) })
 	})
 }
 
 // TestBufferedCloseBesideWriter: what a writer has copied when Close comes is
 // sent by the writer, which says if it could not. It was lost.
 func TestBufferedCloseBesideWriter(t *testing.T) {
-	t.Run("sends", func(t *testing.T) {
-		inPlaces(t, func(t *testing.T, p testrun.Place) {
-			c, peer := withPeer(t)
-			p.Do(t, func() {
-				b := socket.NewBuffered(c)
-				testenv.Gives(t, 2, nil)(b.WriteString("he"))
-				testenv.Gives(t, 3, nil)(b.WriteAround([]byte("llo"), func() {
-					testenv.NoError(t, b.Close())
-				}))
-				testenv.Fails(t, testenv.Err(b.WriteString("x")), net.ErrClosed)
-				if _, w := b.Holds(); w {
-					t.Error("holds a buffer")
-				}
-			})
-			testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(peer)))
-			testenv.Equal(t, socket.OpenCount(), 0)
+	inPlacesOf(t, "sends", func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		p.Do(t, func() {
+			b := socket.NewBuffered(c)
+			testenv.Gives(t, 2, nil)(b.WriteString("he"))
+			testenv.Gives(t, 3, nil)(b.WriteAround([]byte("llo"), func() {
+				testenv.NoError(t, b.Close())
+			}))
+			testenv.Fails(t, testenv.Err(b.WriteString("x")), net.ErrClosed)
+			if _, w := b.Holds(); w {
+				t.Error("holds a buffer")
+			}
 		})
+		testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(peer)))
+		testenv.Equal(t, socket.OpenCount(), 0)
 	})
-	t.Run("no room", func(t *testing.T) {
-		inPlaces(t, func(t *testing.T, p testrun.Place) {
-			c, _ := withPeer(t)
-			noRoom(t, c)
-			p.Do(t, func() {
-				b := socket.NewBuffered(c)
-				_, err := b.WriteAround([]byte("hello"), func() { testenv.NoError(t, b.Close()) })
-				failsIn(t, "write", err, net.ErrClosed)
-				if _, w := b.Holds(); w {
-					t.Error("holds a buffer")
-				}
-			})
-			testenv.Equal(t, socket.OpenCount(), 0)
+	inPlacesOf(t, "no room", func(t *testing.T, p testrun.Place) {
+		c, _ := withPeer(t)
+		noRoom(t, c)
+		p.Do(t, func() {
+			b := socket.NewBuffered(c)
+			_, err := b.WriteAround([]byte("hello"), func() { testenv.NoError(t, b.Close()) })
+			failsIn(t, "write", err, net.ErrClosed)
+			if _, w := b.Holds(); w {
+				t.Error("holds a buffer")
+			}
 		})
+		testenv.Equal(t, socket.OpenCount(), 0)
 	})
 }
 
@@ -691,26 +666,24 @@ func TestBufferedCloseBesideReader(t *testing.T) {
 		"bytes": func(peer *net.TCPConn) { peer.Write(make([]byte, 1)) },
 		"end":   func(peer *net.TCPConn) { peer.CloseWrite() },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				c, peer := withPeer(t)
-				noRoom(t, c)
-				b := socket.NewBuffered(c)
-				p.Do(t, func() {
-					for range 7 { // the eighth read in a row sends
-						peer.Write(make([]byte, 1))
-						c.WaitReadable() // not b's, which would send
-						testenv.NoError(t, testenv.Err(b.ReadByte()))
-					}
-					b.WriteString("x")
-					feed(peer)
-					c.WaitReadable()
-				})
-				k := p.Go(func() { failsIn(t, "write", testenv.Err(b.ReadByte()), net.ErrClosed) })
-				k.UntilParked(t, coroutine.ReasonWrite)
-				testenv.NoError(t, b.Close())
-				k.Wait(t)
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			c, peer := withPeer(t)
+			noRoom(t, c)
+			b := socket.NewBuffered(c)
+			p.Do(t, func() {
+				for range 7 { // the eighth read in a row sends
+					peer.Write(make([]byte, 1))
+					c.WaitReadable() // not b's, which would send
+					testenv.NoError(t, testenv.Err(b.ReadByte()))
+				}
+				b.WriteString("x")
+				feed(peer)
+				c.WaitReadable()
 			})
+			k := p.Go(func() { failsIn(t, "write", testenv.Err(b.ReadByte()), net.ErrClosed) })
+			k.UntilParked(t, coroutine.ReasonWrite)
+			testenv.NoError(t, b.Close())
+			k.Wait(t)
 		})
 	}
 }
@@ -737,7 +710,7 @@ func TestBufferedCloseHammer(t *testing.T) {
 				}
 			}))
 		}
-		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
+		tasks = append(tasks, place(i).Go(func() {
 			yieldSome(rand.New(rand.NewPCG(uint64(i), 2)))
 			testenv.NoError(t, b.Close())
 		}))
@@ -748,4 +721,131 @@ func TestBufferedCloseHammer(t *testing.T) {
 		}
 		peer.Close()
 	}
+}
+
+// FuzzBuffered runs a random program of reads and writes on a Buffered whose
+// peer sends random pieces, and the same program on bufio's Reader and Writer.
+// Both must read the same, and the peer must get what bufio wrote.
+func FuzzBuffered(f *testing.F) {
+	f.Add([]byte("one\r\ntwo\n\nthree"), []byte("\x00\x05\x05\x05\x05\x05\x0a\x40\x06\x20\x0b\x00"),
+		uint16(3))
+	f.Add(bytes.Repeat([]byte("0123456789abcde\n"), 5000),
+		[]byte("\x12\xff\x02\x90\x03\xf0\x06\xff\x07\xff\x04\x0a\x01\x00\x0a\xff\x08\x01"),
+		uint16(9000))
+	f.Add([]byte("*1\r\n$4\r\nPING\r\n"),
+		[]byte("\x01\x01\x02\x02\x09\x09\x0b\x01\x05\x00\x05\x00"), uint16(1))
+	f.Fuzz(func(t *testing.T, input, program []byte, piece uint16) {
+		if len(program) > 200 || len(input) > 200_000 {
+			return
+		}
+		netco.Start(netco.Options{})
+		defer netco.Shutdown(context.Background())
+		c, peer := withPeer(t)
+		sent := testrun.Goroutine.Go(func() {
+			for rest := input; len(rest) > 0; {
+				n := min(max(1, int(piece), len(input)/50), len(rest))
+				if _, err := peer.Write(rest[:n]); err != nil {
+					return
+				}
+				rest = rest[n:]
+			}
+			peer.CloseWrite()
+		})
+		var received []byte
+		reader := testrun.Goroutine.Go(func() { received, _ = io.ReadAll(peer) })
+
+		b := socket.NewBuffered(c)
+		b.SetLimit(1 << 20)
+		var wrote bytes.Buffer
+		model := bufio.NewReadWriter(bufio.NewReaderSize(bytes.NewReader(input), 1<<20),
+			bufio.NewWriter(&wrote))
+		for i := 0; i+1 < len(program); i += 2 {
+			arg := int(program[i+1])
+			got := step(program[i], arg, b, b, b)
+			want := step(program[i], arg, model.Reader, model.Writer, nil)
+			if got != want {
+				t.Fatalf("step %d, %d(%d):\ngot  %s\nwant %s", i/2, program[i]%12, arg, got, want)
+			}
+		}
+		rest, err := io.ReadAll(b)
+		want, _ := io.ReadAll(model)
+		if err != nil || !bytes.Equal(rest, want) {
+			t.Fatalf("%d bytes were left, %v, want %d", len(rest), err, len(want))
+		}
+		testenv.OK(t, b.Flush())
+		if r, w := b.Holds(); r || w {
+			t.Errorf("holds buffers at the end: %v, %v", r, w)
+		}
+		b.Close()
+		model.Flush()
+		testrun.WaitAll(t, sent, reader)
+		if !bytes.Equal(received, wrote.Bytes()) {
+			t.Errorf("the peer got %d bytes, want %d", len(received), wrote.Len())
+		}
+	})
+}
+
+type lineReader interface {
+	io.Reader
+	io.ByteReader
+	Peek(int) ([]byte, error)
+	Discard(int) (int, error)
+	ReadSlice(byte) ([]byte, error)
+}
+
+type textWriter interface {
+	io.Writer
+	io.ByteWriter
+	io.StringWriter
+	AvailableBuffer() []byte
+	Flush() error
+}
+
+// step does one operation and returns what came of it.
+func step(op byte, arg int, r lineReader, w textWriter, b *socket.Buffered) string {
+	size := arg * arg // up to 65025
+	switch op % 12 {
+	case 0, 1:
+		p := make([]byte, size)
+		n, err := io.ReadFull(r, p)
+		return fmt.Sprintf("%q %v", p[:n], err)
+	case 2:
+		p, err := r.Peek(size)
+		return fmt.Sprintf("%q %v", p, err)
+	case 3:
+		n, err := r.Discard(size)
+		return fmt.Sprint(n, err)
+	case 4:
+		p, err := r.ReadSlice(byte(arg))
+		return fmt.Sprintf("%q %v", p, err)
+	case 5:
+		if b != nil {
+			p, err := b.ReadLine()
+			return fmt.Sprintf("%q %v", p, err)
+		}
+		p, err := r.ReadSlice('\n') // bufio's ReadLine takes the rest of the stream for a line
+		if err == io.EOF && len(p) > 0 {
+			p, err = nil, io.ErrUnexpectedEOF
+		}
+		p, found := bytes.CutSuffix(p, []byte("\n"))
+		if found {
+			p = bytes.TrimSuffix(p, []byte("\r"))
+		}
+		return fmt.Sprintf("%q %v", p, err)
+	case 6:
+		c, err := r.ReadByte()
+		return fmt.Sprint(c, err)
+	case 7:
+		n, err := w.Write(pattern(size))
+		return fmt.Sprint(n, err)
+	case 8:
+		n, err := w.WriteString(string(pattern(size)))
+		return fmt.Sprint(n, err)
+	case 9:
+		return fmt.Sprint(w.WriteByte(byte(arg)))
+	case 10:
+		n, err := w.Write(append(w.AvailableBuffer(), pattern(size)...))
+		return fmt.Sprint(n, err)
+	}
+	return fmt.Sprint(w.Flush())
 }

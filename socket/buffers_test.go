@@ -49,30 +49,28 @@ func TestBuffersArrive(t *testing.T) {
 		{"no room at first", 200_000, 3000, 0, 0, unix.EAGAIN},
 	} {
 		for _, network := range []string{"tcp", "unix"} {
-			t.Run(c.name+"/"+network, func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, p testrun.Place) {
-					conn, down := withPeerOf(t, network)
-					pieces := cut(rand.New(rand.NewPCG(9, uint64(c.most))), c.total, c.most)
-					drained := swallow(t, down, c.total)
-					defer (&script{
-						first: errnos{sysx.Sendv: {c.first}},
-						every: map[sysx.Op]syscall.Errno{sysx.Sendv: c.every},
-						limit: map[sysx.Op]int{sysx.Sendv: c.limit},
-					}).install(t)()
-					p.Do(t, func() {
-						defer conn.Close()
-						v := socket.Buffers(pieces)
-						write := v.WriteTo
-						if p.Name == testrun.Second.Name {
-							write = func(w io.Writer) (int64, error) {
-								return writeBuffers(w.(diffEnd), (*net.Buffers)(&v))
-							}
+			inPlacesOf(t, c.name+"/"+network, func(t *testing.T, p testrun.Place) {
+				conn, down := withPeerOf(t, network)
+				pieces := cut(rand.New(rand.NewPCG(9, uint64(c.most))), c.total, c.most)
+				drained := swallow(t, down, c.total)
+				defer (&script{
+					first: errnos{sysx.Sendv: {c.first}},
+					every: map[sysx.Op]syscall.Errno{sysx.Sendv: c.every},
+					limit: map[sysx.Op]int{sysx.Sendv: c.limit},
+				}).install(t)()
+				p.Do(t, func() {
+					defer conn.Close()
+					v := socket.Buffers(pieces)
+					write := v.WriteTo
+					if p.Name == testrun.Second.Name {
+						write = func(w io.Writer) (int64, error) {
+							return writeBuffers(w.(diffEnd), (*net.Buffers)(&v))
 						}
-						testenv.Gives(t, int64(c.total), nil)(write(conn))
-						testenv.Equal(t, len(v), 0, "pieces left")
-					})
-					testenv.Await(t, drained, "reads")
+					}
+					testenv.Gives(t, int64(c.total), nil)(write(conn))
+					testenv.Equal(t, len(v), 0, "pieces left")
 				})
+				testenv.Await(t, drained, "reads")
 			})
 		}
 	}
@@ -119,47 +117,39 @@ func TestBuffersCalls(t *testing.T) {
 // connection still is.
 func TestBuffersEnd(t *testing.T) {
 	const total = 4 << 20
-	for _, p := range testrun.Places {
-		for _, end := range []string{"deadline", "close", "failure"} {
-			t.Run(p.Name+"/"+end, func(t *testing.T) {
-				start(t, 2)
-				c, down := unixWithPeer(t)
-				v := socket.Buffers(cut(rand.New(rand.NewPCG(10, 10)), total, 10_000))
-				var n int64
-				var err error
-				k := p.Go(func() { n, err = v.WriteTo(c) })
-				k.UntilParked(t, coroutine.ReasonWrite)
-				want := map[string]error{"failure": unix.EPIPE, "deadline": os.ErrDeadlineExceeded,
-					"close": net.ErrClosed}[end]
-				switch end {
-				case "failure":
-					down.Close()
-				case "deadline":
-					c.SetWriteDeadline(past)
-				default:
-					c.Close()
-				}
-				k.Wait(t)
-				failsIn(t, "writev", err, want)
-				left := 0
-				for _, b := range v {
-					left += len(b)
-				}
-				testenv.Equal(t, int(n)+left, total, n, "written and", left, "left")
-				switch end {
-				case "deadline":
-					drained := swallow(t, down, total)
-					p.Do(t, func() {
-						defer c.Close()
-						c.SetWriteDeadline(time.Time{})
-						testenv.Gives(t, int64(left), nil, "the rest")(v.WriteTo(c))
-					})
-					testenv.Await(t, drained, "reads")
-				case "close":
-					testenv.Await(t, swallow(t, down, int(n)), "reads")
-				}
-			})
-		}
+	for want, end := range map[error]func(c *socket.UnixConn, down streamPeer){
+		unix.EPIPE:             func(_ *socket.UnixConn, down streamPeer) { down.Close() },
+		os.ErrDeadlineExceeded: func(c *socket.UnixConn, _ streamPeer) { c.SetWriteDeadline(past) },
+		net.ErrClosed:          func(c *socket.UnixConn, _ streamPeer) { c.Close() },
+	} {
+		inPlacesOf(t, want.Error(), func(t *testing.T, p testrun.Place) {
+			c, down := unixWithPeer(t)
+			v := socket.Buffers(cut(rand.New(rand.NewPCG(10, 10)), total, 10_000))
+			var n int64
+			var err error
+			k := p.Go(func() { n, err = v.WriteTo(c) })
+			k.UntilParked(t, coroutine.ReasonWrite)
+			end(c, down)
+			k.Wait(t)
+			failsIn(t, "writev", err, want)
+			left := 0
+			for _, b := range v {
+				left += len(b)
+			}
+			testenv.Equal(t, int(n)+left, total, n, "written and", left, "left")
+			switch want {
+			case os.ErrDeadlineExceeded:
+				drained := swallow(t, down, total)
+				p.Do(t, func() {
+					defer c.Close()
+					c.SetWriteDeadline(time.Time{})
+					testenv.Gives(t, int64(left), nil, "the rest")(v.WriteTo(c))
+				})
+				testenv.Await(t, drained, "reads")
+			case net.ErrClosed:
+				testenv.Await(t, swallow(t, down, int(n)), "reads")
+			}
+		})
 	}
 }
 
@@ -213,30 +203,6 @@ func TestBuffersPacket(t *testing.T) {
 	testenv.Equal(t, string(got[:12]), "hello, world")
 }
 
-// TestBuffersNoAllocation: vectors go without allocation, long ones too, once
-// there has been one.
-func TestBuffersNoAllocation(t *testing.T) {
-	testenv.NoRace(t)
-	start(t, 1)
-	for _, pieces := range []int{2, 100, 2000} {
-		c, down := withPeer(t)
-		go io.Copy(io.Discard, down)
-		var allocs float64
-		testrun.First.Do(t, func() {
-			all := make([][]byte, pieces)
-			v := new(socket.Buffers)
-			allocs = testing.AllocsPerRun(200, func() {
-				for i := range all {
-					all[i] = tile[i : i+20]
-				}
-				*v = all
-				testenv.NoError(t, testenv.Err(v.WriteTo(c)))
-			})
-		})
-		testenv.True(t, allocs < 1, "%d pieces: %v allocations", pieces, allocs)
-	}
-}
-
 // TestBuffersWhole: writers that share a connection do not get between one
 // another's pieces, nor within a large Write.
 func TestBuffersWhole(t *testing.T) {
@@ -259,7 +225,7 @@ func TestBuffersWhole(t *testing.T) {
 			c, down := withPeer(t)
 			var tasks []*testrun.Task
 			for i := range 4 {
-				tasks = append(tasks, testrun.Places[i%3].Go(func() {
+				tasks = append(tasks, place(i).Go(func() {
 					for range rounds {
 						testenv.Gives(t, int64(pieces*size), nil)(write(c, byte('a'+i)))
 					}

@@ -217,13 +217,11 @@ func TestMoveSmallFirst(t *testing.T) {
 // bulk, and returns at the end.
 func TestMoveEchoItself(t *testing.T) {
 	for _, size := range []int{1, 5000, 3 << 20} {
-		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				c, peer := withPeer(t)
-				through(t, p, peer, peer, size, func() {
-					testenv.Gives(t, int64(size), nil)(io.Copy(c, c))
-					c.CloseWrite()
-				})
+		inPlacesOf(t, fmt.Sprint(size), func(t *testing.T, p testrun.Place) {
+			c, peer := withPeer(t)
+			through(t, p, peer, peer, size, func() {
+				testenv.Gives(t, int64(size), nil)(io.Copy(c, c))
+				c.CloseWrite()
 			})
 		})
 	}
@@ -330,24 +328,22 @@ func TestMoveNoAllocation(t *testing.T) {
 func TestMoveConcurrent(t *testing.T) {
 	const total = 4 << 20
 	for _, back := range testrun.Places {
-		t.Run("back in "+back.Name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, there testrun.Place) {
-				a, left := withPeer(t)
-				b, right := withPeer(t)
-				move := func(dst, src *socket.TCPConn) {
-					testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
-					dst.CloseWrite()
-				}
-				var all []<-chan struct{}
-				for _, end := range []*net.TCPConn{left, right} {
-					all = append(all, supply(t, end, total), swallow(t, end, total))
-				}
-				all = append(all, there.Go(func() { move(b, a) }).Done,
-					back.Go(func() { move(a, b) }).Done)
-				for _, done := range all {
-					testenv.Await(t, done, "the copies and the peers")
-				}
-			})
+		inPlacesOf(t, "back in "+back.Name, func(t *testing.T, there testrun.Place) {
+			a, left := withPeer(t)
+			b, right := withPeer(t)
+			move := func(dst, src *socket.TCPConn) {
+				testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
+				dst.CloseWrite()
+			}
+			var all []<-chan struct{}
+			for _, end := range []*net.TCPConn{left, right} {
+				all = append(all, supply(t, end, total), swallow(t, end, total))
+			}
+			all = append(all, there.Go(func() { move(b, a) }).Done,
+				back.Go(func() { move(a, b) }).Done)
+			for _, done := range all {
+				testenv.Await(t, done, "the copies and the peers")
+			}
 		})
 	}
 }
@@ -428,10 +424,8 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno,
 func TestMoveSinkFails(t *testing.T) {
 	for _, nets := range []string{"tcp", "unix"} {
 		for _, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
-			t.Run(fmt.Sprintf("%s/%d", nets, after), func(t *testing.T) {
-				inPlaces(t, func(t *testing.T, p testrun.Place) {
-					moveSinkFails(t, p, nets, after)
-				})
+			inPlacesOf(t, fmt.Sprintf("%s/%d", nets, after), func(t *testing.T, p testrun.Place) {
+				moveSinkFails(t, p, nets, after)
 			})
 		}
 	}
@@ -677,9 +671,7 @@ var moveSources = map[string]func(s moveScene) io.Reader{
 	"negative LimitedReader": func(s moveScene) io.Reader {
 		return &io.LimitedReader{R: s.src, N: -1}
 	},
-	"reader": func(moveScene) io.Reader {
-		return io.MultiReader(strings.NewReader("hello"))
-	},
+	"reader":                func(moveScene) io.Reader { return io.MultiReader(strings.NewReader("hello")) },
 	"WriterTo":              func(moveScene) io.Reader { return strings.NewReader("hello") },
 	"failing reader":        func(moveScene) io.Reader { return &failing{100} },
 	"reader to closed sink": func(s moveScene) io.Reader { s.dst.Close(); return &failing{100} },
@@ -739,20 +731,18 @@ func TestMoveLikeNet(t *testing.T) {
 		}
 	}
 	for name, run := range all {
-		t.Run(name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				src, up := netPair(t)
-				dst, down := netPair(t)
-				want, wantErr := run(t, moveScene{dst, src, up, down})
-				ourSrc, up := withPeer(t)
-				ourDst, down := withPeer(t)
-				p.Do(t, func() {
-					got, err := run(t, moveScene{ourDst, ourSrc, up, down})
-					if got != want || shape(err) != shape(wantErr) {
-						t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", got, shape(err), err, want,
-							shape(wantErr), wantErr)
-					}
-				})
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			src, up := netPair(t)
+			dst, down := netPair(t)
+			want, wantErr := run(t, moveScene{dst, src, up, down})
+			ourSrc, up := withPeer(t)
+			ourDst, down := withPeer(t)
+			p.Do(t, func() {
+				got, err := run(t, moveScene{ourDst, ourSrc, up, down})
+				if got != want || shape(err) != shape(wantErr) {
+					t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", got, shape(err), err, want,
+						shape(wantErr), wantErr)
+				}
 			})
 		})
 	}
@@ -786,12 +776,7 @@ func TestCopyPanics(t *testing.T) {
 			"ReadFrom": func() { c.ReadFrom(struct{ io.Reader }{}) },
 			"WriteTo":  func() { c.WriteTo(struct{ io.Writer }{}) },
 		} {
-			func() {
-				defer func() {
-					testenv.True(t, recover() != nil, "%v did not panic", name)
-				}()
-				do()
-			}()
+			panics(t, name, do)
 			after, _ := processor.Current().BufferBytes()
 			testenv.Equal(t, after, before, name)
 		}
@@ -929,31 +914,29 @@ func copyWhole(dst net.Conn, f *os.File) (int64, error) { return io.Copy(dst, f)
 // counted, and where it cannot, it is not.
 func TestSendfile(t *testing.T) {
 	for _, c := range sendfiles {
-		t.Run(c.name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				dst, down := withPeer(t)
-				f := fileOf(t, sendfileSize)
-				f.Seek(int64(c.first), io.SeekStart)
-				s := new(script)
-				if c.faults != nil {
-					s = c.faults()
-				}
-				defer s.install(t)()
-				drained := swallowFrom(t, down, c.first, c.last)
-				p.Do(t, func() {
-					n, err := c.send(dst, f)
-					testenv.True(t, int(n) == c.last-c.first && err == nil, "%d, %v, want %d", n,
-						err, c.last-c.first)
-					dst.Close()
-				})
-				testenv.Await(t, drained, "reads")
-				if at := position(t, f); int(at) != c.last {
-					t.Errorf("the position is %d, want %d", at, c.last)
-				}
-				if by := s.called[sysx.Send].Load() == 0; by == c.without {
-					t.Errorf("sent by sendfile: %v", by)
-				}
+		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
+			dst, down := withPeer(t)
+			f := fileOf(t, sendfileSize)
+			f.Seek(int64(c.first), io.SeekStart)
+			s := new(script)
+			if c.faults != nil {
+				s = c.faults()
+			}
+			defer s.install(t)()
+			drained := swallowFrom(t, down, c.first, c.last)
+			p.Do(t, func() {
+				n, err := c.send(dst, f)
+				testenv.True(t, int(n) == c.last-c.first && err == nil, "%d, %v, want %d", n,
+					err, c.last-c.first)
+				dst.Close()
 			})
+			testenv.Await(t, drained, "reads")
+			if at := position(t, f); int(at) != c.last {
+				t.Errorf("the position is %d, want %d", at, c.last)
+			}
+			if by := s.called[sysx.Send].Load() == 0; by == c.without {
+				t.Errorf("sent by sendfile: %v", by)
+			}
 		})
 	}
 }
@@ -961,41 +944,33 @@ func TestSendfile(t *testing.T) {
 // TestSendfileGrows: what is added while the file is sent is sent, and a file
 // that is cut off ends there.
 func TestSendfileGrows(t *testing.T) {
-	for _, p := range testrun.Places {
-		for _, grow := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/%v", p.Name, grow), func(t *testing.T) {
-				start(t, 2)
-				const size = 1 << 20
-				dst, down := withPeer(t)
-				f := fileOf(t, size)
-				want := size + 100_000
-				calls := 0
-				defer sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
-					if op == sysx.Sendfile {
-						if calls++; calls == 2 && grow {
-							f.WriteAt(pattern(want)[size:], size)
-						} else if calls == 2 {
-							want = int(position(t, f)) + 1000
-							f.Truncate(int64(want))
-						}
+	for _, grow := range []bool{true, false} {
+		inPlacesOf(t, fmt.Sprint("grows ", grow), func(t *testing.T, p testrun.Place) {
+			const size = 1 << 20
+			dst, down := withPeer(t)
+			f := fileOf(t, size)
+			want := size + 100_000
+			calls := 0
+			defer sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+				if op == sysx.Sendfile {
+					if calls++; calls == 2 && grow {
+						f.WriteAt(pattern(want)[size:], size)
+					} else if calls == 2 {
+						want = int(position(t, f)) + 1000
+						f.Truncate(int64(want))
 					}
-					return asked, 0
-				})()
-				got := make(chan []byte, 1)
-				go func() {
-					b, _ := io.ReadAll(down)
-					got <- b
-				}()
-				p.Do(t, func() {
-					n, err := io.Copy(dst, f)
-					testenv.True(t, int(n) == want && err == nil, "%d, %v, want %d", n, err, want)
-					dst.Close()
-				})
-				if b := testenv.Await(t, got, "reads"); len(b) != want || differs(b, 0) != "" {
-					t.Errorf("%d bytes arrived of %d %s", len(b), want, differs(b, 0))
 				}
+				return asked, 0
+			})()
+			got := make(chan []byte, 1)
+			go func() { got <- testenv.Must(io.ReadAll(down)) }()
+			p.Do(t, func() {
+				n, err := io.Copy(dst, f)
+				testenv.Gives(t, want, nil)(int(n), err)
+				dst.Close()
 			})
-		}
+			testenv.Equal(t, string(testenv.Await(t, got, "reads")), string(pattern(want)))
+		})
 	}
 }
 
@@ -1003,44 +978,35 @@ func TestSendfileGrows(t *testing.T) {
 // the peer's data ends, and another copy can go on there.
 func TestSendfileEnd(t *testing.T) {
 	const size = 12 << 20
-	for _, p := range testrun.Places {
-		for _, end := range []string{"deadline", "close"} {
-			t.Run(p.Name+"/"+end, func(t *testing.T) {
-				start(t, 2)
-				dst, down := withPeer(t)
-				dst.SetWriteBuffer(64 << 10)
-				f := fileOf(t, size)
-				var n int64
-				var err error
-				k := p.Go(func() { n, err = io.Copy(dst, f) })
-				k.UntilParked(t, coroutine.ReasonWrite)
-				want := os.ErrDeadlineExceeded
-				if end == "deadline" {
-					dst.SetWriteDeadline(time.Unix(1, 0))
-				} else {
-					want = net.ErrClosed
-					dst.Close()
-				}
-				k.Wait(t)
-				var op *net.OpError
-				testenv.True(t, errors.Is(err, want) && errors.As(err, &op) && op.Op == "readfrom",
-					"%v, want %v", err, want)
-				testenv.Equal(t, position(t, f), n, "the position is, n is")
-				if end == "close" {
-					testenv.Await(t, swallow(t, down, int(n)), "reads")
-					return
-				}
-				drained := swallow(t, down, size)
-				p.Do(t, func() {
-					dst.SetWriteDeadline(time.Time{})
-					if m, err := io.Copy(dst, f); n+m != size || err != nil {
-						t.Errorf("%d and %d, %v", n, m, err)
-					}
-					dst.Close()
-				})
-				testenv.Await(t, drained, "reads")
+	for _, want := range []error{os.ErrDeadlineExceeded, net.ErrClosed} {
+		inPlacesOf(t, want.Error(), func(t *testing.T, p testrun.Place) {
+			dst, down := withPeer(t)
+			dst.SetWriteBuffer(64 << 10)
+			f := fileOf(t, size)
+			var n int64
+			var err error
+			k := p.Go(func() { n, err = io.Copy(dst, f) })
+			k.UntilParked(t, coroutine.ReasonWrite)
+			if want == net.ErrClosed {
+				dst.Close()
+			} else {
+				dst.SetWriteDeadline(past)
+			}
+			k.Wait(t)
+			failsIn(t, "readfrom", err, want)
+			testenv.Equal(t, position(t, f), n, "the position is, n is")
+			if want == net.ErrClosed {
+				testenv.Await(t, swallow(t, down, int(n)), "reads")
+				return
+			}
+			drained := swallow(t, down, size)
+			p.Do(t, func() {
+				dst.SetWriteDeadline(time.Time{})
+				testenv.Gives(t, size-n, nil)(io.Copy(dst, f))
+				dst.Close()
 			})
-		}
+			testenv.Await(t, drained, "reads")
+		})
 	}
 }
 
@@ -1050,34 +1016,30 @@ func TestSendfileOthers(t *testing.T) {
 	start(t, 2)
 	closed := fileOf(t, 10)
 	closed.Close()
-	writeOnly := testenv.Must(os.OpenFile(fileOf(t, 10).Name(), os.O_WRONLY, 0))
-	defer writeOnly.Close()
-	dir := testenv.Closing(t, testenv.Must(os.Open(t.TempDir())))
-	proc := testenv.Closing(t, testenv.Must(os.Open("/proc/self/status")))
-	r, w, err := os.Pipe()
-	testenv.OK(t, err)
-	defer r.Close()
+	open := func(name string, flag int) *os.File {
+		return testenv.Closing(t, testenv.Must(os.OpenFile(name, flag, 0)))
+	}
+	r, w := pipeOfOS(t)
 	w.Write([]byte("hello"))
 	w.Close()
 	for _, c := range []struct {
 		name string
 		from *os.File
 		fail bool
-	}{{"closed", closed, true}, {"write only", writeOnly, true}, {"directory", dir, true},
-		{"proc", proc, false}, {"pipe", r, false}} {
+	}{{"closed", closed, true}, {"write only", open(fileOf(t, 10).Name(), os.O_WRONLY), true},
+		{"directory", open(t.TempDir(), os.O_RDONLY), true},
+		{"proc", open("/proc/self/status", os.O_RDONLY), false}, {"pipe", r, false}} {
 		dst, down := withPeer(t)
 		got := make(chan int64, 1)
 		go func() {
 			n, _ := io.Copy(io.Discard, down)
 			got <- n
 		}()
-		testrun.Goroutine.Do(t, func() {
-			n, err := dst.ReadFrom(c.from)
-			dst.Close()
-			if arrived := <-got; arrived != n || (err != nil) != c.fail || (n > 0) == c.fail {
-				t.Errorf("%s: %d, %v; %d arrived", c.name, n, err, arrived)
-			}
-		})
+		n, err := dst.ReadFrom(c.from)
+		dst.Close()
+		arrived := testenv.Await(t, got, "reads")
+		testenv.True(t, arrived == n && (err != nil) == c.fail && (n > 0) != c.fail,
+			"%s: %d, %v; %d arrived", c.name, n, err, arrived)
 	}
 }
 
@@ -1089,18 +1051,17 @@ func TestSendfileEmbedded(t *testing.T) {
 	f := fileOf(t, 1000)
 	testrun.First.Do(t, func() {
 		testenv.Gives(t, int64(1000), nil)(dst.ReadFrom(struct{ io.Reader }{upside{f}}))
-		testenv.Gives(t, int64(0), nil)(dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}))
+		limited := &io.LimitedReader{R: upside{f}, N: 10}
+		testenv.Gives(t, int64(0), nil)(dst.ReadFrom(limited))
 		f.Seek(0, io.SeekStart)
-		testenv.Gives(t, int64(10), nil)(dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}))
+		testenv.Gives(t, int64(10), nil)(dst.ReadFrom(limited))
 		dst.Close()
 	})
 	got, _ := io.ReadAll(down)
 	for i := range got {
 		got[i] ^= 0xff
 	}
-	if len(got) != 1010 || differs(got[:1000], 0) != "" || differs(got[1000:], 0) != "" {
-		t.Errorf("%d bytes %s", len(got), differs(got[:1000], 0))
-	}
+	testenv.Equal(t, string(got), string(pattern(1000))+string(pattern(10)))
 }
 
 type upside struct{ *os.File }

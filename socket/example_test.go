@@ -64,15 +64,19 @@ func ExampleTCPListener() {
 	// Output: hello
 }
 
+// must is for examples. A program looks at the error, as the one above does.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // Ordinary goroutines use the same connections; for them the calls block.
 func ExampleTCPConn() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	go func() {
 		if c, err := l.Accept(); err == nil {
@@ -80,11 +84,7 @@ func ExampleTCPConn() {
 			c.Close()
 		}
 	}()
-	c, err := netco.Dial("tcp", l.Addr().String())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	c := must(netco.Dial("tcp", l.Addr().String()))
 	defer c.Close()
 	answer, _ := io.ReadAll(c)
 	fmt.Printf("%s\n", answer)
@@ -95,11 +95,7 @@ func ExampleTCPConn() {
 // borrows one for each request.
 func ExampleTCPConn_WaitReadable() {
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	serve := func(c *socket.TCPConn) {
 		defer c.Close()
 		for c.WaitReadable() == nil {
@@ -115,20 +111,13 @@ func ExampleTCPConn_WaitReadable() {
 		}
 	}
 	netco.Run(func() {
-		if _, err := netco.Go(func() {
+		must(netco.Go(func() {
 			defer l.Close()
 			if c, err := l.Accept(); err == nil {
 				serve(c.(*socket.TCPConn))
 			}
-		}); err != nil {
-			fmt.Println(err)
-			return
-		}
-		c, err := netco.Dial("tcp", l.Addr().String())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		}))
+		c := must(netco.Dial("tcp", l.Addr().String()))
 		defer c.Close()
 		for _, request := range []string{"one", "two"} {
 			fmt.Fprint(c, request)
@@ -144,21 +133,13 @@ func ExampleTCPConn_WaitReadable() {
 
 func ExampleConn_SetReadDeadline() {
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	netco.Run(func() {
-		c, err := netco.Dial("tcp", l.Addr().String())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		c := must(netco.Dial("tcp", l.Addr().String()))
 		defer c.Close()
 		c.SetReadDeadline(time.Now().Add(time.Millisecond))
-		_, err = c.Read(make([]byte, 1))
+		_, err := c.Read(make([]byte, 1))
 		fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))
 		var timeout net.Error
 		fmt.Println(errors.As(err, &timeout) && timeout.Timeout())
@@ -171,18 +152,10 @@ func ExampleConn_SetReadDeadline() {
 // Closing ends what waits.
 func ExampleConn_Close() {
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	netco.Run(func() {
-		c, err := netco.Dial("tcp", l.Addr().String())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		c := must(netco.Dial("tcp", l.Addr().String()))
 		reader, _ := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			_, err := c.Read(make([]byte, 1))
 			fmt.Println(errors.Is(err, net.ErrClosed))
@@ -198,11 +171,7 @@ func ExampleConn_Close() {
 func ExampleListenReusePort() {
 	netco.Start(netco.Options{Processors: 2})
 	defer netco.Shutdown(context.Background())
-	listeners, err := socket.ListenReusePort("tcp", "127.0.0.1:0", 2)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	listeners := must(socket.ListenReusePort("tcp", "127.0.0.1:0", 2))
 	var served sync.WaitGroup
 	served.Add(10)
 	for i, l := range listeners {
@@ -226,11 +195,7 @@ func ExampleListenReusePort() {
 		}
 	}
 	for range 10 {
-		c, err := net.Dial("tcp", listeners[0].Addr().String())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		c := must(net.Dial("tcp", listeners[0].Addr().String()))
 		c.Close()
 	}
 	served.Wait()
@@ -245,11 +210,7 @@ func ExampleListenReusePort() {
 // that can end it.
 func ExampleDialer() {
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	d := socket.Dialer{
 		Timeout:   5 * time.Second,
@@ -267,16 +228,12 @@ func ExampleDialer() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	netco.Run(func() {
-		c, err := d.DialContext(ctx, "tcp", l.Addr().String())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		c := must(d.DialContext(ctx, "tcp", l.Addr().String()))
 		fmt.Println("connected to", c.RemoteAddr().String() == l.Addr().String())
 		c.Close()
 
 		cancel()
-		_, err = d.DialContext(ctx, "tcp", l.Addr().String())
+		_, err := d.DialContext(ctx, "tcp", l.Addr().String())
 		fmt.Println(errors.Is(err, context.Canceled))
 	})
 	// Output:
@@ -292,16 +249,10 @@ func ExampleResolver() {
 	found := make([]string, 3)
 	netco.Run(func() {
 		for i := range found {
-			if _, err := netco.Go(func() {
-				ips, err := r.LookupNetIP(context.Background(), "ip4", "localhost")
-				if err != nil {
-					fmt.Println(err)
-					return
-				}
+			must(netco.Go(func() {
+				ips := must(r.LookupNetIP(context.Background(), "ip4", "localhost"))
 				found[i] = ips[0].Unmap().String()
-			}); err != nil {
-				fmt.Println(err)
-			}
+			}))
 		}
 	})
 	fmt.Println(found)
@@ -320,12 +271,9 @@ func ExamplePoll() {
 		}
 	}()
 	netco.Run(func() {
-		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+		must(netco.GoWith(netco.Spawn{Local: true, Fn: func() {
 			unix.Write(b[1], []byte("hello"))
-		}}); err != nil {
-			fmt.Println(err)
-			return
-		}
+		}}))
 		fds := []socket.PollFd{
 			{Fd: int32(a[0]), Events: unix.POLLIN},
 			{Fd: int32(b[0]), Events: unix.POLLIN},
@@ -346,18 +294,11 @@ func ExamplePoll() {
 // A wait that other code may call off.
 func ExamplePollContext() {
 	defer netco.Shutdown(context.Background())
-	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC) // never set
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	timer := must(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)) // never set
 	defer unix.Close(timer)
 	ctx, cancel := context.WithCancel(context.Background())
 	netco.Run(func() {
-		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: cancel}); err != nil {
-			fmt.Println(err)
-			return
-		}
+		must(netco.GoWith(netco.Spawn{Local: true, Fn: cancel}))
 		_, err := socket.PollContext(ctx, []socket.PollFd{{Fd: int32(timer), Events: unix.POLLIN}})
 		fmt.Println(err)
 	})
@@ -374,11 +315,7 @@ func ExampleNewFile() {
 	}
 	defer r.Close()
 	defer w.Close()
-	f, err := socket.NewFile(r)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	f := must(socket.NewFile(r))
 	netco.Run(func() {
 		defer f.Close()
 		f.SetReadDeadline(time.Now().Add(time.Millisecond))
@@ -387,12 +324,7 @@ func ExampleNewFile() {
 		fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))
 
 		f.SetReadDeadline(time.Time{})
-		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-			fmt.Fprint(w, "hello")
-		}}); err != nil {
-			fmt.Println(err)
-			return
-		}
+		must(netco.GoWith(netco.Spawn{Local: true, Fn: func() { fmt.Fprint(w, "hello") }}))
 		n, err := f.Read(buf)
 		fmt.Printf("%s %v\n", buf[:n], err)
 	})
@@ -406,11 +338,7 @@ func ExampleNewFile() {
 func ExampleServer() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	server := &socket.Server{
 		Handle: func(c *socket.ServerConn) error {
 			b := socket.AcquireBuffer()
@@ -423,19 +351,13 @@ func ExampleServer() {
 			return err // nil: idle again
 		},
 	}
-	if _, err := netco.Go(func() {
+	must(netco.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
 			fmt.Println(err)
 		}
-	}); err != nil {
-		panic(err)
-	}
+	}))
 
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	c := must(net.Dial("tcp", l.Addr().String()))
 	defer c.Close()
 	answers := bufio.NewReader(c)
 	for _, request := range []string{"one", "two"} {
@@ -456,11 +378,7 @@ func ExampleUnixConn_WriteMsgUnix() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "socket")
-	l, err := conet.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(conet.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))
 	defer l.Close()
 	go func() {
 		c, err := l.AcceptUnix()
@@ -477,11 +395,7 @@ func ExampleUnixConn_WriteMsgUnix() {
 		io.Copy(io.Discard, c)
 	}()
 
-	c, err := conet.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	c := must(conet.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}))
 	defer c.Close()
 	buf, oob := make([]byte, 10), make([]byte, syscall.CmsgSpace(4))
 	n, oobn, _, _, err := c.ReadMsgUnix(buf, oob)
@@ -504,17 +418,9 @@ func ExampleUnixConn() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	name := &net.UnixAddr{Name: fmt.Sprint("@netco-example-", os.Getpid()), Net: "unixgram"}
-	server, err := conet.ListenUnixgram("unixgram", name)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	server := must(conet.ListenUnixgram("unixgram", name))
 	defer server.Close()
-	client, err := conet.DialUnix("unixgram", nil, name)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(conet.DialUnix("unixgram", nil, name))
 	defer client.Close()
 	client.Write([]byte("one"))
 	client.Write(nil)
@@ -533,11 +439,7 @@ func ExampleUnixConn() {
 func ExampleNewSocket() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	s, err := socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	s := must(socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0))
 	defer s.Close()
 	s.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 	self, _ := s.Getsockname()
@@ -552,11 +454,7 @@ func ExampleNewSocket() {
 func ExampleTCPListener_File() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	theirs, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	theirs := must(net.Listen("tcp", "127.0.0.1:0"))
 	file, err := theirs.(*net.TCPListener).File()
 	theirs.Close()
 	if err != nil {
@@ -577,28 +475,17 @@ func ExampleTCPListener_File() {
 // A server answers whoever asks; a client has a socket that is connected to it.
 func ExampleUDPConn() {
 	defer netco.Shutdown(context.Background())
-	server, err := conet.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	server := must(conet.ListenPacket("udp", "127.0.0.1:0"))
 	defer server.Close()
 	netco.Run(func() {
-		if _, err := netco.Go(func() {
+		must(netco.Go(func() {
 			buf := make([]byte, 1500)
 			n, from, err := server.ReadFrom(buf)
 			if err == nil {
 				server.WriteTo(append([]byte("echo of "), buf[:n]...), from)
 			}
-		}); err != nil {
-			fmt.Println(err)
-			return
-		}
-		c, err := netco.Dial("udp", server.LocalAddr().String())
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
+		}))
+		c := must(netco.Dial("udp", server.LocalAddr().String()))
 		defer c.Close()
 		c.Write([]byte("hello"))
 		buf := make([]byte, 1500)
@@ -611,17 +498,9 @@ func ExampleUDPConn() {
 // Many datagrams in one system call, sent and received.
 func ExampleUDPConn_WriteBatch() {
 	defer netco.Shutdown(context.Background())
-	a, err := conet.ListenUDP("udp", loopback4)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	a := must(conet.ListenUDP("udp", loopback4))
 	defer a.Close()
-	b, err := conet.ListenUDP("udp", loopback4)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	b := must(conet.ListenUDP("udp", loopback4))
 	defer b.Close()
 	netco.Run(func() {
 		to := b.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort()
@@ -638,11 +517,7 @@ func ExampleUDPConn_WriteBatch() {
 			in[i].Buf = make([]byte, 1500)
 		}
 		for sent > 0 {
-			n, err := b.ReadBatch(in)
-			if err != nil {
-				fmt.Println(err)
-				return
-			}
+			n := must(b.ReadBatch(in))
 			for _, m := range in[:n] {
 				fmt.Printf("%s\n", m.Buf[:m.N])
 			}
@@ -660,17 +535,9 @@ func ExampleUDPConn_WriteBatch() {
 func ExampleMessage_segmentSize() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	b, err := conet.ListenUDP("udp", loopback4)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	b := must(conet.ListenUDP("udp", loopback4))
 	defer b.Close()
-	a, err := conet.DialUDP("udp", nil, udpAddr(b))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	a := must(conet.DialUDP("udp", nil, udpAddr(b)))
 	defer a.Close()
 	m := socket.Message{Buf: []byte("firstsecndlast"), SegmentSize: 5}
 	if _, err := a.WriteBatch([]socket.Message{m}); err != nil {
@@ -690,11 +557,8 @@ func ExampleMessage_segmentSize() {
 
 // serveOnce accepts one connection and gives it to handle.
 func serveOnce(handle func(c *socket.TCPConn)) (addr string) {
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		panic(err)
-	}
-	if _, err := netco.Go(func() {
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
+	must(netco.Go(func() {
 		defer l.Close()
 		c, err := l.Accept()
 		if err != nil {
@@ -702,25 +566,17 @@ func serveOnce(handle func(c *socket.TCPConn)) (addr string) {
 		}
 		defer c.Close()
 		handle(c.(*socket.TCPConn))
-	}); err != nil {
-		panic(err)
-	}
+	}))
 	return l.Addr().String()
 }
 
 // ask sends a question and returns the answer.
 func ask(addr, question string) string {
-	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		panic(err)
-	}
+	c := must(net.Dial("tcp", addr))
 	defer c.Close()
 	io.WriteString(c, question)
 	c.(*net.TCPConn).CloseWrite()
-	answer, err := io.ReadAll(c)
-	if err != nil {
-		panic(err)
-	}
+	answer := must(io.ReadAll(c))
 	return string(answer)
 }
 
@@ -753,10 +609,7 @@ func ExampleTCPConn_ReadFrom() {
 func ExampleBuffers() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	f, err := os.CreateTemp("", "netco")
-	if err != nil {
-		panic(err)
-	}
+	f := must(os.CreateTemp("", "netco"))
 	defer f.Close()
 	os.Remove(f.Name())
 	f.WriteString("the file")
@@ -796,11 +649,7 @@ func ExampleTCPConn_WriteBuffers() {
 func ExampleBuffered() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	l := must(netco.Listen("tcp", "127.0.0.1:0"))
 	serve := func(c *socket.TCPConn) {
 		b := socket.NewBuffered(c)
 		defer b.Close()
@@ -820,20 +669,14 @@ func ExampleBuffered() {
 			b.Write(append(answer, '\n'))
 		}
 	}
-	if _, err := netco.Go(func() {
+	must(netco.Go(func() {
 		defer l.Close()
 		if c, err := l.Accept(); err == nil {
 			serve(c.(*socket.TCPConn))
 		}
-	}); err != nil {
-		panic(err)
-	}
+	}))
 
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	client := must(net.Dial("tcp", l.Addr().String()))
 	defer client.Close()
 	fmt.Fprint(client, "1\n2\n3\n")
 	var answer [64]byte

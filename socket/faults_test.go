@@ -87,17 +87,15 @@ func TestEchoUnderFaults(t *testing.T) {
 				sysx.Accept: unix.ECONNABORTED},
 			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				defer (&script{every: c.every, limit: c.limit}).install(t)()
-				a, b := pair(t)
-				s := p.Go(func() { echo(b) })
-				p.Do(t, func() {
-					testenv.NoError(t, roundTrip(p, a, c.size))
-					a.Close()
-				})
-				s.Wait(t)
+		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
+			defer (&script{every: c.every, limit: c.limit}).install(t)()
+			a, b := pair(t)
+			s := p.Go(func() { echo(b) })
+			p.Do(t, func() {
+				testenv.NoError(t, roundTrip(p, a, c.size))
+				a.Close()
 			})
+			s.Wait(t)
 		})
 	}
 }
@@ -119,20 +117,18 @@ func TestAcceptFaults(t *testing.T) {
 		unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.EHOSTUNREACH,
 		unix.ENOBUFS, unix.ENOMEM, unix.EMFILE, unix.ENFILE,
 	} {
-		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				l := listen(t)
-				peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
-				untilReadable(t, rawFD(l)) // so that each try is answered at once
-				s := &script{first: errnos{sysx.Accept: repeat(3, errno)}}
-				defer s.install(t)()
-				p.Do(t, func() {
-					c := testenv.Must(l.AcceptTCP())
-					testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
-					c.Close()
-				})
-				testenv.Equal(t, s.called[sysx.Accept].Load(), 4)
+		inPlacesOf(t, unix.ErrnoName(errno), func(t *testing.T, p testrun.Place) {
+			l := listen(t)
+			peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+			untilReadable(t, rawFD(l)) // so that each try is answered at once
+			s := &script{first: errnos{sysx.Accept: repeat(3, errno)}}
+			defer s.install(t)()
+			p.Do(t, func() {
+				c := testenv.Must(l.AcceptTCP())
+				testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
+				c.Close()
 			})
+			testenv.Equal(t, s.called[sysx.Accept].Load(), 4)
 		})
 	}
 	t.Run("EINVAL", func(t *testing.T) {
@@ -148,24 +144,22 @@ func TestAcceptFaults(t *testing.T) {
 func TestIOFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH,
 		unix.ENOBUFS, unix.EPIPE} {
-		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				c, peer := withPeer(t)
-				peer.Write([]byte("later"))
-				s := &script{first: errnos{sysx.Recv: {errno}, sysx.Send: {errno}}}
-				p.Do(t, func() {
-					defer c.Close()
-					defer s.install(t)()
-					n, err := c.Read(make([]byte, 10))
-					failsIn(t, "read", err, errno)
-					testenv.Equal(t, n, 0)
-					testenv.Equal(t, isTimeout(err), errno == unix.ETIMEDOUT)
-					n, err = c.Write(make([]byte, 10))
-					failsIn(t, "write", err, errno)
-					testenv.Equal(t, n, 0)
-					testenv.Gives(t, 5, nil)(c.Read(make([]byte, 10)))
-					testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
-				})
+		inPlacesOf(t, unix.ErrnoName(errno), func(t *testing.T, p testrun.Place) {
+			c, peer := withPeer(t)
+			peer.Write([]byte("later"))
+			s := &script{first: errnos{sysx.Recv: {errno}, sysx.Send: {errno}}}
+			p.Do(t, func() {
+				defer c.Close()
+				defer s.install(t)()
+				n, err := c.Read(make([]byte, 10))
+				failsIn(t, "read", err, errno)
+				testenv.Equal(t, n, 0)
+				testenv.Equal(t, isTimeout(err), errno == unix.ETIMEDOUT)
+				n, err = c.Write(make([]byte, 10))
+				failsIn(t, "write", err, errno)
+				testenv.Equal(t, n, 0)
+				testenv.Gives(t, 5, nil)(c.Read(make([]byte, 10)))
+				testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
 			})
 		})
 	}
@@ -265,7 +259,7 @@ func TestStorm(t *testing.T) {
 				var clients []*testrun.Task
 				for i := range 9 {
 					rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-					clients = append(clients, testrun.Places[i%len(testrun.Places)].Go(func() {
+					clients = append(clients, place(i).Go(func() {
 						if err := stormClient(network, l.Addr().String(), rnd, total); err != nil {
 							t.Errorf("client %d: %v", i, err)
 						}
@@ -324,7 +318,7 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 				testenv.Fails(t, err, net.ErrClosed, "Accept")
 				return
 			}
-			testrun.Places[i%len(testrun.Places)].Run(func() {
+			place(i).Run(func() {
 				defer c.Close()
 				var err error
 				for buf := make([]byte, 4<<10); err == nil; {
@@ -398,11 +392,9 @@ func between(t *testing.T, op sysx.Op, fd int,
 // other end's fd.
 func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int)) {
 	for _, network := range []string{"tcp", "unix"} {
-		t.Run(network, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				c, peer := netcoPair(t, network)
-				f(t, p, c, socket.FDOf(c.(socket.Stream)), socket.FDOf(peer.(socket.Stream)))
-			})
+		inPlacesOf(t, network, func(t *testing.T, p testrun.Place) {
+			c, peer := netcoPair(t, network)
+			f(t, p, c, socket.FDOf(c.(socket.Stream)), socket.FDOf(peer.(socket.Stream)))
 		})
 	}
 }
@@ -542,19 +534,14 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 			send(0)
 			defer between(t, sysx.PollFDs, -1, send)()
 			var got []byte // by one Handle at a time
-			ended := make(chan error, 2)
-			s := &socket.Server{
-				Handle: func(c *socket.ServerConn) error {
-					var one [1]byte // so it never finds the socket empty itself
-					n, err := c.Read(one[:])
-					got = append(got, one[:n]...)
-					return err
-				},
-				Closed: func(_ *socket.ServerConn, err error) { ended <- err },
-			}
-			testrun.First.Do(t, func() {
-				testenv.NoError(t, s.ServeConn(a.(socket.Stream)))
-			})
+			s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+				var one [1]byte // so it never finds the socket empty itself
+				n, err := c.Read(one[:])
+				got = append(got, one[:n]...)
+				return err
+			}}
+			ended := reportEnds(s)
+			testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a.(socket.Stream))) })
 			testenv.Fails(t, testenv.Await(t, ended, "the connection's end"), io.EOF)
 			testenv.Equal(t, string(got), string(pattern(total)))
 		})
@@ -684,7 +671,7 @@ func waitInAllWays(t *testing.T) (end func()) {
 	}
 	var ends []io.Closer
 	for i := range 12 {
-		p := testrun.Places[i%len(testrun.Places)]
+		p := place(i)
 		c, peer := netcoPair(t, []string{"tcp", "unix"}[i/3%2])
 		ends = append(ends, c, peer)
 		switch {

@@ -186,84 +186,21 @@ func TestFileAgainstOS(t *testing.T) {
 	}
 }
 
-// TestFileParks: reads and writes of a pollable file wait for the other end,
-// and what goes through is neither lost nor changed.
-func TestFileParks(t *testing.T) {
-	start(t, 2)
-	for _, from := range testrun.Places {
-		for _, to := range testrun.Places {
-			t.Run(from.Name+" to "+to.Name, func(t *testing.T) {
-				r, w := filePipe(t)
-				const size = 1 << 20 // many times what a pipe holds
-				reader := to.Go(func() {
-					got, err := io.ReadAll(r)
-					if d := differs(got, 0); d != "" || len(got) != size || err != nil {
-						t.Errorf("read %d, %v %s", len(got), err, d)
-					}
-				})
-				reader.UntilParked(t, coroutine.ReasonRead)
-				writer := from.Go(func() {
-					testenv.Gives(t, size, nil)(w.Write(pattern(size)))
-					w.Close()
-				})
-				writer.Wait(t)
-				reader.Wait(t)
-			})
-		}
-	}
-}
-
 // TestFileKinds: what is waited for arrives, for one file of each pollable
 // kind.
 func TestFileKinds(t *testing.T) {
-	start(t, 2)
-	for _, c := range []struct {
-		name string
-		make func(t *testing.T) (fd int, happen func())
-		size int
-	}{
-		{"eventfd", func(t *testing.T) (int, func()) {
-			fd, _ := unix.Eventfd(0, unix.EFD_CLOEXEC)
-			return fd, func() { ring(fd) }
-		}, 8},
-		{"timerfd", func(t *testing.T) (int, func()) {
-			fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
-			return fd, func() {
-				unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
-			}
-		}, 8},
-		{"inotify", func(t *testing.T) (int, func()) {
-			fd, _ := unix.InotifyInit1(unix.IN_CLOEXEC)
-			dir := t.TempDir()
-			unix.InotifyAddWatch(fd, dir, unix.IN_CREATE)
-			return fd, func() { os.WriteFile(filepath.Join(dir, "f"), nil, 0o600) }
-		}, unix.SizeofInotifyEvent + 16},
-		{"terminal", func(t *testing.T) (int, func()) {
-			master, slave := pty(t)
-			fd, _ := unix.Dup(slave)
-			return fd, func() { unix.Write(master, []byte("line\n")) }
-		}, 5},
-		{"FIFO", func(t *testing.T) (int, func()) {
-			name := filepath.Join(t.TempDir(), "fifo")
-			testenv.OK(t, unix.Mkfifo(name, 0o600))
-			fd := testenv.Must(unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0))
-			return fd, func() { unix.Write(fd, []byte("x")) }
-		}, 1},
-	} {
-		for _, p := range testrun.Places {
-			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
-				fd, happen := c.make(t)
-				f := ours(t, fd, c.name)
-				k := p.Go(func() {
-					b := make([]byte, 100)
-					testenv.Gives(t, c.size, nil)(f.Read(b))
-				})
-				k.UntilParked(t, coroutine.ReasonRead)
-				happen()
-				k.Wait(t)
-				f.Close()
-			})
+	for _, c := range pollWakesCases {
+		if c.size == 0 {
+			continue
 		}
+		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
+			fd, _, happen := c.make(t)
+			f := ours(t, dupFD(t, fd), c.name)
+			k := p.Go(func() { testenv.Gives(t, c.size, nil)(f.Read(make([]byte, 100))) })
+			k.UntilParked(t, coroutine.ReasonRead)
+			happen()
+			k.Wait(t)
+		})
 	}
 }
 
@@ -281,55 +218,6 @@ func TestNewFile(t *testing.T) {
 		f.Close()
 	})
 	testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(r)))
-}
-
-// TestFileAgain: a file that has duplicates can be waited for under the same
-// number again, after a File of it was closed.
-func TestFileAgain(t *testing.T) {
-	start(t, 2)
-	testrun.Each(t, func(t *testing.T, p testrun.Place) {
-		r, w, err := os.Pipe()
-		testenv.OK(t, err)
-		defer r.Close()
-		defer w.Close()
-		seen := map[uintptr]bool{}
-		again := false
-		for range 10 {
-			f := testenv.Must(socket.NewFile(r))
-			again = again || seen[f.Fd()]
-			seen[f.Fd()] = true
-			k := p.Go(func() {
-				b := make([]byte, 10)
-				if n, err := f.Read(b); string(b[:n]) != "x" || err != nil {
-					t.Errorf("%q, %v", b[:n], err)
-				}
-				f.Close()
-			})
-			k.UntilParked(t, coroutine.ReasonRead)
-			w.Write([]byte("x"))
-			k.Wait(t)
-		}
-		testenv.True(t, again, "no number came twice")
-	})
-}
-
-// TestFileRegular: a regular file's bytes go through a thread of their own, so
-// the Processor goes on meanwhile.
-func TestFileRegular(t *testing.T) {
-	startFiles(t)
-	for _, p := range testrun.Places {
-		f := testenv.Closing(t, testenv.Must(os.CreateTemp(t.TempDir(), "")))
-		p.Do(t, func() {
-			mine := testenv.Must(socket.NewFile(f))
-			defer mine.Close()
-			msg := pattern(300 << 10)
-			testenv.Gives(t, len(msg), nil)(mine.Write(msg))
-			f.Seek(0, io.SeekStart) // the offset is shared
-			if got, err := io.ReadAll(mine); !bytes.Equal(got, msg) || err != nil {
-				t.Errorf("read %d, %v", len(got), err)
-			}
-		})
-	}
 }
 
 // TestFileOffloadedShutdown: a read that blocks a thread is left to itself when
@@ -407,87 +295,22 @@ func TestFileFaults(t *testing.T) {
 	testenv.Until(t, "the fds to be closed", func() bool { return countFDs() <= before })
 }
 
-// TestFileSyscallConn: raw access waits as Read does, and is at an end when the
-// file is closed.
+// TestFileSyscallConn: raw access is to the fd, and is at an end when the file
+// is closed. That it waits as Read does is in the tables of waits.
 func TestFileSyscallConn(t *testing.T) {
-	start(t, 2)
-	testrun.Each(t, func(t *testing.T, p testrun.Place) {
-		r, w := filePipe(t)
-		raw := testenv.Must(r.SyscallConn())
-		calls := 0
-		k := p.Go(func() {
-			err := raw.Read(func(fd uintptr) bool {
-				calls++
-				n, err := unix.Read(int(fd), make([]byte, 1))
-				return n == 1 || err != unix.EAGAIN
-			})
-			testenv.True(t, err == nil && calls >= 2, "%v, %d calls", err, calls)
-		})
-		k.UntilParked(t, coroutine.ReasonRead)
-		w.Write([]byte("x"))
-		k.Wait(t)
-		raw.Control(func(fd uintptr) {
-			testenv.Equal(t, fd, r.Fd(), "fd")
-		})
-		r.Close()
-		for _, err := range []error{
-			raw.Control(func(uintptr) { t.Error("called") }),
-			raw.Read(func(uintptr) bool { t.Error("called"); return true }),
-			raw.Write(func(uintptr) bool { t.Error("called"); return true }),
-		} {
-			testenv.Fails(t, err, os.ErrClosed, "after Close")
-		}
-	})
-}
-
-// TestFileSyscallConnPanics: a function that panics leaves no lock behind, so
-// the file can be used and closed.
-func TestFileSyscallConnPanics(t *testing.T) {
-	start(t, 2)
-	testrun.Each(t, func(t *testing.T, p testrun.Place) {
-		r, w := filePipe(t)
-		for _, f := range []*socket.File{r, w} {
-			raw := testenv.Must(f.SyscallConn())
-			boom := func(uintptr) bool { panic("boom") }
-			for name, do := range map[string]func() error{
-				"Control": func() error { return raw.Control(func(uintptr) { panic("boom") }) },
-				"Read":    func() error { return raw.Read(boom) },
-				"Write":   func() error { return raw.Write(boom) },
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		r, _ := filePipe(t)
+		raw := rawOf(t, r)
+		p.Do(t, func() {
+			testenv.NoError(t, raw.Control(func(fd uintptr) { testenv.Equal(t, fd, r.Fd(), "fd") }))
+			r.Close()
+			for _, err := range []error{
+				raw.Control(func(uintptr) { t.Error("called") }),
+				raw.Read(func(uintptr) bool { t.Error("called"); return true }),
+				raw.Write(func(uintptr) bool { t.Error("called"); return true }),
 			} {
-				func() {
-					defer func() { testenv.Equal(t, recover(), any("boom"), name) }()
-					do()
-				}()
+				testenv.Fails(t, err, os.ErrClosed, "after Close")
 			}
-		}
-		k := p.Go(func() {
-			w.Write([]byte("x"))
-			r.Read(make([]byte, 1))
 		})
-		k.Wait(t)
 	})
-}
-
-// TestFileNoAllocation: bytes through a pipe allocate nothing, also when the
-// reader waits for them.
-func TestFileNoAllocation(t *testing.T) {
-	testenv.NoRace(t)
-	start(t, 1)
-	r, w := filePipe(t)
-	reader := testrun.First.Go(func() {
-		b := make([]byte, 10)
-		for {
-			if _, err := r.Read(b); err != nil {
-				return
-			}
-		}
-	})
-	testrun.First.Do(t, func() {
-		msg := []byte("hello")
-		if n := testing.AllocsPerRun(1000, func() { w.Write(msg); netco.Yield() }); n != 0 {
-			t.Errorf("%v allocations", n)
-		}
-		w.Close()
-	})
-	reader.Wait(t)
 }

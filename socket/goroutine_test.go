@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -42,7 +46,7 @@ func TestHandedOver(t *testing.T) {
 			turn := func(i int) { testenv.NoError(t, answered(a, fmt.Sprint("message ", i))) }
 			first.Do(t, func() { turn(0) })
 			for i := range 30 {
-				p := testrun.Places[i%len(testrun.Places)]
+				p := place(i)
 				p.Do(t, func() {
 					if here := processor.Current(); here != nil &&
 						here.Index() != i%len(testrun.Places) {
@@ -249,4 +253,204 @@ func TestGoroutineAccepts(t *testing.T) {
 	l.Close()
 	k.Wait(t)
 	untilOpen(t, 0)
+}
+
+// mixed are connections between package net or os and this one, each with a
+// function of this package's that takes one byte and one that puts one.
+var mixed = map[string]func(t *testing.T) (theirs io.ReadWriter, take, put func() error){
+	"tcp": func(t *testing.T) (io.ReadWriter, func() error, func() error) {
+		return mixedTCP(t, nil)
+	},
+	"unix": mixedUnix,
+	"pieces": func(t *testing.T) (io.ReadWriter, func() error, func() error) {
+		return mixedTCP(t, func(mine net.Conn) error {
+			return testenv.Err(mine.(*socket.TCPConn).WriteBuffers(&net.Buffers{{1}, {}}))
+		})
+	},
+	"sendfile": func(t *testing.T) (io.ReadWriter, func() error, func() error) {
+		f := fileOf(t, 1)
+		return mixedTCP(t, func(mine net.Conn) error { return testenv.Err(io.CopyN(mine, f, 1)) })
+	},
+	"messages": func(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
+		theirs, c := mixedPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		mine := c.(*socket.UnixConn)
+		take = func() error {
+			_, _, _, _, err := mine.ReadMsgUnix(make([]byte, 1), make([]byte, 1))
+			return err
+		}
+		put = func() error { return err3(mine.WriteMsgUnix([]byte{1}, nil, nil)) }
+		return theirs, take, put
+	},
+	"file": func(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
+		mineIn, theirsOut := pipeOfOS(t)
+		theirsIn, mineOut := pipeOfOS(t)
+		take, _ = bytewise(testenv.Closing(t, testenv.Must(socket.NewFile(mineIn))))
+		_, put = bytewise(testenv.Closing(t, testenv.Must(socket.NewFile(mineOut))))
+		return struct {
+			io.Reader
+			io.Writer
+		}{theirsIn, theirsOut}, take, put
+	},
+}
+
+// mixedTCP puts by the function that it is given, or by Write.
+func mixedTCP(t *testing.T, by func(net.Conn) error) (io.ReadWriter, func() error, func() error) {
+	theirs, mine := mixedPair(t, "tcp", "127.0.0.1:0")
+	take, put := bytewise(mine)
+	if by != nil {
+		put = func() error { return by(mine) }
+	}
+	return theirs, take, put
+}
+
+func mixedUnix(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
+	theirs, mine := mixedPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+	take, put = bytewise(mine)
+	return theirs, take, put
+}
+
+// mixedPair connects package net with this one.
+func mixedPair(t *testing.T, network, address string) (theirs, mine net.Conn) {
+	t.Helper()
+	l := testenv.Must(net.Listen(network, address))
+	defer l.Close()
+	mine = testenv.Closing(t, testenv.Must(socket.Dial(network, l.Addr().String())))
+	return testenv.Closing(t, testenv.Must(l.Accept())), mine
+}
+
+func pipeOfOS(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	testenv.OK(t, err)
+	return testenv.Closing(t, r), testenv.Closing(t, w)
+}
+
+func bytewise(c io.ReadWriter) (take, put func() error) {
+	take = func() error { return testenv.Err(c.Read(make([]byte, 1))) }
+	put = func() error { return testenv.Err(c.Write([]byte{1})) }
+	return take, put
+}
+
+// TestMixedIsOrdered: a write of package net's or os's comes before the read of
+// this package's that it enables, and the other way round. Under -race what the
+// detector is not informed of that is a failure.
+func TestMixedIsOrdered(t *testing.T) {
+	for name, open := range mixed {
+		for _, p := range testrun.Places {
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
+				testrun.Start(t, 2)
+				theirs, take, put := open(t)
+				takeTheirs, putTheirs := bytewise(theirs)
+				steps := 0
+				k := p.Go(func() {
+					testenv.NoError(t, take())
+					steps++
+					testenv.NoError(t, put())
+				})
+				steps++
+				testenv.NoError(t, putTheirs())
+				testenv.NoError(t, takeTheirs())
+				steps++
+				k.Wait(t)
+				testenv.Equal(t, steps, 3, "steps")
+			})
+		}
+	}
+}
+
+// socketsInBubble uses sockets of the kernel's in a bubble.
+func socketsInBubble(t *testing.T) {
+	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		c := testenv.Must(ln.Accept())
+		defer c.Close()
+		io.Copy(c, c)
+	}()
+	c := testenv.Must(socket.DialTimeout("tcp",
+		fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute))
+	testenv.NoError(t, answered(c, "hello"))
+	real := time.Now()
+	c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+	for range 2 {
+		testenv.Fails(t, testenv.Err(c.Read(make([]byte, 1))), os.ErrDeadlineExceeded,
+			"a read under a deadline")
+	}
+	testenv.Equal(t, time.Since(real), 0,
+		"the bubble's clock went on by while a goroutine waited for the kernel")
+	c.SetReadDeadline(time.Time{})
+	big := make([]byte, 8<<20)
+	go c.Write(big)
+	if n, err := io.ReadFull(c, make([]byte, len(big))); err != nil {
+		t.Errorf("%d of %d bytes came back: %v", n, len(big), err)
+	}
+	endInBubble(t, c, ln, served)
+
+}
+
+// endInBubble ends reads and an accept that wait.
+func endInBubble(t *testing.T, c net.Conn, ln net.Listener, served <-chan struct{}) {
+	ended := make(chan error)
+	go func() {
+		_, err := c.Read(make([]byte, 1))
+		ended <- err
+	}()
+	c.SetReadDeadline(time.Unix(1, 0))
+	testenv.Fails(t, <-ended, os.ErrDeadlineExceeded, "a read whose deadline was set meanwhile")
+	c.SetReadDeadline(time.Time{})
+	go func() {
+		_, err := c.Read(make([]byte, 1))
+		ended <- err
+	}()
+	c.Close()
+	testenv.Fails(t, <-ended, net.ErrClosed, "a read that was closed meanwhile")
+	<-served
+	go func() {
+		_, err := ln.Accept()
+		ended <- err
+	}()
+	ln.Close()
+	testenv.Fails(t, <-ended, net.ErrClosed, "an accept that was closed meanwhile")
+}
+
+// TestSocketsInBubble: sockets of the kernel's work in a bubble, in real time,
+// as those of package net. Nothing that the wait takes is the bubble's: a
+// poller that it started kept the bubble from ending, and one outside may not
+// wake its goroutines.
+func TestSocketsInBubble(t *testing.T) {
+	new(socket.Resolver).LookupHost(context.Background(),
+		"localhost") // Go's resolver may not be used in a bubble first of all
+	before := testenv.Snapshot()
+	synctest.Test(t, socketsInBubble)
+	start(t, 1) // also beside Processors
+	synctest.Test(t, socketsInBubble)
+	testenv.NoError(t, netco.Shutdown(context.Background()))
+	testenv.NoError(t, before.Leaks())
+}
+
+// TestServerInBubble: a Server, whose connections are coroutines' matter, says
+// in a bubble that it does not work there.
+func TestServerInBubble(t *testing.T) {
+	start(t, 1)
+	var busy atomic.Bool
+	serving := &socket.Server{Handle: func(c *socket.ServerConn) error {
+		c.Read(make([]byte, 1))
+		busy.Store(true)
+		_, err := c.Read(make([]byte, 1)) // Shutdown has to wait for it
+		return err
+	}}
+	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+	go serving.Serve(ln)
+	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", ln.Addr().String())))
+	testenv.Must(peer.Write([]byte{1}))
+	testenv.Until(t, "the connection", busy.Load) // and not only its fd
+	synctest.Test(t, func(t *testing.T) {
+		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
+		testenv.Fails(t, new(socket.Server).ServeConn(c.(*socket.TCPConn)), netco.ErrBubble,
+			"ServeConn")
+		testenv.Fails(t, serving.Shutdown(context.Background()), netco.ErrBubble, "Shutdown")
+	})
+	serving.Close()
 }

@@ -48,9 +48,7 @@ func TestHammerStreams(t *testing.T) {
 			}
 			run := func(f func(*rand.Rand)) {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
-				tasks = append(tasks, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
-					f(own)
-				}))
+				tasks = append(tasks, someplace(rnd).Go(func() { f(own) }))
 			}
 			run(func(rnd *rand.Rand) {
 				defer finish()
@@ -148,7 +146,7 @@ func TestHammerWild(t *testing.T) {
 		for _, c := range []*socket.TCPConn{a, b} {
 			for j := range 3 {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
-				tasks = append(tasks, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
+				tasks = append(tasks, someplace(rnd).Go(func() {
 					if j == 0 { // without it the others might wait for ever
 						defer c.Close()
 					}
@@ -231,7 +229,7 @@ func TestHammerConnect(t *testing.T) {
 		}))
 	}
 	for i := range 6 {
-		clients = append(clients, testrun.Places[i%len(testrun.Places)].Go(func() {
+		clients = append(clients, place(i).Go(func() {
 			for n := range each {
 				c := testenv.Must(dialTCP("tcp", l.Addr().String()))
 				if n%5 == 0 {
@@ -305,18 +303,14 @@ func TestHammerUDP(t *testing.T) {
 		h.in = append(h.in, c)
 		for j := range 2 {
 			rnd := rand.New(rand.NewPCG(seed, uint64(100*i+j)))
-			readers = append(readers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
-				h.read(c, rnd, i >= 2)
-			}))
+			readers = append(readers, someplace(rnd).Go(func() { h.read(c, rnd, i >= 2) }))
 		}
 	}
 	for i := range senders {
 		rnd := rand.New(rand.NewPCG(seed, uint64(10000+i)))
 		c := listenUDP(t, []*net.UDPAddr{loopback4, loopback6}[i%2])
 		h.from[i] = portOf(c)
-		writers = append(writers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
-			h.write(c, rnd, uint32(i), each)
-		}))
+		writers = append(writers, someplace(rnd).Go(func() { h.write(c, rnd, uint32(i), each) }))
 	}
 	testrun.WaitAll(t, writers...)
 	testenv.Until(t, "most to arrive", func() bool { return h.received.Load() >= h.sent.Load()/2 })

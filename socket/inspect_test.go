@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -324,7 +323,7 @@ func TestInspectEnds(t *testing.T) {
 		for i := range 10 {
 			a, b := pair(t)
 			for _, c := range []*socket.TCPConn{a, b} {
-				k := testrun.Places[i%3].Go(func() { c.Read(make([]byte, 1)) })
+				k := place(i).Go(func() { c.Read(make([]byte, 1)) })
 				k.UntilParked(t, coroutine.ReasonRead)
 				tasks = append(tasks, k)
 				waiting[c.FD()] = c
@@ -352,41 +351,30 @@ func TestInspectEnds(t *testing.T) {
 }
 
 // TestInspectLetsOthersRun: a coroutine that lists many sockets does not keep
-// its Processor for itself, and ends when the Scheduler does so by force.
+// its Processor for itself.
 func TestInspectLetsOthersRun(t *testing.T) {
 	start(t, 1)
 	const sockets = 300
-	var conns []*socket.UDPConn
 	var tasks []*testrun.Task
+	var conns []*socket.UDPConn
 	for range sockets {
-		c := testenv.Must(socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+		c := listenUDP(t, loopback4)
 		k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 		k.UntilParked(t, coroutine.ReasonRead)
 		conns, tasks = append(conns, c), append(tasks, k)
 	}
-	var turns atomic.Int64
-	var over atomic.Bool
-	other := testrun.First.Go(func() {
-		for !over.Load() {
-			turns.Add(1)
-			netco.Yield()
-		}
-	})
-	testrun.First.Do(t, func() {
-		listed, runs := 0, int64(0)
-		last := turns.Load()
+	besideOthers(t, func(x *others) {
+		listed, runs, last := 0, 0, x.turns
 		sockinfo.Each(processors(t)[0], func(sockinfo.Info) bool {
 			listed++
-			if now := turns.Load(); now != last {
-				runs, last = runs+1, now
+			if x.turns != last {
+				runs, last = runs+1, x.turns
 			}
 			return true
 		})
 		testenv.True(t, listed == sockets && runs >= 2,
 			"%d of %d sockets listed; the other ran %d times meanwhile", listed, sockets, runs)
 	})
-	over.Store(true)
-	other.Wait(t)
 	for i, c := range conns {
 		c.Close()
 		tasks[i].Wait(t)
@@ -444,9 +432,7 @@ func TestInspectHammer(t *testing.T) {
 		network := []string{"tcp", "udp4", "unix"}[i/3%3]
 		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(),
 			"unix": name}[network]
-		tasks = append(tasks, testrun.Places[i%3].Go(func() {
-			client(t, network, address, uint64(i), &over)
-		}))
+		tasks = append(tasks, place(i).Go(func() { client(t, network, address, uint64(i), &over) }))
 	}
 	var listed, shown atomic.Int64
 	look := func() {
@@ -564,78 +550,57 @@ func collected(t *testing.T, what string, ok func() bool) {
 
 // lostKinds make something with an fd, and all that it takes to wait for it.
 // What make returns besides is kept for as long as the test needs it.
-var lostKinds = []struct {
-	name string
-	make func(t *testing.T) (lost any, keep any)
-}{
-	{"TCPConn, dialled", func(t *testing.T) (any, any) {
+var lostKinds = map[string]func(t *testing.T) (lost any, keep any){
+	"TCPConn, dialled": func(t *testing.T) (any, any) {
 		l := listen(t)
-		c := testenv.Must(socket.Dial("tcp", l.Addr().String()))
-		return c, l
-	}},
-	{"TCPConn, accepted", func(t *testing.T) (any, any) {
-		l := listen(t)
-		peer := testenv.Must(net.Dial("tcp", l.Addr().String()))
-		c := testenv.Must(l.Accept())
-		l.Close()
-		return c, peer
-	}},
-	{"TCPListener", func(t *testing.T) (any, any) {
-		l := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
-		return l, nil
-	}},
-	{"UDPConn", func(t *testing.T) (any, any) {
-		c := testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0"))
-		return c, nil
-	}},
-	{"UDPConn, dialled", func(t *testing.T) (any, any) {
-		c := testenv.Must(socket.Dial("udp", "127.0.0.1:9"))
-		return c, nil
-	}},
-	{"UnixListener", func(t *testing.T) (any, any) {
-		l := testenv.Must(socket.Listen("unix", unixName(t, "s")))
-		return l, nil
-	}},
-	{"UnixConn, dialled", func(t *testing.T) (any, any) {
+		return testenv.Must(socket.Dial("tcp", l.Addr().String())), l
+	},
+	"TCPConn, accepted": func(t *testing.T) (any, any) { return lostAccepted(listen(t)) },
+	"TCPListener": func(t *testing.T) (any, any) {
+		return testenv.Must(socket.Listen("tcp", "127.0.0.1:0")), nil
+	},
+	"UDPConn": func(t *testing.T) (any, any) {
+		return testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0")), nil
+	},
+	"UDPConn, dialled": func(t *testing.T) (any, any) {
+		return testenv.Must(socket.Dial("udp", "127.0.0.1:9")), nil
+	},
+	"UnixListener": func(t *testing.T) (any, any) {
+		return testenv.Must(socket.Listen("unix", unixName(t, "s"))), nil
+	},
+	"UnixConn, dialled": func(t *testing.T) (any, any) {
 		l := listenUnix(t, "unix")
-		c := testenv.Must(socket.Dial("unix", l.Addr().String()))
-		return c, l
-	}},
-	{"UnixConn, accepted", func(t *testing.T) (any, any) {
-		l := listenUnix(t, "unixpacket")
-		peer := testenv.Must(net.Dial("unixpacket", l.Addr().String()))
-		c := testenv.Must(l.Accept())
-		l.Close()
-		return c, peer
-	}},
-	{"UnixConn, unixgram", func(t *testing.T) (any, any) {
-		c := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
-		return c, nil
-	}},
-	{"FileConn", func(t *testing.T) (any, any) {
+		return testenv.Must(socket.Dial("unix", l.Addr().String())), l
+	},
+	"UnixConn, accepted": func(t *testing.T) (any, any) {
+		return lostAccepted(listenUnix(t, "unixpacket"))
+	},
+	"UnixConn, unixgram": func(t *testing.T) (any, any) {
+		return testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g"))), nil
+	},
+	"FileConn": func(t *testing.T) (any, any) {
 		theirs, _ := netPair(t)
 		f := testenv.Must(theirs.File())
 		defer f.Close()
-		c := testenv.Must(socket.FileConn(f))
-		return c, theirs
-	}},
-	{"File", func(t *testing.T) (any, any) {
-		r, w, err := os.Pipe()
-		fatalIf(t, err)
+		return testenv.Must(socket.FileConn(f)), theirs
+	},
+	"File": func(t *testing.T) (any, any) {
+		r, w := pipeOfOS(t)
 		defer r.Close()
-		f := testenv.Must(socket.NewFile(r))
-		return f, w
-	}},
-	{"Socket", func(t *testing.T) (any, any) {
+		return testenv.Must(socket.NewFile(r)), w
+	},
+	"Socket": func(t *testing.T) (any, any) {
 		x := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0))
-		fatalIf(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+		testenv.OK(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 		return x, nil
-	}},
+	},
 }
 
-func fatalIf(t *testing.T, err error) {
-	t.Helper()
-	testenv.OK(t, err)
+// lostAccepted is what l, which it closes, has accepted, and the peer.
+func lostAccepted(l net.Listener) (any, any) {
+	defer l.Close()
+	peer := testenv.Must(net.Dial(l.Addr().Network(), l.Addr().String()))
+	return testenv.Must(l.Accept()), peer
 }
 
 // await1 waits for something to read, until a deadline: so it is registered.
@@ -658,38 +623,31 @@ func await1(t *testing.T, x any) {
 // referred to each whole connection, and there was no cleanup: 50 of 50 fds
 // stayed.
 func TestLost(t *testing.T) {
-	const each = 4
-	for _, k := range lostKinds {
-		t.Run(k.name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				var keep []any
-				before := socket.OpenCount()
-				lose := func(registered bool) {
-					p.Do(t, func() {
-						x, kept := k.make(t)
-						keep = append(keep, kept)
-						if registered {
-							await1(t, x)
-						}
-					})
-				}
-				for i := range each {
-					lose(i%2 == 0)
-				}
-				kept := 0 // listeners of this package's
-				for _, x := range keep {
-					switch x.(type) {
-					case *socket.TCPListener, *socket.UnixListener:
+	for name, make := range lostKinds {
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			var keep []any
+			before, kept := socket.OpenCount(), 0 // listeners of this package's
+			for i := range 4 {
+				p.Do(t, func() {
+					lost, beside := make(t)
+					keep = append(keep, beside)
+					if _, ok := beside.(interface {
+						AcceptTCP() (*socket.TCPConn, error)
+					}); ok {
+						kept++
+					} else if _, ok := beside.(*socket.UnixListener); ok {
 						kept++
 					}
-				}
-				collected(t, "the lost to be closed", func() bool {
-					return socket.OpenCount() <= before+kept
+					if i%2 == 0 { // so it is registered
+						await1(t, lost)
+					}
 				})
-				testenv.Equal(t, socket.OpenCount(), before+kept,
-					"are open,: what is kept was closed")
-				runtime.KeepAlive(keep)
+			}
+			collected(t, "the lost to be closed", func() bool {
+				return socket.OpenCount() <= before+kept
 			})
+			testenv.Equal(t, socket.OpenCount(), before+kept, "are open,: what is kept was closed")
+			runtime.KeepAlive(keep)
 		})
 	}
 }
@@ -698,159 +656,108 @@ func TestLost(t *testing.T) {
 // connection gives back its place under a limit.
 func TestLostPeer(t *testing.T) {
 	start(t, 2)
-	for _, wrap := range []func(net.Listener) net.Listener{
-		func(l net.Listener) net.Listener { return l },
-		func(l net.Listener) net.Listener { return outer{Listener: l} },
-	} {
-		for _, foreign := range []bool{false, true} {
-			var l net.Listener
-			var err error
-			if foreign {
-				l, err = net.Listen("tcp", "127.0.0.1:0")
-			} else {
-				l, err = socket.Listen("tcp", "127.0.0.1:0")
+	for _, wrapped := range []bool{false, true} {
+		for _, listen := range []func(_, _ string) (net.Listener, error){socket.Listen, net.Listen} {
+			l := testenv.Must(listen("tcp", "127.0.0.1:0"))
+			if wrapped {
+				l = outer{Listener: l}
 			}
-			fatalIf(t, err)
-			l = socket.LimitListener(wrap(l), 1)
+			l = socket.LimitListener(l, 1)
 			for range 3 { // each needs the place of the one before
 				peer := dialNet(t, l.Addr().String())
-				accepted := make(chan error, 1)
-				go func() {
-					_, err := l.Accept()
-					accepted <- err
-				}()
-				collected(t, "a place", func() bool { return len(accepted) > 0 })
-				fatalIf(t, <-accepted)
-				gone := make(chan error, 1)
-				go func() {
-					_, err := peer.Read(make([]byte, 1))
-					gone <- err
-				}()
-				collected(t, "the peer's end of the stream", func() bool { return len(gone) > 0 })
-				if err := <-gone; err != io.EOF {
-					t.Error(err)
-				}
+				testenv.NoError(t, collectedUntil(t, "a place", func() error {
+					return testenv.Err(l.Accept())
+				}))
+				testenv.Fails(t, collectedUntil(t, "the peer's end of the stream", func() error {
+					return testenv.Err(peer.Read(make([]byte, 1)))
+				}), io.EOF)
 			}
 			l.Close()
 		}
 	}
 }
 
-// waitedForIsNotLostCases are the cases of TestWaitedForIsNotLost.
-var waitedForIsNotLostCases = map[string]func(*socket.TCPConn) error{
-	"Read":         func(c *socket.TCPConn) error { _, err := c.Read(make([]byte, 1)); return err },
-	"WaitReadable": func(c *socket.TCPConn) error { return c.WaitReadable() },
-	"WriteTo":      func(c *socket.TCPConn) error { _, err := c.WriteTo(io.Discard); return err },
-	"Buffered": func(c *socket.TCPConn) error {
+// collectedUntil collects garbage until a call returns.
+func collectedUntil(t *testing.T, what string, call func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	collected(t, what, func() bool { return len(done) > 0 })
+	return <-done
+}
+
+// notLost are waits, made in the place that waits, and what ends them.
+var notLost = map[string]func(t *testing.T) (wait func() error, end func(), r coroutine.Reason){
+	"Read":         acceptedToRead(func(c *socket.TCPConn) error { return readOne(c) }),
+	"WaitReadable": acceptedToRead(func(c *socket.TCPConn) error { return c.WaitReadable() }),
+	"WriteTo": acceptedToRead(func(c *socket.TCPConn) error {
+		return testenv.Err(c.WriteTo(io.Discard))
+	}),
+	"Buffered": acceptedToRead(func(c *socket.TCPConn) error {
 		return testenv.Err(socket.NewBuffered(c).ReadByte())
+	}),
+	"RawConn": acceptedToRead(func(c *socket.TCPConn) error {
+		return testenv.Must(c.SyscallConn()).Read(recv(new([]byte)))
+	}),
+	"Accept": func(t *testing.T) (func() error, func(), coroutine.Reason) {
+		l := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+		address := l.Addr().String()
+		return func() error { return shut(l.Accept()) }, func() { dialNet(t, address) },
+			coroutine.ReasonAccept
 	},
-	"RawConn": func(c *socket.TCPConn) error {
-		raw, err := c.SyscallConn()
-		if err != nil {
-			return err
-		}
-		var failed error
-		err = raw.Read(func(fd uintptr) bool {
-			_, failed = unix.Read(int(fd), make([]byte, 1))
-			return failed != unix.EAGAIN
-		})
-		return errors.Join(err, failed)
+	"Write": func(t *testing.T) (func() error, func(), coroutine.Reason) {
+		c, peer := lostAccepted(listen(t))
+		return func() error { return testenv.Err(c.(net.Conn).Write(tooMuch[:32<<20])) },
+			func() { go io.Copy(io.Discard, peer.(net.Conn)) }, coroutine.ReasonWrite
 	},
+	"File": func(t *testing.T) (func() error, func(), coroutine.Reason) {
+		r, w := pipeOfOS(t)
+		f := testenv.Must(socket.NewFile(r))
+		return func() error { return testenv.Err(f.Read(make([]byte, 1))) },
+			func() { w.Write([]byte("x")) }, coroutine.ReasonRead
+	},
+}
+
+func acceptedToRead(read func(*socket.TCPConn) error) func(t *testing.T) (func() error, func(),
+	coroutine.Reason) {
+	return func(t *testing.T) (func() error, func(), coroutine.Reason) {
+		c, peer := lostAccepted(listen(t))
+		testenv.Closing(t, peer.(*net.TCPConn))
+		return func() error { return read(c.(*socket.TCPConn)) }, func() {
+			peer.(*net.TCPConn).Write([]byte("x"))
+			peer.(*net.TCPConn).CloseWrite()
+		}, coroutine.ReasonRead
+	}
 }
 
 // TestWaitedForIsNotLost: whoever waits keeps what it waits for, although
 // nothing else refers to that.
 func TestWaitedForIsNotLost(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		var w wakers
-		waits := w.waits(t)
 		var tasks []*testrun.Task
-		for name, x := range waits {
+		var ends []func()
+		for name, make := range notLost {
+			var reason coroutine.Reason
+			made := new(atomic.Bool)
 			k := p.Go(func() {
-				if err := x.make()(); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				wait, end, r := make(t)
+				ends, reason = append(ends, end), r
+				made.Store(true)
+				testenv.Fails(t, wait(), nil, name)
 			})
-			k.UntilParked(t, x.reason)
+			testenv.Until(t, "a wait", made.Load)
+			k.UntilParked(t, reason)
 			tasks = append(tasks, k)
 		}
 		for range 3 {
 			runtime.GC()
 		}
-		w.wake()
+		for _, end := range ends {
+			end()
+		}
 		testrun.WaitAll(t, tasks...)
 		collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
 	})
-}
-
-// notLost is a wait, which is made in the place that waits.
-type notLost struct {
-	make   func() (wait func() error)
-	reason coroutine.Reason
-}
-
-// wakers are what ends the waits.
-type wakers struct {
-	mu  sync.Mutex
-	all []func() // under mu
-}
-
-func (w *wakers) add(f func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.all = append(w.all, f)
-}
-
-func (w *wakers) wake() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, f := range w.all {
-		f()
-	}
-}
-
-// waits returns waits of all kinds, by name.
-func (ends *wakers) waits(t *testing.T) map[string]notLost {
-	waits := map[string]notLost{}
-	for name, read := range waitedForIsNotLostCases {
-		waits[name] = notLost{func() func() error {
-			l := listen(t)
-			peer := dialNet(t, l.Addr().String())
-			c := testenv.Must(l.AcceptTCP())
-			l.Close()
-			ends.add(func() { peer.Write([]byte("x")); peer.CloseWrite() })
-			return func() error { return read(c) }
-		}, coroutine.ReasonRead}
-	}
-	waits["Accept"] = notLost{func() func() error {
-		l := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
-		address := l.Addr().String()
-		ends.add(func() { dialNet(t, address) })
-		return func() error {
-			c, err := l.Accept()
-			if err == nil {
-				c.Close()
-			}
-			return err
-		}
-	}, coroutine.ReasonAccept}
-	waits["Write"] = notLost{func() func() error {
-		l := listen(t)
-		peer := dialNet(t, l.Addr().String())
-		c := testenv.Must(l.AcceptTCP())
-		l.Close()
-		ends.add(func() { go io.Copy(io.Discard, peer) })
-		return func() error { _, err := c.Write(make([]byte, 32<<20)); return err }
-	}, coroutine.ReasonWrite}
-	waits["File"] = notLost{func() func() error {
-		r, w, err := os.Pipe()
-		fatalIf(t, err)
-		f := testenv.Must(socket.NewFile(r))
-		r.Close()
-		ends.add(func() { w.Write([]byte("x")); w.Close() })
-		return func() error { _, err := f.Read(make([]byte, 1)); return err }
-	}, coroutine.ReasonRead}
-	return waits
 }
 
 // TestServedIsNotLost: the connections of a Server that nothing refers to any
@@ -861,9 +768,8 @@ func TestServedIsNotLost(t *testing.T) {
 	l := listen(t)
 	ended := make(chan error, 10)
 	k := testrun.First.Go(func() {
-		s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) {
-			ended <- err
-		}}
+		s := &socket.Server{Handle: echoOnce}
+		s.Closed = func(_ *socket.ServerConn, err error) { ended <- err }
 		s.Serve(l)
 	})
 	var peers []*net.TCPConn
@@ -881,9 +787,7 @@ func TestServedIsNotLost(t *testing.T) {
 	for _, c := range peers {
 		exchange(t, c, "again")
 		c.Close()
-		if err := testenv.Await(t, ended, "its end"); err != io.EOF {
-			t.Error(err)
-		}
+		testenv.Fails(t, testenv.Await(t, ended, "its end"), io.EOF)
 	}
 }
 
@@ -898,16 +802,11 @@ func TestLostDetached(t *testing.T) {
 	peer := dialNet(t, address)
 	peer.Write([]byte("x"))
 	peer.CloseWrite()
-	gone := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(io.Discard, peer)
-		gone <- err
-	}()
-	collected(t, "the peer's end of the stream", func() bool { return len(gone) > 0 })
-	// it has not read what was sent
-	if err := <-gone; err != nil && !errors.Is(err, unix.ECONNRESET) {
-		t.Error(err)
-	}
+	err := collectedUntil(t, "the peer's end of the stream", func() error {
+		return testenv.Err(io.Copy(io.Discard, peer))
+	})
+	testenv.True(t, err == nil || errors.Is(err, unix.ECONNRESET), // it has not read what was sent
+		"%v", err)
 }
 
 // TestLostAndInspected: Inspect looks at sockets while they are collected.

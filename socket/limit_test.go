@@ -53,53 +53,50 @@ func dialLimited(t *testing.T, l net.Listener) net.Conn {
 // is closed, for coroutines and goroutines.
 func TestLimitListener(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
-		t.Run(network, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				l := limitedOn(t, network, 2)
-				pauses := socket.AcceptPauses()
+		inPlacesOf(t, network, func(t *testing.T, p testrun.Place) {
+			l := limitedOn(t, network, 2)
+			pauses := socket.AcceptPauses()
+			for range 6 {
+				dialLimited(t, l)
+			}
+			accepted := make(chan net.Conn, 6)
+			k := p.Go(func() {
 				for range 6 {
-					dialLimited(t, l)
-				}
-				accepted := make(chan net.Conn, 6)
-				k := p.Go(func() {
-					for range 6 {
-						c, err := l.Accept()
-						if err != nil {
-							t.Error(err)
-							break
-						}
-						accepted <- c
+					c, err := l.Accept()
+					if err != nil {
+						t.Error(err)
+						break
 					}
-				})
-				open := []net.Conn{testenv.Await(t, accepted, "the first"),
-					testenv.Await(t, accepted, "the second")}
-				for range 4 {
-					testenv.Until(t, "the Accept to wait", func() bool {
-						return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
-					})
-					if socket.Places(l) != 2 || len(accepted) != 0 {
-						t.Fatalf("%d places taken, %d more accepted", socket.Places(l),
-							len(accepted))
-					}
-					open[0].Close()
-					open[0].Close() // gives nothing back
-					open = append(open[1:], testenv.Await(t, accepted, "one more"))
+					accepted <- c
 				}
-				k.Wait(t)
-				testenv.Equal(t, socket.AcceptPauses()-pauses, 4, "pauses, 4")
-				for _, c := range open {
-					switch c.(type) {
-					case *socket.TCPConn, *socket.UnixConn:
-					default:
-						t.Errorf("accepted a %T", c)
-					}
-					f, err := c.(interface{ File() (*os.File, error) }).File()
-					testenv.NoError(t, err)
-					defer f.Close() // the duplicate does not count
-					c.Close()
-				}
-				testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
 			})
+			open := []net.Conn{testenv.Await(t, accepted, "the first"),
+				testenv.Await(t, accepted, "the second")}
+			for range 4 {
+				testenv.Until(t, "the Accept to wait", func() bool {
+					return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
+				})
+				if socket.Places(l) != 2 || len(accepted) != 0 {
+					t.Fatalf("%d places taken, %d more accepted", socket.Places(l), len(accepted))
+				}
+				open[0].Close()
+				open[0].Close() // gives nothing back
+				open = append(open[1:], testenv.Await(t, accepted, "one more"))
+			}
+			k.Wait(t)
+			testenv.Equal(t, socket.AcceptPauses()-pauses, 4, "pauses, 4")
+			for _, c := range open {
+				switch c.(type) {
+				case *socket.TCPConn, *socket.UnixConn:
+				default:
+					t.Errorf("accepted a %T", c)
+				}
+				f, err := c.(interface{ File() (*os.File, error) }).File()
+				testenv.NoError(t, err)
+				defer f.Close() // the duplicate does not count
+				c.Close()
+			}
+			testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
 		})
 	}
 }
@@ -124,21 +121,19 @@ func TestLimitListenerEnds(t *testing.T) {
 			wg.Wait()
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				l := limitedOn(t, "tcp", 1)
-				dialLimited(t, l)
-				one := testenv.Must(l.Accept())
-				k := p.Go(func() { testenv.Equal(t, testenv.Err(l.Accept()) != nil, true) })
-				testenv.Until(t, "the Accept to wait", func() bool {
-					return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
-				})
-				end(l)
-				k.Wait(t)
-				testenv.Equal(t, socket.WaitForRoom(l), 0, "waits for room")
-				one.Close()
-				testenv.Equal(t, socket.Places(l), 0, "places taken")
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			l := limitedOn(t, "tcp", 1)
+			dialLimited(t, l)
+			one := testenv.Must(l.Accept())
+			k := p.Go(func() { testenv.Equal(t, testenv.Err(l.Accept()) != nil, true) })
+			testenv.Until(t, "the Accept to wait", func() bool {
+				return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
 			})
+			end(l)
+			k.Wait(t)
+			testenv.Equal(t, socket.WaitForRoom(l), 0, "waits for room")
+			one.Close()
+			testenv.Equal(t, socket.Places(l), 0, "places taken")
 		})
 	}
 }

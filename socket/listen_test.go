@@ -3,11 +3,14 @@ package socket_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
-	"reflect"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,11 +30,8 @@ import (
 func TestListenNetworks(t *testing.T) {
 	t.Cleanup(blocking.Default().CloseIdle) // it made listeners that have files
 	start(t, 2)
-	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"),
+	askNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"),
 		"elsewhere.test.": addresses("192.0.2.77"), "six.test.": addresses("2001:db8::6")})
-	before := net.DefaultResolver
-	net.DefaultResolver = s.net()
-	defer func() { net.DefaultResolver = before }()
 	dir := t.TempDir()
 	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix",
@@ -53,20 +53,16 @@ func TestListenNetworks(t *testing.T) {
 
 // TestListenContext: the context is for the look-up only.
 func TestListenContext(t *testing.T) {
-	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1")})
+	s := askNames(t, map[string][]record{"here.test.": addresses("127.0.0.1")})
 	s.hold("here.test.")
-	before := net.DefaultResolver
-	net.DefaultResolver = s.net()
-	defer func() { net.DefaultResolver = before }()
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		ctx, cancel := context.WithCancel(context.Background())
 		k := p.Go(func() {
 			_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
-			testenv.True(t, errors.Is(err, context.Canceled), "Listen: %v", err)
+			testenv.Fails(t, err, context.Canceled)
 			_, want := new(net.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
 			same(t, "Listen", err, want)
-			l := testenv.Must(new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0"))
-			l.Close()
+			testenv.NoError(t, shut(new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")))
 		})
 		k.UntilParked(t, coroutine.ReasonBlocking)
 		cancel()
@@ -74,44 +70,48 @@ func TestListenContext(t *testing.T) {
 	})
 }
 
-// TestListenControl: the hook sees what net's sees, and its error ends the
-// Listen.
+// TestListenControl: the hook sees what net's sees before the bind, and can set
+// options; its error ends the call.
 func TestListenControl(t *testing.T) {
 	start(t, 1)
-	for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0", "localhost:0"} {
-		var seen []string
-		control := func(network, address string, c syscall.RawConn) error {
-			seen = append(seen, network, address)
-			return c.Control(func(uintptr) {})
+	ctx, before := context.Background(), socket.OpenCount()
+	for _, network := range []string{"tcp", "udp"} {
+		for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0", "localhost:0"} {
+			var seen [2]string
+			for i, refusal := range []error{nil, errors.New("refused by control")} {
+				hook := func(i int) func(network, address string, c syscall.RawConn) error {
+					return func(network, address string, c syscall.RawConn) error {
+						seen[i] += network + " " + address + " "
+						return errors.Join(refusal, c.Control(func(fd uintptr) {
+							unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345)
+						}))
+					}
+				}
+				ours, nets := socket.ListenConfig{Control: hook(0)}, net.ListenConfig{Control: hook(1)}
+				nets.SetMultipathTCP(false) // else it may try twice
+				if network == "tcp" {
+					testenv.Equal(t, made(ours.Listen(ctx, network, address)),
+						made(nets.Listen(ctx, network, address)), i, address)
+				} else {
+					testenv.Equal(t, made(ours.ListenPacket(ctx, network, address)),
+						made(nets.ListenPacket(ctx, network, address)), i, address)
+				}
+				testenv.Equal(t, seen[0], seen[1], network, address)
+			}
 		}
-		l, err := (&socket.ListenConfig{Control: control}).Listen(context.Background(), "tcp",
-			address)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		l.Close()
-		got := seen
-		seen = nil
-		lc := net.ListenConfig{Control: control}
-		lc.SetMultipathTCP(false) // else it may try twice
-		n, err := lc.Listen(context.Background(), "tcp", address)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		n.Close()
-		testenv.True(t, reflect.DeepEqual(got, seen), "%s: %q, want %q", address, got, seen)
 	}
-	refuse := func(string, string, syscall.RawConn) error {
-		return errors.New("refused by control")
-	}
-	_, err := (&socket.ListenConfig{Control: refuse}).Listen(context.Background(), "tcp",
-		"127.0.0.1:0")
-	lc := net.ListenConfig{Control: refuse}
-	lc.SetMultipathTCP(false)
-	_, want := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-	same(t, "Listen", err, want)
+	lc := socket.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) {
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345)
+		})
+	}}
+	c := testenv.Must(lc.ListenPacket(ctx, "udp", "127.0.0.1:0"))
+	testenv.Gives(t, 2*12345, nil)(
+		unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET, unix.SO_RCVBUF))
+	c.Close()
+	testenv.True(t, shut(lc.ListenPacket(cancelled(), "udp", "localhost:0")) != nil,
+		"after its context")
+	testenv.Equal(t, socket.OpenCount(), before, "sockets open, before")
 }
 
 // TestListenKeepAlive: accepted connections have the options that net's have.
@@ -198,4 +198,264 @@ func TestListenReusePort(t *testing.T) {
 	}
 	all[0].Close()
 	tasks[0].Wait(t)
+}
+
+// TestFileListenerOptions: connections of an adopted listener have net's
+// options, whatever those of the socket are. They had what they inherited: as a
+// rule neither TCP_NODELAY nor keep-alive.
+func TestFileListenerOptions(t *testing.T) {
+	start(t, 2)
+	for name, options := range map[string][][3]int{
+		"none set": nil,
+		"others": {{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 77},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 78}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3}},
+	} {
+		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		f := os.NewFile(uintptr(fd), "a listener")
+		defer f.Close()
+		for _, o := range options {
+			testenv.OK(t, unix.SetsockoptInt(fd, o[0], o[1], o[2]))
+		}
+		testenv.OK(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+		testenv.OK(t, unix.Listen(fd, 10))
+		theirs := testenv.Must(net.FileListener(f))
+		want := acceptedOptions(t, theirs)
+		theirs.Close()
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
+				ours := testenv.Must(socket.FileListener(f))
+				testenv.Equal(t, acceptedOptions(t, ours), want, name, p.Name)
+				ours.Close()
+			})
+		}
+	}
+}
+
+// adoptedFiles are files of every family and type that net has, in use and
+// fresh, of others, and of no socket.
+func adoptedFiles(t *testing.T) map[string]*os.File {
+	tcp, _ := netPair(t)
+	udpTo := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
+	udp := testenv.Closing(t, testenv.Must(net.Dial("udp", udpTo.LocalAddr().String())))
+	tcpL := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	stream, _ := unixPair(t, "unix")
+	packet, _ := unixPair(t, "unixpacket")
+	gram, _ := unixPair(t, "unixgram")
+	r, w := rawPipe(t)
+	closed := testenv.Must(os.CreateTemp(t.TempDir(), ""))
+	closed.Close()
+	files := map[string]*os.File{"a pipe": os.NewFile(uintptr(r), "a pipe"),
+		"a pipe's other end": os.NewFile(uintptr(w), "a pipe's other end"),
+		"a folder":           testenv.Must(os.Open(t.TempDir())),
+		"/dev/null":          testenv.Must(os.Open("/dev/null")), "a closed file": closed}
+	for name, c := range map[string]interface{ File() (*os.File, error) }{
+		"tcp": tcp, "udp with a peer": udp.(*net.UDPConn), "udp": udpTo.(*net.UDPConn),
+		"tcp listener": tcpL.(*net.TCPListener), "unix listener": listenUnix(t, "unix"),
+		"unix": stream, "unixpacket": packet, "unixgram": gram,
+	} {
+		files[name] = testenv.Must(c.File())
+	}
+	for name, kind := range map[string][2]int{"netlink": {unix.AF_NETLINK, unix.SOCK_RAW},
+		"raw ip": {unix.AF_INET, unix.SOCK_RAW}, "fresh tcp": {unix.AF_INET, unix.SOCK_STREAM},
+		"fresh udp6":       {unix.AF_INET6, unix.SOCK_DGRAM},
+		"fresh unix":       {unix.AF_UNIX, unix.SOCK_STREAM},
+		"fresh unixpacket": {unix.AF_UNIX, unix.SOCK_SEQPACKET},
+		"fresh unixgram":   {unix.AF_UNIX, unix.SOCK_DGRAM},
+	} {
+		fd, err := unix.Socket(kind[0], kind[1]|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			files[name] = os.NewFile(uintptr(fd), name)
+		}
+	}
+	for _, f := range files {
+		testenv.Closing(t, f)
+	}
+	return files
+}
+
+// likeAdopted holds what a call has made of a file, or its error, against
+// net's.
+func likeAdopted[A, B closer](t *testing.T, what string, f *os.File, ours A, err error, theirs B,
+	want error) {
+	t.Helper()
+	if f.Name() == "raw ip" { // is net's IPConn
+		want = &net.OpError{Op: "file", Net: "file+net", Addr: fileName(f.Name()),
+			Err: syscall.EPROTONOSUPPORT}
+	}
+	if err != nil || want != nil {
+		testenv.Equal(t, adoptError(err), adoptError(want), what)
+	} else {
+		testenv.Equal(t, strings.ReplaceAll(fmt.Sprintf("%T", ours), "socket.", "net."),
+			fmt.Sprintf("%T", theirs), what)
+		if c, ok := any(ours).(net.Conn); ok {
+			n := any(theirs).(net.Conn)
+			testenv.Equal(t, fmt.Sprint(c.LocalAddr(), c.RemoteAddr()),
+				fmt.Sprint(n.LocalAddr(), n.RemoteAddr()), what)
+		}
+	}
+	shut(ours, err)
+	if any(theirs) != nil {
+		theirs.Close()
+	}
+}
+
+// TestFileConns: what is adopted is of net's type and has its addresses, for
+// every family and type that net has, and works.
+func TestFileConns(t *testing.T) {
+	start(t, 2)
+	files := adoptedFiles(t)
+	open, fds := socket.OpenCount(), testenv.Files()
+	for name, f := range files {
+		everywhere(t, func(p testrun.Place) {
+			what := p.Name + ", " + name
+			c, err := socket.FileConn(f)
+			nc, want := net.FileConn(f)
+			likeAdopted(t, what+": FileConn", f, c, err, nc, want)
+			if name != "raw ip" {
+				l, err := socket.FileListener(f)
+				nl, want := net.FileListener(f)
+				likeAdopted(t, what+": FileListener", f, l, err, nl, want)
+			}
+			pc, err := socket.FilePacketConn(f)
+			npc, want := net.FilePacketConn(f)
+			likeAdopted(t, what+": FilePacketConn", f, pc, err, npc, want)
+		})
+	}
+	// the collector may have closed some
+	if n, f := socket.OpenCount(), testenv.Files(); n != open || f > fds {
+		t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
+	}
+}
+
+// fileName is the address in net's errors about files.
+type fileName string
+
+func (fileName) Network() string  { return "file+net" }
+func (a fileName) String() string { return string(a) }
+
+// adoptError describes an error but for the type of its address, which is the
+// package's own.
+func adoptError(err error) string {
+	var (
+		op    *net.OpError
+		call  *os.SyscallError
+		errno syscall.Errno
+	)
+	errors.As(err, &errno)
+	return fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call), errno)
+}
+
+// TestFileConnWorks: a connection that was a file's echoes, a listener that was
+// a file's accepts.
+func TestFileConnWorks(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		nl := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+		f := testenv.Closing(t, testenv.Must(nl.(*net.TCPListener).File()))
+		l := testenv.Closing(t, testenv.Must(socket.FileListener(f)))
+		server := p.Go(func() {
+			c := testenv.Must(l.Accept()).(*socket.TCPConn)
+			fc := testenv.Must(c.File())
+			again := testenv.Must(socket.FileConn(fc))
+			fc.Close()
+			c.Close()
+			echo(again)
+		})
+		c := dialNet(t, nl.Addr().String())
+		testenv.NoError(t, answered(c, "hello"))
+		c.Close()
+		server.Wait(t)
+	})
+}
+
+// addressed are sockets of every kind, by name, and how each is asked for its
+// addresses.
+func addressed(t *testing.T) map[string][]func() net.Addr {
+	t.Helper()
+	all := map[string][]func() net.Addr{}
+	conn := func(name string, c net.Conn) {
+		t.Cleanup(func() { c.Close() })
+		all[name] = []func() net.Addr{c.LocalAddr, c.RemoteAddr}
+	}
+	for name, at := range map[string][2]string{
+		"tcp": {"tcp", "127.0.0.1:0"}, "tcp both families": {"tcp", ":0"},
+		"tcp6": {"tcp6", "[::1]:0"}, "unix": {"unix", unixName(t, "s")},
+		"unixpacket": {"unixpacket", unixName(t, "p")},
+	} {
+		if name == "tcp6" && !haveIPv6() {
+			continue
+		}
+		l := testenv.Closing(t, testenv.Must(socket.Listen(at[0], at[1])))
+		all[name+" listener"] = []func() net.Addr{l.Addr}
+		conn(name+" dialled", testenv.Must(socket.Dial(at[0], l.Addr().String())))
+		conn(name+" accepted", testenv.Must(l.Accept()))
+	}
+	udp := testenv.Must(socket.ListenUDP("udp", loopback4))
+	conn("udp", udp)
+	dialled := dialTo(t, udp)
+	conn("udp dialled", dialled)
+	u := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
+	conn("unixgram", u.(*socket.UnixConn))
+	f := testenv.Closing(t, testenv.Must(dialled.File()))
+	conn("udp of a file", testenv.Must(socket.FileConn(f)))
+	return all
+}
+
+// TestAddrsStay: LocalAddr, RemoteAddr and Addr give the same pointer each
+// time, as net's do, whichever goroutine asks. They made another one for each
+// call.
+func TestAddrsStay(t *testing.T) {
+	start(t, 2)
+	for name, asked := range addressed(t) {
+		for i, ask := range asked {
+			var mu sync.Mutex
+			seen := map[net.Addr]bool{}
+			look := func() {
+				a := ask()
+				mu.Lock()
+				defer mu.Unlock()
+				seen[a] = true
+			}
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() { look(); look() })
+			}
+			wg.Wait()
+			testrun.First.Do(t, look)
+			testenv.Equal(t, len(seen), 1, name, "address", i)
+		}
+	}
+}
+
+// TestAddrsOnceAllocation: both addresses of a connection are one allocation,
+// so that a server that logs its peers pays for one.
+func TestAddrsOnceAllocation(t *testing.T) {
+	testenv.NoRace(t)
+	start(t, 1)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	const runs = 5
+	var fresh []net.Conn
+	for range 5 * (runs + 1) {
+		a, b := pair(t)
+		fresh = append(fresh, a, b)
+	}
+	if n := testenv.Allocs(runs, func() {
+		fresh[0].RemoteAddr()
+		fresh[0].LocalAddr()
+		fresh = fresh[1:]
+	}); n != 1 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestRemoteAddrPort: it is what RemoteAddr says, for IPv4 and IPv6.
+func TestRemoteAddrPort(t *testing.T) {
+	start(t, 1)
+	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
+		l := testenv.Closing(t, testenv.Must(socket.Listen("tcp", at)))
+		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+		tcp := testenv.Closing(t, testenv.Must(l.Accept())).(*socket.TCPConn)
+		testenv.Equal(t, tcp.RemoteAddrPort().String(), c.LocalAddr().String())
+		testenv.Equal(t, tcp.RemoteAddrPort(), tcp.RemoteAddr().(*net.TCPAddr).AddrPort())
+	}
 }

@@ -2,8 +2,11 @@ package socket_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
@@ -61,6 +64,12 @@ func inPlaces(t *testing.T, f func(t *testing.T, p testrun.Place)) {
 		start(t, 2)
 		f(t, p)
 	})
+}
+
+// inPlacesOf is inPlaces for a case of a table, in a subtest of its name.
+func inPlacesOf(t *testing.T, name string, f func(t *testing.T, p testrun.Place)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { inPlaces(t, f) })
 }
 
 func listen(t testing.TB) *socket.TCPListener {
@@ -162,6 +171,47 @@ func fill(p []byte, offset int) {
 	}
 }
 
+// readsText checks that one Read gives a text.
+func readsText(t testing.TB, r io.Reader, want string, what ...any) {
+	b := make([]byte, len(want)+100)
+	n, err := r.Read(b)
+	t.Helper()
+	testenv.Gives(t, want, nil, what...)(string(b[:max(n, 0)]), err)
+}
+
+// panics checks that f panics.
+func panics(t testing.TB, what string, f func()) {
+	t.Helper()
+	defer func() { testenv.True(t, recover() != nil, "%s: no panic", what) }()
+	f()
+}
+
+// cancelled is a context that has ended.
+func cancelled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// ofAny gives the result of a function of either package a type that both have,
+// and nil beside an error.
+func ofAny[I, A, T any](f func(string, A) (T, error)) func(string, A) (I, error) {
+	return func(network string, a A) (i I, err error) {
+		c, err := f(network, a)
+		if err == nil {
+			i = any(c).(I)
+		}
+		return i, err
+	}
+}
+
+// ofAny2 is ofAny for functions of two addresses.
+func ofAny2[I, A, T any](f func(string, A, A) (T, error)) func(string, A, A) (I, error) {
+	return func(network string, a, b A) (I, error) {
+		return ofAny[I](func(n string, b A) (T, error) { return f(n, a, b) })(network, b)
+	}
+}
+
 // differs says where got is not the pattern from offset on, or "".
 func differs(got []byte, offset int) string {
 	for len(got) > 0 {
@@ -200,6 +250,19 @@ func yield() { netco.Yield() }
 
 // err3 is the error of a call with three results.
 func err3[A, B any](_ A, _ B, err error) error { return err }
+
+// place is one of the places in turn.
+func place(i int) testrun.Place { return testrun.Places[i%len(testrun.Places)] }
+
+// someplace is one at random.
+func someplace(rnd *rand.Rand) testrun.Place { return place(rnd.IntN(len(testrun.Places))) }
+
+// reportEnds has s send what Closed is called with.
+func reportEnds(s *socket.Server) (ends chan error) {
+	ends = make(chan error, 1<<12)
+	s.Closed = func(_ *socket.ServerConn, err error) { ends <- err }
+	return ends
+}
 
 // echo sends back what it reads until the end of the stream, then closes.
 func echo(c net.Conn) {

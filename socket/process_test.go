@@ -323,13 +323,13 @@ func withoutPermission() {
 		p.Run(func() {
 			defer close(done)
 			for _, c := range calls {
-				want := errorChain(c.theirs())
+				want := describeError(c.theirs())
 				fds := testenv.Files()
-				if got := errorChain(c.ours()); got != want {
-					testenv.Fatal(c.what, "\ngot ", got, "\nwant", want)
+				if got := describeError(c.ours()); got != want {
+					testenv.Fatal(c, "\ngot ", got, "\nwant", want)
 				}
 				if n := testenv.Files(); n > fds {
-					testenv.Fatal(c.what, "fds", n, "before", fds)
+					testenv.Fatal(c, "fds", n, "before", fds)
 				}
 				if strings.Contains(want, "denied") || strings.Contains(want, "not permitted") {
 					refused++
@@ -357,53 +357,46 @@ func giveUpRoot() error {
 		syscall.Setuid(unprivileged))
 }
 
-// comparedCall is a call of this package's and the same of net's.
+// comparedCall is a call with a name, of this package's and the same of net's.
 type comparedCall struct {
-	what         string
-	ours, theirs func() (closer, error)
+	what, network, address string
+}
+
+func (c comparedCall) ours() error {
+	switch c.what {
+	case "Listen":
+		return shut(ourListen(c.network, c.address))
+	}
+	return shut(socket.Dial(c.network, c.address))
+}
+
+func (c comparedCall) theirs() error {
+	switch c.what {
+	case "Listen":
+		return shut(netsListen(c.network, c.address))
+	}
+	return shut(net.Dial(c.network, c.address))
 }
 
 // callsWithoutPermission are calls with names below dir, and others that only
 // root may make.
 func callsWithoutPermission(dir string) (calls []comparedCall) {
-	add := func(what, network, address string, ours, theirs func(_, _ string) (closer, error)) {
-		calls = append(calls, comparedCall{what + " " + network + " " + address,
-			func() (closer, error) { return ours(network, address) },
-			func() (closer, error) { return theirs(network, address) }})
-	}
-	listen := func(network, address string) {
-		add("Listen", network, address, opens(socket.Listen), opens(net.Listen))
-	}
-	listenPacket := func(network, address string) {
-		add("ListenPacket", network, address, opens(socket.ListenPacket), opens(net.ListenPacket))
-	}
-	dial := func(network, address string) {
-		add("Dial", network, address, opens(socket.Dial), opens(net.Dial))
-	}
 	for _, name := range []string{"locked/s", "locked/new", "s", "new", "locked"} {
 		name := filepath.Join(dir, name)
-		for _, network := range []string{"unix", "unixpacket"} {
-			listen(network, name)
-			dial(network, name)
+		for _, network := range []string{"unix", "unixpacket", "unixgram"} {
+			calls = append(calls, comparedCall{"Listen", network, name})
+			if network != "unixgram" {
+				calls = append(calls, comparedCall{"Dial", network, name})
+			}
 		}
-		listenPacket("unixgram", name)
 	}
 	// refused where such ports are privileged
 	for _, address := range []string{"127.0.0.1:1", "[::1]:1"} {
-		listen("tcp", address)
-		listenPacket("udp", address)
+		calls = append(calls, comparedCall{"Listen", "tcp", address},
+			comparedCall{"Listen", "udp", address})
 	}
-	dial("udp", "255.255.255.255:9")
-	return calls
+	return append(calls, comparedCall{"Dial", "udp", "255.255.255.255:9"})
 }
-
-// opens is f with a result that can be closed.
-func opens[T closer](f func(_, _ string) (T, error)) func(_, _ string) (closer, error) {
-	return func(network, address string) (closer, error) { return opened(f(network, address)) }
-}
-
-// errorChain describes an error, or closes what was opened.
-func errorChain(c closer, err error) string { return describeError(shut(c, err)) }
 
 const (
 	idleConns = 1000

@@ -143,9 +143,7 @@ func TestSocketFlags(t *testing.T) {
 				t.Errorf("MSG_PEEK: %q, %v, %v", buf[:n], from, err)
 			}
 			for _, want := range []string{"one", "", "two"} {
-				if n, err := a.Read(buf); string(buf[:n]) != want || err != nil {
-					t.Errorf("Read: %q, %v, want %q", buf[:n], err, want)
-				}
+				readsText(t, a, want)
 			}
 			if _, _, got, _, err := a.Recvmsg(buf[:1], nil, 0); got&unix.MSG_TRUNC == 0 ||
 				err != nil {
@@ -213,12 +211,7 @@ func TestAdoptSocket(t *testing.T) {
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0))
 	defer unix.Close(fds[1])
 	x := testenv.Must(socket.AdoptSocket(fds[0]))
-	reader := testrun.First.Go(func() {
-		b := make([]byte, 10)
-		if n, err := x.Read(b); string(b[:n]) != "hello" || err != nil {
-			t.Errorf("%q, %v", b[:n], err)
-		}
-	})
+	reader := testrun.First.Go(func() { readsText(t, x, "hello") })
 	reader.UntilParked(t, coroutine.ReasonRead)
 	unix.Write(fds[1], []byte("hello"))
 	reader.Wait(t)
@@ -264,12 +257,10 @@ func recv(into *[]byte) func(uintptr) bool {
 // tables of waits.
 func TestRawConn(t *testing.T) {
 	for name, pair := range rawPairs {
-		t.Run(name, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				c, peer := pair(t)
-				rawConnReads(t, p, c, peer)
-				rawConnEnds(t, c, peer)
-			})
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			c, peer := pair(t)
+			rawConnReads(t, p, c, peer)
+			rawConnEnds(t, c, peer)
 		})
 	}
 }
@@ -290,11 +281,7 @@ func rawConnReads(t *testing.T, p testrun.Place, c, peer net.Conn) {
 	}
 	reader.Wait(t)
 	testenv.Equal(t, string(got), "onetwo")
-	reader = p.Go(func() {
-		b := make([]byte, 10)
-		n, err := c.Read(b)
-		testenv.Gives(t, "three", nil)(testenv.AsText(b[:n], err))
-	})
+	reader = p.Go(func() { readsText(t, c, "three") })
 	reader.UntilParked(t, coroutine.ReasonRead)
 	peer.Write([]byte("three"))
 	reader.Wait(t)
@@ -309,33 +296,40 @@ func rawConnEnds(t *testing.T, c, peer net.Conn) {
 		net.ErrClosed)
 }
 
-// TestRawConnPanics: a function that panics leaves the connection usable, and
-// one that closes the connection does not lose the fd.
+// TestRawConnPanics: a function that panics leaves no lock behind: what it had
+// can be used. One that closes the connection does not lose the fd.
 func TestRawConnPanics(t *testing.T) {
-	start(t, 1)
-	c, peer := unixPair(t, "unix")
-	for _, use := range []func(syscall.RawConn) error{
-		func(r syscall.RawConn) error { return r.Read(func(uintptr) bool { panic("as asked") }) },
-		func(r syscall.RawConn) error { return r.Write(func(uintptr) bool { panic("as asked") }) },
-		func(r syscall.RawConn) error { return r.Control(func(uintptr) { panic("as asked") }) },
+	type rawEnd interface {
+		io.ReadWriter
+		syscall.Conn
+	}
+	boom := func(uintptr) bool { panic("as asked") }
+	for name, open := range map[string]func(t *testing.T) (r, w rawEnd){
+		"connection": func(t *testing.T) (r, w rawEnd) { return unixPair(t, "unix") },
+		"file":       func(t *testing.T) (r, w rawEnd) { return filePipe(t) },
 	} {
-		func() {
-			defer func() {
-				testenv.Equal(t, recover(), "as asked", "no panic came through")
-			}()
-			use(rawOf(t, c))
-		}()
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			r, w := open(t)
+			p.Do(t, func() {
+				for _, c := range []rawEnd{r, w} {
+					raw := rawOf(t, c)
+					panics(t, "Read", func() { raw.Read(boom) })
+					panics(t, "Write", func() { raw.Write(boom) })
+					panics(t, "Control", func() { raw.Control(func(uintptr) { boom(0) }) })
+				}
+				testenv.NoError(t, testenv.Err(w.Write([]byte("x"))))
+				readsText(t, r, "x")
+			})
+		})
 	}
-	peer.Write([]byte("x"))
-	testenv.Gives(t, 1, nil, "a Read afterwards")(c.Read(make([]byte, 1)))
-	if err := rawOf(t, c).Read(func(fd uintptr) bool {
+	start(t, 1)
+	c, _ := unixPair(t, "unix")
+	testenv.NoError(t, rawOf(t, c).Write(func(fd uintptr) bool {
 		c.Close()
-		_, err := unix.FcntlInt(fd, unix.F_GETFD, 0)
-		testenv.True(t, err == nil, "the fd was closed under the function: %v", err)
+		testenv.Fails(t, testenv.Err(unix.FcntlInt(fd, unix.F_GETFD, 0)), nil,
+			"the fd was closed under the function")
 		return true
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 }
 
 // TestFile: the duplicate lives on when the connection is closed, is closed on
@@ -360,11 +354,8 @@ func TestFile(t *testing.T) {
 		}
 		c.Close()
 		peer.Write([]byte("hello"))
-		b := make([]byte, 10)
 		f.SetReadDeadline(time.Now().Add(limit))
-		if n, err := f.Read(b); string(b[:n]) != "hello" || err != nil {
-			t.Errorf("%s: %q, %v", name, b[:n], err)
-		}
+		readsText(t, f, "hello", name)
 		if _, err := c.(interface{ File() (*os.File, error) }).File(); !errors.Is(err,
 			net.ErrClosed) || !strings.HasPrefix(err.Error(), "file "+name) {
 			t.Errorf("File after Close: %v", err)
@@ -406,30 +397,45 @@ func TestSharedListener(t *testing.T) {
 	accepting.Wait(t)
 }
 
-// TestSharedFDLeavesEpoll: a socket of which there are duplicates is gone from
-// epoll once it is closed: it can be adopted under the same fd number again and
-// again, and what comes for the duplicate wakes nothing.
+// TestSharedFDLeavesEpoll: what has duplicates is gone from epoll once it is
+// closed: it can be waited for under the same fd number again and again, and
+// what comes for the duplicate wakes nothing.
 func TestSharedFDLeavesEpoll(t *testing.T) {
-	start(t, 1)
-	c, peer := unixPair(t, "unix")
-	f := testenv.Closing(t, testenv.Must(c.File()))
-	c.Close()
-	before := testenv.Files()
-	for range 20 {
-		again := testenv.Must(socket.FileConn(f))
-		reader := testrun.First.Go(func() {
-			b := make([]byte, 10)
-			if n, err := again.Read(b); string(b[:n]) != "x" || err != nil {
-				t.Errorf("%q, %v", b[:n], err)
+	for name, open := range map[string]func(t *testing.T) (again func() (io.ReadCloser, int),
+		peer io.Writer){
+		"connection": func(t *testing.T) (func() (io.ReadCloser, int), io.Writer) {
+			c, peer := unixPair(t, "unix")
+			f := sharing(t, c)
+			c.Close()
+			return func() (io.ReadCloser, int) {
+				c := testenv.Must(socket.FileConn(f))
+				return c, socket.FDOf(c.(socket.Stream))
+			}, peer
+		},
+		"file": func(t *testing.T) (func() (io.ReadCloser, int), io.Writer) {
+			r, w := pipeOfOS(t)
+			return func() (io.ReadCloser, int) {
+				f := testenv.Must(socket.NewFile(r))
+				return f, int(f.Fd())
+			}, w
+		},
+	} {
+		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+			again, peer := open(t)
+			before, seen, twice := testenv.Files(), map[int]bool{}, false
+			for range 20 {
+				c, fd := again()
+				twice = twice || seen[fd]
+				seen[fd] = true
+				reader := p.Go(func() { readsText(t, c, "x") })
+				reader.UntilParked(t, coroutine.ReasonRead)
+				peer.Write([]byte("x"))
+				reader.Wait(t)
+				c.Close()
 			}
+			testenv.True(t, twice, "no number came twice")
+			testenv.True(t, testenv.Files() <= before, "more fds than %d", before)
 		})
-		reader.UntilParked(t, coroutine.ReasonRead)
-		peer.Write([]byte("x"))
-		reader.Wait(t)
-		again.Close()
-	}
-	if n := testenv.Files(); n > before {
-		t.Errorf("%d fds, before %d", n, before)
 	}
 }
 
@@ -438,9 +444,7 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 func block(t *testing.T, other *os.File) {
 	t.Helper()
 	raw := testenv.Must(other.SyscallConn())
-	raw.Control(func(fd uintptr) {
-		testenv.NoError(t, unix.SetNonblock(int(fd), false))
-	})
+	raw.Control(func(fd uintptr) { testenv.NoError(t, unix.SetNonblock(int(fd), false)) })
 }
 
 // sharing returns another fd of c's socket.

@@ -21,7 +21,6 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -249,9 +248,7 @@ func staysParked(t *testing.T, k *testrun.Task) {
 func TestUrgentWakesNone(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for name, wait := range map[string]func(c *socket.TCPConn, b *socket.Buffered){
-			"WaitReadable": func(c *socket.TCPConn, _ *socket.Buffered) {
-				c.WaitReadable()
-			},
+			"WaitReadable":      func(c *socket.TCPConn, _ *socket.Buffered) { c.WaitReadable() },
 			"Buffered.ReadByte": func(_ *socket.TCPConn, b *socket.Buffered) { b.ReadByte() },
 			"Buffered.WaitReadable": func(_ *socket.TCPConn, b *socket.Buffered) {
 				b.WaitReadable()
@@ -287,14 +284,9 @@ func TestUrgentIsIdle(t *testing.T) {
 		t.Run(fmt.Sprint("before it is idle ", early), func(t *testing.T) {
 			start(t, 1)
 			c, peer := withPeer(t)
-			ended := make(chan error, 1)
-			s := &socket.Server{
-				Handle: func(c *socket.ServerConn) error {
-					return testenv.Err(c.Read(make([]byte, 1)))
-				},
-				Closed:      func(_ *socket.ServerConn, err error) { ended <- err },
-				IdleTimeout: 50 * time.Millisecond,
-			}
+			s := &socket.Server{IdleTimeout: 50 * time.Millisecond,
+				Handle: func(c *socket.ServerConn) error { return readOne(c) }}
+			ended := reportEnds(s)
 			if early {
 				s.Opened = func(*socket.ServerConn) error { // it has been registered
 					sendUrgent(t, c, peer)
@@ -490,277 +482,6 @@ func TestPeerNeverReads(t *testing.T) {
 		})
 		readsAll(t, peer, wrote)
 	})
-}
-
-// besidePingPong runs f in a coroutine beside two others of the same Processor
-// that play ping pong through the kernel, over a Unix stream, where what is
-// sent is there at once. Everything happens in one thread, so the count of
-// round trips says how often f let the others run and the Processor looked for
-// events.
-func besidePingPong(t *testing.T, least int, f func() error) {
-	t.Helper()
-	ping, pong := unixPair(t, "unix")
-	testrun.First.Go(func() { echo(pong) })
-	trips, stop := 0, false
-	pinger := testrun.First.Go(func() {
-		defer ping.Close()
-		for b := make([]byte, 1); !stop; trips++ {
-			ping.Write(b)
-			if _, err := io.ReadFull(ping, b); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	pinger.UntilParked(t, coroutine.ReasonRead)
-	testrun.First.Do(t, func() {
-		began := trips
-		testenv.NoError(t, f())
-		stop = true
-		if n := trips - began; n < least {
-			t.Errorf("%d round trips, want at least %d", n, least)
-		}
-	})
-	pinger.Wait(t)
-}
-
-// TestNoneStarves: a coroutine whose socket always has something to read lets
-// others run.
-func TestNoneStarves(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	for _, c := range []struct{ size, total, least int }{
-		{1, 100 << 10, 200}, // many small reads
-		{128 << 10, 256 << 20, 50},
-	} {
-		t.Run(fmt.Sprintf("reads of %d", c.size), func(t *testing.T) {
-			start(t, 1)
-			hose, source := withPeer(t)
-			feeder := testrun.Goroutine.Go(func() {
-				chunk := make([]byte, 256<<10)
-				for left := c.total; left > 0; {
-					n, err := source.Write(chunk[:min(left, len(chunk))])
-					if err != nil {
-						return
-					}
-					left -= n
-				}
-			})
-			testenv.Until(t, "a stock to read", func() bool {
-				return queued(t, hose.FD()) >= min(c.total, 64<<10)
-			})
-			besidePingPong(t, c.least, func() error {
-				buf := make([]byte, c.size)
-				for left := c.total; left > 0; {
-					n, err := hose.Read(buf)
-					if err != nil {
-						return err
-					}
-					left -= n
-				}
-				return nil
-			})
-			feeder.Wait(t)
-		})
-	}
-}
-
-// TestWriterLetsOthersRun: the same beside a coroutine that always can write.
-func TestWriterLetsOthersRun(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	const size, writes, least = 16, 50_000, 100
-	start(t, 1)
-	hose, sink := withPeer(t)
-	hose.SetWriteBuffer(4 << 20)
-	drain := testrun.Goroutine.Go(func() { io.Copy(io.Discard, sink) })
-	besidePingPong(t, least, func() error {
-		msg := make([]byte, size)
-		for range writes {
-			if _, err := hose.Write(msg); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	hose.Close()
-	drain.Wait(t)
-}
-
-// others is a coroutine of the first Processor that is always ready, and how
-// often it has had its turn.
-type others struct {
-	turns int // owner: the first Processor
-	stop  bool
-	t     *testrun.Task
-}
-
-func startOthers(t *testing.T) *others {
-	x := new(others)
-	begun := make(chan struct{})
-	x.t = testrun.First.Go(func() {
-		close(begun)
-		for ; !x.stop; x.turns++ {
-			netco.Yield()
-		}
-	})
-	testenv.Await(t, begun, "the other coroutine")
-	return x
-}
-
-// overtime keeps the Processor until its turn has lasted so many times as long
-// as it should.
-func overtime(times int64) {
-	for processor.TurnAge() < times*processor.TurnLimit {
-	}
-}
-
-// besideOthers runs f in a coroutine of the first Processor beside another.
-func besideOthers(t *testing.T, f func(x *others)) {
-	t.Helper()
-	x := startOthers(t)
-	testrun.First.Do(t, func() {
-		defer func() { x.stop = true }()
-		f(x)
-	})
-	x.t.Wait(t)
-}
-
-// turnOverAtOperationCases are the cases of TestTurnOverAtOperation.
-var turnOverAtOperationCases = map[string]func(t *testing.T) (op func() error){
-	"Read": func(t *testing.T) func() error {
-		c, peer := withPeer(t)
-		peer.Write(make([]byte, 1000))
-		testenv.Until(t, "the data", func() bool { return queued(t, c.FD()) == 1000 })
-		return func() error { return testenv.Err(c.Read(make([]byte, 10))) }
-	},
-	"Write": func(t *testing.T) func() error {
-		c, _ := withPeer(t)
-		return func() error { return testenv.Err(c.Write(make([]byte, 10))) }
-	},
-	"WriteBuffers": func(t *testing.T) func() error {
-		c, _ := withPeer(t)
-		return func() error { return testenv.Err(c.WriteBuffers(&net.Buffers{make([]byte, 10)})) }
-	},
-	"File.Read": func(t *testing.T) func() error {
-		r, w, err := os.Pipe()
-		testenv.OK(t, err)
-		defer r.Close()
-		defer w.Close()
-		w.Write(make([]byte, 1000))
-		f := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
-		return func() error { return testenv.Err(f.Read(make([]byte, 10))) }
-	},
-	"datagrams": func(t *testing.T) func() error {
-		l := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
-		c := testenv.Closing(t, testenv.Must(socket.Dial("udp", l.LocalAddr().String())))
-		return func() error { return testenv.Err(c.Write(make([]byte, 10))) }
-	},
-	"Unix packets": func(t *testing.T) func() error {
-		a, b := unixPair(t, "unixgram")
-		return func() error { return errors.Join(writeOne(b), readOne(a)) }
-	},
-	"Poll": func(t *testing.T) func() error {
-		c, _ := withPeer(t)
-		return func() error {
-			return testenv.Err(socket.Poll(
-				[]socket.PollFd{{Fd: int32(c.FD()), Events: unix.POLLOUT}}, -1))
-		}
-	},
-}
-
-// TestTurnOverAtOperation: a coroutine that computes between operations which
-// find something at once kept its Processor for 32 of them, however long they
-// were apart. The next operation after the turn is over lets others run.
-func TestTurnOverAtOperation(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	for name, prepare := range turnOverAtOperationCases {
-		t.Run(name, func(t *testing.T) {
-			start(t, 1)
-			op := prepare(t)
-			besideOthers(t, func(x *others) {
-				for i := range 5 {
-					overtime(1)
-					before := x.turns
-					testenv.NoError(t, op())
-					// The first operation after a wait does not look, nor does
-					// one that follows a yield.
-					if i > 0 && x.turns == before {
-						overtime(1)
-						testenv.NoError(t, op())
-						testenv.True(t, x.turns != before, "operation %d has not let others run", i)
-					}
-				}
-			})
-		})
-	}
-}
-
-// TestTurnOverInBuffer: requests that are served from a Buffered make no system
-// call, and 16 KiB of small ones kept the Processor for as long as they take.
-func TestTurnOverInBuffer(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	const size = 4000
-	for _, c := range []struct {
-		name  string
-		calls int // until it looks at the clock
-		read  func(b *socket.Buffered) error
-	}{
-		{"Read", 8, func(b *socket.Buffered) error { return testenv.Err(b.Read(make([]byte, 1))) }},
-		{"ReadByte", 64, func(b *socket.Buffered) error { return testenv.Err(b.ReadByte()) }},
-		{"Peek", 8, func(b *socket.Buffered) error { return testenv.Err(b.Peek(1)) }},
-		{"Discard", 8, func(b *socket.Buffered) error { return testenv.Err(b.Discard(1)) }},
-		{"ReadSlice", 8, func(b *socket.Buffered) error { return testenv.Err(b.ReadSlice('\n')) }},
-		{"ReadLine", 8, func(b *socket.Buffered) error { return testenv.Err(b.ReadLine()) }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			start(t, 1)
-			conn, peer := withPeer(t)
-			peer.Write(bytes.Repeat([]byte("\n"), size))
-			b := socket.NewBuffered(conn)
-			besideOthers(t, func(x *others) {
-				testenv.NoError(t, testenv.Err(b.Peek(size)))
-				// The first is far too late, and the buffer looks more often
-				// from then on.
-				for _, most := range []int{2 * c.calls, 8, 8, 8} {
-					overtime(2)
-					before, n := x.turns, 0
-					for ; x.turns == before && n < most; n++ {
-						testenv.NoError(t, c.read(b))
-					}
-					testenv.True(t, x.turns != before, "%d reads have not let others run", n)
-				}
-			})
-		})
-	}
-}
-
-// TestTurnOverBetweenHandles: a Handle that takes its requests from elsewhere
-// than the socket lets others run all the same, between two calls for one
-// connection.
-func TestTurnOverBetweenHandles(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	start(t, 1)
-	c, peer := withPeer(t)
-	x := startOthers(t)
-	calls, before := 0, 0
-	ended := make(chan struct{})
-	s := &socket.Server{
-		Handle: func(c *socket.ServerConn) error {
-			if calls++; calls > 1 && x.turns == before {
-				t.Errorf("call %d: others have not run since the last one", calls)
-			}
-			if calls == 5 {
-				return net.ErrClosed
-			}
-			overtime(1)
-			before = x.turns
-			return nil
-		},
-		Closed: func(*socket.ServerConn, error) { x.stop = true; close(ended) },
-	}
-	peer.Write([]byte("x"))
-	testenv.OK(t, s.ServeConn(c))
-	testenv.Await(t, ended, "the connection to end")
-	x.t.Wait(t)
 }
 
 // TestManyAcceptors: three accept as fast as they can, until Close, and each

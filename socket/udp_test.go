@@ -4,17 +4,24 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -50,33 +57,19 @@ type udpMaker struct {
 	packet func(network, address string) (net.PacketConn, error)
 }
 
-// orNil avoids an interface that is not nil and holds nil.
-func orNil[C udpConn](c C, err error) (udpConn, error) {
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
 var (
-	ourUDP = udpMaker{"netco",
-		func(n string, l *net.UDPAddr) (udpConn, error) { return orNil(socket.ListenUDP(n, l)) },
-		func(n string, l, r *net.UDPAddr) (udpConn, error) {
-			return orNil(socket.DialUDP(n, l, r))
-		},
+	ourUDP = udpMaker{"netco", ofAny[udpConn](socket.ListenUDP), ofAny2[udpConn](socket.DialUDP),
 		func(n string, i *net.Interface, g *net.UDPAddr) (udpConn, error) {
-			return orNil(socket.ListenMulticastUDP(n, i, g))
-		},
-		socket.ListenPacket,
-	}
-	netUDP = udpMaker{"net",
-		func(n string, l *net.UDPAddr) (udpConn, error) { return orNil(net.ListenUDP(n, l)) },
-		func(n string, l, r *net.UDPAddr) (udpConn, error) { return orNil(net.DialUDP(n, l, r)) },
+			return ofAny[udpConn](func(n string, g *net.UDPAddr) (*socket.UDPConn, error) {
+				return socket.ListenMulticastUDP(n, i, g)
+			})(n, g)
+		}, socket.ListenPacket}
+	netUDP = udpMaker{"net", ofAny[udpConn](net.ListenUDP), ofAny2[udpConn](net.DialUDP),
 		func(n string, i *net.Interface, g *net.UDPAddr) (udpConn, error) {
-			return orNil(net.ListenMulticastUDP(n, i, g))
-		},
-		net.ListenPacket,
-	}
+			return ofAny[udpConn](func(n string, g *net.UDPAddr) (*net.UDPConn, error) {
+				return net.ListenMulticastUDP(n, i, g)
+			})(n, g)
+		}, net.ListenPacket}
 )
 
 var (
@@ -180,6 +173,54 @@ var udpWrites = []struct {
 	}},
 }
 
+// udpPeerWrites are all ways to send one to the peer of a connected socket.
+var udpPeerWrites = map[string]func(c *socket.UDPConn, p []byte) (n int, err error){
+	"Write": (*socket.UDPConn).Write,
+	"WriteMsgUDP": func(c *socket.UDPConn, p []byte) (int, error) {
+		n, _, err := c.WriteMsgUDP(p, nil, nil)
+		return n, err
+	},
+	"WriteMsgUDPAddrPort": func(c *socket.UDPConn, p []byte) (int, error) {
+		n, _, err := c.WriteMsgUDPAddrPort(p, nil, netip.AddrPort{})
+		return n, err
+	},
+	"WriteBatch": func(c *socket.UDPConn, p []byte) (int, error) {
+		ms := []socket.Message{{Buf: p}}
+		_, err := c.WriteBatch(ms)
+		return ms[0].N, err
+	},
+}
+
+// TestUDPConnected: both ends know each other; Read and Write, and the message
+// methods without an address, work.
+func TestUDPConnected(t *testing.T) {
+	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
+		inPlacesOf(t, at.IP.String(), func(t *testing.T, p testrun.Place) {
+			peer := netPeer(t, at)
+			c := dialTo(t, peer)
+			testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
+			buf := make([]byte, 65536)
+			got := func(n int, err error, size int, what string) {
+				testenv.Gives(t, size, nil, what)(n, err)
+				testenv.Equal(t, differs(buf[:n], 0), "", what)
+			}
+			p.Do(t, func() {
+				for _, size := range sizes {
+					for name, write := range udpPeerWrites {
+						testenv.Gives(t, size, nil, name)(write(c, pattern(size)))
+						n, from, err := peer.ReadFromUDP(buf)
+						got(n, err, size, name)
+						testenv.Equal(t, from.String(), c.LocalAddr().String(), name)
+					}
+					peer.WriteToUDP(pattern(size), udpAddr(c))
+					n, err := c.Read(buf)
+					got(n, err, size, "Read")
+				}
+			})
+		})
+	}
+}
+
 // TestUDPEcho sends datagrams of all sizes by every pair of a write and a read,
 // between all kinds of place.
 func TestUDPEcho(t *testing.T) {
@@ -227,58 +268,6 @@ func TestUDPEcho(t *testing.T) {
 				s.Wait(t)
 			})
 		}
-	}
-}
-
-// TestUDPConnected: both ends know each other; Read and Write, and the message
-// methods without an address, work.
-func TestUDPConnected(t *testing.T) {
-	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		t.Run(at.IP.String(), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				peer := netPeer(t, at)
-				c := dialTo(t, peer)
-				testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
-				p.Do(t, func() {
-					buf := make([]byte, 65536)
-					for _, size := range sizes {
-						for name, write := range map[string]func(b []byte) (int, error){
-							"Write": c.Write,
-							"WriteMsgUDP": func(b []byte) (int, error) {
-								n, _, err := c.WriteMsgUDP(b, nil, nil)
-								return n, err
-							},
-							"WriteMsgUDPAddrPort": func(b []byte) (int, error) {
-								n, _, err := c.WriteMsgUDPAddrPort(b, nil, netip.AddrPort{})
-								return n, err
-							},
-							"WriteBatch": func(b []byte) (int, error) {
-								ms := []socket.Message{{Buf: b}}
-								_, err := c.WriteBatch(ms)
-								return ms[0].N, err
-							},
-						} {
-							if n, err := write(pattern(size)); n != size || err != nil {
-								t.Errorf("%s of %d: %d, %v", name, size, n, err)
-								return
-							}
-							n, from, err := peer.ReadFromUDP(buf)
-							if n != size || err != nil || differs(buf[:n], 0) != "" ||
-								from.String() != c.LocalAddr().String() {
-								t.Errorf("%s: the peer got %d from %v, %v, want %d", name, n, from,
-									err, size)
-								return
-							}
-						}
-						peer.WriteToUDP(pattern(size), udpAddr(c))
-						if n, err := c.Read(buf); n != size || err != nil ||
-							differs(buf[:n], 0) != "" {
-							t.Errorf("Read: %d, %v, want %d", n, err, size)
-						}
-					}
-				})
-			})
-		})
 	}
 }
 
@@ -374,11 +363,8 @@ func TestUDPZone(t *testing.T) {
 		if _, err := a.WriteToUDP([]byte("by number"), number); err != nil {
 			t.Errorf("to %v: %v", number, err)
 		}
-		for _, want := range []string{"hello", "by number"} {
-			if n, err := b.Read(buf); err != nil || string(buf[:n]) != want {
-				t.Errorf("%q, %v, want %q", buf[:n], err, want)
-			}
-		}
+		readsText(t, b, "hello")
+		readsText(t, b, "by number")
 	}
 }
 
@@ -447,10 +433,7 @@ func TestUDPEmptyRead(t *testing.T) {
 	if n, from, err := c.ReadFromUDPAddrPort(nil); n != 0 || err != nil || from != portOf(peer) {
 		t.Errorf("ReadFrom(nil): %d, %v, %v", n, from, err)
 	}
-	buf := make([]byte, 10)
-	if n, err := c.Read(buf); string(buf[:n]) != "two" || err != nil {
-		t.Errorf("the next: %q, %v", buf[:n], err)
-	}
+	readsText(t, c, "two", "the next")
 }
 
 // TestUDPControl: control messages go with datagrams both ways, in single
@@ -557,10 +540,7 @@ func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op,
 	again := testenv.Must(net.ListenUDP("udp", at))
 	defer again.Close()
 	again.WriteToUDP([]byte("back"), udpAddr(c))
-	buf := make([]byte, 10)
-	if n, err := c.Read(buf); string(buf[:n]) != "back" || err != nil {
-		t.Errorf("after that: %q, %v", buf[:n], err)
-	}
+	readsText(t, c, "back", "after that")
 }
 
 // TestUDPConcurrent: several readers and writers on one socket each get and
@@ -576,7 +556,7 @@ func TestUDPConcurrent(t *testing.T) {
 		all  []*testrun.Task
 	)
 	for i := range 6 {
-		all = append(all, testrun.Places[i%len(testrun.Places)].Go(func() {
+		all = append(all, place(i).Go(func() {
 			buf := make([]byte, 1000)
 			for {
 				n, err := b.Read(buf)
@@ -593,7 +573,7 @@ func TestUDPConcurrent(t *testing.T) {
 		}))
 	}
 	for i := range writers {
-		testrun.Places[i%len(testrun.Places)].Do(t, func() {
+		place(i).Do(t, func() {
 			for j := range each {
 				testenv.Gives(t, size, nil)(a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)},
 					size/2), b.LocalAddr()))
@@ -612,122 +592,42 @@ func TestUDPConcurrent(t *testing.T) {
 	}
 }
 
-// floodBatch is how many datagrams a round of a flood has.
-const floodBatch = 32
-
-func fillUDP(c *socket.UDPConn) {
-	sa := &unix.SockaddrInet4{Port: udpAddr(c).Port, Addr: [4]byte{127, 0, 0, 1}}
-	for range floodBatch {
-		unix.Sendto(c.FD(), []byte("x"), unix.MSG_DONTWAIT, sa)
-	}
-}
-
-func drainUDP(c *socket.UDPConn) {
-	for range floodBatch {
-		unix.Recvfrom(c.FD(), make([]byte, 10), unix.MSG_DONTWAIT)
-	}
-}
-
-// floods are rounds of calls that need not wait.
-var floods = map[string]func(c *socket.UDPConn, ms []socket.Message) error{
-	"read": func(c *socket.UDPConn, ms []socket.Message) (err error) {
-		fillUDP(c)
-		for i := 0; i < floodBatch && err == nil; i++ {
-			_, _, err = c.ReadFromUDPAddrPort(ms[0].Buf)
-		}
-		return err
-	},
-	"read batch": func(c *socket.UDPConn, ms []socket.Message) (err error) {
-		fillUDP(c)
-		for left := floodBatch; left > 0 && err == nil; { // some may come late
-			var n int
-			n, err = c.ReadBatch(ms[:left])
-			left -= n
-		}
-		return err
-	},
-	"write": func(c *socket.UDPConn, ms []socket.Message) (err error) {
-		drainUDP(c)
-		for i := 0; i < floodBatch && err == nil; i++ {
-			_, err = c.WriteToUDPAddrPort(ms[0].Buf, ms[0].Addr)
-		}
-		return err
-	},
-	"write batch": func(c *socket.UDPConn, ms []socket.Message) error {
-		drainUDP(c)
-		_, err := c.WriteBatch(ms)
-		return err
-	},
-}
-
-// TestUDPFlood: a socket that always has something to read, or room to write,
-// does not keep its Processor from others, one datagram at a time or in
-// batches. The other end is system calls that netco knows nothing of.
-func TestUDPFlood(t *testing.T) {
-	for name, round := range floods {
-		t.Run(name, func(t *testing.T) {
-			start(t, 1)
-			c := listenUDP(t, loopback4)
-			ms := room(floodBatch, 10, 0)
-			for i := range ms {
-				ms[i].Addr = portOf(c)
-			}
-			flood := testrun.First.Go(func() {
-				for {
-					if err := round(c, ms); err != nil {
-						failsIn(t, strings.Fields(name)[0], err, net.ErrClosed)
-						return
-					}
-				}
-			})
-			testenv.Await(t, flood.Started, "the flood")
-			for range 10 {
-				testrun.First.Go(func() {}).Wait(t)
-			}
-			c.Close()
-			flood.Wait(t)
-		})
-	}
-}
-
 // TestUDPMulticast: two sockets join a group on one port; both get what is sent
 // to it.
 func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
-		t.Run(group.String(), func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				ifi := multicastInterface(t)
-				a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
-				if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) ||
-					errors.Is(err, unix.EADDRNOTAVAIL) {
-					t.Skipf("%s has no multicast for %v: %v", ifi.Name, group, err)
-				}
-				testenv.OK(t, err)
-				defer a.Close()
-				to := &net.UDPAddr{IP: group, Port: udpAddr(a).Port}
-				b := testenv.Closing(t, testenv.Must(socket.ListenMulticastUDP("udp", ifi, to)))
-				sender := multicastSender(t, ifi, group)
-				var readers []*testrun.Task
-				for _, c := range []*socket.UDPConn{a, b} {
-					readers = append(readers, p.Go(func() {
-						buf := make([]byte, 10)
-						n, from, err := c.ReadFromUDPAddrPort(buf)
-						testenv.True(t, string(buf[:n]) == "to all" && err == nil &&
-							from.Port() == portOf(sender).Port(), "%q from %v, %v", buf[:n], from,
-							err)
-					}))
-				}
-				for _, k := range readers {
-					k.UntilParked(t, coroutine.ReasonRead)
-				}
-				if group.To4() == nil {
-					to.Zone = ifi.Name
-				}
-				if _, err := sender.WriteToUDP([]byte("to all"), to); err != nil {
-					t.Skipf("%s does not carry %v: %v", ifi.Name, group, err)
-				}
-				testrun.WaitAll(t, readers...)
-			})
+		inPlacesOf(t, group.String(), func(t *testing.T, p testrun.Place) {
+			ifi := multicastInterface(t)
+			a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
+			if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) ||
+				errors.Is(err, unix.EADDRNOTAVAIL) {
+				t.Skipf("%s has no multicast for %v: %v", ifi.Name, group, err)
+			}
+			testenv.OK(t, err)
+			defer a.Close()
+			to := &net.UDPAddr{IP: group, Port: udpAddr(a).Port}
+			b := testenv.Closing(t, testenv.Must(socket.ListenMulticastUDP("udp", ifi, to)))
+			sender := multicastSender(t, ifi, group)
+			var readers []*testrun.Task
+			for _, c := range []*socket.UDPConn{a, b} {
+				readers = append(readers, p.Go(func() {
+					buf := make([]byte, 10)
+					n, from, err := c.ReadFromUDPAddrPort(buf)
+					testenv.True(t, string(buf[:n]) == "to all" && err == nil &&
+						from.Port() == portOf(sender).Port(), "%q from %v, %v", buf[:n], from,
+						err)
+				}))
+			}
+			for _, k := range readers {
+				k.UntilParked(t, coroutine.ReasonRead)
+			}
+			if group.To4() == nil {
+				to.Zone = ifi.Name
+			}
+			if _, err := sender.WriteToUDP([]byte("to all"), to); err != nil {
+				t.Skipf("%s does not carry %v: %v", ifi.Name, group, err)
+			}
+			testrun.WaitAll(t, readers...)
 		})
 	}
 }
@@ -768,4 +668,375 @@ func multicastSender(t *testing.T, ifi *net.Interface, group net.IP) *socket.UDP
 	}
 	testenv.OK(t, err)
 	return c
+}
+
+// errorText describes an error. What differs from one socket to the next is
+// replaced.
+func errorText(err error, hide *strings.Replacer) string {
+	return hide.Replace(fmt.Sprint(describeError(err), " ", errors.Is(err, os.ErrDeadlineExceeded)))
+}
+
+// udpTargets are addresses, good ones and others.
+var udpTargets = []*net.UDPAddr{
+	nil,
+	{},
+	{Port: 9},
+	{IP: net.IPv4(127, 0, 0, 1), Port: 0},
+	{IP: net.IPv4(127, 0, 0, 1), Port: -1},
+	{IP: net.IPv4(127, 0, 0, 1), Port: 65536},
+	{IP: net.IP{1, 2, 3}, Port: 9},
+	{IP: net.IP{1, 2, 3, 4, 5}, Port: 9},
+	{IP: net.IPv6loopback, Port: 0},
+	{IP: net.IPv6loopback, Port: 9, Zone: "no-such-interface"},
+	{IP: net.IPv6loopback, Port: 9, Zone: "no-such-interface-with-so-long-a-name"},
+	{IP: net.IPv6loopback, Port: 70000},
+	{IP: net.ParseIP("fe80::1"), Port: 9},
+	{IP: net.IPv6unspecified, Port: 0},
+	{IP: net.IPv4zero, Port: 0},
+	{IP: net.IP{}, Port: -1},
+	{IP: make(net.IP, 15)},
+	{IP: make(net.IP, 17), Port: 1 << 40},
+}
+
+// udpOp is an operation on a socket, with a target.
+type udpOp = func(c udpConn, to *net.UDPAddr) error
+
+// udpOps are operations that fail in some state.
+var udpOps = func() map[string]udpOp {
+	write := func(p []byte) udpOp {
+		return func(c udpConn, _ *net.UDPAddr) error { return testenv.Err(c.Write(p)) }
+	}
+	read := func(p []byte) udpOp {
+		return func(c udpConn, _ *net.UDPAddr) error { return testenv.Err(c.Read(p)) }
+	}
+	late := func(op udpOp) udpOp {
+		return func(c udpConn, to *net.UDPAddr) error {
+			c.SetDeadline(past)
+			return op(c, to)
+		}
+	}
+	ops := map[string]udpOp{
+		"Write": write([]byte("x")), "Write large": write(make([]byte, 65536)),
+		"Write late": late(write([]byte("x"))), "Read late": late(read(make([]byte, 1))),
+		"Read nothing late": late(read(nil)),
+		"WriteTo another": func(c udpConn, _ *net.UDPAddr) error {
+			return testenv.Err(c.WriteTo([]byte("x"), &net.TCPAddr{Port: 1}))
+		},
+		"WriteTo nil": func(c udpConn, _ *net.UDPAddr) error {
+			return testenv.Err(c.WriteTo([]byte("x"), nil))
+		},
+		"WriteToUDP large": func(c udpConn, to *net.UDPAddr) error {
+			return testenv.Err(c.WriteToUDP(make([]byte, 65508), to))
+		},
+		"WriteMsgUDP bad oob": func(c udpConn, to *net.UDPAddr) error {
+			return err3(c.WriteMsgUDP([]byte("x"), []byte{1, 2, 3}, to))
+		},
+		"mapped": func(c udpConn, _ *net.UDPAddr) error {
+			return testenv.Err(c.WriteToUDPAddrPort([]byte("x"),
+				netip.MustParseAddrPort("[::ffff:127.0.0.1]:0")))
+		},
+		"SetReadBuffer": func(c udpConn, _ *net.UDPAddr) error { return c.SetReadBuffer(10000) },
+	}
+	for _, w := range udpWrites[:5] { // net has no WriteBatch
+		ops[w.name] = func(c udpConn, to *net.UDPAddr) error {
+			return testenv.Err(w.write(c, []byte("x"), to))
+		}
+		ops[w.name+" late"] = late(ops[w.name])
+	}
+	for _, r := range udpReads[:5] {
+		ops[r.name+" late"] = late(func(c udpConn, _ *net.UDPAddr) error {
+			return err3(r.read(c, nil))
+		})
+	}
+	return ops
+}()
+
+// udpAfterClose are those that are only tried on a closed socket, where they do
+// not wait.
+var udpAfterClose = func() map[string]udpOp {
+	ops := map[string]udpOp{}
+	for name, op := range map[string]func(udpConn) error{
+		"Read":             func(c udpConn) error { return testenv.Err(c.Read(make([]byte, 1))) },
+		"Read nothing":     func(c udpConn) error { return testenv.Err(c.Read(nil)) },
+		"Close":            udpConn.Close,
+		"SetDeadline":      func(c udpConn) error { return c.SetDeadline(future) },
+		"SetReadDeadline":  func(c udpConn) error { return c.SetReadDeadline(future) },
+		"SetWriteDeadline": func(c udpConn) error { return c.SetWriteDeadline(future) },
+		"SetWriteBuffer":   func(c udpConn) error { return c.SetWriteBuffer(10000) },
+	} {
+		ops[name] = func(c udpConn, _ *net.UDPAddr) error { return op(c) }
+	}
+	for _, r := range udpReads[:5] {
+		ops[r.name] = func(c udpConn, _ *net.UDPAddr) error { return err3(r.read(c, nil)) }
+	}
+	return ops
+}()
+
+// TestUDPErrorsAsNet runs operations that fail on sockets of net's and ours,
+// connected and not, open and closed, and compares.
+func TestUDPErrorsAsNet(t *testing.T) {
+	start(t, 1)
+	sink := netPeer(t, loopback4)
+	sink6 := netPeer(t, loopback6)
+	kinds := map[string]func(m udpMaker) (udpConn, error){
+		"udp4":      func(m udpMaker) (udpConn, error) { return m.listen("udp4", loopback4) },
+		"udp":       func(m udpMaker) (udpConn, error) { return m.listen("udp", nil) },
+		"udp6":      func(m udpMaker) (udpConn, error) { return m.listen("udp6", loopback6) },
+		"connected": func(m udpMaker) (udpConn, error) { return m.dial("udp", nil, udpAddr(sink)) },
+		"connected6": func(m udpMaker) (udpConn, error) {
+			return m.dial("udp6", nil, udpAddr(sink6))
+		},
+		"both": func(m udpMaker) (udpConn, error) {
+			return m.dial("udp", &net.UDPAddr{IP: net.IPv6unspecified}, udpAddr(sink))
+		},
+	}
+	for kind, make := range kinds {
+		var seen [2]map[string]string
+		for i, m := range []udpMaker{netUDP, ourUDP} {
+			seen[i] = map[string]string{}
+			c, err := make(m)
+			if err != nil {
+				t.Fatal(kind, err)
+			}
+			hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(c).Port), ":OWN")
+			for name, f := range udpOps {
+				for j, to := range udpTargets {
+					if strings.HasPrefix(name, "WriteMsgUDPAddrPort") &&
+						to.AddrPort().Addr() == (netip.Addr{}) &&
+						strings.HasPrefix(runtime.Version(), "go1.25") {
+						continue // net took no invalid address for no address yet
+					}
+					seen[i][fmt.Sprint(kind, " ", name, " ", j, to)] = errorText(f(c, to), hide)
+					c.SetDeadline(time.Time{})
+				}
+			}
+			c.Close()
+			for _, ops := range []map[string]udpOp{udpOps, udpAfterClose} {
+				for name, f := range ops {
+					seen[i][fmt.Sprint(kind, " closed ", name)] = errorText(f(c, udpAddr(sink)),
+						hide)
+				}
+			}
+		}
+		for what, want := range seen[0] {
+			testenv.Equal(t, seen[1][what], want, "\ngot \nwant", what)
+		}
+	}
+}
+
+// TestUDPMakingAsNet holds what DialUDP, ListenUDP, ListenMulticastUDP and
+// ListenPacket make and refuse against net. What is refused leaves no fd.
+func TestUDPMakingAsNet(t *testing.T) {
+	askNames(t, nil)
+	start(t, 2)
+	taken := netPeer(t, loopback4)
+	hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(taken).Port), ":TAKEN")
+	addrs := append(udpTargets[:len(udpTargets):len(udpTargets)], udpAddr(taken), loopback4,
+		loopback6,
+		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.ParseIP("2001:db8::1"),
+			Port: 5}, &net.UDPAddr{IP: net.IPv4(255, 255, 255, 255), Port: 9})
+	closing := func(c net.PacketConn, err error) string {
+		if err != nil {
+			return fmt.Sprint(c == nil, errorText(err, hide))
+		}
+		defer c.Close()
+		remote := fmt.Sprint(c.(net.Conn).RemoteAddr())
+		if remote == ":0" || remote == "0.0.0.0:0" {
+			remote = "[::]:0" // any address, however it was written
+		}
+		return fmt.Sprintf("%T made %v %s", c.LocalAddr(), udpAddr(c).IP, remote)
+	}
+	same := func(what string, make func(m udpMaker) string) {
+		testenv.Equal(t, make(ourUDP), make(netUDP), "\ngot \nwant", what)
+	}
+	before := testenv.Files()
+	for _, network := range []string{"udp", "udp4", "udp6", "tcp", "unixgram", "", "bogus",
+		"ip4:1"} {
+		for i, a := range addrs {
+			what := fmt.Sprintf("%q %d %v", network, i, a)
+			same("ListenUDP "+what, func(m udpMaker) string {
+				return closing(m.listen(network, a))
+			})
+			same("ListenMulticastUDP "+what, func(m udpMaker) string {
+				return closing(m.multi(network, nil, a))
+			})
+			for _, l := range append([]*net.UDPAddr{nil}, addrs...) {
+				if l == nil || l.Port != 9 {
+					same(fmt.Sprintf("DialUDP from %v %s", l, what), func(m udpMaker) string {
+						return closing(m.dial(network, l, a))
+					})
+				}
+			}
+		}
+		for _, a := range []string{"", ":0", "127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0",
+			"localhost:0", taken.LocalAddr().String(), "192.0.2.77:0", "224.0.0.251:0"} {
+			if strings.HasPrefix(network, "udp") { // others: TestBadInputOpening
+				same("ListenPacket "+a, func(m udpMaker) string {
+					return closing(m.packet(network, a))
+				})
+			}
+		}
+	}
+	testenv.Until(t, "no more fds than before", func() bool { return testenv.Files() <= before })
+}
+
+// TestListenUDPReusePort: sockets on one port, each of which gets all datagrams
+// of a peer or none.
+func TestListenUDPReusePort(t *testing.T) {
+	start(t, 2)
+	all := testenv.Must(socket.ListenUDPReusePort("udp", "127.0.0.1:0", 2))
+	if len(all) != 2 || portOf(all[0]) != portOf(all[1]) {
+		t.Fatal(all)
+	}
+	var tasks []*testrun.Task
+	for i, c := range all {
+		tasks = append(tasks, testrun.Places[i].Go(func() {
+			buf := make([]byte, 10)
+			for {
+				_, from, err := c.ReadFromUDPAddrPort(buf)
+				if err != nil {
+					failsIn(t, "read", err, net.ErrClosed)
+					return
+				}
+				c.WriteToUDPAddrPort([]byte{byte(i)}, from)
+			}
+		}))
+	}
+	served := [2]int{}
+	for range 64 {
+		peer := netPeer(t, loopback4)
+		buf := make([]byte, 10)
+		for range 3 {
+			peer.WriteToUDP([]byte("x"), udpAddr(all[0]))
+			testenv.Must(peer.Read(buf[1:]))
+			if buf[0] == 0 {
+				buf[0] = 10 + buf[1]
+				served[buf[1]]++
+			} else if buf[0] != 10+buf[1] {
+				t.Errorf("one peer's datagrams came to both")
+			}
+		}
+		peer.Close()
+	}
+	testenv.True(t, served[0] != 0 && served[1] != 0, "served %v", served)
+	for i, c := range all {
+		c.Close()
+		tasks[i].Wait(t)
+	}
+}
+
+// TestUDPFaults: errors of every read and write are returned as net returns
+// them, with the name of the call, interrupted calls are repeated, and the
+// socket can be used on.
+func TestUDPFaults(t *testing.T) {
+	calls := map[string]string{
+		"ReadFrom": "recvfrom", "ReadFromUDP": "recvfrom", "ReadFromUDPAddrPort": "recvfrom",
+		"ReadMsgUDP": "recvmsg", "ReadMsgUDPAddrPort": "recvmsg", "ReadBatch": "recvmmsg",
+		"WriteTo": "sendto", "WriteToUDP": "sendto", "WriteToUDPAddrPort": "sendto",
+		"WriteMsgUDP": "sendmsg", "WriteMsgUDPAddrPort": "sendmsg", "WriteBatch": "sendmmsg",
+	}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+		p.Do(t, func() {
+			buf := make([]byte, 10)
+			for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.ECONNREFUSED,
+				unix.EHOSTUNREACH, unix.EPERM} {
+				check := func(name, op string, n int, err error) {
+					var e *net.OpError
+					testenv.True(t, n == 0 && errors.Is(err, errno) && errors.As(err, &e) &&
+						e.Op == op && strings.Contains(err.Error(), ": "+calls[name]+": "),
+						"%s: %d, %v", name, n, err)
+				}
+				for _, w := range udpWrites {
+					first := errnos{sysx.Send: {unix.EINTR, unix.EINTR, errno}}
+					remove := (&script{first: first}).install(t)
+					n, err := w.write(a, []byte("x"), udpAddr(b))
+					check(w.name, "write", n, err)
+					n, err = w.write(a, []byte("y"), udpAddr(b))
+					remove()
+					testenv.True(t, n == 1 && err == nil, "%s after the error: %d, %v", w.name, n,
+						err)
+					if n, err := b.Read(buf); string(buf[:n]) != "y" {
+						t.Errorf("%s: %q arrived, %v", w.name, buf[:n], err)
+					}
+				}
+				for _, r := range udpReads {
+					a.WriteToUDP([]byte("z"), udpAddr(b))
+					first := errnos{sysx.Recv: {unix.EINTR, unix.EINTR, errno}}
+					remove := (&script{first: first}).install(t)
+					n, _, err := r.read(b, buf)
+					check(r.name, "read", n, err)
+					n, from, err := r.read(b, buf)
+					remove()
+					if string(buf[:n]) != "z" || err != nil || from != a.LocalAddr().String() {
+						t.Errorf("%s after the error: %q from %s, %v", r.name, buf[:n], from, err)
+					}
+				}
+			}
+		})
+	})
+}
+
+func init() { children["udp without fds"] = udpWithoutFDs }
+
+// TestUDPWithoutFDs: with so many fds to spare a socket is made or refused with
+// EMFILE, and a refusal leaves none open.
+func TestUDPWithoutFDs(t *testing.T) {
+	t.Parallel()
+	out, err := testenv.Output(children.Command(t, "udp without fds"))
+	testenv.True(t, err == nil && strings.HasPrefix(string(out), "ok"), "%v\n%.500s", err, out)
+}
+
+func udpWithoutFDs() {
+	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
+	first, err := socket.ListenUDP("udp", loopback4) // Go's poller has its fds now
+	if err != nil {
+		testenv.Fatal(err)
+	}
+	debug.SetGCPercent(-1) // which would close what package net has lost
+	for spare := range 4 {
+		before := countFDs()
+		free := fillFDs(64, spare)
+		var made []io.Closer
+		for what, make := range map[string]func() (io.Closer, error){
+			"ListenPacket": func() (io.Closer, error) {
+				return socket.ListenPacket("udp", "127.0.0.1:0")
+			},
+			"ListenUDP": func() (io.Closer, error) { return socket.ListenUDP("udp", loopback4) },
+			"ListenMulticastUDP": func() (io.Closer, error) {
+				return socket.ListenMulticastUDP("udp", nil,
+					&net.UDPAddr{IP: net.IPv4(224, 0, 0, 251)})
+			},
+			"ListenUDPReusePort": func() (io.Closer, error) {
+				_, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 5)
+				if err == nil {
+					return nil, errors.New("five sockets with " + strconv.Itoa(spare) + " fds")
+				}
+				return nil, err
+			},
+			"DialUDP": func() (io.Closer, error) {
+				return socket.DialUDP("udp", nil, udpAddr(first))
+			},
+		} {
+			c, err := make()
+			if err == nil {
+				made = append(made, c)
+			} else if !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENODEV) {
+				// ENODEV: there may be no multicast.
+				testenv.Fatal(spare, what, err)
+			}
+			for _, c := range made {
+				c.Close()
+			}
+			made = nil
+		}
+		free()
+		if n := socket.OpenCount(); n != 1 {
+			testenv.Fatal(n, "sockets open")
+		}
+		if n := countFDs(); n != before {
+			testenv.Fatal(n, "fds open, before", before)
+		}
+	}
+	fmt.Print("ok")
 }

@@ -1,7 +1,6 @@
 package socket_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -71,46 +70,38 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 // refused and sends nothing. What does not fit the reader's buffer is dropped.
 func TestUnixPackets(t *testing.T) {
 	for _, network := range []string{"unixgram", "unixpacket"} {
-		t.Run(network, func(t *testing.T) {
-			inPlaces(t, func(t *testing.T, p testrun.Place) {
-				a, b := unixPair(t, network)
-				sizes := []int{1, 2, 1000, sysx.MaxIO - 1, sysx.MaxIO, sysx.MaxIO + 1, 180_000, 3}
-				if network == "unixgram" {
-					sizes = append(sizes, 0, 1, 0)
-				}
-				sender := p.Go(func() {
-					for _, n := range sizes {
-						testenv.Gives(t, n, nil, "Write of")(b.Write(pattern(n)))
-						if n == 180_000 {
-							testenv.Gives(t, 0, unix.EMSGSIZE,
-								"Write of 8 MiB")(b.Write(make([]byte, 8<<20)))
-						}
-					}
-					b.Write(pattern(100))
-					b.Close()
-				})
-				buf := make([]byte, 1<<20)
-				for _, want := range sizes {
-					n, err := a.Read(buf)
-					if n != want || err != nil || differs(buf[:n], 0) != "" {
-						t.Fatalf("Read of %d: %d, %v", want, n, err)
+		inPlacesOf(t, network, func(t *testing.T, p testrun.Place) {
+			a, b := unixPair(t, network)
+			sizes := []int{1, 2, 1000, sysx.MaxIO - 1, sysx.MaxIO, sysx.MaxIO + 1, 180_000, 3}
+			if network == "unixgram" {
+				sizes = append(sizes, 0, 1, 0)
+			}
+			sender := p.Go(func() {
+				for _, n := range sizes {
+					testenv.Gives(t, n, nil, "Write of")(b.Write(pattern(n)))
+					if n == 180_000 {
+						testenv.Gives(t, 0, unix.EMSGSIZE,
+							"Write of 8 MiB")(b.Write(make([]byte, 8<<20)))
 					}
 				}
-				testenv.Gives(t, 0, nil, "an empty Read")(a.Read(nil))
-				testenv.Gives(t, 10, nil, "a short Read")(a.Read(buf[:10]))
-				sender.Wait(t)
-				if network == "unixgram" {
-					a.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-				}
-				n, err := a.Read(buf)
-				switch network {
-				case "unixpacket":
-					testenv.True(t, n == 0 && err == io.EOF, "at the end: %d, %v", n, err)
-				case "unixgram":
-					testenv.True(t, n == 0 && errors.Is(err, os.ErrDeadlineExceeded),
-						"with no sender left: %d, %v", n, err)
-				}
+				b.Write(pattern(100))
+				b.Close()
 			})
+			buf := make([]byte, 1<<20)
+			for _, want := range sizes {
+				n, err := a.Read(buf)
+				if n != want || err != nil || differs(buf[:n], 0) != "" {
+					t.Fatalf("Read of %d: %d, %v", want, n, err)
+				}
+			}
+			testenv.Gives(t, 0, nil, "an empty Read")(a.Read(nil))
+			testenv.Gives(t, 10, nil, "a short Read")(a.Read(buf[:10]))
+			sender.Wait(t)
+			if network == "unixgram" {
+				a.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			}
+			end := map[string]error{"unixpacket": io.EOF, "unixgram": os.ErrDeadlineExceeded}
+			testenv.Gives(t, 0, end[network], "at the end")(a.Read(buf))
 		})
 	}
 }
@@ -155,9 +146,7 @@ func TestUnixWritesWait(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, named := range []bool{false, true} {
 			t.Run(map[bool]string{false: "peer", true: "named"}[named]+"/"+p.Name,
-				func(t *testing.T) {
-					writeWaits(t, p, named)
-				})
+				func(t *testing.T) { writeWaits(t, p, named) })
 		}
 	}
 }
@@ -176,8 +165,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	var c *socket.UnixConn
 	var err error
 	if named {
-		c, err = socket.ListenUnixgram("unixgram",
-			unixAt("unixgram", unixName(t, "from")))
+		c, err = socket.ListenUnixgram("unixgram", unixAt("unixgram", unixName(t, "from")))
 	} else {
 		c, err = socket.DialUnix("unixgram", nil, at)
 	}
@@ -205,14 +193,10 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 		t.Errorf("%d attempts in %v", n, took)
 	}
 	to.SetReadDeadline(time.Now().Add(limit))
-	buf := make([]byte, 10)
-	for i := range filled + 1 {
-		n, err := to.Read(buf)
-		if want := map[bool]string{true: "late",
-			false: "fill"}[i == filled]; string(buf[:n]) != want || err != nil {
-			t.Fatalf("packet %d of %d: %q, %v", i, filled, buf[:n], err)
-		}
+	for i := range filled {
+		readsText(t, to, "fill", "packet", i)
 	}
+	readsText(t, to, "late")
 	writer.Wait(t)
 }
 
@@ -221,9 +205,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 func TestUnixFDs(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
 		for _, p := range testrun.Places {
-			t.Run(network+"/"+p.Name, func(t *testing.T) {
-				passFDs(t, p, network)
-			})
+			t.Run(network+"/"+p.Name, func(t *testing.T) { passFDs(t, p, network) })
 		}
 	}
 }
@@ -260,10 +242,7 @@ func passFDs(t *testing.T, p testrun.Place, network string) {
 		testenv.True(t, n == len(payload) && oobn == len(rights) && err == nil,
 			"WriteMsgUnix: %d, %d, %v", n, oobn, err)
 		reader.Wait(t)
-		got := make([]byte, 7)
-		if _, err := io.ReadFull(r, got); string(got) != "through" || err != nil {
-			t.Errorf("through the passed fd came %q, %v", got, err)
-		}
+		readsText(t, r, "through", "the passed fd")
 	}
 }
 
@@ -277,15 +256,13 @@ func takeFD(t *testing.T, a *socket.UnixConn, network, payload string, oob []byt
 		}
 		n = 0
 	}
-	if string(buf[:n]) != payload ||
-		flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || err != nil {
+	if string(buf[:n]) != payload || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || err != nil {
 		t.Errorf("ReadMsgUnix: %q, %#x, %v", buf[:n], flags, err)
 		return
 	}
 	fd, uid := takeRights(t, oob[:oobn])
 	testenv.Equal(t, uid, os.Getuid(), "it came from user")
-	if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD,
-		0); flags&unix.FD_CLOEXEC == 0 {
+	if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); flags&unix.FD_CLOEXEC == 0 {
 		t.Error("the fd is not closed on exec")
 	}
 	f := os.NewFile(uintptr(fd), "passed")
@@ -416,25 +393,6 @@ func removeSocket(a *net.UnixAddr) {
 	}
 }
 
-// TestUnixNoAllocation: a datagram that has no sender's name allocates nothing.
-func TestUnixNoAllocation(t *testing.T) {
-	start(t, 1)
-	a := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", unixAt("unixgram", ""))))
-	b := testenv.Closing(t,
-		testenv.Must(socket.DialUnix("unixgram", nil, a.LocalAddr().(*net.UnixAddr))))
-	msg, buf := bytes.Repeat([]byte("x"), 100), make([]byte, 200)
-	if n := testing.AllocsPerRun(100, func() {
-		b.Write(msg)
-		if n, _, err := a.ReadFromUnix(buf); n != len(msg) || err != nil {
-			t.Error(n, err)
-		}
-		b.Write(msg)
-		testenv.Gives(t, len(msg), nil)(a.Read(buf))
-	}); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
@@ -507,9 +465,9 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			var err error
 			withSpareFDs(lim, before, spare, func() {
 				if network == "unix" {
-					c, err = opened(socket.ListenUnix(network, unixAt(network, path)))
+					c, err = ourUnix.listen(network, unixAt(network, path))
 				} else {
-					c, err = opened(socket.ListenUnixgram(network, unixAt(network, path)))
+					c, err = ourUnix.listenPacket(network, unixAt(network, path))
 				}
 			})
 			if err != nil {
@@ -566,74 +524,40 @@ type unixMaker struct {
 	dial         func(network string, from, to *net.UnixAddr) (unixIO, error)
 }
 
-var ourUnix = unixMaker{
-	open: func(network, address string) (closer, error) {
-		if network == "unixgram" {
-			return socket.ListenPacket(network, address)
-		}
-		return socket.Listen(network, address)
-	},
-	connect: func(network, address string) (closer, error) { return socket.Dial(network, address) },
-	listen: func(network string, at *net.UnixAddr) (net.Listener, error) {
-		return socket.ListenUnix(network, at)
-	},
-	listenPacket: func(network string, at *net.UnixAddr) (unixIO, error) {
-		return socket.ListenUnixgram(network, at)
-	},
-	dial: func(network string, from, to *net.UnixAddr) (unixIO, error) {
-		return socket.DialUnix(network, from, to)
-	},
+var ourUnix = unixMaker{open: ourListen, connect: ofAny[closer](socket.Dial),
+	listen:       ofAny[net.Listener](socket.ListenUnix),
+	listenPacket: ofAny[unixIO](socket.ListenUnixgram), dial: ofAny2[unixIO](socket.DialUnix)}
+
+func ourListen(network, address string) (closer, error) {
+	if network == "unixgram" || network == "udp" {
+		return socket.ListenPacket(network, address)
+	}
+	return socket.Listen(network, address)
 }
 
-var netsUnix = unixMaker{
-	open: func(network, address string) (closer, error) {
-		if network == "unixgram" {
-			return net.ListenPacket(network, address)
-		}
-		return net.Listen(network, address)
-	},
-	connect: func(network, address string) (closer, error) { return net.Dial(network, address) },
-	listen: func(network string, at *net.UnixAddr) (net.Listener, error) {
-		return net.ListenUnix(network, at)
-	},
-	listenPacket: func(network string, at *net.UnixAddr) (unixIO, error) {
-		return net.ListenUnixgram(network, at)
-	},
-	dial: func(network string, from, to *net.UnixAddr) (unixIO, error) {
-		return net.DialUnix(network, from, to)
-	},
+var netsUnix = unixMaker{open: netsListen, connect: ofAny[closer](net.Dial),
+	listen:       ofAny[net.Listener](net.ListenUnix),
+	listenPacket: ofAny[unixIO](net.ListenUnixgram), dial: ofAny2[unixIO](net.DialUnix)}
+
+func netsListen(network, address string) (closer, error) {
+	if network == "unixgram" || network == "udp" {
+		return net.ListenPacket(network, address)
+	}
+	return net.Listen(network, address)
 }
 
-// withNet calls ours and net's and compares their errors. What they opened is
+// unixAsNet calls both packages and compares their errors. What they opened is
 // closed, and path removed after each.
-func withNet(t *testing.T, what, path string, ours, theirs func() (closer, error)) {
+func unixAsNet(t *testing.T, what, path string, make func(m unixMaker) (closer, error)) {
 	t.Helper()
-	try := func(f func() (closer, error)) error {
-		c, err := f()
-		if err == nil {
-			c.Close()
-		}
+	try := func(m unixMaker) error {
+		err := shut(make(m))
 		if path != "" {
 			os.Remove(path)
 		}
 		return err
 	}
-	same(t, what, try(ours), try(theirs))
-}
-
-func opened[T closer](c T, err error) (closer, error) {
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// unixAsNet is withNet for what either package can make.
-func unixAsNet(t *testing.T, what, path string, make func(m unixMaker) (closer, error)) {
-	t.Helper()
-	withNet(t, what, path, func() (closer, error) { return make(ourUnix) }, func() (closer, error) {
-		return make(netsUnix)
-	})
+	same(t, what, try(ourUnix), try(netsUnix))
 }
 
 // unixErrorNames returns addresses of every sort below a new folder, taken and
@@ -709,16 +633,13 @@ func TestUnixErrors(t *testing.T) {
 				for _, name := range names {
 					try(p, network, name)
 				}
-				what := p.Name + ": nil addresses of " + network
-				unixAsNet(t, what, "", func(m unixMaker) (closer, error) {
-					return m.listen(network, nil)
-				})
-				unixAsNet(t, what, "", func(m unixMaker) (closer, error) {
-					return m.listenPacket(network, nil)
-				})
-				unixAsNet(t, what, "", func(m unixMaker) (closer, error) {
-					return m.dial(network, nil, nil)
-				})
+				for _, nils := range []func(m unixMaker) (closer, error){
+					func(m unixMaker) (closer, error) { return m.listen(network, nil) },
+					func(m unixMaker) (closer, error) { return m.listenPacket(network, nil) },
+					func(m unixMaker) (closer, error) { return m.dial(network, nil, nil) },
+				} {
+					unixAsNet(t, p.Name+": nil addresses of "+network, "", nils)
+				}
 			}
 		})
 	}

@@ -275,6 +275,16 @@ var otherWaits = []waitOp{
 			set: r.SetReadDeadline, close: r.Close, release: func() { w.Write([]byte("x")) },
 			again: func() {}}
 	}},
+	{"File RawConn.Read", "", "", coroutine.ReasonRead, func(t *testing.T) wait {
+		r, w := filePipe(t)
+		raw := rawOf(t, r)
+		return wait{do: func() error {
+			return raw.Read(func(fd uintptr) bool {
+				return testenv.Err(unix.Read(int(fd), make([]byte, 1))) != unix.EAGAIN
+			})
+		}, set: r.SetReadDeadline, close: r.Close, release: func() { w.Write([]byte("x")) },
+			again: func() {}}
+	}},
 	{"File.Write", "write", "", coroutine.ReasonWrite, func(t *testing.T) wait {
 		r, w := filePipe(t)
 		return wait{do: func() error { return testenv.Err(w.Write(tooMuch[:1<<20])) },

@@ -46,9 +46,7 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 		var m fd.FDMutex
 		prepare(&m)
 		func() {
-			defer func() {
-				testenv.True(t, recover() != nil, "no panic")
-			}()
+			defer func() { testenv.True(t, recover() != nil, "no panic") }()
 			m.Unlock(fd.Read)
 		}()
 	}
