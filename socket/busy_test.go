@@ -184,8 +184,8 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 	}
 }
 
-// TestForcedShutdownOfAccept: the same when it comes at the end of a burst, with
-// a connection that was just accepted.
+// TestForcedShutdownOfAccept: the same when it comes at the end of a burst,
+// with a connection that was just accepted.
 func TestForcedShutdownOfAccept(t *testing.T) {
 	startAloneWith(t, netco.Options{Processors: 1, LockThreads: true})
 	l := listen(t)
@@ -320,8 +320,8 @@ func TestTurnOverAtOperation(t *testing.T) {
 			besideOthers(t, func(x *others) {
 				for i := range 5 {
 					before := x.turns
-					// The first operation after a wait does not look, nor does one
-					// that follows a yield.
+					// The first operation after a wait does not look, nor
+					// does one that follows a yield.
 					for try := 0; try < 2 && x.turns == before; try++ {
 						overtime(1)
 						testenv.NoError(t, once())

@@ -671,7 +671,9 @@ var moveSources = map[string]func(s moveScene) io.Reader{
 	"negative LimitedReader": func(s moveScene) io.Reader {
 		return &io.LimitedReader{R: s.src, N: -1}
 	},
-	"reader":                func(moveScene) io.Reader { return io.MultiReader(strings.NewReader("hello")) },
+	"reader": func(moveScene) io.Reader {
+		return io.MultiReader(strings.NewReader("hello"))
+	},
 	"WriterTo":              func(moveScene) io.Reader { return strings.NewReader("hello") },
 	"failing reader":        func(moveScene) io.Reader { return &failing{100} },
 	"reader to closed sink": func(s moveScene) io.Reader { s.dst.Close(); return &failing{100} },

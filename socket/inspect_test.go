@@ -657,7 +657,8 @@ func TestLost(t *testing.T) {
 func TestLostPeer(t *testing.T) {
 	start(t, 2)
 	for _, wrapped := range []bool{false, true} {
-		for _, listen := range []func(_, _ string) (net.Listener, error){socket.Listen, net.Listen} {
+		for _, listen := range []func(string, string) (net.Listener, error){socket.Listen,
+			net.Listen} {
 			l := testenv.Must(listen("tcp", "127.0.0.1:0"))
 			if wrapped {
 				l = outer{Listener: l}

@@ -87,7 +87,8 @@ func TestListenControl(t *testing.T) {
 						}))
 					}
 				}
-				ours, nets := socket.ListenConfig{Control: hook(0)}, net.ListenConfig{Control: hook(1)}
+				ours := socket.ListenConfig{Control: hook(0)}
+				nets := net.ListenConfig{Control: hook(1)}
 				nets.SetMultipathTCP(false) // else it may try twice
 				if network == "tcp" {
 					testenv.Equal(t, made(ours.Listen(ctx, network, address)),
