@@ -92,7 +92,7 @@ func TestNoAllocation(t *testing.T) {
 		place    testrun.Place
 		serve    func(c *socket.TCPConn) error
 	}{
-		{"coroutine", 4000, testrun.First, echoBytes},
+		{"coroutine", 2000, testrun.First, echoBytes},
 		{"goroutine", 1000, testrun.Goroutine, echoBytes},
 		{"deadlines", 1000, testrun.First, echoUnderDeadlines},
 		{"deadlines, goroutine", 1000, testrun.Goroutine, echoUnderDeadlines},
@@ -104,8 +104,8 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}},
 		{"watched elsewhere", 1000, testrun.Second, echoBytes},
-		{"Buffered", 2000, testrun.First, echoEights},
-		{"Buffered, goroutine", 2000, testrun.Goroutine, echoEights},
+		{"Buffered", 1000, testrun.First, echoEights},
+		{"Buffered, goroutine", 1000, testrun.Goroutine, echoEights},
 		{"Server", 1000, testrun.Goroutine, func(c *socket.TCPConn) error {
 			s := &socket.Server{Handle: echoOnce}
 			ended := reportEnds(s)

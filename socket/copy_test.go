@@ -120,15 +120,15 @@ func TestMove(t *testing.T) {
 		every ops
 		limit limits
 	}{
-		{"no faults", 3 << 20, nil, nil, nil},
-		{"interrupted", 1 << 20, nil, eintr, nil},
-		{"short splices", 1 << 20, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
+		{"no faults", 1 << 20, nil, nil, nil},
+		{"interrupted", 512 << 10, nil, eintr, nil},
+		{"short splices", 512 << 10, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
 		{"tiny splices", 128 << 10, nil, nil, limits{sysx.SpliceIn: 17_000, sysx.SpliceOut: 100}},
 		{"short everything", 96 << 10, nil, nil, limits{sysx.Recv: 333, sysx.Send: 77}},
-		{"no room at first", 1 << 20, errnos{sysx.SpliceOut: {unix.EAGAIN},
+		{"no room at first", 512 << 10, errnos{sysx.SpliceOut: {unix.EAGAIN},
 			sysx.Send: {unix.EAGAIN}}, nil, nil},
-		{"no splice", 1 << 20, errnos{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
-		{"no pipe", 1 << 20, errnos{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
+		{"no splice", 512 << 10, errnos{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
+		{"no pipe", 512 << 10, errnos{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
 	} {
 		for _, nets := range [][2]string{{"tcp", "tcp"}, {"tcp", "unix"}, {"unix", "tcp"},
 			{"unix", "unix"}} {

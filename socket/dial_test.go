@@ -457,16 +457,12 @@ func TestDialCancelledLate(t *testing.T) {
 	var mu sync.Mutex
 	var cancel context.CancelFunc // under mu: of the dial under way
 	server := testrun.Goroutine.Go(func() {
-		for {
-			c, err := l.AcceptTCP()
-			if err != nil {
-				return
-			}
-			defer c.Close()
+		acceptAll(t, l, func(c net.Conn) {
+			testenv.Closing(t, c)
 			mu.Lock()
 			cancel()
 			mu.Unlock()
-		}
+		})
 	})
 	var made atomic.Int32
 	everywhere(t, func(p testrun.Place) {
@@ -1124,14 +1120,10 @@ func serveOne(t testing.TB, fd int) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
+		acceptAll(t, l, func(c net.Conn) {
 			c.Write([]byte("x"))
 			c.Close()
-		}
+		})
 	}()
 	t.Cleanup(func() { l.Close(); <-done })
 }

@@ -312,12 +312,9 @@ func serveAny(t *testing.T, l net.Listener, handle func(*socket.ServerConn) erro
 // echoAny echoes on connections of l, each in another place.
 func echoAny(t *testing.T, l net.Listener) (stop func()) {
 	k := testrun.Second.Go(func() {
-		for i := 0; ; i++ {
-			c, err := l.Accept()
-			if err != nil {
-				testenv.Fails(t, err, net.ErrClosed, "Accept")
-				return
-			}
+		i := 0
+		acceptAll(t, l, func(c net.Conn) {
+			i++
 			place(i).Run(func() {
 				defer c.Close()
 				var err error
@@ -329,7 +326,7 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 				}
 				testenv.Fails(t, err, io.EOF, "echo")
 			})
-		}
+		})
 	})
 	return func() {
 		l.Close()

@@ -62,19 +62,17 @@ func TestHandedOver(t *testing.T) {
 }
 
 // TestFacadeNil: the facade's errors come with a nil interface, not with a nil
-// pointer in one.
+// pointer in one: shut looks.
 func TestFacadeNil(t *testing.T) {
 	start(t, 1)
-	if l, err := netco.Listen("tcp", "127.0.0.1:99999"); l != nil || err == nil {
-		t.Errorf("Listen: %v, %v", l, err)
-	}
-	if c, err := netco.Dial("tcp", testenv.ClosedPort(t)); c != nil || err == nil {
-		t.Errorf("Dial: %v, %v", c, err)
-	}
 	l := listen(t)
-	l.SetDeadline(time.Unix(1, 0))
-	if c, err := net.Listener(l).Accept(); c != nil || err == nil {
-		t.Errorf("Accept: %v, %v", c, err)
+	l.SetDeadline(past)
+	for what, err := range map[string]error{
+		"Listen": shut(netco.Listen("tcp", "127.0.0.1:99999")),
+		"Dial":   shut(netco.Dial("tcp", testenv.ClosedPort(t))),
+		"Accept": shut(net.Listener(l).Accept()),
+	} {
+		testenv.True(t, err != nil, "%s succeeded", what)
 	}
 }
 
@@ -232,15 +230,7 @@ func TestGoroutineTakesOver(t *testing.T) {
 func TestGoroutineAccepts(t *testing.T) {
 	startLocked(t, 2)
 	l := listen(t)
-	k := testrun.Goroutine.Go(func() {
-		for {
-			c, err := l.AcceptTCP()
-			if err != nil {
-				return
-			}
-			go echo(c)
-		}
-	})
+	k := testrun.Goroutine.Go(func() { acceptAll(t, l, func(c net.Conn) { go echo(c) }) })
 	k.UntilParked(t, 0)
 	let, letOther := hog(t, 0), hog(t, 1)
 	for range 3 {

@@ -218,14 +218,7 @@ func TestHammerConnect(t *testing.T) {
 	var servers, clients []*testrun.Task
 	for _, p := range testrun.Places {
 		servers = append(servers, p.Go(func() {
-			for {
-				c, err := l.AcceptTCP()
-				if err != nil {
-					failsIn(t, "accept", err, net.ErrClosed)
-					return
-				}
-				p.Run(func() { echo(c) })
-			}
+			acceptAll(t, l, func(c net.Conn) { p.Run(func() { echo(c) }) })
 		}))
 	}
 	for i := range 6 {

@@ -381,30 +381,24 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	}
 }
 
-func serveInspected(l net.Listener) func() {
-	return func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-				defer c.Close() // half of them close first
-				buf := make([]byte, 100)
-				for {
-					n, err := c.Read(buf)
-					if err != nil || buf[0] == 'q' {
-						return
-					}
-					if _, err := c.Write(buf[:n]); err != nil {
-						return
-					}
+func serveInspected(t *testing.T, l net.Listener) {
+	acceptAll(t, l, func(c net.Conn) {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			defer c.Close() // half of them close first
+			buf := make([]byte, 100)
+			for {
+				n, err := c.Read(buf)
+				if err != nil || buf[0] == 'q' {
+					return
 				}
-			}}); err != nil {
-				c.Close()
+				if _, err := c.Write(buf[:n]); err != nil {
+					return
+				}
 			}
+		}}); err != nil {
+			c.Close()
 		}
-	}
+	})
 }
 
 // TestInspectHammer: sockets of all kinds come and go, read and write, in
@@ -426,7 +420,7 @@ func TestInspectHammer(t *testing.T) {
 	var tasks []*testrun.Task
 
 	for i, l := range []net.Listener{l, ul} {
-		tasks = append(tasks, testrun.Places[i].Go(serveInspected(l)))
+		tasks = append(tasks, testrun.Places[i].Go(func() { serveInspected(t, l) }))
 	}
 	for i := range 12 {
 		network := []string{"tcp", "udp4", "unix"}[i/3%3]

@@ -49,6 +49,14 @@ func dialLimited(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
+// untilNoRoom waits until k waits for a place.
+func untilNoRoom(t *testing.T, l net.Listener, k *testrun.Task) {
+	t.Helper()
+	testenv.Until(t, "the Accept to wait", func() bool {
+		return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
+	})
+}
+
 // TestLimitListener: accepting stops at the limit and goes on when a connection
 // is closed, for coroutines and goroutines.
 func TestLimitListener(t *testing.T) {
@@ -73,9 +81,7 @@ func TestLimitListener(t *testing.T) {
 			open := []net.Conn{testenv.Await(t, accepted, "the first"),
 				testenv.Await(t, accepted, "the second")}
 			for range 4 {
-				testenv.Until(t, "the Accept to wait", func() bool {
-					return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
-				})
+				untilNoRoom(t, l, k)
 				if socket.Places(l) != 2 || len(accepted) != 0 {
 					t.Fatalf("%d places taken, %d more accepted", socket.Places(l), len(accepted))
 				}
@@ -126,9 +132,7 @@ func TestLimitListenerEnds(t *testing.T) {
 			dialLimited(t, l)
 			one := testenv.Must(l.Accept())
 			k := p.Go(func() { testenv.Equal(t, testenv.Err(l.Accept()) != nil, true) })
-			testenv.Until(t, "the Accept to wait", func() bool {
-				return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
-			})
+			untilNoRoom(t, l, k)
 			end(l)
 			k.Wait(t)
 			testenv.Equal(t, socket.WaitForRoom(l), 0, "waits for room")
@@ -169,25 +173,18 @@ func TestLimitListenerOnce(t *testing.T) {
 func TestLimitTwice(t *testing.T) {
 	start(t, 2)
 	for _, n := range [][2]int{{1, 2}, {2, 1}} {
-		l := limitedOn(t, "tcp", n[0])
+		l := limitedOn(t, "tcp", n[0]).(*socket.TCPListener)
 		socket.LimitListener(l, n[1])
 		for range 3 {
 			dialLimited(t, l)
 		}
-		var last net.Conn
-		for range 3 {
-			if last != nil {
-				l.(*socket.TCPListener).SetDeadline(time.Now().Add(10 * time.Millisecond))
-				if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Fatalf("limits %v: a second Accept: %v", n, err)
-				}
-				l.(*socket.TCPListener).SetDeadline(time.Time{})
-				last.Close()
-			}
-			var err error
-			if last, err = l.Accept(); err != nil {
-				t.Fatal(err)
-			}
+		last := testenv.Must(l.Accept())
+		for range 2 {
+			l.SetDeadline(time.Now().Add(10 * time.Millisecond))
+			testenv.Fails(t, testenv.Err(l.Accept()), os.ErrDeadlineExceeded, "limits", n)
+			l.SetDeadline(time.Time{})
+			last.Close()
+			last = testenv.Must(l.Accept())
 		}
 		last.Close()
 	}
@@ -206,20 +203,16 @@ func TestLimitForeign(t *testing.T) {
 		dialLimited(t, l)
 		accepted := make(chan net.Conn, 2)
 		k := p.Go(func() {
-			for range 2 {
-				c := testenv.Must(l.Accept())
-				accepted <- c
-			}
+			accepted <- testenv.Must(l.Accept())
+			accepted <- testenv.Must(l.Accept())
 			testenv.Fails(t, testenv.Err(l.Accept()), net.ErrClosed, "net.ErrClosed")
 		})
 		c := testenv.Await(t, accepted, "the first")
-		testenv.Until(t, "the Accept to wait", func() bool {
-			return k.Parked(coroutine.ReasonAccept)
-		})
+		waits := func() bool { return k.Parked(coroutine.ReasonAccept) }
+		testenv.Until(t, "the Accept to wait", waits)
 		c.Close()
 		c.Close()
 		c = testenv.Await(t, accepted, "the second")
-		waits := func() bool { return k.Parked(coroutine.ReasonAccept) }
 		testenv.Until(t, "the Accept to wait", waits)
 		l.Close()
 		k.Wait(t)
@@ -261,17 +254,13 @@ func TestLimitUnwound(t *testing.T) {
 func TestLimitNone(t *testing.T) {
 	start(t, 1)
 	for _, n := range []int{0, -1} {
-		if _, err := limitedOn(t, "tcp", n).Accept(); err == nil {
-			t.Errorf("accepted under a limit of %d", n)
-		}
-		if _, err := socket.LimitListener(otherListener{listen(t)}, n).Accept(); err == nil {
-			t.Errorf("accepted under a limit of %d", n)
+		for _, l := range []net.Listener{limitedOn(t, "tcp", n),
+			socket.LimitListener(otherListener{listen(t)}, n)} {
+			testenv.True(t, testenv.Err(l.Accept()) != nil, "accepted under a limit of %d", n)
 		}
 	}
 	s := &socket.Server{Handle: echoOnce, MaxConns: -1}
-	if err := s.Serve(listen(t)); err == nil {
-		t.Error("served with MaxConns -1")
-	}
+	testenv.True(t, s.Serve(listen(t)) != nil, "served with MaxConns -1")
 }
 
 // TestServeMaxConns: over two listeners together, no more than MaxConns are

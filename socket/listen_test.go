@@ -165,15 +165,10 @@ func TestListenReusePort(t *testing.T) {
 	var tasks []*testrun.Task
 	for i, l := range all {
 		tasks = append(tasks, testrun.Places[i].Go(func() {
-			for {
-				c, err := l.AcceptTCP()
-				if err != nil {
-					failsIn(t, "accept", err, net.ErrClosed)
-					return
-				}
+			acceptAll(t, l, func(c net.Conn) {
 				served[i].Add(1)
 				testrun.Places[i].Run(func() { echo(c) })
-			}
+			})
 		}))
 	}
 	call := func() {

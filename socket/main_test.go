@@ -279,6 +279,18 @@ func echo(c net.Conn) {
 	}
 }
 
+// acceptAll gives each connection of l to f until l is closed.
+func acceptAll(t testing.TB, l net.Listener, f func(c net.Conn)) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			testenv.Fails(t, err, net.ErrClosed, "Accept")
+			return
+		}
+		f(c)
+	}
+}
+
 // listenTCP is socket.Listen with the type it has for TCP.
 func listenTCP(network, address string) (*socket.TCPListener, error) {
 	l, err := socket.Listen(network, address)

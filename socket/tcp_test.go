@@ -511,16 +511,11 @@ func manyAccept(t *testing.T, l net.Listener) {
 	var tasks []*testrun.Task
 	for _, p := range testrun.Places {
 		tasks = append(tasks, p.Go(func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					failsIn(t, "accept", err, net.ErrClosed)
-					return
-				}
+			acceptAll(t, l, func(c net.Conn) {
 				accepted.Add(1)
 				c.Write([]byte("hello"))
 				c.Close()
-			}
+			})
 		}))
 	}
 	var peers []net.Conn

@@ -2,15 +2,15 @@ package socket_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -977,58 +977,61 @@ func TestUDPFaults(t *testing.T) {
 	})
 }
 
-func init() { children["udp without fds"] = udpWithoutFDs }
+func init() { children["sockets without fds"] = withoutFDs }
 
-// TestUDPWithoutFDs: with so many fds to spare a socket is made or refused with
-// EMFILE, and a refusal leaves none open.
-func TestUDPWithoutFDs(t *testing.T) {
+// TestWithoutFDs: every fd that making a socket takes may be the one that is
+// not there any more. With so many to spare the socket is made or refused with
+// EMFILE, and a refusal leaves no fd open, and no file.
+func TestWithoutFDs(t *testing.T) {
 	t.Parallel()
-	out, err := testenv.Output(children.Command(t, "udp without fds"))
+	out, err := testenv.Output(children.Command(t, "sockets without fds"))
 	testenv.True(t, err == nil && strings.HasPrefix(string(out), "ok"), "%v\n%.500s", err, out)
 }
 
-func udpWithoutFDs() {
+func withoutFDs() {
 	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
-	first, err := socket.ListenUDP("udp", loopback4) // Go's poller has its fds now
-	if err != nil {
-		testenv.Fatal(err)
-	}
+	first := testenv.Must(socket.ListenUDP("udp", loopback4)) // Go's poller has its fds now
+	dir := testenv.Must(os.MkdirTemp("", "netco"))
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "s")
+	testenv.MustOK(shut(socket.Listen("unix", path))) // what is made once is made
+	group := &net.UDPAddr{IP: net.IPv4(224, 0, 0, 251)}
 	debug.SetGCPercent(-1) // which would close what package net has lost
+	refused := map[string]int{}
 	for spare := range 4 {
 		before := countFDs()
 		free := fillFDs(64, spare)
-		var made []io.Closer
-		for what, make := range map[string]func() (io.Closer, error){
-			"ListenPacket": func() (io.Closer, error) {
-				return socket.ListenPacket("udp", "127.0.0.1:0")
+		for what, make := range map[string]func() error{
+			"ListenPacket": func() error {
+				return shut(socket.ListenPacket("udp", "127.0.0.1:0"))
 			},
-			"ListenUDP": func() (io.Closer, error) { return socket.ListenUDP("udp", loopback4) },
-			"ListenMulticastUDP": func() (io.Closer, error) {
-				return socket.ListenMulticastUDP("udp", nil,
-					&net.UDPAddr{IP: net.IPv4(224, 0, 0, 251)})
+			"ListenUDP": func() error { return shut(socket.ListenUDP("udp", loopback4)) },
+			"ListenMulticastUDP": func() error {
+				return shut(socket.ListenMulticastUDP("udp", nil, group))
 			},
-			"ListenUDPReusePort": func() (io.Closer, error) {
-				_, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 5)
-				if err == nil {
-					return nil, errors.New("five sockets with " + strconv.Itoa(spare) + " fds")
-				}
-				return nil, err
+			"ListenUDPReusePort": func() error {
+				err := testenv.Err(socket.ListenUDPReusePort("udp", "127.0.0.1:0", 5))
+				return cmp.Or(err, errors.New("five sockets with too few fds"))
 			},
-			"DialUDP": func() (io.Closer, error) {
-				return socket.DialUDP("udp", nil, udpAddr(first))
+			"DialUDP": func() error { return shut(socket.DialUDP("udp", nil, udpAddr(first))) },
+			"ListenUnix": func() error {
+				return shut(socket.ListenUnix("unix", unixAt("unix", path)))
+			},
+			"ListenUnixgram": func() error {
+				return shut(socket.ListenUnixgram("unixgram", unixAt("unixgram", path)))
 			},
 		} {
-			c, err := make()
-			if err == nil {
-				made = append(made, c)
-			} else if !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENODEV) {
-				// ENODEV: there may be no multicast.
-				testenv.Fatal(spare, what, err)
+			err := make()
+			if err != nil && !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENODEV) {
+				testenv.Fatal(spare, what, err) // ENODEV: there may be no multicast
 			}
-			for _, c := range made {
-				c.Close()
+			if err != nil {
+				refused[what]++
 			}
-			made = nil
+			if err != nil && what == "ListenUnix" && exists(path) {
+				testenv.Fatal(spare, "the file is left")
+			}
+			os.Remove(path)
 		}
 		free()
 		if n := socket.OpenCount(); n != 1 {
@@ -1037,6 +1040,9 @@ func udpWithoutFDs() {
 		if n := countFDs(); n != before {
 			testenv.Fatal(n, "fds open, before", before)
 		}
+	}
+	if refused["ListenUnix"] == 0 || refused["ListenUnixgram"] == 0 || refused["ListenUDP"] == 0 {
+		testenv.Fatal("this tests less than it should:", refused)
 	}
 	fmt.Print("ok")
 }

@@ -402,114 +402,33 @@ func exists(path string) bool {
 // whoever made another there in the meantime keeps that.
 func TestUnixUnlink(t *testing.T) {
 	start(t, 2)
-	for _, p := range testrun.Places {
-		p.Do(t, func() {
-			path := unixName(t, "s")
-			l := testenv.Must(socket.Listen("unix", path))
-			testenv.True(t, exists(path),
-				"there is no file while it listens: the borrowed socket's end took it")
-			c := testenv.Must(socket.Dial("unix", path))
-			c.Close()
-			if exists(path) {
-				f := testenv.Must(l.(*socket.UnixListener).File())
-				adopted, err := socket.FileListener(f)
-				f.Close()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				adopted.Close()
-				testenv.True(t, exists(path), "the end of a FileListener removed the file")
-			}
-			testenv.NoError(t, l.Close())
-			testenv.True(t, !exists(path), "the file is still there after Close")
-			testenv.NoError(t, os.WriteFile(path, nil, 0o600))
-			if err := l.Close(); !errors.Is(err, net.ErrClosed) || !exists(path) {
-				t.Errorf("a second Close: %v; the new file is there: %v", err, exists(path))
-			}
-			os.Remove(path)
-
-			keepName(t, path)
-		})
-	}
-}
-
-// keepName makes sockets whose file is to stay.
-func keepName(t *testing.T, path string) {
-	kept := testenv.Must(socket.ListenUnix("unixpacket", unixAt("unixpacket", path)))
-	kept.SetUnlinkOnClose(false)
-	kept.Close()
-	testenv.True(t, exists(path), "SetUnlinkOnClose(false) did not keep the file")
-	os.Remove(path)
-	gram := testenv.Must(socket.ListenPacket("unixgram", path))
-	gram.Close()
-	testenv.True(t, exists(path), "a datagram socket removed its file, unlike net's")
-}
-
-// TestUnixListenWithoutFDs: every fd that listening takes may be the one that
-// is not there any more. Nothing stays open, and no file is left.
-func TestUnixListenWithoutFDs(t *testing.T) {
-	path := unixName(t, "s")
-	start(t, 1)
-	if l, err := socket.Listen("unix", path); err == nil { // what is made once is made
-		l.Close()
-	}
-	var lim unix.Rlimit
-	testenv.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &lim))
-	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
-	before := testenv.Files()
-	refused := 0
-	for _, network := range []string{"unix", "unixgram"} {
-		for spare := range 4 {
-			var c closer
-			var err error
-			withSpareFDs(lim, before, spare, func() {
-				if network == "unix" {
-					c, err = ourUnix.listen(network, unixAt(network, path))
-				} else {
-					c, err = ourUnix.listenPacket(network, unixAt(network, path))
-				}
-			})
-			if err != nil {
-				refused++
-				testenv.True(t, errors.Is(err, unix.EMFILE), "%s with %d to spare: %v", network,
-					spare, err)
-				testenv.True(t, network != "unix" || !exists(path),
-					"%s with %d to spare: the file is left", network, spare)
-			} else {
-				c.Close()
-			}
-			os.Remove(path)
-			// fewer, if a collection has closed what an earlier test lost
-			if n := testenv.Files(); n > before {
-				t.Errorf("%s with %d to spare: %d fds, before %d", network, spare, n, before)
-			}
+	everywhere(t, func(p testrun.Place) {
+		path := unixName(t, "s")
+		there := func(want bool, what string) {
+			t.Helper()
+			testenv.Equal(t, exists(path), want, p.Name, "the file is there", what)
 		}
-	}
-	testenv.True(t, refused >= 3, "only %d were refused: this tests less than it should", refused)
-}
-
-// withSpareFDs calls f while only some fds more than those that are open may be
-// opened; before are open.
-func withSpareFDs(lim unix.Rlimit, before, spare int, f func()) {
-	var holes []int // free numbers below the highest fd count as spare too
-	limited := lim
-	for limited.Cur = 0; limited.Cur == 0; {
-		fd := testenv.Must(unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0))
-		if holes = append(holes, fd); fd >= before {
-			limited.Cur = uint64(fd + 1)
-		}
-	}
-	for range min(spare, len(holes)) {
-		unix.Close(holes[len(holes)-1])
-		holes = holes[:len(holes)-1]
-	}
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &limited)
-	f()
-	unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
-	for _, fd := range holes {
-		unix.Close(fd)
-	}
+		l := testenv.Must(socket.Listen("unix", path))
+		there(true, "while it listens: the borrowed socket's end took it")
+		testenv.NoError(t, shut(socket.Dial("unix", path)))
+		f := testenv.Must(l.(*socket.UnixListener).File())
+		testenv.NoError(t, shut(socket.FileListener(f)))
+		f.Close()
+		there(true, "after the end of a FileListener")
+		testenv.NoError(t, l.Close())
+		there(false, "after Close")
+		testenv.NoError(t, os.WriteFile(path, nil, 0o600))
+		testenv.Fails(t, l.Close(), net.ErrClosed, "a second Close")
+		there(true, "the new one, after a second Close")
+		os.Remove(path)
+		kept := testenv.Must(socket.ListenUnix("unixpacket", unixAt("unixpacket", path)))
+		kept.SetUnlinkOnClose(false)
+		kept.Close()
+		there(true, "after SetUnlinkOnClose(false)")
+		os.Remove(path)
+		testenv.NoError(t, shut(socket.ListenPacket("unixgram", path)))
+		there(true, "of a datagram socket, as net's")
+	})
 }
 
 // closer is what a call under test may have opened.
