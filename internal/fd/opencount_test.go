@@ -12,6 +12,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
+func TestMain(m *testing.M) { testenv.Main(m) }
+
 // TestOpenedByProcessor: a Processor counts what it opens and closes in a line
 // of its own, and an ordinary goroutine in another; together they are right.
 func TestOpenedByProcessor(t *testing.T) {
@@ -31,18 +33,14 @@ func TestOpenedByProcessor(t *testing.T) {
 			for range n {
 				open = append(open, testenv.Must(lc.ListenPacket(ctx, "udp4", "127.0.0.1:0")))
 			}
-			if opened := c.line() - before; opened < n/2 {
-				t.Errorf("%s: %d opened, want %d", c.place.Name, opened, n)
-			}
-			if opened := fd.OpenCount() - all; opened < n/2 {
-				t.Errorf("%s: %d opened in all, want %d", c.place.Name, opened, n)
-			}
+			own, sum := c.line()-before, fd.OpenCount()-all
+			testenv.True(t, own >= n/2 && sum >= n/2, "%s: %d opened, %d in all, want %d",
+				c.place.Name, own, sum, n)
 			for _, s := range open {
 				testenv.OK(t, s.Close())
 			}
-			if left := c.line() - before; left > n/2 {
-				t.Errorf("%s: %d left open", c.place.Name, left)
-			}
+			left := c.line() - before
+			testenv.True(t, left <= n/2, "%s: %d left open", c.place.Name, left)
 		})
 	}
 }

@@ -1,9 +1,0 @@
-package fd_test
-
-import (
-	"testing"
-
-	"github.com/netco-go/netco/internal/testenv"
-)
-
-func TestMain(m *testing.M) { testenv.Main(m) }
