@@ -246,19 +246,20 @@ func TestBusyLetsOthersRun(t *testing.T) {
 			once := op.make(t)
 			ping, pong := unixPair(t, "unix")
 			testrun.First.Go(func() { echo(pong) })
-			trips, stop := 0, false
+			var trips atomic.Int64
+			var stop atomic.Bool
 			pinger := testrun.First.Go(func() {
 				defer ping.Close()
-				for ; !stop; trips++ {
+				for ; !stop.Load(); trips.Add(1) {
 					testenv.NoError(t, errors.Join(writeOne(ping), readOne(ping)))
 				}
 			})
 			pinger.UntilParked(t, coroutine.ReasonRead)
 			testrun.First.Do(t, func() {
-				defer func() { stop = true }()
+				defer func() { stop.Store(true) }()
 				for range 10 {
-					before := trips
-					for n := 0; trips == before; n++ {
+					before := trips.Load()
+					for n := 0; trips.Load() == before; n++ {
 						if err := once(); err != nil || n > op.most {
 							t.Errorf("%d operations without a round trip of others, %v", n, err)
 							return
@@ -274,15 +275,15 @@ func TestBusyLetsOthersRun(t *testing.T) {
 // others is a coroutine of the first Processor that is always ready, and how
 // often it has had its turn.
 type others struct {
-	turns int // owner: the first Processor
-	stop  bool
+	turns atomic.Int64 // read beside it too: who computes for long is left behind
+	stop  atomic.Bool
 	t     *testrun.Task
 }
 
 func startOthers(t *testing.T) *others {
 	x := new(others)
 	x.t = testrun.First.Go(func() {
-		for ; !x.stop; x.turns++ {
+		for ; !x.stop.Load(); x.turns.Add(1) {
 			netco.Yield()
 		}
 	})
@@ -295,7 +296,7 @@ func besideOthers(t *testing.T, f func(x *others)) {
 	t.Helper()
 	x := startOthers(t)
 	testrun.First.Do(t, func() {
-		defer func() { x.stop = true }()
+		defer func() { x.stop.Store(true) }()
 		f(x)
 	})
 	x.t.Wait(t)
@@ -319,14 +320,14 @@ func TestTurnOverAtOperation(t *testing.T) {
 			once := op.make(t)
 			besideOthers(t, func(x *others) {
 				for i := range 5 {
-					before := x.turns
+					before := x.turns.Load()
 					// The first operation after a wait does not look, nor
 					// does one that follows a yield.
-					for try := 0; try < 2 && x.turns == before; try++ {
+					for try := 0; try < 2 && x.turns.Load() == before; try++ {
 						overtime(1)
 						testenv.NoError(t, once())
 					}
-					testenv.True(t, i == 0 || x.turns != before,
+					testenv.True(t, i == 0 || x.turns.Load() != before,
 						"operation %d has not let others run", i)
 				}
 			})
@@ -362,11 +363,11 @@ func TestTurnOverInBuffer(t *testing.T) {
 				// from then on.
 				for _, most := range []int{2 * c.calls, 8, 8, 8} {
 					overtime(2)
-					before, n := x.turns, 0
-					for ; x.turns == before && n < most; n++ {
+					before, n := x.turns.Load(), 0
+					for ; x.turns.Load() == before && n < most; n++ {
 						testenv.NoError(t, c.read(b))
 					}
-					testenv.True(t, x.turns != before, "%d reads have not let others run", n)
+					testenv.True(t, x.turns.Load() != before, "%d reads have not let others run", n)
 				}
 			})
 		})
@@ -381,21 +382,21 @@ func TestTurnOverBetweenHandles(t *testing.T) {
 	start(t, 1)
 	c, peer := withPeer(t)
 	x := startOthers(t)
-	calls, before := 0, 0
+	calls, before := 0, int64(0)
 	ended := make(chan struct{})
 	s := &socket.Server{
 		Handle: func(c *socket.ServerConn) error {
-			if calls++; calls > 1 && x.turns == before {
+			if calls++; calls > 1 && x.turns.Load() == before {
 				t.Errorf("call %d: others have not run since the last one", calls)
 			}
 			if calls == 5 {
 				return net.ErrClosed
 			}
 			overtime(1)
-			before = x.turns
+			before = x.turns.Load()
 			return nil
 		},
-		Closed: func(*socket.ServerConn, error) { x.stop = true; close(ended) },
+		Closed: func(*socket.ServerConn, error) { x.stop.Store(true); close(ended) },
 	}
 	peer.Write([]byte("x"))
 	testenv.OK(t, s.ServeConn(c))

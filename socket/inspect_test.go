@@ -364,11 +364,11 @@ func TestInspectLetsOthersRun(t *testing.T) {
 		conns, tasks = append(conns, c), append(tasks, k)
 	}
 	besideOthers(t, func(x *others) {
-		listed, runs, last := 0, 0, x.turns
+		listed, runs, last := 0, 0, x.turns.Load()
 		sockinfo.Each(processors(t)[0], func(sockinfo.Info) bool {
 			listed++
-			if x.turns != last {
-				runs, last = runs+1, x.turns
+			if now := x.turns.Load(); now != last {
+				runs, last = runs+1, now
 			}
 			return true
 		})
