@@ -25,16 +25,13 @@ func TestGetg(t *testing.T) {
 		wg.Go(func() {
 			g := asm.Getg()
 			mu.Lock()
-			if g == 0 || seen[g] {
-				t.Errorf("identity %#x is another's too", g)
-			}
+			testenv.True(t, g != 0 && !seen[g], "identity %#x is another's too", g)
 			seen[g] = true
 			mu.Unlock()
 			all.Done()
 			all.Wait() // all are alive
-			if deeper(300) != g || asm.Getg() != g {
-				t.Error("a goroutine's identity has changed")
-			}
+			testenv.True(t, deeper(300) == g && asm.Getg() == g,
+				"a goroutine's identity has changed")
 		})
 	}
 	wg.Wait()
@@ -64,9 +61,8 @@ func TestFind(t *testing.T) {
 		for range 50 {
 			wg.Go(func() {
 				entry, g := asm.Find(unsafe.Pointer(&table[0]), 64-bits)
-				if g != asm.Getg() || entry != table[asm.Hash(g)>>(64-bits)] {
-					t.Errorf("%d bits: goroutine %#x at the wrong entry", bits, g)
-				}
+				testenv.True(t, g == asm.Getg() && entry == table[asm.Hash(g)>>(64-bits)],
+					"%d bits: goroutine %#x at the wrong entry", bits, g)
 			})
 		}
 		wg.Wait()
@@ -84,9 +80,7 @@ func TestHash(t *testing.T) {
 	for _, l := range load {
 		most = max(most, l)
 	}
-	if most > 6 {
-		t.Errorf("%d of %d identities in one of %d entries", most, n, len(load))
-	}
+	testenv.True(t, most <= 6, "%d of %d identities in one of %d entries", most, n, len(load))
 }
 
 // TestPause: it returns for every count.
@@ -111,9 +105,7 @@ func TestPrefetch(t *testing.T) {
 func TestLoad(t *testing.T) {
 	words := []uintptr{1, ^uintptr(0), 0, 1 << 63}
 	for i := range words {
-		if got := asm.Load(uintptr(unsafe.Pointer(&words[i]))); got != words[i] {
-			t.Errorf("%#x, want %#x", got, words[i])
-		}
+		testenv.Equal(t, asm.Load(uintptr(unsafe.Pointer(&words[i]))), words[i])
 	}
 	runtime.KeepAlive(words)
 }
@@ -155,9 +147,8 @@ func line(t *testing.T) (string, int) {
 func TestCallerPC(t *testing.T) {
 	check := func(name string, pc uintptr, file string, n int) {
 		t.Helper()
-		if got, want := place(pc), fmt.Sprintf("%s:%d", file, n); got != want {
-			t.Errorf("%s: called from %s, want %s", name, got, want)
-		}
+		got, want := place(pc), fmt.Sprintf("%s:%d", file, n)
+		testenv.True(t, got == want, "%s: called from %s, want %s", name, got, want)
 	}
 	file, n := line(t)
 	pc := returnAddress()
@@ -197,9 +188,7 @@ func TestAllocs(t *testing.T) {
 		"Where":    func() { asm.Where() },
 		"ThreadOf": func() { asm.ThreadOf(asm.Getg()) },
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
-		}
+		testenv.Equal(t, testing.AllocsPerRun(100, f), 0, name, "allocations")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestGoid: the numbers of many goroutines, read by themselves and by another,
@@ -21,13 +22,9 @@ func TestGoid(t *testing.T) {
 		group.Go(func() {
 			var buf [64]byte
 			trace := bytes.NewReader(buf[:runtime.Stack(buf[:], false)])
-			if _, err := fmt.Fscanf(trace, "goroutine %d ", &ids[i]); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(fmt.Fscanf(trace, "goroutine %d ", &ids[i])))
 			gs[i] = asm.Getg()
-			if id, err := asm.Goid(gs[i]); err != nil || id != ids[i] {
-				t.Errorf("from within: %d, %v; want %d", id, err, ids[i])
-			}
+			testenv.Gives(t, ids[i], nil, "from within")(asm.Goid(gs[i]))
 			alive.Done()
 			<-end
 		})
@@ -48,17 +45,14 @@ func TestGoid(t *testing.T) {
 // TestGoidOffset: Load finds a goroutine's number there.
 func TestGoidOffset(t *testing.T) {
 	offset, err := asm.GoidOffset()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	for range 10 {
 		got := make(chan uint64)
 		go func() { got <- uint64(asm.Load(asm.Getg() + offset)) }()
 		other := <-got
 		id, err := asm.Goid(asm.Getg())
 		own := uint64(asm.Load(asm.Getg() + offset))
-		if err != nil || own != id || other == own || other == 0 {
-			t.Errorf("numbers %d and, of another goroutine, %d; want %d, %v", own, other, id, err)
-		}
+		testenv.True(t, err == nil && own == id && other != own && other != 0,
+			"numbers %d and, of another goroutine, %d; want %d, %v", own, other, id, err)
 	}
 }

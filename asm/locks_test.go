@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestWhere: the second result differs between locked and unlocked, between
@@ -15,9 +16,7 @@ func TestWhere(t *testing.T) {
 	}
 	where := func() uintptr {
 		g, locks := asm.Where()
-		if g != asm.Getg() {
-			t.Error("Where and Getg differ")
-		}
+		testenv.Equal(t, g, asm.Getg(), "Where and Getg differ")
 		return locks
 	}
 	others := make(chan uintptr, 2)
@@ -25,27 +24,19 @@ func TestWhere(t *testing.T) {
 		runtime.LockOSThread()
 		others <- where()
 		runtime.UnlockOSThread()
-		if where() != 0 {
-			t.Error("locked after UnlockOSThread")
-		}
+		testenv.Equal(t, where(), 0, "locked after UnlockOSThread")
 	}
-	if where() != 0 {
-		t.Error("the test is locked to its thread")
-	}
+	testenv.Equal(t, where(), 0, "the test is locked to its thread")
 	runtime.LockOSThread()
 	once := where()
 	runtime.LockOSThread()
 	twice := where()
 	runtime.UnlockOSThread()
-	if once == 0 || twice == 0 || once == twice || where() != once {
-		t.Errorf("locked once %#x, twice %#x, then once %#x", once, twice, where())
-	}
+	testenv.True(t, once != 0 && twice != 0 && once != twice && where() == once,
+		"locked once %#x, twice %#x, then once %#x", once, twice, where())
 	go locked() // on another thread, as this one is taken
-	if other := <-others; other == once || other == 0 {
-		t.Errorf("two threads, one number: %#x", other)
-	}
+	other := <-others
+	testenv.True(t, other != once && other != 0, "two threads, one number: %#x", other)
 	runtime.UnlockOSThread()
-	if where() != 0 {
-		t.Error("locked after the last UnlockOSThread")
-	}
+	testenv.Equal(t, where(), 0, "locked after the last UnlockOSThread")
 }

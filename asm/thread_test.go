@@ -8,16 +8,13 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // threadOf is asm.ThreadOf; its error ends the test.
 func threadOf(t *testing.T, g uintptr) int {
 	t.Helper()
-	tid, err := asm.ThreadOf(g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tid
+	return testenv.Must(asm.ThreadOf(g))
 }
 
 // awaitThread waits until the goroutine g is on the thread want, 0 for none.
@@ -42,9 +39,7 @@ func TestThreadOfRunning(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			begun.Done()
 			begun.Wait() // each has a thread of its own
-			if tid, err := asm.ThreadOf(asm.Getg()); tid != syscall.Gettid() || err != nil {
-				t.Errorf("thread %d, %v; want %d", tid, err, syscall.Gettid())
-			}
+			testenv.Gives(t, syscall.Gettid(), nil, "thread")(asm.ThreadOf(asm.Getg()))
 		})
 	}
 	over.Wait()
@@ -55,9 +50,7 @@ func TestThreadOfRunning(t *testing.T) {
 func TestThreadOfWaiting(t *testing.T) {
 	threadOf(t, asm.Getg())
 	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, syscall.Pipe2(pipe[:], syscall.O_CLOEXEC))
 	defer syscall.Close(pipe[0])
 	defer syscall.Close(pipe[1])
 	type is struct {

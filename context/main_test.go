@@ -38,9 +38,7 @@ func TestMain(m *testing.M) {
 // choice and the report of a wrong setting.
 func TestForcingABackend(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	usual := context.BackendPortable
 	if goruntime.Verified() == nil {
 		usual = context.BackendAsm
@@ -67,16 +65,14 @@ func TestForcingABackend(t *testing.T) {
 		if len(got) != 3 {
 			t.Fatalf("%q: output %q", c.env, stdout.String())
 		}
-		if got[0] != c.backend || got[1] != fmt.Sprint(c.backend == context.BackendAsm) ||
-			got[2] == "" || c.reason != "" && got[2] != c.reason {
-			t.Errorf("%s=%q: backend %s, direct %s, %q; want %s, %q",
-				context.EnvVar, c.env, got[0], got[1], got[2], c.backend, c.reason)
-		}
+		testenv.True(t, got[0] == c.backend &&
+			got[1] == fmt.Sprint(c.backend == context.BackendAsm) && got[2] != "" &&
+			(c.reason == "" || got[2] == c.reason), "%s=%q: backend %s, direct %s, %q; want %s, %q",
+			context.EnvVar, c.env, got[0], got[1], got[2], c.backend, c.reason)
 		// A process that falls back says so, see TestFallbackSaysSo.
 		fellBack := c.env != "portable" && c.backend != context.BackendAsm
-		if stderr.String() != c.stderr && !fellBack {
-			t.Errorf("%s=%q: stderr %q, want %q", context.EnvVar, c.env, stderr.String(), c.stderr)
-		}
+		testenv.True(t, stderr.String() == c.stderr || fellBack, "%s=%q: stderr %q, want %q",
+			context.EnvVar, c.env, stderr.String(), c.stderr)
 	}
 }
 
@@ -124,9 +120,7 @@ func lockedSwitch(locks string) {
 // under others the runtime ends the process and says why.
 func TestThreadLocks(t *testing.T) {
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	for locks, fits := range map[string]bool{
 		"0,0": true, "1,1": true, "3,3": true, "0,0,2": true,
 		"0,1": false, "1,0": false, "1,2": false, "1,1,2": false, "1,0,2": false,

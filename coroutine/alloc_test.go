@@ -3,15 +3,12 @@ package coroutine
 import (
 	"testing"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestAllocs: none of these allocates in a steady state.
 func TestAllocs(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	on(plain, func(ex *Executor) {
 		co := Current()
 		stop := false
@@ -38,9 +35,7 @@ func TestAllocs(t *testing.T) {
 			for range 100 {
 				f()
 			}
-			if n := testenv.Allocs(2000, f); n != 0 {
-				t.Errorf("%s: %v allocations", name, n)
-			}
+			testenv.Equal(t, testenv.Allocs(2000, f), 0, name, "allocations")
 		}
 		stop = true
 	})

@@ -34,25 +34,19 @@ func TestStopWaits(t *testing.T) {
 	for _, c := range configs {
 		for _, local := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/local=%t", c.name, local), func(t *testing.T) {
-				within(t, time.Minute)
 				on(c.Config, func(ex *Executor) {
 					var log []string
 					other := ex.Spawn(Spawn{Fn: func() {
-						if why := Current().Park(ReasonUser); why != WakeReady {
-							t.Errorf("the other's park ended with %d", why)
-						}
+						testenv.Equal(t, Current().Park(ReasonUser), WakeReady,
+							"the other's park ended with")
 					}})
 					ticket := other.Ticket()
 					h := ex.Spawn(Spawn{Fn: func() {
 						defer func() { log = append(log, "deferred"); sleep(time.Hour) }()
 						co := Current()
-						if Stopping() {
-							t.Error("stopping too early")
-						}
+						testenv.True(t, !Stopping(), "stopping too early")
 						log = append(log, fmt.Sprint("park ", co.Park(ReasonUser)))
-						if !Stopping() {
-							t.Error("not stopping")
-						}
+						testenv.True(t, Stopping(), "not stopping")
 						log = append(log,
 							fmt.Sprint("until ", co.Executor().Host().ParkUntil(co, ReasonSleep,
 								clock.Now()+1e15)))
@@ -60,9 +54,7 @@ func TestStopWaits(t *testing.T) {
 						co.MakeReady(co.Ticket(), WakeReady) // a wake makes no difference
 						log = append(log, fmt.Sprint("waiter ", w.Park(ReasonUser)))
 						w.Release()
-						if !YieldTurn() {
-							t.Error("YieldTurn does not tell")
-						}
+						testenv.True(t, YieldTurn(), "YieldTurn does not tell")
 						Pass()
 						log = append(log, fmt.Sprint("join ", other.Handle().Join() == ErrShutdown))
 						Yield()
@@ -75,15 +67,12 @@ func TestStopWaits(t *testing.T) {
 					} else {
 						go stop()
 					}
-					if err := h.Join(); err != nil || !h.Done() {
-						t.Error(err)
-					}
+					err := h.Join()
+					testenv.True(t, err == nil && h.Done(), "%v", err)
 					h.Stop()
 					want := fmt.Sprint([]string{"park 2", "until 2", "waiter 2", "join true",
 						"deferred"})
-					if got := fmt.Sprint(log); got != want {
-						t.Errorf("%s, want %s", got, want)
-					}
+					testenv.Equal(t, fmt.Sprint(log), want)
 					ex.MakeReady(other, ticket, WakeReady)
 				})
 			})
@@ -98,7 +87,6 @@ func TestStopYields(t *testing.T) {
 	for _, c := range configs {
 		for _, others := range []int{0, 1, 100} {
 			t.Run(fmt.Sprintf("%s/%d", c.name, others), func(t *testing.T) {
-				within(t, time.Minute)
 				on(c.Config, func(ex *Executor) {
 					over := false
 					var hs []Handle
@@ -120,16 +108,13 @@ func TestStopYields(t *testing.T) {
 						Yield()
 					}
 					go h.Stop()
-					if err := h.Join(); err != nil || !unwound {
-						t.Errorf("%v, unwound %t", err, unwound)
-					}
+					err := h.Join()
+					testenv.True(t, err == nil && unwound, "%v, unwound %t", err, unwound)
 					for range 100 {
 						Yield()
 					}
 					for _, h := range hs {
-						if h.Done() {
-							t.Error("another has ended too")
-						}
+						testenv.True(t, !h.Done(), "another has ended too")
 					}
 					over = true
 				})
@@ -143,7 +128,6 @@ func TestStopYields(t *testing.T) {
 // inherited is dropped.
 func TestStopBeforeStart(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, time.Minute)
 	dropped := 0
 	l := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { return *p }, Drop: func(*int) {
 		dropped++
@@ -164,25 +148,19 @@ func TestStopBeforeStart(t *testing.T) {
 		ex.Adopt(made)
 		ex.Adopt(unadopted)
 		for _, h := range handles {
-			if err := h.Join(); err != nil || !h.Done() {
-				t.Error(err)
-			}
+			err := h.Join()
+			testenv.True(t, err == nil && h.Done(), "%v", err)
 		}
-		if dropped != 3 || hooked {
-			t.Errorf("dropped %d, hooks called %t", dropped, hooked)
-		}
+		testenv.True(t, dropped == 3 && !hooked, "dropped %d, hooks called %t", dropped, hooked)
 		ran := false
 		ex.Spawn(Spawn{Fn: func() { ran = true; sleep(1) }}).Handle().Join() // its next incarnation
-		if !ran {
-			t.Error("a later incarnation was ended")
-		}
+		testenv.True(t, ran, "a later incarnation was ended")
 	})
 }
 
 // TestStopNamesAnIncarnation: a Handle of an earlier incarnation does not stop
 // the next one.
 func TestStopNamesAnIncarnation(t *testing.T) {
-	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		for i := range 100 {
 			first := ex.Spawn(Spawn{Fn: func() {}})
@@ -206,9 +184,7 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 			old.Stop()
 			done := make(chan struct{})
 			go func() { old.Stop(); close(done) }()
-			if err := h.Join(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, h.Join())
 			if <-done; !ran {
 				t.Fatal("the later incarnation was ended")
 			}
@@ -226,7 +202,6 @@ func TestStopSelf(t *testing.T) {
 			sleep(time.Hour)
 		}} {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
-				within(t, time.Minute)
 				on(c.Config, func(ex *Executor) {
 					over := false
 					for range 2 {
@@ -248,9 +223,7 @@ func TestStopSelf(t *testing.T) {
 							wait()
 							steps = -1
 						}}).Handle().Join()
-						if steps != 2 {
-							t.Error(steps)
-						}
+						testenv.Equal(t, steps, 2)
 					}
 					over = true
 				})
@@ -261,7 +234,6 @@ func TestStopSelf(t *testing.T) {
 
 // TestStopKeepsWake: a wake that came first stands, the wait after it ends.
 func TestStopKeepsWake(t *testing.T) {
-	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		var got []Wake
 		co := ex.Spawn(Spawn{Fn: func() {
@@ -271,9 +243,7 @@ func TestStopKeepsWake(t *testing.T) {
 		ex.MakeReady(co, co.Ticket(), WakeTimeout)
 		co.Handle().Stop()
 		co.Handle().Join()
-		if fmt.Sprint(got) != fmt.Sprint([]Wake{WakeTimeout, WakeShutdown}) {
-			t.Error(got)
-		}
+		testenv.Equal(t, fmt.Sprint(got), fmt.Sprint([]Wake{WakeTimeout, WakeShutdown}))
 	})
 }
 
@@ -301,18 +271,14 @@ func (s *shield) run(t *testing.T) {
 			}
 		}
 		Shield(func() {})
-		if Stopping() {
-			t.Error("stopping in it")
-		}
+		testenv.True(t, !Stopping(), "stopping in it")
 		go s.wake(s.co.Ticket())
 		s.begun.Store(true)
 		if why := s.co.Park(ReasonUser); why != WakeTimeout || !s.sent.Load() {
 			t.Errorf("ended by %d, sent %t", why, s.sent.Load())
 		}
 	})
-	if why := s.co.Park(ReasonUser); why != WakeShutdown {
-		t.Errorf("after it: %d", why)
-	}
+	testenv.Equal(t, s.co.Park(ReasonUser), WakeShutdown, "after it")
 }
 
 func (s *shield) wake(ticket uint64) {
@@ -330,11 +296,10 @@ func (s *shield) wake(ticket uint64) {
 func TestShield(t *testing.T) {
 	for _, how := range []string{"stop in it", "stop before it", "executor", "executor before it"} {
 		t.Run(how, func(t *testing.T) {
-			within(t, time.Minute)
 			th := newThread(plain)
 			s := &shield{how: how}
 			h := th.spawn(func() { s.run(t) })
-			until(t, "it waits", s.begun.Load)
+			testenv.Until(t, "it waits", s.begun.Load)
 			var stops sync.WaitGroup
 			stop := th.stop
 			if strings.HasPrefix(how, "executor") {
@@ -352,9 +317,7 @@ func TestShield(t *testing.T) {
 	}
 	calls := 0
 	Shield(func() { calls++ }) // an ordinary goroutine
-	if calls != 1 {
-		t.Error("not called")
-	}
+	testenv.Equal(t, calls, 1, "not called")
 }
 
 // stopHammer starts coroutines on two threads and stops most of them.
@@ -389,9 +352,7 @@ func (h *stopHammer) body(seed uint64, mine bool) {
 	defer func() {
 		if Stopping() {
 			h.unwound.Add(1)
-			if !mine {
-				h.t.Error("stopped, but not by this test")
-			}
+			testenv.True(h.t, mine, "stopped, but not by this test")
 		}
 	}()
 	for i := 0; mine || i < 4; i++ { // those to be stopped never end otherwise
@@ -432,9 +393,7 @@ func (h *stopHammer) start(n int) (total int) {
 		handles = append(handles, x)
 		if len(handles) == 256 {
 			for _, x := range handles {
-				if err := x.Join(); err != nil {
-					h.t.Error(err)
-				}
+				testenv.NoError(h.t, x.Join())
 			}
 			handles = handles[:0]
 		}
@@ -446,7 +405,6 @@ func (h *stopHammer) start(n int) (total int) {
 // their own, while others stop them, often several times and late. All of these
 // end, with their deferred calls, and no others.
 func TestStopHammer(t *testing.T) {
-	within(t, 2*time.Minute)
 	for _, c := range configs {
 		t.Run(c.name, func(t *testing.T) {
 			h := &stopHammer{
@@ -457,20 +415,16 @@ func TestStopHammer(t *testing.T) {
 			for range 2 {
 				stoppers.Go(h.stop)
 			}
-			total := h.start(scaled(100_000))
+			total := h.start(testenv.Rounds(100_000))
 			close(h.stopped)
 			stoppers.Wait()
 			for _, th := range h.threads {
 				th.stop()
 			}
 			ended, spared, unwound := h.ended.Load(), h.spared.Load(), h.unwound.Load()
-			if ended < spared || ended > int64(total) || unwound > ended-spared {
-				t.Errorf("%d ended of %d spared and %d in all, %d unwound", ended, spared, total,
-					unwound)
-			}
-			if unwound == 0 {
-				t.Error("none was stopped while it ran")
-			}
+			testenv.True(t, ended >= spared && ended <= int64(total) && unwound <= ended-spared,
+				"%d ended of %d spared and %d in all, %d unwound", ended, spared, total, unwound)
+			testenv.True(t, unwound != 0, "none was stopped while it ran")
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // panicking calls f, which must panic with a *PanicError, and returns that.
@@ -42,23 +44,15 @@ func cancelSuspended(t *testing.T) {
 	f := New(func(y *Yielder[int, int], in int) int {
 		defer note("first")
 		defer func() {
-			if r := recover(); r != nil {
-				t.Errorf("a cancelled coroutine recovers %v", r)
-			}
-			if _, err := y.Yield(5); err != ErrCancelled {
-				t.Errorf("Yield in a deferred call: %v", err)
-			}
+			testenv.Equal(t, recover(), nil, "a cancelled coroutine recovers")
+			testenv.Equal(t, testenv.Err(y.Yield(5)), ErrCancelled, "Yield in a deferred call")
 			other := New(sum)
-			if _, err := y.Transfer(other, 5); err != ErrCancelled {
-				t.Errorf("Transfer in a deferred call: %v", err)
-			}
+			testenv.Equal(t, testenv.Err(y.Transfer(other, 5)), ErrCancelled,
+				"Transfer in a deferred call")
 			other.expect(t, 4, 4, nil) // it may resume others
-			if err := other.Cancel(); err != nil {
-				t.Error(err)
-			}
-			if y.ID() == 0 || RunningID() != y.ID() {
-				t.Error("it is dead in its deferred calls")
-			}
+			testenv.NoError(t, other.Cancel())
+			testenv.True(t, y.ID() != 0 && RunningID() == y.ID(),
+				"it is dead in its deferred calls")
 			note("second")
 		}()
 		func() {
@@ -73,12 +67,9 @@ func cancelSuspended(t *testing.T) {
 	if err := f.Cancel(); err != nil || f.Status() != StatusDead {
 		t.Errorf("Cancel: %v, then %v", err, f.Status())
 	}
-	if !slices.Equal(order, []string{"third", "second", "first"}) {
-		t.Errorf("deferred calls ran as %v", order)
-	}
-	if err := f.Cancel(); err != nil {
-		t.Errorf("the second Cancel: %v", err)
-	}
+	testenv.True(t, slices.Equal(order, []string{"third", "second", "first"}),
+		"deferred calls ran as %v", order)
+	testenv.Fails(t, f.Cancel(), nil, "the second Cancel")
 	f.expect(t, 0, 0, ErrDead)
 }
 
@@ -131,9 +122,8 @@ func cancelExits(t *testing.T) {
 		return 0
 	})
 	f.Resume(0)
-	if err := f.Cancel(); err != nil || f.Status() != StatusDead {
-		t.Errorf("Goexit in a deferred call: %v", err)
-	}
+	err := f.Cancel()
+	testenv.True(t, err == nil && f.Status() == StatusDead, "Goexit in a deferred call: %v", err)
 }
 
 //go:noinline
@@ -183,9 +173,8 @@ func panicWithError(t *testing.T) {
 		errors.Is(e, io.EOF) {
 		t.Errorf("the error is not found in %v", e)
 	}
-	if inner.Status() != StatusDead || outer.Status() != StatusDead {
-		t.Errorf("they are %v and %v", inner.Status(), outer.Status())
-	}
+	testenv.True(t, inner.Status() == StatusDead && outer.Status() == StatusDead,
+		"they are %v and %v", inner.Status(), outer.Status())
 }
 
 func panicRecovered(t *testing.T) {
@@ -217,22 +206,18 @@ func panicOfRuntime(t *testing.T) {
 	f := New(func(_ *Yielder[int, int], in int) int { return 1 / in })
 	e := panicking(t, func() { f.Resume(0) })
 	var re runtime.Error
-	if !errors.As(e, &re) {
-		t.Errorf("a division by zero gives %v", e.Value)
-	}
+	testenv.True(t, errors.As(e, &re), "a division by zero gives %v", e.Value)
 	f = New(func(*Yielder[int, int], int) int { defer panic("second"); panic("first") })
-	if e = panicking(t, func() { f.Resume(0) }); e.Value != "second" {
-		t.Errorf("two panics give %v", e.Value)
-	}
+	e = panicking(t, func() { f.Resume(0) })
+	testenv.True(t, e.Value == "second", "two panics give %v", e.Value)
 }
 
 func panicTransferred(t *testing.T) {
 	f := New(func(*Yielder[int, int], int) int { panic("there") })
 	from := New(func(y *Yielder[int, int], _ int) int { in, _ := y.Transfer(f, 0); return in })
-	if e := panicking(t, func() { from.Resume(0) }); e.Value != "there" ||
-		f.Status() != StatusDead {
-		t.Errorf("after a Transfer: %v, %v", e.Value, f.Status())
-	}
+	e := panicking(t, func() { from.Resume(0) })
+	testenv.True(t, e.Value == "there" && f.Status() == StatusDead, "after a Transfer: %v, %v",
+		e.Value, f.Status())
 	from.expect(t, 8, 8, nil)
 }
 
@@ -246,9 +231,7 @@ func panicCancelled(t *testing.T) {
 		defer func() { recover() }()
 		f.Cancel()
 	}()
-	if f.Status() != StatusDead {
-		t.Errorf("cancelled while it panics it is %v", f.Status())
-	}
+	testenv.Equal(t, f.Status(), StatusDead, "cancelled while it panics it is")
 }
 
 func TestGoexit(t *testing.T) {
@@ -282,9 +265,7 @@ func TestGoexit(t *testing.T) {
 					runtime.Goexit()
 					return 2
 				}).Resume(0)
-				if err != ErrGoexit {
-					t.Error(err)
-				}
+				testenv.Equal(t, err, ErrGoexit)
 				runtime.Goexit()
 				return 1
 			})
@@ -293,18 +274,14 @@ func TestGoexit(t *testing.T) {
 			f = New(func(y *Yielder[int, int], _ int) int {
 				defer func() {
 					in, err := y.Yield(7)
-					if in != 9 || err != nil {
-						t.Errorf("Yield within Goexit: %d, %v", in, err)
-					}
+					testenv.True(t, in == 9 && err == nil, "Yield within Goexit: %d, %v", in, err)
 				}()
 				runtime.Goexit()
 				return 2
 			})
 			f.expect(t, 0, 7, nil)
 			f.expect(t, 9, 0, ErrGoexit)
-			if ran != 2 {
-				t.Errorf("%d deferred calls ran, want 2", ran)
-			}
+			testenv.Equal(t, ran, 2, "deferred calls ran")
 		}
 	})
 }
@@ -313,7 +290,7 @@ func TestGoexit(t *testing.T) {
 // their goroutines end.
 func TestDropped(t *testing.T) {
 	before := runtime.NumGoroutine()
-	n := scaled(4000)
+	n := testenv.Rounds(4000)
 	ended := make(chan int, n)
 	drop := func(i int) {
 		f := New(func(y *Yielder[int, int], in int) int {
@@ -347,7 +324,7 @@ func TestDropped(t *testing.T) {
 			seen[i] = true
 		}
 	}
-	settleGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // TestDroppedWhenLocked: those of a goroutine locked to its thread are ended by
@@ -358,7 +335,7 @@ func TestDroppedWhenLocked(t *testing.T) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		test := func(who string, next func()) {
-			n, ended := scaled(1000), 0
+			n, ended := testenv.Rounds(1000), 0
 			for range n {
 				New(func(y *Yielder[int, int], _ int) int {
 					defer func() { ended++ }()
@@ -371,9 +348,7 @@ func TestDroppedWhenLocked(t *testing.T) {
 				runtime.Gosched()
 				next()
 			}
-			if ended != n {
-				t.Errorf("ended by %s: %d of %d have ended", who, ended, n)
-			}
+			testenv.True(t, ended == n, "ended by %s: %d of %d have ended", who, ended, n)
 		}
 		next := func() { New(sum) }
 		test("the goroutine", next)
@@ -391,7 +366,7 @@ func TestDroppedWhenLocked(t *testing.T) {
 		test("another fiber", func() { f.Resume(0) })
 		f.Cancel()
 	})
-	settleGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // TestPoolDrains: the goroutines that are kept for reuse end when they are not
@@ -399,7 +374,7 @@ func TestDroppedWhenLocked(t *testing.T) {
 func TestPoolDrains(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var fs []Fiber[int, int]
-	for range scaled(2000) {
+	for range testenv.Rounds(2000) {
 		f := New(sum)
 		f.Resume(1)
 		fs = append(fs, f)
@@ -411,5 +386,5 @@ func TestPoolDrains(t *testing.T) {
 		f.Resume(-1)
 	}
 	fs = nil
-	settleGoroutines(t, before)
+	testenv.Settle(t, before)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // initial was made and run while the package was initialised, which is on the
@@ -34,12 +35,9 @@ func total(y *coroutine.Yielder[int, int], in int) int {
 }
 
 func TestInInit(t *testing.T) {
-	if initialGot != [3]int{1, 3, 6} {
-		t.Errorf("it gave %v", initialGot)
-	}
-	if _, err := initial.Resume(1); err != coroutine.ErrWrongThread {
-		t.Errorf("Resume by another goroutine: %v", err)
-	}
+	testenv.Equal(t, initialGot, [3]int{1, 3, 6}, "it gave")
+	testenv.Equal(t, testenv.Err(initial.Resume(1)), coroutine.ErrWrongThread,
+		"Resume by another goroutine")
 }
 
 // Packages are initialised under a lock of the runtime's own, which is gone

@@ -34,10 +34,7 @@ func Retired() bool {
 // former is left. Without that the runtime throws: "coro: OS thread locking
 // must match".
 func TestLockedInInit(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := testenv.Must(os.Executable())
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), LockedInitVar+"=1")
 	out, err := cmd.CombinedOutput()
@@ -45,10 +42,8 @@ func TestLockedInInit(t *testing.T) {
 		t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
 			"children")
 	}
-	if err != nil || !strings.HasSuffix(string(out), "over\n") ||
-		strings.Count(string(out), "\n") > 1 {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testenv.True(t, err == nil && strings.HasSuffix(string(out), "over\n") &&
+		strings.Count(string(out), "\n") <= 1, "%v\n%s", err, out)
 }
 
 // TestInCallback: the same in callbacks from C, where the runtime locks, too.
@@ -68,8 +63,6 @@ func TestInCallback(t *testing.T) {
 	} else if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(ctx, exe).CombinedOutput(); err != nil ||
-		string(out) != "over\n" {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := exec.CommandContext(ctx, exe).CombinedOutput()
+	testenv.True(t, err == nil && string(out) == "over\n", "%v\n%s", err, out)
 }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/testenv"
@@ -15,7 +14,7 @@ import (
 func TestRing(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		const n = 50
-		rounds := scaled(100)
+		rounds := testenv.Rounds(100)
 		var ring [n]Fiber[int, int]
 		for i := range ring {
 			ring[i] = New(func(y *Yielder[int, int], in int) int {
@@ -37,13 +36,9 @@ func TestRing(t *testing.T) {
 			if ring[i].Status() == StatusDead {
 				dead++
 			}
-			if err := ring[i].Cancel(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, ring[i].Cancel())
 		}
-		if dead != 1 {
-			t.Errorf("%d have ended, want the last", dead)
-		}
+		testenv.Equal(t, dead, 1, "ended, the last")
 	})
 }
 
@@ -372,10 +367,9 @@ func newStage(t *testing.T, actors, steps int) *stage {
 // slots.
 func TestModel(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 2*time.Minute)
 	before := runtime.NumGoroutine()
 	t.Run("goroutine", func(t *testing.T) {
-		for i := range scaled(100) {
+		for i := range testenv.Rounds(100) {
 			w := newStage(t, 2+i%30, 2000)
 			w.drive()
 			if i%10 == 9 {
@@ -385,14 +379,14 @@ func TestModel(t *testing.T) {
 			}
 		}
 	})
-	settleGoroutines(t, before)
+	testenv.Settle(t, before)
 	for name, c := range map[string]Config{
 		"coroutines":             {Idle: 64},
 		"coroutines, small pool": {Idle: 3},
 		"coroutines, no pool":    {Idle: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for i := range scaled(60) {
+			for i := range testenv.Rounds(60) {
 				on(c, func(ex *Executor) {
 					w := newStage(t, 2+i%30, 3000)
 					w.park = func() {
@@ -417,7 +411,7 @@ func TestModel(t *testing.T) {
 				})
 			}
 		})
-		settleGoroutines(t, before)
+		testenv.Settle(t, before)
 	}
 }
 

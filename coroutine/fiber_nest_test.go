@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestDeepChain: each of many coroutines resumes the next, which yields twice
@@ -23,14 +24,10 @@ func TestDeepChain(t *testing.T) {
 			}
 			next := level(n + 1)
 			got, err := next.Resume(in + 1)
-			if err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, err)
 			in, _ = y.Yield(got + 1)
 			got, _ = next.Resume(in + 1)
-			if next.Status() != StatusDead {
-				t.Error("it has not ended")
-			}
+			testenv.Equal(t, next.Status(), StatusDead, "it has not ended")
 			return got + 1
 		})
 	}
@@ -38,9 +35,7 @@ func TestDeepChain(t *testing.T) {
 		f := level(1)
 		f.expect(t, 1, 1+2*(depth-1), nil)
 		f.expect(t, 5, 5+2*(depth-1), nil)
-		if f.Status() != StatusDead {
-			t.Error("the first has not ended")
-		}
+		testenv.Equal(t, f.Status(), StatusDead, "the first has not ended")
 	}
 	chain()
 	on(plain, func(*Executor) { chain() })
@@ -71,9 +66,7 @@ func TestDeepCancel(t *testing.T) {
 		}
 		f := level(1)
 		f.Resume(0)
-		if err := f.Cancel(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, f.Cancel())
 		if len(order) != depth || !slices.IsSortedFunc(order, func(a, b int) int { return b - a }) {
 			t.Errorf("ended in the order %v", order)
 		}
@@ -134,9 +127,8 @@ func TestRecursion(t *testing.T) {
 		if got := slices.Collect(walker.All(struct{}{})); !slices.Equal(got, want) {
 			t.Errorf("by recursion: %v", got)
 		}
-		if got := slices.Collect(tr.fibers().All(struct{}{})); !slices.Equal(got, want) {
-			t.Errorf("by coroutines: %v", got)
-		}
+		got := slices.Collect(tr.fibers().All(struct{}{}))
+		testenv.True(t, slices.Equal(got, want), "by coroutines: %v", got)
 		// Permutations, of one array that is changed in place.
 		a := []int{1, 2, 3, 4, 5}
 		perms := New(func(y *Yielder[struct{}, []int], _ struct{}) []int {
@@ -158,9 +150,7 @@ func TestRecursion(t *testing.T) {
 		for p := range perms.All(struct{}{}) {
 			seen[[5]int(p)] = true
 		}
-		if len(seen) != 120 {
-			t.Errorf("%d permutations of 5, want 120", len(seen))
-		}
+		testenv.Equal(t, len(seen), 120, "permutations of 5")
 	})
 }
 
@@ -192,13 +182,9 @@ func sieve(t *testing.T) {
 			return 0
 		}))
 	}
-	if primes[39] != 173 {
-		t.Errorf("the 40th prime is %d", primes[39])
-	}
+	testenv.Equal(t, primes[39], 173, "the 40th prime is")
 	for _, f := range all {
-		if err := f.Cancel(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, f.Cancel())
 	}
 }
 
@@ -214,9 +200,7 @@ func pingPong(t *testing.T) {
 					continue
 				}
 				got, err := other.Resume(n + 1)
-				if err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, err)
 				n, _ = y.Yield(got + 1)
 			}
 			return n
@@ -238,9 +222,7 @@ func pingPong(t *testing.T) {
 	}
 	ping.Cancel()
 	pong.Cancel()
-	if n < 1000 {
-		t.Errorf("it ended at %d", n)
-	}
+	testenv.True(t, n >= 1000, "it ended at %d", n)
 }
 
 func numbers(y *Yielder[struct{}, int], _ struct{}) int {
@@ -267,23 +249,18 @@ func allInParts(t *testing.T) {
 			break
 		}
 	}
-	if f.Status() != StatusSuspended {
-		t.Errorf("left early, it is %v", f.Status())
-	}
+	testenv.Equal(t, f.Status(), StatusSuspended, "left early, it is")
 	n, _ := f.Resume(struct{}{})
 	got = append(got, n)
 	seq := f.All(struct{}{})
 	for range 2 { // the second is empty
 		for n := range seq {
-			if f.Status() != StatusSuspended {
-				t.Errorf("between two values it is %v", f.Status())
-			}
+			testenv.Equal(t, f.Status(), StatusSuspended, "between two values it is")
 			got = append(got, n)
 		}
 	}
-	if !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || f.Status() != StatusDead {
-		t.Errorf("got %v", got)
-	}
+	testenv.True(t, slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) &&
+		f.Status() == StatusDead, "got %v", got)
 }
 
 func allNested(t *testing.T) {
@@ -301,9 +278,7 @@ func allNested(t *testing.T) {
 			f.Cancel()
 		}
 	}
-	if !slices.Equal(got, []int{0, -1, -2, -3, -4, 5, -6, -7, -8}) {
-		t.Errorf("nested: %v", got)
-	}
+	testenv.True(t, slices.Equal(got, []int{0, -1, -2, -3, -4, 5, -6, -7, -8}), "nested: %v", got)
 	f = New(numbers)
 	for range f.All(struct{}{}) {
 		f.Cancel()
@@ -317,9 +292,8 @@ func allPanics(t *testing.T) {
 	f := New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); panic("planned") })
 	func() {
 		defer func() {
-			if e, ok := recover().(*PanicError); !ok || e.Value != "planned" {
-				t.Errorf("All panics with %v", e)
-			}
+			e, ok := recover().(*PanicError)
+			testenv.True(t, ok && e.Value == "planned", "All panics with %v", e)
 		}()
 		for range f.All(struct{}{}) {
 		}
@@ -332,15 +306,12 @@ func allPanics(t *testing.T) {
 			panic("planned")
 		}
 	}()
-	if n, err := f.Resume(struct{}{}); n != 1 || err != nil {
-		t.Errorf("after a panic of the loop: %d, %v", n, err)
-	}
+	testenv.Gives(t, 1, nil, "after a panic of the loop")(f.Resume(struct{}{}))
 	f.Cancel()
 }
 
 func allExits(t *testing.T) {
 	f := New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); Unwind(); return 0 })
-	if got := slices.Collect(f.All(struct{}{})); !slices.Equal(got, []int{1}) {
-		t.Errorf("one that ends by Goexit gives %v", got)
-	}
+	got := slices.Collect(f.All(struct{}{}))
+	testenv.True(t, slices.Equal(got, []int{1}), "one that ends by Goexit gives %v", got)
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"testing"
-	"time"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -24,9 +22,7 @@ func homes(t *testing.T, f func(t *testing.T)) {
 	}
 	inFiber := func(t *testing.T) {
 		err := New(func(*Yielder[int, int], int) int { f(t); return 0 }).run(0)
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, err)
 	}
 	t.Run("goroutine", f)
 	t.Run("locked goroutine", lockedTo(1))
@@ -54,9 +50,7 @@ func inHomes(t *testing.T, cases map[string]func(t *testing.T)) {
 // refused checks the error of what must not be done.
 func refused(t *testing.T, what string, err, want error) {
 	t.Helper()
-	if err != want {
-		t.Errorf("%s: %v, want %v", what, err, want)
-	}
+	testenv.Equal(t, err, want, what)
 }
 
 // run resumes a coroutine once and for all.
@@ -75,20 +69,6 @@ func elsewhere(f func()) {
 	<-done
 }
 
-// settleGoroutines is waitGoroutines that collects garbage: goroutines kept for
-// reuse, and those of coroutines that nothing can resume, end by that.
-func settleGoroutines(t testing.TB, want int) {
-	t.Helper()
-	for goesOn := spell(20 * time.Second); goesOn(); {
-		if runtime.NumGoroutine() <= want {
-			return
-		}
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%d goroutines, want %d", runtime.NumGoroutine(), want)
-}
-
 // sum yields the sum of what it has been given; at a negative number it ends
 // with that.
 func sum(y *Yielder[int, int], in int) int {
@@ -104,9 +84,8 @@ func sum(y *Yielder[int, int], in int) int {
 func (f Fiber[In, Out]) expect(t testing.TB, in In, want Out, wantErr error) {
 	t.Helper()
 	got, err := f.Resume(in)
-	if any(got) != any(want) || err != wantErr {
-		t.Errorf("Resume(%v): %v, %v; want %v, %v", in, got, err, want, wantErr)
-	}
+	testenv.True(t, any(got) == any(want) && err == wantErr, "Resume(%v): %v, %v; want %v, %v", in,
+		got, err, want, wantErr)
 }
 
 func TestValues(t *testing.T) {
@@ -123,17 +102,15 @@ func TestValues(t *testing.T) {
 			f.expect(t, 1, 0, ErrDead)
 			g.expect(t, -2, -2, nil)
 			g.expect(t, 1, 0, ErrDead)
-			if f == g || f != (Fiber[int, int]{f.handle, f.y, f.id}) {
-				t.Error("Fibers do not compare")
-			}
+			testenv.True(t, f != g && f == (Fiber[int, int]{f.handle, f.y, f.id}),
+				"Fibers do not compare")
 			// Of other types, and with nothing yielded.
 			s := New(func(y *Yielder[string, error], in string) error {
 				_, err := y.Yield(errors.New(in))
 				return err
 			})
-			if out, err := s.Resume("x"); err != nil || out.Error() != "x" {
-				t.Errorf("life %d: %v, %v", life, out, err)
-			}
+			out, err := s.Resume("x")
+			testenv.True(t, err == nil && out.Error() == "x", "life %d: %v, %v", life, out, err)
 			s.expect(t, "", nil, nil)
 			New(func(*Yielder[struct{}, [40]int], struct{}) (a [40]int) { a[39] = 9; return }).
 				expect(t, struct{}{}, [40]int{39: 9}, nil)
@@ -147,17 +124,15 @@ func TestStatus(t *testing.T) {
 			var f, inner Fiber[int, int]
 			check := func(where string, wantF, wantInner Status) {
 				t.Helper()
-				if f.Status() != wantF || inner.Status() != wantInner {
-					t.Errorf("%s: %v and %v, want %v and %v", where, f.Status(), inner.Status(),
-						wantF, wantInner)
-				}
+				testenv.True(t, f.Status() == wantF && inner.Status() == wantInner,
+					"%s: %v and %v, want %v and %v", where, f.Status(), inner.Status(), wantF,
+					wantInner)
 			}
 			check("zero", StatusDead, StatusDead)
 			around := RunningID()
 			f = New(func(y *Yielder[int, int], _ int) int {
-				if RunningID() != f.ID() || y.ID() != f.ID() {
-					t.Errorf("ids %d, %d, %d", RunningID(), y.ID(), f.ID())
-				}
+				testenv.True(t, RunningID() == f.ID() && y.ID() == f.ID(), "ids %d, %d, %d",
+					RunningID(), y.ID(), f.ID())
 				inner.expect(t, 0, 0, nil)
 				check("after it yielded", StatusRunning, StatusSuspended)
 				y.Yield(0)
@@ -175,17 +150,14 @@ func TestStatus(t *testing.T) {
 			check("yielded", StatusSuspended, StatusSuspended)
 			f.expect(t, 0, 0, nil)
 			check("ended", StatusDead, StatusDead)
-			if RunningID() != around || f.ID() == inner.ID() || f.ID() == 0 || f.y.ID() != 0 {
-				t.Errorf("RunningID %d, want %d", RunningID(), around)
-			}
+			testenv.True(t, RunningID() == around && f.ID() != inner.ID() && f.ID() != 0 &&
+				f.y.ID() == 0, "RunningID %d, want %d", RunningID(), around)
 		}
 	})
 	for s, want := range map[Status]string{StatusDead: "dead", StatusReady: "ready",
 		StatusSuspended: "suspended",
 		StatusRunning:   "running", StatusNormal: "normal"} {
-		if s.String() != want {
-			t.Errorf("%q, want %q", s, want)
-		}
+		testenv.Equal(t, s.String(), want, s)
 	}
 }
 
@@ -200,17 +172,14 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 			t.Error("All gives something")
 		}
 		New(func(y *Yielder[int, int], _ int) int {
-			if _, err := y.Transfer(f, 0); err != ErrDead {
-				t.Errorf("Transfer: %v", err)
-			}
+			testenv.Equal(t, testenv.Err(y.Transfer(f, 0)), ErrDead, "Transfer")
 			return 0
 		}).Resume(0)
 		func() {
 			defer func() {
-				if text, ok := recover().(string); !ok ||
-					text != "netco/coroutine: New with a nil body" {
-					t.Errorf("panics with %q", text)
-				}
+				text, ok := recover().(string)
+				testenv.True(t, ok && text == "netco/coroutine: New with a nil body",
+					"panics with %q", text)
 			}()
 			New[int, int](nil)
 		}()
@@ -242,9 +211,7 @@ func misuseOfItself(t *testing.T) {
 		for range f.All(5) {
 			t.Error("All of itself gives something")
 		}
-		if in != 1 {
-			t.Errorf("its argument is %d after that", in)
-		}
+		testenv.Equal(t, in, 1, "its argument is N after that")
 		return 2
 	})
 	f.expect(t, 1, 2, nil)
@@ -258,9 +225,7 @@ func misuseByResumer(t *testing.T) {
 		fy = y
 		inner.expect(t, 1, 10, nil)
 		back, err := y.Yield(2)
-		if back != 3 || err != nil {
-			t.Errorf("Yield: %d, %v", back, err)
-		}
+		testenv.True(t, back == 3 && err == nil, "Yield: %d, %v", back, err)
 		inner.expect(t, 2, 20, nil)
 		return 4
 	})
@@ -307,9 +272,8 @@ func misuseOfNext(t *testing.T) {
 	refused(t, "Yield of a former incarnation", err, ErrOutside)
 	f.expect(t, 1, 0, ErrDead)
 	refused(t, "Cancel of a former incarnation", f.Cancel(), nil)
-	if f.Status() != StatusDead || next.Status() != StatusSuspended {
-		t.Errorf("%v and %v", f.Status(), next.Status())
-	}
+	testenv.True(t, f.Status() == StatusDead && next.Status() == StatusSuspended, "%v and %v",
+		f.Status(), next.Status())
 	next.expect(t, 2, 2, nil)
 }
 
@@ -346,9 +310,8 @@ func TestWrongThread(t *testing.T) {
 				})
 				elsewhere(func() {
 					New(func(y *Yielder[int, int], _ int) int {
-						if _, err := y.Transfer(f, 5); err != ErrWrongThread {
-							t.Errorf("Transfer to it: %v", err)
-						}
+						testenv.Equal(t, testenv.Err(y.Transfer(f, 5)), ErrWrongThread,
+							"Transfer to it")
 						return 0
 					}).Resume(0)
 				})
@@ -393,9 +356,7 @@ func lockedBefore(t *testing.T) {
 	refused(t, "locked before the first Resume", err, ErrThreadLocked)
 	refused(t, "Cancel", f.Cancel(), ErrThreadLocked)
 	runtime.UnlockOSThread()
-	if f.Status() != StatusReady {
-		t.Errorf("refused, it is %v", f.Status())
-	}
+	testenv.Equal(t, f.Status(), StatusReady, "refused, it is")
 	spare := New(sum)
 	spare.Resume(-1)
 	never := New(func(*Yielder[int, int], int) int { t.Error("it runs"); return 0 })
@@ -428,9 +389,7 @@ func lockedLater(t *testing.T) {
 			break
 		}
 	}
-	if seen != 3 {
-		t.Errorf("All gave %d values, and 3 before the lock", seen)
-	}
+	testenv.Equal(t, seen, 3, "All gave N values, and 3 before the lock")
 	runtime.UnlockOSThread()
 	f.expect(t, -1, -1, nil)
 }
@@ -495,9 +454,7 @@ func TestHomes(t *testing.T) {
 	var first, second Fiber[int, int]
 	a, b := newThread(plain), newThread(plain)
 	wait := func(h Handle) {
-		if err := h.Join(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, h.Join())
 	}
 	wait(a.spawn(func() {
 		mine.expect(t, 1, 0, ErrWrongThread)
@@ -548,9 +505,7 @@ func TestFibersAreReused(t *testing.T) {
 			case 0:
 				f.expect(t, -1, -1, nil)
 			case 1:
-				if err := f.Cancel(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, f.Cancel())
 			case 2:
 				New(sum).Cancel()
 				f.expect(t, -1, -1, nil)
@@ -562,9 +517,7 @@ func TestFibersAreReused(t *testing.T) {
 			}
 			stale = append(stale, f)
 			for _, f := range stale {
-				if f.Status() != StatusDead || f.Cancel() != nil {
-					t.Error("a dead one lives")
-				}
+				testenv.True(t, f.Status() == StatusDead && f.Cancel() == nil, "a dead one lives")
 				f.expect(t, 0, 0, ErrDead)
 			}
 		}
@@ -572,20 +525,16 @@ func TestFibersAreReused(t *testing.T) {
 }
 
 func TestFiberAllocs(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	check := func(t *testing.T, where string) {
 		f := New(sum)
 		defer f.Cancel()
-		if n := testenv.Allocs(200, func() { f.Resume(1) }); n != 0 {
-			t.Errorf("%s: Resume and Yield: %v allocations", where, n)
-		}
+		testenv.Equal(t, testenv.Allocs(200, func() { f.Resume(1) }), 0, where,
+			"Resume and Yield: allocations")
 		before := lastID.Load()
-		if n := testenv.Allocs(200, func() { New(sum).Resume(-1) }); n != 0 &&
-			before+idBlock >= lastID.Load() {
-			t.Errorf("%s: a life: %v allocations", where, n)
-		}
+		n := testenv.Allocs(200, func() { New(sum).Resume(-1) })
+		testenv.True(t, n == 0 || before+idBlock < lastID.Load(), "%s: a life: %v allocations",
+			where, n)
 	}
 	check(t, "goroutine")
 	on(plain, func(ex *Executor) {
@@ -607,9 +556,7 @@ func TestFiberAllocs(t *testing.T) {
 				before = len(ex.fibers)
 			}
 		}
-		if len(ex.fibers) > before {
-			t.Errorf("%d goroutines for 20 coroutines", len(ex.fibers))
-		}
+		testenv.True(t, len(ex.fibers) <= before, "%d goroutines for 20 coroutines", len(ex.fibers))
 	})
 }
 
@@ -632,22 +579,15 @@ func TestLockedGoroutinesAreNotKept(t *testing.T) {
 			New(sum).Resume(-1)
 		}
 		Yield()
-		if n := len(ex.fibers); n != 1 {
-			t.Errorf("%d goroutines are kept, want the one made without the lock", n)
-		}
+		testenv.Equal(t, len(ex.fibers), 1,
+			"goroutines are kept, want the one made without the lock")
 	})
 }
 
 // TestZeroYielder: a Yielder that New has not made has no coroutine.
 func TestZeroYielder(t *testing.T) {
 	var y Yielder[int, string]
-	if _, err := y.Yield("x"); err != ErrOutside {
-		t.Errorf("Yield: %v", err)
-	}
-	if _, err := y.Transfer(Fiber[int, string]{}, 1); err != ErrOutside {
-		t.Errorf("Transfer: %v", err)
-	}
-	if y.ID() != 0 {
-		t.Errorf("ID: %d", y.ID())
-	}
+	testenv.Equal(t, testenv.Err(y.Yield("x")), ErrOutside, "Yield")
+	testenv.Equal(t, testenv.Err(y.Transfer(Fiber[int, string]{}, 1)), ErrOutside, "Transfer")
+	testenv.Equal(t, y.ID(), 0, "ID")
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -16,11 +15,10 @@ import (
 // does. What only a stack points to must stay whole.
 func TestFiberTorture(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 3*time.Minute)
 	before := runtime.NumGoroutine()
 	end := disturb(t, filepath.Join(t.TempDir(), "trace"))
 	var workers sync.WaitGroup
-	rounds, steps := scaled(150), 1500
+	rounds, steps := testenv.Rounds(150), 1500
 	for i := range 2 {
 		workers.Go(func() {
 			if i == 1 {
@@ -43,7 +41,7 @@ func TestFiberTorture(t *testing.T) {
 	}
 	workers.Wait()
 	end()
-	settleGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // driveIn has three coroutines of ex drive s to its end, and actors park.
@@ -73,14 +71,12 @@ func (s *stage) driveIn(ex *Executor) {
 func TestFiberStacks(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		const n = 4
-		depth := scaled(6000)
+		depth := testenv.Rounds(6000)
 		var down func(y *Yielder[int, int], level int) int
 		down = func(y *Yielder[int, int], level int) int {
 			var frame [64]int
 			frame[level&63] = level
-			if in, err := y.Yield(level); in != level+1 || err != nil {
-				t.Errorf("at level %d: %d, %v", level, in, err)
-			}
+			testenv.Gives(t, level+1, nil, "at level", level)(y.Yield(level))
 			if level == depth {
 				return 0
 			}
@@ -105,7 +101,6 @@ func TestFiberStacks(t *testing.T) {
 // TestAliens: other threads try to use them in vain, while the coroutines run,
 // end and are reused.
 func TestAliens(t *testing.T) {
-	within(t, time.Minute)
 	var current atomic.Pointer[Fiber[int, int]]
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -120,14 +115,13 @@ func TestAliens(t *testing.T) {
 				if _, err := f.Resume(1000); err != ErrWrongThread && err != ErrDead {
 					t.Errorf("Resume: %v", err)
 				}
-				if err := f.Cancel(); err != ErrWrongThread && err != nil {
-					t.Errorf("Cancel: %v", err)
-				}
+				err := f.Cancel()
+				testenv.True(t, err == ErrWrongThread || err == nil, "Cancel: %v", err)
 			}
 		})
 	}
 	homes(t, func(t *testing.T) {
-		for range scaled(20_000) {
+		for range testenv.Rounds(20_000) {
 			f := New(sum)
 			current.Store(&f)
 			f.expect(t, 1, 1, nil)

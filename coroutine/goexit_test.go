@@ -4,23 +4,9 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
-
-// waitGoroutines waits until at most want goroutines are left: one that has
-// ended is still counted for a moment.
-func waitGoroutines(t testing.TB, want int) {
-	t.Helper()
-	for range 20_000 {
-		if runtime.NumGoroutine() <= want {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), want)
-}
 
 // TestEndsInRandomOrder ends coroutines by return, Goexit, and panic, in random
 // order among switches, with pools that keep all, some and none of the
@@ -41,7 +27,7 @@ func endInRandomOrder(t *testing.T, c Config) {
 	before := runtime.NumGoroutine()
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 5))
-	n := scaled(30_000)
+	n := testenv.Rounds(30_000)
 	ended, unwound, panics := 0, 0, 0
 	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 	th.panics = func(*Coroutine, any, []byte) bool { panics++; return true }
@@ -60,9 +46,7 @@ func endInRandomOrder(t *testing.T, c Config) {
 					co := Current()
 					defer func() { live--; ended++ }()
 					defer func() {
-						if Current() != co {
-							t.Errorf("seed %d: unwinds as another", seed)
-						}
+						testenv.Equal(t, Current(), co, "seed", seed, "unwinds as another")
 						unwound++
 					}()
 					for range rnd.IntN(6) {
@@ -84,11 +68,10 @@ func endInRandomOrder(t *testing.T, c Config) {
 	})
 	<-done
 	th.stop()
-	if ended != n || unwound != n {
-		t.Errorf("seed %d: %d ended, %d unwound, want %d", seed, ended, unwound, n)
-	}
+	testenv.True(t, ended == n && unwound == n, "seed %d: %d ended, %d unwound, want %d", seed,
+		ended, unwound, n)
 	checkCounts(t, th, n, panics)
-	waitGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // checkCounts checks what th counted of n coroutines and one that started them.
@@ -100,13 +83,9 @@ func checkCounts(t *testing.T, th *thread, n, panics int) {
 	if got := th.ex.Stats.Ended.Load(); int(got) != n+1 {
 		t.Errorf("%d counted as ended, want %d", got, n+1)
 	}
-	if got := th.ex.Stats.Workers.Load(); got != 0 {
-		t.Errorf("%d goroutines counted at the end", got)
-	}
-	if th.ex.keep == 64 && th.ex.Stats.Made.Load() > th.ex.Stats.Ended.Load()*3/4 {
-		t.Errorf("%d goroutines made for %d coroutines: they are not reused",
-			th.ex.Stats.Made.Load(), n)
-	}
+	testenv.Equal(t, th.ex.Stats.Workers.Load(), 0, "goroutines counted at the end")
+	testenv.True(t, th.ex.keep != 64 || th.ex.Stats.Made.Load() <= th.ex.Stats.Ended.Load()*3/4,
+		"%d goroutines made for %d coroutines: they are not reused", th.ex.Stats.Made.Load(), n)
 }
 
 // TestPanicWhileUnwinding: a deferred call panics while the coroutine unwinds
@@ -116,7 +95,6 @@ func checkCounts(t *testing.T, th *thread, n, panics int) {
 // taken for it.
 func TestPanicWhileUnwinding(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 20*time.Second)
 	before := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
 		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
@@ -152,15 +130,12 @@ func TestPanicWhileUnwinding(t *testing.T) {
 		} else {
 			th.stop()
 		}
-		if !h.Done() {
-			t.Error("the coroutine has not ended")
-		}
-		if len(values) != 20 || after != 20 {
-			t.Errorf("force %v: handled %d panics, %d deferred calls ran after them, want 20",
-				force, len(values), after)
-		}
+		testenv.True(t, h.Done(), "the coroutine has not ended")
+		testenv.True(t, len(values) == 20 && after == 20,
+			"force %v: handled %d panics, %d deferred calls ran after them, want 20", force,
+			len(values), after)
 	}
-	waitGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // TestWorkersAreReused runs many coroutines one after the other: they share a
@@ -171,9 +146,8 @@ func TestWorkersAreReused(t *testing.T) {
 			ex.Spawn(Spawn{Fn: func() {}})
 			Yield()
 		}
-		if made := ex.Stats.Made.Load(); made > 3 {
-			t.Errorf("%d goroutines for coroutines that ran one at a time", made)
-		}
+		made := ex.Stats.Made.Load()
+		testenv.True(t, made <= 3, "%d goroutines for coroutines that ran one at a time", made)
 		for range 200 { // more at once than the pool keeps
 			ex.Spawn(Spawn{Fn: Yield})
 		}

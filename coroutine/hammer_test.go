@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // board is where a parking coroutine announces its park and a waker records
@@ -26,9 +28,7 @@ func (b *board) park(t *testing.T, n int) bool {
 		raise(&b.issued, mine)
 		b.co.MakeReady(mine, WakeReady)
 	}
-	if why := b.co.Park(ReasonUser); why != WakeReady {
-		t.Errorf("park ended with %v", why)
-	}
+	testenv.Equal(t, b.co.Park(ReasonUser), WakeReady, "park ended with")
 	if b.issued.Load() < mine {
 		t.Errorf("park %d ended, woken was only %d", mine, b.issued.Load())
 		return false
@@ -73,9 +73,8 @@ func wakeAll(boards []board, relax func()) {
 // coroutines alike, wake them, each ticket once in time and any number of times
 // too late. A lost wake shows as a hang, a spurious one as an error.
 func TestLostWakeHammer(t *testing.T) {
-	within(t, time.Minute)
 	const sleepers = 16
-	parks := scaled(1_000_000) / sleepers
+	parks := testenv.Rounds(1_000_000) / sleepers
 	goesOn := spell(10 * time.Second) // with one core each wake waits for the wakers' time slices
 	var parked atomic.Int64
 	sleep, wake := newThread(plain), newThread(plain)
@@ -141,9 +140,8 @@ func (h *staleHammer) life() {
 		ticket := co.Ticket()
 		waker := &staleWaker{co, ticket}
 		co.MakeReady(ticket, WakeReady)
-		if why := co.Park(ReasonUser); why != WakeReady {
-			h.t.Errorf("ended by %v, a wake for an earlier incarnation", why)
-		}
+		testenv.Equal(h.t, co.Park(ReasonUser), WakeReady,
+			"ended by N, a wake for an earlier incarnation")
 		h.stale[h.parks.Add(1)%int64(len(h.stale))].Store(waker)
 		Yield()
 	}
@@ -171,9 +169,7 @@ func (h *staleHammer) make(lives int) {
 			h.wakeStale()
 		}
 		if i%64 == 63 {
-			if err := last.Join(); err != nil {
-				h.t.Error(err)
-			}
+			testenv.NoError(h.t, last.Join())
 		}
 		h.wakeStale()
 	}
@@ -197,8 +193,7 @@ func (h *staleHammer) makeBack(lives int) {
 // threads and on none, still call Ready. None of them may end a park of the
 // present one.
 func TestStaleWakersOfReusedStructs(t *testing.T) {
-	within(t, time.Minute)
-	lives := scaled(200_000)
+	lives := testenv.Rounds(200_000)
 	h := &staleHammer{
 		t: t, maker: newThread(plain), stealer: newThread(plain), made: make(map[*Coroutine]bool),
 	}
@@ -218,7 +213,5 @@ func TestStaleWakersOfReusedStructs(t *testing.T) {
 	h.maker.stop()
 	h.stealer.stop()
 	t.Logf("%d parks, %d structs, %d reuses", h.parks.Load(), len(h.made), h.reused)
-	if h.reused == 0 {
-		t.Error("no struct was reused")
-	}
+	testenv.True(t, h.reused != 0, "no struct was reused")
 }

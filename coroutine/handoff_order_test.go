@@ -433,8 +433,7 @@ func TestHandoffEveryOrder(t *testing.T) {
 		{"looks", rules{barrier: true, reread: true, pins: true}},
 	} {
 		states, _, trouble := explored(c.rules, todo)
-		if !strings.Contains(trouble, "owner's") {
-			t.Errorf("without %s: %d states, trouble: %q", c.without, states, trouble)
-		}
+		testenv.True(t, strings.Contains(trouble, "owner's"), "without %s: %d states, trouble: %q",
+			c.without, states, trouble)
 	}
 }

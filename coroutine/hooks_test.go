@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // ways a coroutine can end.
@@ -67,20 +69,15 @@ func TestHooks(t *testing.T) {
 			removeSecond() // nothing more
 			order = nil
 			run(note("body"))
-			if want := []string{"start 1", "body", "end 1"}; !slices.Equal(order, want) {
-				t.Errorf("two removed: %v, want %v", order, want)
-			}
+			want := []string{"start 1", "body", "end 1"}
+			testenv.True(t, slices.Equal(order, want), "two removed: %v, want %v", order, want)
 			removeFirst()
 		}
 	})
-	if hooks.Load() != nil {
-		t.Error("hooks are left")
-	}
+	testenv.Equal(t, hooks.Load(), nil, "hooks are left")
 	ran := false
 	New(func(*Yielder[int, int], int) int { ran = true; return 0 }).Resume(0)
-	if !ran {
-		t.Error("a coroutine without hooks")
-	}
+	testenv.True(t, ran, "a coroutine without hooks")
 }
 
 // TestHooksAndLocals: hooks have the coroutine's Locals, which are dropped
@@ -102,10 +99,8 @@ func TestHooksAndLocals(t *testing.T) {
 				l.Set("body's")
 				end()
 			})
-			if want := []string{"body hook's", "end body's", "drop body's"}; !slices.Equal(
-				order, want) {
-				t.Errorf("%s: %v, want %v", how, order, want)
-			}
+			want := []string{"body hook's", "end body's", "drop body's"}
+			testenv.True(t, slices.Equal(order, want), "%s: %v, want %v", how, order, want)
 		}
 	})
 }
@@ -133,10 +128,9 @@ func TestHooksFail(t *testing.T) {
 			order = nil
 			removes = append(removes, AddHooks(Hooks{End: func() { note("end 4")(); fail() }}))
 			run(note("body"))
-			if want := []string{"start 3", "body", "end 4", "end 3", "end 1"}; !slices.Equal(
-				order, want) {
-				t.Errorf("End fails by %s: %v, want %v", how, order, want)
-			}
+			want := []string{"start 3", "body", "end 4", "end 3", "end 1"}
+			testenv.True(t, slices.Equal(order, want), "End fails by %s: %v, want %v", how, order,
+				want)
 			for _, remove := range removes {
 				remove()
 			}
@@ -144,9 +138,7 @@ func TestHooksFail(t *testing.T) {
 	})
 	defer AddHooks(Hooks{Start: func() { panic("in Start") }})()
 	e := panicking(t, func() { New(sum).Resume(0) })
-	if e.Value != "in Start" {
-		t.Errorf("Resume panics with %v", e.Value)
-	}
+	testenv.Equal(t, e.Value, "in Start", "Resume panics with")
 }
 
 // TestHooksChange: hooks are added and taken out while coroutines start and
@@ -157,7 +149,7 @@ func TestHooksChange(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			<-started
-			for range scaled(2000) {
+			for range testenv.Rounds(2000) {
 				remove := AddHooks(Hooks{Start: func() {}, End: func() {}})
 				AddHooks(Hooks{})()
 				remove()
@@ -166,7 +158,7 @@ func TestHooksChange(t *testing.T) {
 		wg.Go(func() {
 			<-started
 			on(plain, func(ex *Executor) {
-				for range scaled(2000) {
+				for range testenv.Rounds(2000) {
 					ex.Spawn(Spawn{Fn: Yield})
 					New(sum).Resume(-1)
 					Yield()
@@ -176,7 +168,5 @@ func TestHooksChange(t *testing.T) {
 	}
 	close(started)
 	wg.Wait()
-	if hooks.Load() != nil {
-		t.Error("hooks are left")
-	}
+	testenv.Equal(t, hooks.Load(), nil, "hooks are left")
 }

@@ -7,10 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -25,17 +23,6 @@ func rangedOver(h Handle) (found Info, times int) {
 		return true
 	})
 	return found, times
-}
-
-// until waits until cond holds, by what another thread does.
-func until(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !cond(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(50 * time.Microsecond)
-	}
 }
 
 // waits reports whether h's coroutine is parked.
@@ -65,17 +52,12 @@ func TestRange(t *testing.T) {
 		}
 		Yield()
 		i, n := rangedOver(sleeper)
-		if n != 1 || i.Name != "sleeper" || i.State != Waiting || i.Reason != ReasonRead ||
-			i.WaitsFor != "data to read" || i.Host != ex.Host() || i.Site != site ||
-			i.Coroutine.Handle() != sleeper {
-			t.Errorf("seen %d times: %+v", n, i)
-		}
-		if d := turn - i.Since; d < 0 || d >= 1<<stampUnit {
-			t.Errorf("since %d, want %d", i.Since, turn)
-		}
-		if i.Func != "" {
-			t.Error("resolved before Resolve")
-		}
+		testenv.True(t, n == 1 && i.Name == "sleeper" && i.State == Waiting &&
+			i.Reason == ReasonRead && i.WaitsFor == "data to read" && i.Host == ex.Host() &&
+			i.Site == site && i.Coroutine.Handle() == sleeper, "seen %d times: %+v", n, i)
+		d := turn - i.Since
+		testenv.True(t, d >= 0 && d < 1<<stampUnit, "since %d, want %d", i.Since, turn)
+		testenv.Equal(t, i.Func, "", "resolved before Resolve")
 		if i.Resolve(); !strings.HasSuffix(i.File, ".go") || i.Line == 0 || i.Func == "" {
 			t.Errorf("made at %s:%d in %s", i.File, i.Line, i.Func)
 		}
@@ -95,9 +77,8 @@ func TestRange(t *testing.T) {
 			}
 		}
 		seen := 0
-		if Range(func(Info) bool { seen++; return false }); seen != 1 {
-			t.Errorf("Range went on to %d after false", seen)
-		}
+		Range(func(Info) bool { seen++; return false })
+		testenv.True(t, seen == 1, "Range went on to %d after false", seen)
 		ex.SetClock(turn + 5_000_000_000)
 		ex.MakeReady(i.Coroutine, i.Coroutine.Ticket(), WakeReady)
 		if i, _ := rangedOver(sleeper); i.State != Ready || i.Since-turn < 4_999_000_000 {
@@ -112,10 +93,9 @@ func TestRange(t *testing.T) {
 func TestRangeInFiber(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		inner := func() {
-			if i, n := rangedOver(Current().Handle()); n != 1 || i.State != Running ||
-				i.Name != "deep" {
-				t.Errorf("within, it is seen %d times: %+v", n, i)
-			}
+			i, n := rangedOver(Current().Handle())
+			testenv.True(t, n == 1 && i.State == Running && i.Name == "deep",
+				"within, it is seen %d times: %+v", n, i)
 			Current().Park(ReasonUser)
 		}
 		co := ex.Spawn(Spawn{Fn: func() {
@@ -144,9 +124,7 @@ func TestRangeInFiber(t *testing.T) {
 
 // TestRangeAllocs: a Range allocates nothing for those it sees.
 func TestRangeAllocs(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	on(plain, func(ex *Executor) {
 		for range 100 {
 			ex.Spawn(Spawn{Fn: func() {
@@ -155,14 +133,11 @@ func TestRangeAllocs(t *testing.T) {
 		}
 		Yield()
 		n := 0
-		if got := testenv.Allocs(100, func() {
+		got := testenv.Allocs(100, func() {
 			Range(func(Info) bool { n++; return true })
-		}); got != 0 {
-			t.Errorf("%v allocations", got)
-		}
-		if n < 100 {
-			t.Errorf("%d seen", n)
-		}
+		})
+		testenv.True(t, got == 0, "%v allocations", got)
+		testenv.True(t, n >= 100, "%d seen", n)
 		ex.Stop()
 	})
 }
@@ -184,15 +159,12 @@ func (h *rangeHammer) look(seen map[uint64]Info) {
 		now := map[uint64]bool{}
 		found := 0
 		Range(func(i Info) bool {
-			if now[i.ID] {
-				h.t.Errorf("%d is seen twice", i.ID)
-			}
+			testenv.True(h.t, !now[i.ID], "%d is seen twice", i.ID)
 			now[i.ID] = true
 			if _, ok := h.stayers.Load(i.ID); ok {
 				found++
-				if i.State != Waiting || i.Reason != ReasonJoin {
-					h.t.Errorf("one that stays is %v for %v", i.State, i.Reason)
-				}
+				testenv.True(h.t, i.State == Waiting && i.Reason == ReasonJoin,
+					"one that stays is %v for %v", i.State, i.Reason)
 			} else if old, ok := seen[i.ID]; ok &&
 				(old.Name != i.Name || old.Site != i.Site || old.Coroutine != i.Coroutine) {
 				h.t.Errorf("%+v was %+v", i, old)
@@ -204,9 +176,7 @@ func (h *rangeHammer) look(seen map[uint64]Info) {
 			}
 			return true
 		})
-		if found != staying {
-			h.t.Errorf("%d of %d seen", found, staying)
-		}
+		testenv.True(h.t, found == staying, "%d of %d seen", found, staying)
 	}
 }
 
@@ -249,7 +219,6 @@ func (h *rangeHammer) check() (named int) {
 // of the others none is seen twice, and what is seen had that id, name and
 // site.
 func TestRangeHammer(t *testing.T) {
-	within(t, 2*time.Minute)
 	threads := []*thread{newThread(Config{Idle: 8}), newThread(Config{Idle: 0})}
 	h := &rangeHammer{t: t}
 	for k := range staying {
@@ -257,14 +226,14 @@ func TestRangeHammer(t *testing.T) {
 			h.stayers.Store(Current().ID(), true)
 			Current().Park(ReasonJoin)
 		})
-		until(t, "it stays", func() bool { return waits(stays) })
+		testenv.Until(t, "it stays", func() bool { return waits(stays) })
 	}
 	var lookers, churn sync.WaitGroup
 	for k := range h.seen {
 		h.seen[k] = map[uint64]Info{}
 		lookers.Go(func() { h.look(h.seen[k]) })
 	}
-	for k := 0; k < scaled(10_000) || !h.some.Load(); k++ {
+	for k := 0; k < testenv.Rounds(10_000) || !h.some.Load(); k++ {
 		name := ""
 		if k%3 != 0 {
 			name = fmt.Sprint("life ", k)
@@ -281,9 +250,7 @@ func TestRangeHammer(t *testing.T) {
 	h.over.Store(true)
 	lookers.Wait()
 	named := h.check()
-	if named == 0 {
-		t.Error("none was seen")
-	}
+	testenv.True(t, named != 0, "none was seen")
 	t.Logf("%d seen", named)
 	for _, th := range threads {
 		th.stopByForce()
@@ -293,14 +260,13 @@ func TestRangeHammer(t *testing.T) {
 // TestRangeReuse: one struct and one worker run one short coroutine after the
 // other, faster than others can read. What is seen of a coroutine is its own.
 func TestRangeReuse(t *testing.T) {
-	within(t, time.Minute)
 	th := newThread(plain)
 	var over atomic.Bool
 	lives := map[uint64]int{}
 	h := th.spawn(func() {
 		defer over.Store(true)
 		names := [...]string{"", "a", "b"}
-		for k := range scaled(200_000) {
+		for k := range testenv.Rounds(200_000) {
 			co := th.ex.Spawn(Spawn{Fn: func() {
 				for range k % 20 {
 					Current()
@@ -338,20 +304,16 @@ func TestStatusWord(t *testing.T) {
 		ex.SetClock(now)
 		co := new(Coroutine)
 		co.setState(Waiting, ReasonContext, ex.stamp)
-		if co.State() != Waiting || co.Reason() != ReasonContext {
-			t.Errorf("at %d: %v, %v", now, co.State(), co.Reason())
-		}
-		if got, want := since(co.status.Own()), now>>stampUnit<<stampUnit&(1<<58-1); got != want {
-			t.Errorf("at %d: since %d, want %d", now, got, want)
-		}
+		testenv.True(t, co.State() == Waiting && co.Reason() == ReasonContext, "at %d: %v, %v", now,
+			co.State(), co.Reason())
+		got, want := since(co.status.Own()), now>>stampUnit<<stampUnit&(1<<58-1)
+		testenv.True(t, got == want, "at %d: since %d, want %d", now, got, want)
 	}
 }
 
 // TestReasons: each reason has its name and words.
 func TestReasons(t *testing.T) {
 	for r := ReasonSleep; r < Reasons; r++ {
-		if reasons[r].words == "" || r.String() == "" {
-			t.Errorf("reason %d has no words", r)
-		}
+		testenv.True(t, reasons[r].words != "" && r.String() != "", "reason %d has no words", r)
 	}
 }

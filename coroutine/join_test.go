@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -17,51 +16,35 @@ func TestJoinSimple(t *testing.T) {
 	var kept Handle
 	on(plain, func(ex *Executor) {
 		self := Current().Handle()
-		if err := self.Join(); !errors.Is(err, ErrJoinSelf) {
-			t.Errorf("joining itself: %v", err)
-		}
+		testenv.Fails(t, self.Join(), ErrJoinSelf, "joining itself")
 		kept = self
 		order := ""
 		h := ex.Spawn(Spawn{Fn: func() { Yield(); order += "a" }}).Handle()
-		if h.Done() {
-			t.Error("done before it ran")
-		}
+		testenv.True(t, !h.Done(), "done before it ran")
 		id := h.ID()
-		if err := h.Join(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, h.Join())
 		order += "b"
 		if order != "ab" || !h.Done() || h.ID() != id {
 			t.Errorf("order %q, done %v, id %d, was %d", order, h.Done(), h.ID(), id)
 		}
-		if err := h.Join(); err != nil {
-			t.Errorf("joining one that has ended: %v", err)
-		}
+		testenv.Fails(t, h.Join(), nil, "joining one that has ended")
 		// The struct is reused for another coroutine, which the old Handle does
 		// not name.
 		again := ex.Spawn(Spawn{Fn: Yield}).Handle()
-		if again.co != h.co {
-			t.Error("the struct was not reused: the test shows nothing")
-		}
-		if again.Done() || !h.Done() || again == h {
-			t.Error("two lives are taken for one")
-		}
-		if err := h.Join(); err != nil || again.Done() {
-			t.Errorf("joining the old life: %v, and it waited for the new one: %v", err,
-				again.Done())
-		}
+		testenv.Equal(t, again.co, h.co, "the struct was not reused: the test shows nothing")
+		testenv.True(t, !again.Done() && h.Done() && again != h, "two lives are taken for one")
+		err := h.Join()
+		testenv.True(t, err == nil && !again.Done(),
+			"joining the old life: %v, and it waited for the new one: %v", err, again.Done())
 	})
-	if !kept.Done() || kept.Join() != nil {
-		t.Error("not done after its thread has ended")
-	}
+	testenv.True(t, kept.Done() && kept.Join() == nil, "not done after its thread has ended")
 }
 
 // TestJoinHammer has each of many coroutines joined by coroutines of its thread
 // and of another and by goroutines, some early, some late, while structs are
 // reused.
 func TestJoinHammer(t *testing.T) {
-	within(t, time.Minute)
-	rounds := scaled(3000)
+	rounds := testenv.Rounds(3000)
 	a, b := newThread(plain), newThread(plain)
 	var wg sync.WaitGroup
 	for r := range rounds {
@@ -74,12 +57,8 @@ func TestJoinHammer(t *testing.T) {
 		})
 		join := func() {
 			defer wg.Done()
-			if err := h.Join(); err != nil {
-				t.Error(err)
-			}
-			if !ended.Load() {
-				t.Error("Join returned before the end")
-			}
+			testenv.NoError(t, h.Join())
+			testenv.True(t, ended.Load(), "Join returned before the end")
 		}
 		wg.Add(6)
 		for range 2 {
@@ -102,10 +81,9 @@ func TestJoinHammer(t *testing.T) {
 // would sleep for ever.
 func TestJoinEndedByForce(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, time.Minute)
 	const joiners = 200
 	forced, joined := 0, 0
-	for range scaled(120) {
+	for range testenv.Rounds(120) {
 		stopping, lasting := newThread(plain), newThread(plain)
 		var gate atomic.Bool
 		h := lasting.spawn(func() {
@@ -141,9 +119,8 @@ func TestJoinEndedByForce(t *testing.T) {
 		both := make(chan struct{})
 		go func() { stopping.stopByForce(); close(both) }()
 		gate.Store(true)
-		if err := <-last; err != nil || !h.Done() {
-			t.Errorf("a goroutine's Join: %v", err)
-		}
+		err := <-last
+		testenv.True(t, err == nil && h.Done(), "a goroutine's Join: %v", err)
 		lasting.stop()
 		<-both
 	}
@@ -157,9 +134,7 @@ func TestIDsAreUnique(t *testing.T) {
 	note := func(id uint64) {
 		mu.Lock()
 		defer mu.Unlock()
-		if seen[id] || id == 0 {
-			t.Errorf("id %d twice", id)
-		}
+		testenv.True(t, !seen[id] && id != 0, "id %d twice", id)
 		seen[id] = true
 	}
 	var all []*thread
@@ -182,16 +157,13 @@ func TestIDsAreUnique(t *testing.T) {
 	for _, th := range all {
 		th.stop()
 	}
-	if len(seen) != threads*each {
-		t.Errorf("%d ids, want %d", len(seen), threads*each)
-	}
+	testenv.Equal(t, len(seen), threads*each, "ids")
 }
 
 // TestJoinAfterAWakeLeftOver: a wake that comes when its waiter has given up
 // ends the next park early. Join must not queue itself a second time then: that
 // would close the list to a ring, and the target would never end.
 func TestJoinAfterAWakeLeftOver(t *testing.T) {
-	within(t, 20*time.Second)
 	on(plain, func(ex *Executor) {
 		co := Current()
 		h := ex.Spawn(Spawn{Fn: func() {

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/internal/invariant"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestLayout: what each switch, park and wake touches shares a cache line.
@@ -16,9 +17,8 @@ func TestLayout(t *testing.T) {
 		t.Skip("a worker also has what is counted for package inside")
 	}
 	const line, header = 64, 8 // the allocator's header is in front of a chunk
-	if size := unsafe.Sizeof(Coroutine{}); size%line != 0 {
-		t.Errorf("a Coroutine has %d bytes, which are no whole lines", size)
-	}
+	size := unsafe.Sizeof(Coroutine{})
+	testenv.True(t, size%line == 0, "a Coroutine has %d bytes, which are no whole lines", size)
 	for _, c := range []struct {
 		what string
 		end  uintptr
@@ -29,8 +29,6 @@ func TestLayout(t *testing.T) {
 			line - header},
 		{"a worker, to its index", unsafe.Offsetof(worker{}.index) + 4, line},
 	} {
-		if c.end > c.most {
-			t.Errorf("%s: %d bytes, want at most %d", c.what, c.end, c.most)
-		}
+		testenv.True(t, c.end <= c.most, "%s: %d bytes, want at most %d", c.what, c.end, c.most)
 	}
 }

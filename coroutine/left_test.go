@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -18,7 +17,6 @@ func TestBlockedRun(t *testing.T) {
 	if err := CanLeave(); err != nil {
 		t.Skip(err)
 	}
-	within(t, time.Minute)
 	th := newRoamer(Config{Idle: 1}) // the second coroutine runs on the first one's worker
 	defer th.stop()
 	var waits [5]chan bool
@@ -49,12 +47,9 @@ func TestBlockedRun(t *testing.T) {
 	for i := range seen[1:] {
 		same = append(same, seen[i] == seen[i+1])
 	}
-	if want := []bool{true, false, true, false}; !slices.Equal(same, want) {
-		t.Errorf("same as the wait before: %v, want %v", same, want)
-	}
-	if seen[0].leave(func() {}, nil) {
-		t.Error("a run that is over was left behind")
-	}
+	want := []bool{true, false, true, false}
+	testenv.True(t, slices.Equal(same, want), "same as the wait before: %v, want %v", same, want)
+	testenv.True(t, !seen[0].leave(func() {}, nil), "a run that is over was left behind")
 }
 
 // TestBlockedDrop: a thread goes on without a coroutine whose Drop blocks, also
@@ -86,9 +81,7 @@ func TestBlockedDrop(t *testing.T) {
 				return th.ex.Stats.Handoffs.Load() != 0
 			})
 			c <- 1
-			if err := h.Join(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, h.Join())
 		})
 	}
 }

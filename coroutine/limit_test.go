@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestLimitExpired(t *testing.T) {
@@ -43,12 +44,9 @@ func TestLimitExpired(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v, %v", c.name, why, err, c.want, c.err)
 		}
 	}
-	if err := (Limit{}).Err(WakeShutdown); err != ErrShutdown {
-		t.Errorf("shutdown: %v", err)
-	}
-	if Timeout(math.MaxInt64) != (Limit{}) || Timeout(math.MaxInt64-1).Expired() != WakeReady {
-		t.Error("a limit of centuries overflows")
-	}
+	testenv.Equal(t, (Limit{}).Err(WakeShutdown), ErrShutdown, "shutdown")
+	testenv.True(t, Timeout(math.MaxInt64) == (Limit{}) &&
+		Timeout(math.MaxInt64-1).Expired() == WakeReady, "a limit of centuries overflows")
 }
 
 // TestParkLimit: how a wait ends, of coroutines and of goroutines.
@@ -92,9 +90,7 @@ func TestParkLimit(t *testing.T) {
 				WakeTimeout},
 		} {
 			before := clock.Now()
-			if why := wait(c.limit, c.wake); why != c.want {
-				t.Errorf("%s: %v, want %v", c.name, why, c.want)
-			}
+			testenv.Equal(t, wait(c.limit, c.wake), c.want, c.name)
 			if c.want == WakeTimeout && clock.Now() < c.limit.deadline {
 				t.Errorf("%s: over after %v", c.name, time.Duration(clock.Now()-before))
 			}
@@ -112,8 +108,7 @@ func TestParkLimit(t *testing.T) {
 // TestCancelAgainstReady: a context's end and a wake race for a park. One of
 // them ends it, and neither ends a later one.
 func TestCancelAgainstReady(t *testing.T) {
-	within(t, time.Minute)
-	rounds := scaled(20_000)
+	rounds := testenv.Rounds(20_000)
 	var ready, cancelled, wrong atomic.Int64
 	th := newThread(plain)
 	cancels := make(chan context.CancelFunc, 1)
@@ -164,19 +159,16 @@ func TestCancelAgainstReady(t *testing.T) {
 	close(cancels)
 	close(wakes)
 	wg.Wait()
-	if wrong.Load() != 0 || ready.Load()+cancelled.Load() != int64(rounds) {
-		t.Errorf("%d ready, %d cancelled, %d otherwise", ready.Load(), cancelled.Load(),
-			wrong.Load())
-	}
+	testenv.True(t, wrong.Load() == 0 && ready.Load()+cancelled.Load() == int64(rounds),
+		"%d ready, %d cancelled, %d otherwise", ready.Load(), cancelled.Load(), wrong.Load())
 	t.Logf("%d ready, %d cancelled", ready.Load(), cancelled.Load())
 }
 
 // TestGoroutineCancelAgainstWake: the same for an ordinary goroutine, which
 // takes a late wake back.
 func TestGoroutineCancelAgainstWake(t *testing.T) {
-	within(t, time.Minute)
 	var cancelled int
-	for range scaled(20_000) {
+	for range testenv.Rounds(20_000) {
 		ctx, cancel := context.WithCancel(context.Background())
 		w := AcquireWaiter()
 		var taken atomic.Bool

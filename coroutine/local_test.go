@@ -25,9 +25,8 @@ func TestLocalPerCoroutine(t *testing.T) {
 			var handles []Handle
 			for range 20 {
 				handles = append(handles, ex.Spawn(Spawn{Fn: func() {
-					if l.Peek() != nil || *plainLocal.Get() != "" {
-						t.Error("it has a value before it asks")
-					}
+					testenv.True(t, l.Peek() == nil && *plainLocal.Get() == "",
+						"it has a value before it asks")
 					Yield()
 					p := l.Get()
 					Yield()
@@ -35,40 +34,31 @@ func TestLocalPerCoroutine(t *testing.T) {
 					*p++
 					plainLocal.Set("mine")
 					Yield()
-					if q := l.Get(); q != p || l.Peek() != p || *q%10 != 1 ||
-						*plainLocal.Peek() != "mine" {
-						t.Errorf("it has another value, %d", *q)
-					}
+					q := l.Get()
+					testenv.True(t, q == p && l.Peek() == p && *q%10 == 1 &&
+						*plainLocal.Peek() == "mine", "it has another value, %d", *q)
 					f := New(func(y *Yielder[int, int], _ int) int {
-						if l.Peek() != nil || plainLocal.Peek() != nil {
-							t.Error("a coroutine driven by hand has its resumer's value")
-						}
+						testenv.True(t, l.Peek() == nil && plainLocal.Peek() == nil,
+							"a coroutine driven by hand has its resumer's value")
 						mine := l.Get()
 						y.Yield(0)
-						if l.Get() != mine || mine == p {
-							t.Error("it has another value")
-						}
+						testenv.True(t, l.Get() == mine && mine != p, "it has another value")
 						values[mine] = true
 						return 0
 					})
 					f.Resume(0)
 					Yield()
-					if l.Get() != p {
-						t.Error("the resumer has the value of another")
-					}
+					testenv.Equal(t, l.Get(), p, "the resumer has the value of another")
 					f.Resume(0)
 					l.Set(7)
-					if l.Get() != p || *p != 7 {
-						t.Error("Set has made another")
-					}
+					testenv.True(t, l.Get() == p && *p == 7, "Set has made another")
 				}}).Handle())
 			}
 			for _, h := range handles {
 				h.Join()
 			}
-			if made != 40 || len(values) != 40 {
-				t.Errorf("%d made, %d different, for 40 coroutines", made, len(values))
-			}
+			testenv.True(t, made == 40 && len(values) == 40,
+				"%d made, %d different, for 40 coroutines", made, len(values))
 		}
 	})
 }
@@ -80,36 +70,24 @@ func TestLocalOfGoroutines(t *testing.T) {
 	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 5 }, Drop: func(*int) {
 		t.Error("dropped")
 	}})
-	if l.Peek() != nil {
-		t.Error("Peek makes one")
-	}
+	testenv.Equal(t, l.Peek(), nil, "Peek makes one")
 	p := l.Get()
 	elsewhere(func() {
-		if l.Get() != p || l.Peek() != p || *p != 5 {
-			t.Error("another goroutine has another")
-		}
+		testenv.True(t, l.Get() == p && l.Peek() == p && *p == 5, "another goroutine has another")
 		l.Set(6)
 	})
-	if *p != 6 || made != 1 {
-		t.Errorf("%d, made %d", *p, made)
-	}
+	testenv.True(t, *p == 6 && made == 1, "%d, made %d", *p, made)
 	dropped := 0
 	mine := NewLocal(LocalOptions[int]{Drop: func(*int) { dropped++ }})
 	New(func(*Yielder[int, int], int) int {
-		if l.Peek() != nil || mine.Peek() != nil {
-			t.Error("it has a goroutine's")
-		}
+		testenv.True(t, l.Peek() == nil && mine.Peek() == nil, "it has a goroutine's")
 		mine.Set(3)
 		return 0
 	}).Resume(0)
-	if mine.Peek() != nil || dropped != 1 {
-		t.Errorf("dropped %d", dropped)
-	}
+	testenv.True(t, mine.Peek() == nil && dropped == 1, "dropped %d", dropped)
 	unmade := NewLocal(LocalOptions[int]{})
 	unmade.Set(8)
-	if *unmade.Get() != 8 {
-		t.Error("Set without Get")
-	}
+	testenv.Equal(t, *unmade.Get(), 8, "Set without Get")
 }
 
 // functionEnds are the ways in which a coroutine's function ends.
@@ -128,9 +106,8 @@ func TestLocalEnds(t *testing.T) {
 	var owner any
 	for i := range 20 { // more than are kept without an index
 		locals = append(locals, NewLocal(LocalOptions[int]{Drop: func(p *int) {
-			if *p != i || current() != owner {
-				t.Errorf("number %d is dropped as %d, by %v instead of %v", i, *p, current(), owner)
-			}
+			testenv.True(t, *p == i && current() == owner,
+				"number %d is dropped as %d, by %v instead of %v", i, *p, current(), owner)
 			if Current() != nil {
 				Yield() // it may park
 			}
@@ -149,9 +126,7 @@ func TestLocalEnds(t *testing.T) {
 		for i := range n {
 			want = append(want, n-1-i)
 		}
-		if !slices.Equal(order, want) {
-			t.Errorf("%s: dropped %v, want %v", how, order, want)
-		}
+		testenv.True(t, slices.Equal(order, want), "%s: dropped %v, want %v", how, order, want)
 		order = nil
 	}
 	numbers := []int{0, 1, 8, 9, 20, 0, 1, 8, 9, 20}
@@ -225,9 +200,7 @@ func (m *misbehaving) use() {
 func (m *misbehaving) dropped(t *testing.T) {
 	t.Helper()
 	all := []string{"makes", "late", "exits", "panics", "exits", "panics", "first"}
-	if !slices.Equal(m.order, all) {
-		t.Errorf("dropped %v, want %v", m.order, all)
-	}
+	testenv.True(t, slices.Equal(m.order, all), "dropped %v, want %v", m.order, all)
 	m.order = nil
 	for range 3 {
 		New(func(*Yielder[int, int], int) int { m.unused(t); return 0 }).Resume(0)
@@ -237,10 +210,8 @@ func (m *misbehaving) dropped(t *testing.T) {
 // unused checks that the running coroutine has no value of them.
 func (m *misbehaving) unused(t *testing.T) {
 	t.Helper()
-	if m.late.Peek() != nil || m.first.Peek() != nil || m.panics.Peek() != nil ||
-		m.exits.Peek() != nil {
-		t.Error("a new coroutine has the values of another")
-	}
+	testenv.True(t, m.late.Peek() == nil && m.first.Peek() == nil && m.panics.Peek() == nil &&
+		m.exits.Peek() == nil, "a new coroutine has the values of another")
 }
 
 // TestLocalDropMisbehaves: a Drop that panics, unwinds or makes others keeps no
@@ -252,9 +223,8 @@ func TestLocalDropMisbehaves(t *testing.T) {
 		for _, how := range []string{"return", "Goexit"} {
 			f := New(func(*Yielder[int, int], int) int { m.use(); functionEnds[how](); return 0 })
 			e := panicking(t, func() { f.Resume(0) })
-			if !errors.Is(e, io.ErrUnexpectedEOF) || f.Status() != StatusDead {
-				t.Errorf("it panics with %v, and is %v", e, f.Status())
-			}
+			testenv.True(t, errors.Is(e, io.ErrUnexpectedEOF) && f.Status() == StatusDead,
+				"it panics with %v, and is %v", e, f.Status())
 			m.dropped(t)
 		}
 		f := New(func(y *Yielder[int, int], _ int) int { m.use(); y.Yield(0); return 0 })
@@ -262,9 +232,8 @@ func TestLocalDropMisbehaves(t *testing.T) {
 		panicking(t, func() { f.Cancel() })
 		m.dropped(t)
 		f = New(func(y *Yielder[int, int], _ int) int { m.use(); panic("its own") })
-		if e := panicking(t, func() { f.Resume(0) }); e.Value != "its own" {
-			t.Errorf("its own panic is lost for %v", e.Value)
-		}
+		e := panicking(t, func() { f.Resume(0) })
+		testenv.True(t, e.Value == "its own", "its own panic is lost for %v", e.Value)
 		m.dropped(t)
 	})
 	before := runtime.NumGoroutine()
@@ -277,15 +246,14 @@ func TestLocalDropMisbehaves(t *testing.T) {
 		for range 3 {
 			values = nil
 			th.spawn(func() { m.use(); end() }).Join()
-			if len(values) < 2 || !slices.Contains(values, any(io.EOF)) {
-				t.Errorf("the host gets the panics %v", values)
-			}
+			testenv.True(t, len(values) >= 2 && slices.Contains(values, any(io.EOF)),
+				"the host gets the panics %v", values)
 			elsewhere(func() { m.dropped(t) })
 			th.spawn(func() { m.unused(t) }).Join()
 		}
 		th.stop()
 	}
-	settleGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // TestLocalInherit: a Local with Inherit is inherited, at the creation, by
@@ -300,9 +268,7 @@ func TestLocalInherit(t *testing.T) {
 		if p := depth.Peek(); (p == nil) != (n == 0) || p != nil && *p != n {
 			t.Errorf("%s: %v, want %d", who, p, n)
 		}
-		if own.Peek() != nil {
-			t.Errorf("%s has inherited what is not to be", who)
-		}
+		testenv.Equal(t, own.Peek(), nil, who, "has inherited what is not to be")
 	}
 	depth.Set(100) // a goroutine's: not inherited
 	homes(t, func(t *testing.T) {
@@ -326,9 +292,7 @@ func TestLocalInherit(t *testing.T) {
 			})
 			depth.Set(5) // after the creation
 			f.Resume(0)
-			if *depth.Get() != 5 {
-				t.Error("a child has changed it")
-			}
+			testenv.Equal(t, *depth.Get(), 5, "a child has changed it")
 			h := other.spawn(func() { want(t, "another thread's", 6); depth.Set(0) })
 			if Current() != nil {
 				h.Join()
@@ -342,9 +306,7 @@ func TestLocalInherit(t *testing.T) {
 		New(func(*Yielder[int, int], int) int { want(t, "the next life", 0); return 0 }).Resume(0)
 	})
 	other.stop()
-	if calls == 0 {
-		t.Error("Inherit was not called")
-	}
+	testenv.True(t, calls != 0, "Inherit was not called")
 }
 
 // TestLocalNeverResumed: what a Fiber has inherited is dropped, by itself, also
@@ -377,9 +339,7 @@ func TestLocalNeverResumed(t *testing.T) {
 			}
 			return 0
 		}).Resume(0)
-		if n := dropped.Load(); n != 3 {
-			t.Errorf("%d dropped after Cancel, want 3", n)
-		}
+		testenv.Equal(t, dropped.Load(), 3, "dropped after Cancel")
 	})
 	func() {
 		New(func(*Yielder[int, int], int) int { held.Set(1); New(body); return 0 }).Resume(0)
@@ -398,9 +358,7 @@ func TestLocalInheritPanics(t *testing.T) {
 			bad.Set(1)
 			func() {
 				defer func() {
-					if recover() != "no heir" {
-						t.Error("New does not panic")
-					}
+					testenv.Equal(t, recover(), "no heir", "New does not panic")
 				}()
 				New(sum)
 			}()
@@ -415,7 +373,7 @@ func TestLocalInheritPanics(t *testing.T) {
 // TestManyLocals has very many keys in one coroutine, and a few of them in
 // another.
 func TestManyLocals(t *testing.T) {
-	n := scaled(10_000)
+	n := testenv.Rounds(10_000)
 	dropped := 0
 	keys := make([]*Local[string], n)
 	for i := range keys {
@@ -428,9 +386,7 @@ func TestManyLocals(t *testing.T) {
 		f := New(func(y *Yielder[int, int], _ int) int {
 			for range 2 {
 				for i, k := range keys {
-					if *k.Get() != fmt.Sprint(i) {
-						t.Errorf("key %d has %q", i, *k.Get())
-					}
+					testenv.Equal(t, *k.Get(), fmt.Sprint(i), "key", i, "has")
 				}
 				y.Yield(0)
 			}
@@ -439,18 +395,15 @@ func TestManyLocals(t *testing.T) {
 		f.Resume(0)
 		New(func(*Yielder[int, int], int) int {
 			for i := 0; i < n; i += max(1, n/7) {
-				if keys[i].Peek() != nil || *keys[i].Get() != fmt.Sprint(i) {
-					t.Errorf("key %d", i)
-				}
+				testenv.True(t, keys[i].Peek() == nil && *keys[i].Get() == fmt.Sprint(i), "key %d",
+					i)
 			}
 			return 0
 		}).Resume(0)
 		few := dropped
 		f.Resume(0)
 		f.Resume(0)
-		if dropped != few+n {
-			t.Errorf("%d dropped, want %d", dropped-few, n)
-		}
+		testenv.Equal(t, dropped-few, n, "dropped")
 	})
 }
 
@@ -475,9 +428,7 @@ func TestLocalMakeAsks(t *testing.T) {
 	}})
 	get := func() {
 		func() { defer func() { recover() }(); c.Get() }()
-		if c.Peek() != nil || *c.Get() != 2 {
-			t.Error("after a Make that has panicked")
-		}
+		testenv.True(t, c.Peek() == nil && *c.Get() == 2, "after a Make that has panicked")
 	}
 	New(func(*Yielder[int, int], int) int { get(); return 0 }).Resume(0)
 	tries = 0
@@ -502,9 +453,7 @@ func TestLocalMakeAsksItself(t *testing.T) {
 			asks := true
 			var l *Local[int]
 			l = NewLocal(LocalOptions[int]{Make: func() int {
-				if l.Peek() != nil {
-					t.Error("there is a value before Make has returned")
-				}
+				testenv.Equal(t, l.Peek(), nil, "there is a value before Make has returned")
 				if asks {
 					c.ask(l)
 				}
@@ -513,16 +462,13 @@ func TestLocalMakeAsksItself(t *testing.T) {
 			use := func() {
 				func() {
 					defer func() {
-						if v := recover(); v != makeAsks {
-							t.Errorf("panic %v", v)
-						}
+						testenv.Equal(t, recover(), makeAsks, "panic")
 					}()
 					asks = true
 					l.Get()
 				}()
-				if asks = false; *l.Get() != 3 {
-					t.Errorf("%d", *l.Get())
-				}
+				asks = false
+				testenv.True(t, *l.Get() == 3, "%d", *l.Get())
 			}
 			use()
 			New(func(*Yielder[int, int], int) int { use(); return 0 }).Resume(0)

@@ -2,9 +2,7 @@ package coroutine
 
 import (
 	"math"
-	"os"
 	"runtime"
-	"runtime/pprof"
 	"sync"
 	"testing"
 	"time"
@@ -38,26 +36,11 @@ func makeThreads(n int) {
 	over.Wait()
 }
 
-// scaled is how many rounds a hammer makes: n at full length.
-func scaled(n int) int { return testenv.Rounds(n) }
-
 // spell returns a function that is true for d: a hammer ends its rounds then,
 // where each takes a time slice of the system's.
 func spell(d time.Duration) (goesOn func() bool) {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().Before(end) }
-}
-
-// within fails the whole run with all stacks when a test that could hang has
-// not ended in five times d, which is ample on a machine that does nothing
-// else.
-func within(t testing.TB, d time.Duration) {
-	d *= 5
-	timer := time.AfterFunc(d, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after " + d.String())
-	})
-	t.Cleanup(func() { timer.Stop() })
 }
 
 // thread hosts an executor on a goroutine of its own, locked to its thread

@@ -58,16 +58,13 @@ func stopAll(list []*thread) {
 // TestMoves: a coroutine runs on, on another executor, with all that it had.
 func TestMoves(t *testing.T) {
 	needMoves(t)
-	within(t, time.Minute)
 	threads := newRoamers(4)
 	local := NewLocal(LocalOptions[int]{})
 	h := threads[0].spawn(func() {
 		co := Current()
 		id := co.ID()
 		local.Set(42)
-		if co.Moved() {
-			t.Error("has moved before it did")
-		}
+		testenv.True(t, !co.Moved(), "has moved before it did")
 		for i := 1; i <= 100; i++ {
 			th := threads[i%len(threads)]
 			if !co.MoveTo(&th.ex) {
@@ -88,26 +85,21 @@ func TestMoves(t *testing.T) {
 				t.Errorf("move %d: moved to where it is", i)
 			}
 			Yield()
-			if why := threads[i%len(threads)].ParkUntil(co, ReasonSleep,
-				clock.Now()); why != WakeTimeout {
-				t.Errorf("move %d: its sleep ended with %v", i, why)
-			}
+			testenv.Equal(t, threads[i%len(threads)].ParkUntil(co, ReasonSleep, clock.Now()),
+				WakeTimeout, "move", i, "its sleep ended with")
 		}
 	})
-	if err := h.Join(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, h.Join())
 	stopAll(threads)
 	for i, th := range threads {
 		want := uint64(0)
 		if i == 0 {
 			want = 1
 		}
-		if s := &th.ex.Stats; s.Live.Load() != 0 || s.Workers.Load() != 0 ||
-			s.Spawned.Load() != want || s.Ended.Load() != want {
-			t.Errorf("executor %d: %d live, %d workers, %d spawned, %d ended", i, s.Live.Load(),
-				s.Workers.Load(), s.Spawned.Load(), s.Ended.Load())
-		}
+		s := &th.ex.Stats
+		testenv.True(t, s.Live.Load() == 0 && s.Workers.Load() == 0 && s.Spawned.Load() == want &&
+			s.Ended.Load() == want, "executor %d: %d live, %d workers, %d spawned, %d ended", i,
+			s.Live.Load(), s.Workers.Load(), s.Spawned.Load(), s.Ended.Load())
 	}
 }
 
@@ -134,15 +126,12 @@ var stays = []struct {
 		for !h.Done() {
 			Yield()
 		}
-		if f.Resume(0); co.joined().here != nil {
-			t.Error("joined")
-		}
+		f.Resume(0)
+		testenv.True(t, co.joined().here == nil, "joined")
 	}},
 	{"in a fiber", func(t *testing.T, _, to *thread, co *Coroutine) {
 		New(func(*Yielder[int, int], int) int {
-			if co.MoveTo(&to.ex) {
-				t.Error("moved from within a fiber")
-			}
+			testenv.True(t, !co.MoveTo(&to.ex), "moved from within a fiber")
 			return 0
 		}).Resume(0)
 	}},
@@ -159,9 +148,7 @@ var stays = []struct {
 	}},
 	{"while it is made another", func(t *testing.T, _, to *thread, co *Coroutine) {
 		NewLocal(LocalOptions[int]{Inherit: func(*int) int {
-			if co.MoveTo(&to.ex) {
-				t.Error("moved in the middle of making another")
-			}
+			testenv.True(t, !co.MoveTo(&to.ex), "moved in the middle of making another")
 			return 0
 		}}).Set(1)
 		CurrentExecutor().Spawn(Spawn{Fn: func() {}})
@@ -170,16 +157,14 @@ var stays = []struct {
 }
 
 func TestStays(t *testing.T) {
-	within(t, time.Minute)
 	for _, c := range stays {
 		t.Run(c.name, func(t *testing.T) {
 			threads := newRoamers(2)
 			threads[0].spawn(func() {
 				co := Current()
 				c.setUp(t, threads[0], threads[1], co)
-				if co.MoveTo(&threads[1].ex) || co.Executor() != &threads[0].ex {
-					t.Error("it has moved")
-				}
+				testenv.True(t, !co.MoveTo(&threads[1].ex) && co.Executor() == &threads[0].ex,
+					"it has moved")
 			})
 			stopAll(threads)
 		})
@@ -188,9 +173,7 @@ func TestStays(t *testing.T) {
 		locked, roamer := newThread(plain), newRoamer(plain)
 		for _, way := range [][2]*thread{{locked, roamer}, {roamer, locked}} {
 			way[0].spawn(func() {
-				if Current().MoveTo(&way[1].ex) {
-					t.Error("it has moved")
-				}
+				testenv.True(t, !Current().MoveTo(&way[1].ex), "it has moved")
 			}).Join()
 		}
 		stopAll([]*thread{locked, roamer})
@@ -198,9 +181,8 @@ func TestStays(t *testing.T) {
 	t.Run("with the portable backend", func(t *testing.T) {
 		threads := newRoamers(2)
 		threads[0].spawn(func() {
-			if moved := Current().MoveTo(&threads[1].ex); moved != context.Direct() {
-				t.Errorf("moved: %v", moved)
-			}
+			moved := Current().MoveTo(&threads[1].ex)
+			testenv.True(t, moved == context.Direct(), "moved: %v", moved)
 		})
 		stopAll(threads)
 	})
@@ -225,7 +207,6 @@ func TestLend(t *testing.T) {
 		{"not any more", func(ex *Executor) { ex.Lend(nil); Yield() }, 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			within(t, time.Minute)
 			threads := newRoamers(2)
 			from, to := &threads[0].ex, &threads[1].ex
 			threads[0].spawn(func() {
@@ -239,9 +220,8 @@ func TestLend(t *testing.T) {
 				})
 				from.Spawn(Spawn{Fn: func() {}})
 				c.op(from)
-				if moved := CurrentExecutor() == to; moved != c.moves {
-					t.Errorf("moved: %v", moved)
-				}
+				moved := CurrentExecutor() == to
+				testenv.True(t, moved == c.moves, "moved: %v", moved)
 			}).Join()
 			stopAll(threads)
 		})
@@ -252,7 +232,6 @@ func TestLend(t *testing.T) {
 // may run another coroutine by then, on another executor.
 func TestFiberAfterMove(t *testing.T) {
 	needMoves(t)
-	within(t, time.Minute)
 	threads := newRoamers(2)
 	a, b := threads[0], threads[1]
 	var f Fiber[int, int]
@@ -269,23 +248,13 @@ func TestFiberAfterMove(t *testing.T) {
 		g = Current().w.Own().ctx.G()
 	}).Join()
 	a.spawn(func() {
-		if Current().w.Own().ctx.G() != g {
-			t.Error("it has another goroutine")
-		}
-		if !Current().MoveTo(&b.ex) {
-			t.Error("it stays")
-		}
-		if _, err := f.Resume(1); err != ErrWrongThread {
-			t.Errorf("resumed away from its executor: %v", err)
-		}
+		testenv.Equal(t, Current().w.Own().ctx.G(), g, "it has another goroutine")
+		testenv.True(t, Current().MoveTo(&b.ex), "it stays")
+		testenv.Equal(t, testenv.Err(f.Resume(1)), ErrWrongThread, "resumed away from its executor")
 	}).Join()
 	b.spawn(func() {
-		if Current().w.Own().ctx.G() != g {
-			t.Error("not on the goroutine that has moved")
-		}
-		if _, err := f.Resume(1); err != ErrWrongThread {
-			t.Errorf("resumed away from its executor: %v", err)
-		}
+		testenv.Equal(t, Current().w.Own().ctx.G(), g, "not on the goroutine that has moved")
+		testenv.Equal(t, testenv.Err(f.Resume(1)), ErrWrongThread, "resumed away from its executor")
 	}).Join()
 	a.spawn(func() {
 		if out, err := f.Resume(1); out != 2 || err != nil {
@@ -314,7 +283,6 @@ func TestInTransit(t *testing.T) {
 	} {
 		for _, by := range []string{"a goroutine", "the old executor", "the new executor"} {
 			t.Run(c.name+" by "+by, func(t *testing.T) {
-				within(t, time.Minute)
 				inTransit(t, by, c.do, c.stop)
 			})
 		}
@@ -332,16 +300,14 @@ func inTransit(t *testing.T, by string, do func(h Handle, ticket uint64), stop b
 	h := from.spawn(func() {
 		co := Current()
 		ticket = co.Ticket()
-		if !co.MoveTo(&to.ex) {
-			t.Error("it stays")
-		}
+		testenv.True(t, co.MoveTo(&to.ex), "it stays")
 		if stop != Stopping() {
 			t.Errorf("stopping: %v", Stopping())
 		}
 		for co.Ticket() == ticket && co.Park(ReasonUser) != WakeShutdown {
 		}
 	})
-	until(t, "it is on its way", func() bool {
+	testenv.Until(t, "it is on its way", func() bool {
 		to.mu.Lock()
 		defer to.mu.Unlock()
 		return len(to.moved) == 1
@@ -355,9 +321,7 @@ func inTransit(t *testing.T, by string, do func(h Handle, ticket uint64), stop b
 		to.spawn(func() { do(h, ticket) }).Join()
 	}
 	to.spawn(func() {}).Join() // what was posted before has arrived
-	if h.co.State() != Ready || h.Done() {
-		t.Errorf("on its way it is %v", h.co.State())
-	}
+	testenv.True(t, h.co.State() == Ready && !h.Done(), "on its way it is %v", h.co.State())
 	to.hold(false)
 	for !stop && !h.Done() && h.co.State() != Waiting {
 		runtime.Gosched()
@@ -494,9 +458,7 @@ func (h *moveHammer) fill(i, n int) {
 		} else { // by a coroutine
 			h.threads[rand.IntN(len(h.threads))].spawn(func() { x.Join() }).Join()
 		}
-		if !x.Done() {
-			h.t.Error("joined before its end")
-		}
+		testenv.True(h.t, x.Done(), "joined before its end")
 	}
 }
 
@@ -504,9 +466,8 @@ func (h *moveHammer) fill(i, n int) {
 // they park, end, are woken, stopped, joined and asked for their stacks from
 // everywhere. What is lost shows as a hang, or in the counts.
 func TestMoveHammer(t *testing.T) {
-	within(t, 2*time.Minute)
 	h := &moveHammer{t: t, threads: newRoamers(4), goesOn: spell(20 * time.Second)}
-	lives := scaled(20_000)
+	lives := testenv.Rounds(20_000)
 	var meddlers, makers sync.WaitGroup
 	for range 2 {
 		meddlers.Go(h.meddle)
@@ -522,15 +483,10 @@ func TestMoveHammer(t *testing.T) {
 	for i, th := range h.threads {
 		s := &th.ex.Stats
 		made, gone = made+s.Spawned.Load(), gone+s.Ended.Load()
-		if s.Live.Load() != 0 || s.Workers.Load() != 0 {
-			t.Errorf("executor %d: %d live, %d workers", i, s.Live.Load(), s.Workers.Load())
-		}
+		testenv.True(t, s.Live.Load() == 0 && s.Workers.Load() == 0,
+			"executor %d: %d live, %d workers", i, s.Live.Load(), s.Workers.Load())
 	}
-	if made != gone {
-		t.Errorf("%d were spawned, %d have ended", made, gone)
-	}
-	if h.moves.Load() == 0 && context.Direct() {
-		t.Error("none has moved")
-	}
+	testenv.True(t, made == gone, "%d were spawned, %d have ended", made, gone)
+	testenv.True(t, h.moves.Load() != 0 || !context.Direct(), "none has moved")
 	t.Logf("%d lives, %d moves, %d stopped", h.born.Load(), h.moves.Load(), h.stopped.Load())
 }

@@ -112,24 +112,17 @@ func TestRunQueueRests(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 63, 64, 65, 300, 1000} {
 		burst(n)
 		burst(0)
-		if n > 0 && len(q.buf) == 0 {
-			t.Errorf("after %d the ring is gone", n)
-		}
+		testenv.True(t, n <= 0 || len(q.buf) != 0, "after %d the ring is gone", n)
 	}
 	for range 3 {
 		burst(5000)
-		if len(q.buf) != 8192 {
-			t.Errorf("bursts of 5000: a ring of %d", len(q.buf))
-		}
+		testenv.Equal(t, len(q.buf), 8192, "bursts of 5000: a ring of")
 	}
-	if burst(10); len(q.buf) != 0 {
-		t.Errorf("after 5000 and then 10: a ring of %d", len(q.buf))
-	}
-	if burst(100_000); len(q.buf) != 0 {
-		t.Errorf("after 100,000: a ring of %d", len(q.buf))
-	}
+	burst(10)
+	testenv.True(t, len(q.buf) == 0, "after 5000 and then 10: a ring of %d", len(q.buf))
+	burst(100_000)
+	testenv.True(t, len(q.buf) == 0, "after 100,000: a ring of %d", len(q.buf))
 	q.push(new(Coroutine))
-	if q.rest(); q.len() != 1 || q.pop() == nil {
-		t.Error("rest has taken what is ready")
-	}
+	q.rest()
+	testenv.True(t, q.len() == 1 && q.pop() != nil, "rest has taken what is ready")
 }

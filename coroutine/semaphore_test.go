@@ -6,16 +6,13 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestGoroutineDeadlineNoAllocation: a goroutine's wait under a deadline
 // allocates nothing: its timer is reused.
 func TestGoroutineDeadlineNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates, and empties sync.Pools")
-	}
+	testenv.NoRace(t)
 	far := clock.Now() + int64(time.Hour)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -26,16 +23,15 @@ func TestGoroutineDeadlineNoAllocation(t *testing.T) {
 			return w.ParkLimit(ReasonUser, Context(ctx).Earlier(far))
 		},
 	} {
-		if n := testenv.Allocs(100, func() {
+		n := testenv.Allocs(100, func() {
 			w := AcquireWaiter()
 			w.Wake()
 			if why := park(w); why != WakeReady {
 				t.Errorf("%s ended by %v", name, why)
 			}
 			w.Release()
-		}); n != 0 {
-			t.Errorf("%s: %v allocations", name, n)
-		}
+		})
+		testenv.True(t, n == 0, "%s: %v allocations", name, n)
 	}
 }
 

@@ -23,15 +23,12 @@ import (
 // executor to another, and wait shared. NETCO_SEED repeats a run.
 func TestSimulation(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	seeds := make([]uint64, scaled(300))
+	seeds := make([]uint64, testenv.Rounds(300))
 	for i := range seeds {
 		seeds[i] = rand.Uint64()
 	}
 	if env := os.Getenv("NETCO_SEED"); env != "" {
-		seed, err := strconv.ParseUint(env, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		seed := testenv.Must(strconv.ParseUint(env, 10, 64))
 		seeds = []uint64{seed}
 	}
 	var total simStats
@@ -60,9 +57,8 @@ func TestSimulation(t *testing.T) {
 		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing,
 		"moves": total.moves, "taken": total.taken, "refused": total.refused} {
 		stays := what != "moves" && what != "taken" && what != "refused"
-		if n == 0 && len(seeds) > 3 && (stays || context.Direct()) {
-			t.Errorf("the simulation has no %s", what)
-		}
+		testenv.True(t, n != 0 || len(seeds) <= 3 || !stays && !context.Direct(),
+			"the simulation has no %s", what)
 	}
 }
 

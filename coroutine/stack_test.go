@@ -40,33 +40,27 @@ func parksWithin() Wake { return parksHere() }
 // TestStackOf: a parked coroutine's stack is returned, and it stays parked as
 // it was.
 func TestStackOf(t *testing.T) {
-	within(t, time.Minute)
 	th := newThread(plain)
 	woken := make(chan Wake, 1)
 	h := th.submit(Make(nil, Spawn{Fn: func() {
 		woken <- parksWithin()
 	}, Name: "sleeper", internals: internals{Site: asm.CallerPC()}}))
-	until(t, "it parks", func() bool { return waits(h) })
+	testenv.Until(t, "it parks", func() bool { return waits(h) })
 	before, _ := rangedOver(h)
 	ticket := before.Coroutine.ticket
 	for range 20 {
-		s, err := StackOf(patient(t), h.ID())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(StackOf(patient(t), h.ID()))
 		lines := strings.Split(s, "\n")
 		if want := fmt.Sprintf("coroutine %d \"sleeper\" [lock]:", h.ID()); lines[0] != want {
 			t.Errorf("it begins with %q, want %q", lines[0], want)
 		}
 		for n, want := range map[int]string{1: "Coroutine).Park(...)", 3: "parksHere(...)",
 			5: "parksWithin(...)", 7: ".TestStackOf.func1(...)"} {
-			if !strings.HasSuffix(lines[n], want) {
-				t.Errorf("line %d is not %s in\n%s", n, want, s)
-			}
+			testenv.True(t, strings.HasSuffix(lines[n], want), "line %d is not %s in\n%s", n, want,
+				s)
 		}
-		if !strings.HasPrefix(lines[9], "created by ") {
-			t.Errorf("what runs coroutines is answered of in\n%s", s)
-		}
+		testenv.True(t, strings.HasPrefix(lines[9], "created by "),
+			"what runs coroutines is answered of in\n%s", s)
 	}
 	if after, _ := rangedOver(h); after != before || before.Coroutine.ticket != ticket {
 		t.Errorf("asked, it is %+v, was %+v", after, before)
@@ -77,16 +71,13 @@ func TestStackOf(t *testing.T) {
 	default:
 	}
 	before.Coroutine.MakeReady(ticket, WakeTimeout)
-	if why := <-woken; why != WakeTimeout {
-		t.Errorf("it woke with %v", why)
-	}
+	testenv.Equal(t, <-woken, WakeTimeout, "it woke with")
 	th.stop()
 }
 
 // TestStackOfFiber: within coroutines by hand, the stacks of their resumers
 // follow.
 func TestStackOfFiber(t *testing.T) {
-	within(t, time.Minute)
 	th := newThread(plain)
 	h := th.spawn(func() {
 		outer := New(func(y *Yielder[int, int], in int) int {
@@ -104,12 +95,9 @@ func TestStackOfFiber(t *testing.T) {
 		outer.Resume(0)
 	})
 	for round := range 2 {
-		until(t, "it parks", func() bool { return waits(h) })
+		testenv.Until(t, "it parks", func() bool { return waits(h) })
 		for range 3 {
-			s, err := StackOf(patient(t), h.ID())
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := testenv.Must(StackOf(patient(t), h.ID()))
 			parts := strings.Split(s, "resumed by\n")
 			if len(parts) != 3 || !strings.Contains(parts[0], "parksHere") ||
 				!strings.Contains(parts[1], "Fiber[...].All") ||
@@ -133,10 +121,9 @@ func (co *Coroutine) ticketOnItsThread(th *thread) uint64 {
 
 // TestStackOfNone: ids that are no coroutine's, or not yet or no more.
 func TestStackOfNone(t *testing.T) {
-	within(t, time.Minute)
 	th := newThread(plain)
 	h := th.spawn(func() { parksHere() })
-	until(t, "it parks", func() bool { return waits(h) })
+	testenv.Until(t, "it parks", func() bool { return waits(h) })
 	info, _ := Find(h.ID())
 	th.stopByForce()
 	unstarted := Make(nil, Spawn{Fn: func() {}})
@@ -144,32 +131,26 @@ func TestStackOfNone(t *testing.T) {
 		"0": 0, "one that has ended": h.ID(),
 		"one that has not started": unstarted.ID(), "one to come": 1 << 60,
 	} {
-		if s, err := StackOf(context.Background(), id); err != ErrNotFound || s != "" {
-			t.Errorf("%s: %q, %v", what, s, err)
-		}
+		testenv.Gives(t, "", ErrNotFound, what)(StackOf(context.Background(), id))
 	}
-	if s, err := info.Stack(context.Background()); err != ErrNotFound || s != "" {
-		t.Errorf("what was seen while it lived: %q, %v", s, err)
-	}
-	if s, err := (Info{}).Stack(context.Background()); err != ErrNotFound || s != "" {
-		t.Errorf("the zero Info: %q, %v", s, err)
-	}
+	testenv.Gives(t, "", ErrNotFound,
+		"what was seen while it lived")(info.Stack(context.Background()))
+	testenv.Gives(t, "", ErrNotFound, "the zero Info")((Info{}).Stack(context.Background()))
 }
 
 // TestStackOfBusy: of a coroutine that computes there is no stack until it
 // waits; the others of its thread have theirs all the time.
 func TestStackOfBusy(t *testing.T) {
-	within(t, time.Minute)
 	th := newThread(plain)
 	sleeper := th.spawn(func() { parksHere() })
-	until(t, "it parks", func() bool { return waits(sleeper) })
+	testenv.Until(t, "it parks", func() bool { return waits(sleeper) })
 	var over atomic.Bool
 	computes := th.spawn(func() {
 		for !over.Load() {
 		}
 		parksHere()
 	})
-	until(t, "it runs", func() bool { i, _ := Find(computes.ID()); return i.State == Running })
+	testenv.Until(t, "it runs", func() bool { i, _ := Find(computes.ID()); return i.State == Running })
 	s, err := StackOf(brief(t), computes.ID())
 	if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" ||
 		!strings.Contains(err.Error(), "is running") {
@@ -198,7 +179,6 @@ func TestStackOfBusy(t *testing.T) {
 // TestStackOfReady: those that never wait but yield all the time, alone and
 // with others, answer in Yield.
 func TestStackOfReady(t *testing.T) {
-	within(t, time.Minute)
 	for _, others := range []int{0, 1, 70} {
 		th := newThread(plain)
 		for range others {
@@ -213,14 +193,12 @@ func TestStackOfReady(t *testing.T) {
 				Yield()
 			}
 		})
-		until(t, "it has started", func() bool { _, ok := Find(h.ID()); return ok })
+		testenv.Until(t, "it has started", func() bool { _, ok := Find(h.ID()); return ok })
 		for range 5 {
 			s, err := StackOf(patient(t), h.ID())
-			if err != nil || !strings.Contains(s, "[ready]:\n") ||
-				!strings.Contains(s, "coroutine.Yield(...)\n") ||
-				!strings.Contains(s, "TestStackOfReady") {
-				t.Errorf("with %d others: %v\n%s", others, err, s)
-			}
+			testenv.True(t, err == nil && strings.Contains(s, "[ready]:\n") &&
+				strings.Contains(s, "coroutine.Yield(...)\n") &&
+				strings.Contains(s, "TestStackOfReady"), "with %d others: %v\n%s", others, err, s)
 		}
 		th.stopByForce()
 	}
@@ -229,42 +207,32 @@ func TestStackOfReady(t *testing.T) {
 // TestStackOfByCoroutine: a coroutine asks for others of its own thread and of
 // another, and for its own.
 func TestStackOfByCoroutine(t *testing.T) {
-	within(t, time.Minute)
 	here, there := newThread(plain), newThread(plain)
 	sleepers := []Handle{here.spawn(func() { parksHere() }), there.spawn(func() { parksHere() })}
 	for _, h := range sleepers {
-		until(t, "it parks", func() bool { return waits(h) })
+		testenv.Until(t, "it parks", func() bool { return waits(h) })
 	}
 	asker := here.spawn(func() {
 		for _, h := range sleepers {
-			if s, err := StackOf(patient(t), h.ID()); err != nil ||
-				!strings.Contains(s, "parksHere") {
-				t.Errorf("%v\n%s", err, s)
-			}
+			s, err := StackOf(patient(t), h.ID())
+			testenv.True(t, err == nil && strings.Contains(s, "parksHere"), "%v\n%s", err, s)
 		}
-		if s, err := StackOf(patient(t), Current().ID()); err != nil ||
-			!strings.Contains(s, "[running]:\n") ||
-			!strings.Contains(s, "TestStackOfByCoroutine") {
-			t.Errorf("its own: %v\n%s", err, s)
-		}
+		s, err := StackOf(patient(t), Current().ID())
+		testenv.True(t, err == nil && strings.Contains(s, "[running]:\n") &&
+			strings.Contains(s, "TestStackOfByCoroutine"), "its own: %v\n%s", err, s)
 	})
 	asker.Join()
 	stuck := here.spawn(func() {
-		if _, err := StackOf(context.Background(), sleepers[1].ID()); err != nil &&
-			err != ErrShutdown && err != ErrNotFound {
-			t.Error(err)
-		}
+		_, err := StackOf(context.Background(), sleepers[1].ID())
+		testenv.True(t, err == nil || err == ErrShutdown || err == ErrNotFound, "%v", err)
 	})
 	here.stopByForce()
-	if !stuck.Done() {
-		t.Error("it waits for its answer after the end")
-	}
+	testenv.True(t, stuck.Done(), "it waits for its answer after the end")
 	there.stopByForce()
 }
 
 // TestStackOfDeep: more frames than are returned.
 func TestStackOfDeep(t *testing.T) {
-	within(t, time.Minute)
 	th := newThread(plain)
 	var down func(n int)
 	down = func(n int) {
@@ -275,12 +243,10 @@ func TestStackOfDeep(t *testing.T) {
 		down(n - 1)
 	}
 	h := th.spawn(func() { down(2000) })
-	until(t, "it parks", func() bool { return waits(h) })
+	testenv.Until(t, "it parks", func() bool { return waits(h) })
 	s, err := StackOf(patient(t), h.ID())
-	if err != nil || !strings.Contains(s, "parksHere") || !strings.Contains(s, "left out") ||
-		strings.Count(s, "\n") > 3*maxFrames {
-		t.Errorf("%v\n%s", err, s)
-	}
+	testenv.True(t, err == nil && strings.Contains(s, "parksHere") &&
+		strings.Contains(s, "left out") && strings.Count(s, "\n") <= 3*maxFrames, "%v\n%s", err, s)
 	th.stopByForce()
 }
 
@@ -326,7 +292,6 @@ func (h *stackHammer) ask(t *testing.T, seed uint64) {
 // and no local variable may be damaged.
 func TestStackOfHammer(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 3*time.Minute)
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	for round, c := range []Config{plain, {Idle: 0}, {Idle: 4}} {
 		th := newThread(c)
@@ -343,7 +308,7 @@ func TestStackOfHammer(t *testing.T) {
 		})
 		var lives sync.WaitGroup
 		// The requests may begin late.
-		for k := 0; k < scaled(2000) || asks.answered.Load() == 0; k++ {
+		for k := 0; k < testenv.Rounds(2000) || asks.answered.Load() == 0; k++ {
 			lives.Add(1)
 			th.spawn(func() {
 				defer lives.Done()
@@ -362,13 +327,11 @@ func TestStackOfHammer(t *testing.T) {
 				}
 			})
 		}
-		until(t, "they run", func() bool { return th.ex.Stats.Live.Load() > 0 })
+		testenv.Until(t, "they run", func() bool { return th.ex.Stats.Live.Load() > 0 })
 		th.stopByForce()
 		asks.over.Store(true)
 		askers.Wait()
-		if asks.answered.Load() == 0 {
-			t.Errorf("round %d: no stack was returned", round)
-		}
+		testenv.True(t, asks.answered.Load() != 0, "round %d: no stack was returned", round)
 		t.Logf("round %d: %d stacks, %d gone, %d busy", round, asks.answered.Load(),
 			asks.gone.Load(), asks.busy.Load())
 	}
@@ -402,13 +365,9 @@ func live(t *testing.T, ex *Executor, k int) {
 		if why == WakeShutdown {
 			Unwind()
 		}
-		if !woken {
-			t.Error("a park has ended without a wake")
-		}
+		testenv.True(t, woken, "a park has ended without a wake")
 		for i := range mark {
-			if mark[i] != k^i {
-				t.Error("a variable is damaged")
-			}
+			testenv.Equal(t, mark[i], k^i, "a variable is damaged")
 		}
 	}
 	park()

@@ -20,7 +20,6 @@ func newGuarded(t *testing.T) *thread {
 	if err := sysx.EnableBarriers(); err != nil {
 		t.Skip("a kernel without membarrier has no handoff: ", err)
 	}
-	within(t, time.Minute)
 	for i := range habits {
 		habits[i].Store(0)
 	}
@@ -68,9 +67,8 @@ func TestStandbyFirst(t *testing.T) {
 		th.spawn(func() { begun.Add(1); <-c })
 	}
 	testenv.Until(t, "all to begin", func() bool { return begun.Load() == 2*waryAtFirst })
-	if n := th.ex.Stats.Handoffs.Load(); n < 2*waryAtFirst-1 {
-		t.Errorf("%d handoffs", n)
-	}
+	n := th.ex.Stats.Handoffs.Load()
+	testenv.True(t, n >= 2*waryAtFirst-1, "%d handoffs", n)
 	close(c)
 }
 
@@ -108,9 +106,7 @@ func TestStandbyHabit(t *testing.T) {
 			defer th.stop()
 			th.calm()
 			c.run(th, th.block)
-			if n := th.ex.Stats.Handoffs.Load(); n != 3*maxCredit+1 {
-				t.Errorf("%d handoffs", n)
-			}
+			testenv.Equal(t, th.ex.Stats.Handoffs.Load(), 3*maxCredit+1, "handoffs")
 		})
 	}
 }
@@ -135,9 +131,7 @@ func TestStandbyEnds(t *testing.T) {
 	})
 	th.monitored()
 	h.Join()
-	if n := th.ex.Stats.Standbys.Load() - before; n != maxCredit {
-		t.Errorf("%d standbys", n)
-	}
+	testenv.Equal(t, th.ex.Stats.Standbys.Load()-before, maxCredit, "standbys")
 }
 
 // TestCredit: how the credit of a coroutine and of its function changes.
@@ -174,9 +168,8 @@ func TestCredit(t *testing.T) {
 				step(w)
 				w.ex.wary = 0
 			}
-			if w.credit != c.own || h.credit() != c.common {
-				t.Errorf("%d and %d, not %d and %d", w.credit, h.credit(), c.own, c.common)
-			}
+			testenv.True(t, w.credit == c.own && h.credit() == c.common, "%d and %d, not %d and %d",
+				w.credit, h.credit(), c.own, c.common)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // sleeper yields the time that it sleeps, by its clock, for each duration that
@@ -32,9 +33,7 @@ func TestFiberInBubble(t *testing.T) {
 		for range 2 {
 			cancelled := coroutine.New(sleeper)
 			cancelled.Resume(d)
-			if err := cancelled.Cancel(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, cancelled.Cancel())
 			coroutine.New(sleeper).Cancel() // which never began
 			f := coroutine.New(sleeper)
 			if slept, err := f.Resume(d); err != nil || slept < d || exact && slept != d {
@@ -57,13 +56,9 @@ func TestWaiterInBubble(t *testing.T) {
 	var inside *coroutine.Waiter
 	synctest.Test(t, func(t *testing.T) {
 		inside = coroutine.AcquireWaiter()
-		if !inside.InBubble() {
-			t.Error("it is not the bubble's")
-		}
+		testenv.True(t, inside.InBubble(), "it is not the bubble's")
 		go inside.Wake()
-		if why := inside.Park(coroutine.ReasonUser); why != coroutine.WakeReady {
-			t.Error(why)
-		}
+		testenv.Equal(t, inside.Park(coroutine.ReasonUser), coroutine.WakeReady)
 		inside.Release()
 	})
 	for range 100 {

@@ -76,9 +76,8 @@ func TestTableModel(t *testing.T) {
 	}
 	m.check(t)
 	grown := len(table.Load().slots)
-	if grown < 2*len(m.workers) {
-		t.Errorf("%d slots for %d entries: probing gets long", grown, len(m.workers))
-	}
+	testenv.True(t, grown >= 2*len(m.workers), "%d slots for %d entries: probing gets long", grown,
+		len(m.workers))
 	for range 40_000 { // tombstones: as many come as go
 		if m.rnd.IntN(2) == 0 {
 			m.add()
@@ -91,10 +90,9 @@ func TestTableModel(t *testing.T) {
 	now := table.Load()
 	used, live := now.used, now.live
 	tableMu.Unlock()
-	if len(now.slots) > 4*grown || 2*used > len(now.slots) {
-		t.Errorf("%d slots, %d used, %d live after as many came as went; %d before", len(now.slots),
-			used, live, grown)
-	}
+	testenv.True(t, len(now.slots) <= 4*grown && 2*used <= len(now.slots),
+		"%d slots, %d used, %d live after as many came as went; %d before", len(now.slots), used,
+		live, grown)
 	for len(m.all) > 0 {
 		m.remove()
 		if len(m.all)%500 == 0 {
@@ -102,9 +100,8 @@ func TestTableModel(t *testing.T) {
 		}
 	}
 	m.check(t)
-	if end := len(table.Load().slots); end > start && end >= grown {
-		t.Errorf("%d slots are left of %d", end, grown)
-	}
+	end := len(table.Load().slots)
+	testenv.True(t, end <= start || end < grown, "%d slots are left of %d", end, grown)
 }
 
 // TestTableAnswersWhileItChanges calls Current on coroutines and on ordinary
@@ -124,9 +121,7 @@ func TestTableAnswersWhileItChanges(t *testing.T) {
 	for range 20 {
 		th.spawn(func() {
 			co := Current()
-			if co == nil {
-				t.Error("a coroutine is not known")
-			}
+			testenv.True(t, co != nil, "a coroutine is not known")
 			for !stop.Load() {
 				if Current() != co || CurrentExecutor() != &th.ex {
 					t.Error("a coroutine is taken for another")
@@ -136,7 +131,7 @@ func TestTableAnswersWhileItChanges(t *testing.T) {
 			}
 		})
 	}
-	for range scaled(200) {
+	for range testenv.Rounds(200) {
 		workers := make([]worker, 2000)
 		for i := range workers {
 			setG(&workers[i], uintptr(i)<<4|1)
@@ -175,9 +170,8 @@ func TestReusedGoroutineIdentities(t *testing.T) {
 				co, here, g := Current(), CurrentExecutor(), asm.Getg()
 				mu.Lock()
 				defer mu.Unlock()
-				if co != nil || here != nil {
-					t.Error("an ordinary goroutine is taken for a coroutine that has ended")
-				}
+				testenv.True(t, co == nil && here == nil,
+					"an ordinary goroutine is taken for a coroutine that has ended")
 				if used[g] {
 					met++
 				}
@@ -185,8 +179,6 @@ func TestReusedGoroutineIdentities(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	if met == 0 {
-		t.Error("no identity was used again: the test shows nothing")
-	}
+	testenv.True(t, met != 0, "no identity was used again: the test shows nothing")
 	t.Logf("%d identities used, %d met again", len(used), met)
 }

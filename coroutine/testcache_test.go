@@ -59,18 +59,14 @@ func TestBackendIsRecorded(t *testing.T) {
 		t.Skip("not in the source tree: ", err)
 	}
 	dir, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	root, user := filepath.Dir(dir), t.TempDir()
 	for name, content := range map[string]string{
 		"go.work":      "go 1.25.0\n\nuse (\n\t.\n\t" + strconv.Quote(root) + "\n)\n",
 		"go.mod":       "module example.com/user\n\ngo 1.25.0\n",
 		"user_test.go": userTest,
 	} {
-		if err := os.WriteFile(filepath.Join(user, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(filepath.Join(user, name), []byte(content), 0o600))
 	}
 	salt := fmt.Sprint(time.Now().UnixNano())
 	for _, run := range []struct {

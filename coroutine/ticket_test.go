@@ -65,9 +65,8 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 		}
 	}
 	is := func(state State, reason Reason, when string) {
-		if co.State() != state || co.Reason() != reason {
-			t.Errorf("state %v, reason %v %s", co.State(), co.Reason(), when)
-		}
+		testenv.True(t, co.State() == state && co.Reason() == reason, "state %v, reason %v %s",
+			co.State(), co.Reason(), when)
 	}
 	// Tickets are used up before, so that the one before the awaited was one.
 	co.MakeReady(co.Ticket(), WakeReady)
@@ -102,9 +101,7 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 	ended, next := false, co.Ticket()
 	ex.Spawn(Spawn{Fn: func() { ended = true; co.MakeReady(next, WakeReady) }})
 	co.Park(ReasonUser)
-	if !ended && !forNext {
-		t.Error("the next park ended by an old wake")
-	}
+	testenv.True(t, ended || forNext, "the next park ended by an old wake")
 }
 
 // TestStopEndsParks: Stop ends parks, and no later park waits; a wake that came
@@ -132,12 +129,9 @@ func TestStopEndsParks(t *testing.T) {
 	}
 	<-parked
 	th.stopByForce()
-	if want := []Wake{WakeShutdown, WakeShutdown, WakeReady}; !slices.Equal(got, want) {
-		t.Errorf("parks ended with %v, want %v", got, want)
-	}
-	if unwound != 10 {
-		t.Errorf("%d of 10 Yield loops unwound", unwound)
-	}
+	want := []Wake{WakeShutdown, WakeShutdown, WakeReady}
+	testenv.True(t, slices.Equal(got, want), "parks ended with %v, want %v", got, want)
+	testenv.Equal(t, unwound, 10, "of 10 Yield loops unwound")
 }
 
 func TestStrings(t *testing.T) {
@@ -147,8 +141,6 @@ func TestStrings(t *testing.T) {
 		{ReasonNone.String(), ""}, {ReasonSleep.String(), "sleep"}, {ReasonJoin.String(), "join"},
 		{ReasonUser.String(), "user"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
+		testenv.Equal(t, c.got, c.want)
 	}
 }

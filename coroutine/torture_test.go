@@ -13,7 +13,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -63,9 +62,8 @@ func deep(t *testing.T, depth int, at func()) uint64 {
 		held = chain(4, uint64(depth))
 	}
 	r := deep(t, depth-1, at)
-	if frame[depth&127] != uint64(depth) || depth%10 == 0 && !held.intact(4) {
-		t.Error("a deep stack's data is damaged")
-	}
+	testenv.True(t, frame[depth&127] == uint64(depth) && (depth%10 != 0 || held.intact(4)),
+		"a deep stack's data is damaged")
 	return r + frame[depth&127]
 }
 
@@ -86,9 +84,8 @@ func disturb(t *testing.T, tracePath string) (end func() (profiles, traces int))
 		for i := 0; !stop.Load(); i++ {
 			var out bytes.Buffer
 			pprof.Lookup("goroutine").WriteTo(&out, i%3)
-			if i%3 == 2 && !strings.Contains(out.String(), "goroutine ") || out.Len() == 0 {
-				t.Error("no goroutine profile")
-			}
+			testenv.True(t, (i%3 != 2 || strings.Contains(out.String(), "goroutine ")) &&
+				out.Len() != 0, "no goroutine profile")
 			profiles++
 			if i%8 == 0 {
 				debug.FreeOSMemory()
@@ -122,7 +119,6 @@ func disturb(t *testing.T, tracePath string) (end func() (profiles, traces int))
 // a CPU profile is taken and under all that disturb does. What only a
 // coroutine's stack points to must stay whole, and the trace must parse.
 func TestTorture(t *testing.T) {
-	within(t, 2*time.Minute)
 	before := runtime.NumGoroutine()
 	dir := t.TempDir()
 	cpu := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(dir, "cpu"))))
@@ -131,7 +127,7 @@ func TestTorture(t *testing.T) {
 	end := disturb(t, tracePath)
 
 	const threads, each = 2, 24
-	rounds := scaled(4000)
+	rounds := testenv.Rounds(4000)
 	var all []*thread
 	for range threads {
 		th := newThread(Config{Idle: 8})
@@ -148,12 +144,11 @@ func TestTorture(t *testing.T) {
 	profiles, traces := end()
 	if profiling {
 		pprof.StopCPUProfile()
-		if info, err := cpu.Stat(); err != nil || info.Size() == 0 {
-			t.Errorf("the CPU profile is empty: %v", err)
-		}
+		info, err := cpu.Stat()
+		testenv.True(t, err == nil && info.Size() != 0, "the CPU profile is empty: %v", err)
 	}
 	t.Logf("%d switches, %d goroutine profiles, %d traces", switches, profiles, traces)
-	waitGoroutines(t, before)
+	testenv.Settle(t, before)
 	parseTrace(t, tracePath)
 }
 
@@ -163,24 +158,18 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 	co := Current()
 	mine := chain(8, uint64(i))
 	for r := range rounds {
-		if Current() != co {
-			t.Error("a coroutine runs as another")
-		}
+		testenv.Equal(t, Current(), co, "a coroutine runs as another")
 		switch {
 		case r%8 < 4:
 			Yield()
 		case r%8 < 6:
 			ticket, held := co.Ticket(), chain(3, uint64(r))
 			th.ex.Spawn(Spawn{Fn: func() {
-				if !held.intact(3) {
-					t.Error("what a closure holds is damaged")
-				}
+				testenv.True(t, held.intact(3), "what a closure holds is damaged")
 				co.MakeReady(ticket, WakeReady)
 			}})
 			co.Park(ReasonUser)
-			if !held.intact(3) {
-				t.Error("what a parked coroutine holds is damaged")
-			}
+			testenv.True(t, held.intact(3), "what a parked coroutine holds is damaged")
 		case r%64 == 6:
 			deep(t, 70+r%30, Yield)
 		case r%64 == 14:
@@ -188,9 +177,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 			th.ex.Spawn(Spawn{Fn: func() {
 				held := chain(3, uint64(r))
 				deep(t, 80, Yield)
-				if !held.intact(3) {
-					t.Error("what was held over a stack's growth is damaged")
-				}
+				testenv.True(t, held.intact(3), "what was held over a stack's growth is damaged")
 				if r%128 == 14 {
 					runtime.Goexit()
 				}
@@ -231,9 +218,7 @@ func parseTrace(t *testing.T, path string) {
 		}
 		t.Fatalf("the trace does not parse: %v\n%.2000s", err, out[max(0, len(out)-2000):])
 	}
-	if !bytes.Contains(out, []byte("StateTransition")) {
-		t.Error("the trace has no transitions")
-	}
+	testenv.True(t, bytes.Contains(out, []byte("StateTransition")), "the trace has no transitions")
 }
 
 // TestStacksGrow recurses to several MiB inside coroutines, some at once,
@@ -255,11 +240,9 @@ func TestStacksGrow(t *testing.T) {
 		}
 		var handles []Handle
 		for i := range 4 {
-			n := scaled(6000) + 600*i
+			n := testenv.Rounds(6000) + 600*i
 			handles = append(handles, ex.Spawn(Spawn{Fn: func() {
-				if got := depth(n, i%2 == 0); got != n {
-					t.Errorf("depth %d, want %d", got, n)
-				}
+				testenv.Equal(t, depth(n, i%2 == 0), n, "depth")
 			}}).Handle())
 		}
 		for _, h := range handles {
@@ -279,16 +262,11 @@ func TestNestedSpawns(t *testing.T) {
 			if reached = max(reached, n); n == levels {
 				return
 			}
-			if err := ex.Spawn(Spawn{Fn: func() { level(n + 1) }}).Handle().Join(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, ex.Spawn(Spawn{Fn: func() { level(n + 1) }}).Handle().Join())
 		}
 		level(0)
-		if reached != levels {
-			t.Errorf("level %d reached, want %d", reached, levels)
-		}
-		if made := ex.Stats.Made.Load(); made < levels {
-			t.Errorf("%d goroutines for %d coroutines at once", made, levels)
-		}
+		testenv.Equal(t, reached, levels, "level N reached")
+		made := ex.Stats.Made.Load()
+		testenv.True(t, made >= levels, "%d goroutines for %d coroutines at once", made, levels)
 	})
 }

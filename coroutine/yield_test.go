@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestYieldKeepsCallersFrame guards a trap of the assembly: runtime.coroswitch,
@@ -36,7 +38,5 @@ func TestYieldKeepsCallersFrame(t *testing.T) {
 	})
 	over.Store(true)
 	<-preempting
-	if count != [2]int{n, n} {
-		t.Errorf("loops ran %v times, want %d each", count, n)
-	}
+	testenv.Equal(t, count, [2]int{n, n}, "turns of the loops")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestRingDuringClose: Close waits while the bell is about to be written.
@@ -12,9 +14,7 @@ import (
 // went to another file with the same number.
 func TestRingDuringClose(t *testing.T) {
 	e, err := Open[int]()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer func() { betweenRing = nil }()
 	closed := make(chan struct{})
 	betweenRing = func() {
@@ -34,18 +34,13 @@ func TestRingDuringClose(t *testing.T) {
 			}
 			runtime.Gosched()
 		}
-		if _, err := unix.FcntlInt(uintptr(e.bell), unix.F_GETFD, 0); err != nil {
-			t.Errorf("the bell is closed while it is rung: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(unix.FcntlInt(uintptr(e.bell), unix.F_GETFD, 0)), nil,
+			"the bell is closed while it is rung")
 	}
 	e.Asleep()
-	if !e.Ring() {
-		t.Error("did not ring")
-	}
+	testenv.True(t, e.Ring(), "did not ring")
 	<-closed
 	betweenRing = func() { t.Error("rang after Close") }
 	e.Asleep() // as an owner that checked for work before Close
-	if e.Ring() {
-		t.Error("rang after Close")
-	}
+	testenv.True(t, !e.Ring(), "rang after Close")
 }

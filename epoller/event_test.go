@@ -1,7 +1,6 @@
 package epoller_test
 
 import (
-	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestEdges: an fd is registered once; each event is reported once, with no
@@ -30,9 +30,7 @@ func TestEdges(t *testing.T) {
 			t.Errorf("after data: %v", got)
 		}
 	}
-	if err := unix.Shutdown(b, unix.SHUT_WR); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Shutdown(b, unix.SHUT_WR))
 	if got := poll(e); !got[v].Readable() || !hungUp(got[v]) {
 		t.Errorf("after the end: %v", got)
 	}
@@ -40,12 +38,9 @@ func TestEdges(t *testing.T) {
 		t.Errorf("with nothing new: %v", got)
 	}
 	unix.Shutdown(b, unix.SHUT_RDWR)
-	if got := poll(e); !got[v].Writable() || !hungUp(got[v]) {
-		t.Errorf("after the hang-up: %v", got)
-	}
-	if n := e.Stats.Events.Load(); n != 6 {
-		t.Errorf("%d events counted, want 6", n)
-	}
+	got := poll(e)
+	testenv.True(t, got[v].Writable() && hungUp(got[v]), "after the hang-up: %v", got)
+	testenv.Equal(t, e.Stats.Events.Load(), 6, "events counted")
 }
 
 func hungUp(e epoller.Events) bool { return e&unix.EPOLLRDHUP != 0 }
@@ -105,13 +100,10 @@ func TestStaleEvents(t *testing.T) {
 			second, v = register(t, e, a, "second")
 		}
 		for i := range n {
-			if got, events := e.Event(i); got != nil || events != 0 {
-				t.Errorf("%s: delivered %v to %v", reuse, events, got)
-			}
+			got, events := e.Event(i)
+			testenv.True(t, got == nil && events == 0, "%s: delivered %v to %v", reuse, events, got)
 		}
-		if e.Stats.Stale.Load() != stale+1 {
-			t.Errorf("%s: the event was not counted as stale", reuse)
-		}
+		testenv.Equal(t, e.Stats.Stale.Load(), stale+1, reuse, "the event was not counted as stale")
 		if v != nil {
 			if got := poll(e); len(got) != 1 || !got[v].Writable() {
 				t.Errorf("%s: the new object was told %v", reuse, got)
@@ -125,9 +117,7 @@ func TestStaleEvents(t *testing.T) {
 func TestRegisterErrors(t *testing.T) {
 	e := open(t)
 	file, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer file.Close()
 	a, _ := socketpair(t)
 	register(t, e, a, "a")
@@ -135,9 +125,7 @@ func TestRegisterErrors(t *testing.T) {
 		fd   int
 		want error
 	}{{int(file.Fd()), unix.EPERM}, {-1, unix.EBADF}, {a, unix.EEXIST}} {
-		if _, err := e.Register(c.fd, new(object)); !errors.Is(err, c.want) {
-			t.Errorf("fd %d: %v, want %v", c.fd, err, c.want)
-		}
+		testenv.Fails(t, testenv.Err(e.Register(c.fd, new(object))), c.want, "fd", c.fd)
 	}
 	remove := sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
 		if op == sysx.EpollCtl {
@@ -148,15 +136,10 @@ func TestRegisterErrors(t *testing.T) {
 	b, _ := socketpair(t)
 	_, err = e.Register(b, new(object))
 	remove()
-	if !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("%v, want ENOSPC", err)
-	}
-	if n := e.Registered(); n != 1 {
-		t.Errorf("%d registered after errors, want 1", n)
-	}
-	if _, v := register(t, e, b, "b"); !poll(e)[v].Writable() {
-		t.Error("the slot of a failed registration does not deliver")
-	}
+	testenv.Fails(t, err, unix.ENOSPC)
+	testenv.Equal(t, e.Registered(), 1, "registered after errors")
+	_, v := register(t, e, b, "b")
+	testenv.True(t, poll(e)[v].Writable(), "the slot of a failed registration does not deliver")
 }
 
 func TestReleaseTwice(t *testing.T) {
@@ -165,12 +148,8 @@ func TestReleaseTwice(t *testing.T) {
 	r, _ := register(t, e, a, "a")
 	e.Release(r)
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-		if n := e.Registered(); n != 0 {
-			t.Errorf("%d registered", n)
-		}
+		testenv.True(t, recover() != nil, "no panic")
+		testenv.Equal(t, e.Registered(), 0, "registered")
 	}()
 	e.Release(r)
 }
@@ -196,22 +175,16 @@ func TestEach(t *testing.T) {
 			delete(want, v)
 		}
 	}
-	if e.Registered() != len(want) {
-		t.Errorf("%d registered, want %d", e.Registered(), len(want))
-	}
+	testenv.Equal(t, e.Registered(), len(want), "registered")
 	seen := map[*object]bool{}
 	e.Each(func(v *object) {
-		if seen[v] {
-			t.Error("visited twice")
-		}
+		testenv.True(t, !seen[v], "visited twice")
 		seen[v] = true
 		if _, ok := want[v]; !ok {
 			t.Error("visited what was released")
 		}
 	})
-	if len(seen) != len(want) {
-		t.Errorf("visited %d of %d", len(seen), len(want))
-	}
+	testenv.True(t, len(seen) == len(want), "visited %d of %d", len(seen), len(want))
 }
 
 // TestManyEvents: more fds are ready than one call reports; the next calls
@@ -243,34 +216,23 @@ func TestManyEvents(t *testing.T) {
 func TestTimer(t *testing.T) {
 	e := open(t)
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer unix.Close(fd)
-	if err := e.AddTimer(fd); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, e.AddTimer(fd))
 	for range 3 {
 		spec := unix.ItimerSpec{Value: unix.NsecToTimespec(1_000_000)}
-		if err := unix.TimerfdSettime(fd, 0, &spec, nil); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, unix.TimerfdSettime(fd, 0, &spec, nil))
 		n := 0
 		for n == 0 {
 			n = e.Wait()
 		}
 		for i := range n {
-			if v, events := e.Event(i); v != nil || events != 0 {
-				t.Errorf("the timer was delivered: %v %v", v, events)
-			}
+			v, events := e.Event(i)
+			testenv.True(t, v == nil && events == 0, "the timer was delivered: %v %v", v, events)
 		}
 	}
-	if n := e.Stats.Stale.Load(); n != 0 {
-		t.Errorf("%d expiries counted as stale", n)
-	}
-	if err := e.AddTimer(-1); !errors.Is(err, unix.EBADF) {
-		t.Errorf("AddTimer(-1): %v", err)
-	}
+	testenv.Equal(t, e.Stats.Stale.Load(), 0, "expiries counted as stale")
+	testenv.Fails(t, e.AddTimer(-1), unix.EBADF, "AddTimer(-1)")
 }
 
 // TestInterrupted: an interrupted call is no error.
@@ -282,13 +244,7 @@ func TestInterrupted(t *testing.T) {
 		return asked, unix.EINTR
 	})
 	defer remove()
-	if n := e.Wait(); n != 0 {
-		t.Errorf("Wait: %d", n)
-	}
-	if n := e.Poll(); n != 0 {
-		t.Errorf("Poll: %d", n)
-	}
-	if calls != 2 {
-		t.Errorf("%d calls", calls)
-	}
+	testenv.Equal(t, e.Wait(), 0, "Wait")
+	testenv.Equal(t, e.Poll(), 0, "Poll")
+	testenv.Equal(t, calls, 2, "calls")
 }

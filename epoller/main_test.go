@@ -16,10 +16,7 @@ type object struct{ name string }
 
 func open(t testing.TB) *epoller.Epoller[object] {
 	t.Helper()
-	e, err := epoller.Open[object]()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := testenv.Must(epoller.Open[object]())
 	t.Cleanup(e.Close)
 	return e
 }
@@ -27,11 +24,7 @@ func open(t testing.TB) *epoller.Epoller[object] {
 // socketpair returns two connected sockets.
 func socketpair(t testing.TB) (a, b int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
-		0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(pair())
 	t.Cleanup(func() {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
@@ -39,14 +32,16 @@ func socketpair(t testing.TB) (a, b int) {
 	return fds[0], fds[1]
 }
 
+func pair() ([2]int, error) {
+	return unix.Socketpair(unix.AF_UNIX,
+		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+}
+
 func register(t testing.TB, e *epoller.Epoller[object], fd int, name string) (epoller.Registration,
 	*object) {
 	t.Helper()
 	v := &object{name}
-	r, err := e.Register(fd, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(e.Register(fd, v))
 	return r, v
 }
 

@@ -10,48 +10,35 @@ import (
 
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestRing: Ring writes the bell only when the owner is asleep, and once; it
 // wakes the owner, and is no event.
 func TestRing(t *testing.T) {
 	e := open(t)
-	if e.Ring() || e.Stats.Rings.Load() != 0 {
-		t.Error("rang for an owner that is awake")
-	}
+	testenv.True(t, !e.Ring() && e.Stats.Rings.Load() == 0, "rang for an owner that is awake")
 	for i := range 3 {
 		e.Asleep()
-		if !e.Sleeping() {
-			t.Error("not asleep")
-		}
-		if !e.Ring() {
-			t.Error("did not ring for an owner that sleeps")
-		}
-		if e.Sleeping() || e.Ring() {
-			t.Error("rang twice")
-		}
+		testenv.True(t, e.Sleeping(), "not asleep")
+		testenv.True(t, e.Ring(), "did not ring for an owner that sleeps")
+		testenv.True(t, !e.Sleeping() && !e.Ring(), "rang twice")
 		n := 0
 		for n == 0 {
 			n = e.Wait() // would hang without the ring
 		}
 		e.Awake()
 		for i := range n {
-			if v, _ := e.Event(i); v != nil {
-				t.Errorf("the bell was delivered as %v", v)
-			}
+			v, _ := e.Event(i)
+			testenv.True(t, v == nil, "the bell was delivered as %v", v)
 		}
-		if e.Ring() {
-			t.Error("rang for an owner that is awake again")
-		}
-		if rings := e.Stats.Rings.Load(); rings != uint64(i+1) {
-			t.Errorf("%d rings in %d sleeps", rings, i+1)
-		}
+		testenv.True(t, !e.Ring(), "rang for an owner that is awake again")
+		rings := e.Stats.Rings.Load()
+		testenv.True(t, rings == uint64(i+1), "%d rings in %d sleeps", rings, i+1)
 	}
 	e.Asleep()
 	e.Awake() // it found work
-	if e.Ring() || e.Poll() != 0 {
-		t.Error("rang after the announcement was taken back")
-	}
+	testenv.True(t, !e.Ring() && e.Poll() == 0, "rang after the announcement was taken back")
 }
 
 // TestRingHammer: work is published from many threads, the owner sleeps
@@ -91,9 +78,8 @@ func TestRingHammer(t *testing.T) {
 		e.Awake()
 	}
 	wg.Wait()
-	if r := int64(e.Stats.Rings.Load()); r != rung.Load() {
-		t.Errorf("%d rings counted, %d made", r, rung.Load())
-	}
+	r := int64(e.Stats.Rings.Load())
+	testenv.True(t, r == rung.Load(), "%d rings counted, %d made", r, rung.Load())
 	t.Logf("%d rings, %d sleeps", rung.Load(), sleeps)
 }
 
@@ -116,11 +102,12 @@ func TestRegisterHammer(t *testing.T) {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 			for range rounds {
-				a, b := socketpairOrNone()
-				if a < 0 {
-					t.Error("no socket pair")
+				fds, err := pair()
+				if err != nil {
+					t.Error(err)
 					return
 				}
+				a, b := fds[0], fds[1]
 				v := new(object)
 				r, err := e.Register(a, v)
 				if err != nil {
@@ -142,30 +129,17 @@ func TestRegisterHammer(t *testing.T) {
 	}()
 	for !stop.Load() {
 		for i := range e.Poll() {
-			if v, events := e.Event(i); v != nil && events == 0 {
-				t.Error("an event of nothing")
-			}
+			v, events := e.Event(i)
+			testenv.True(t, v == nil || events != 0, "an event of nothing")
 		}
 		e.Each(func(v *object) { _ = v.name })
 	}
-	if n := e.Registered(); n != 0 {
-		t.Errorf("%d left", n)
-	}
+	testenv.Equal(t, e.Registered(), 0, "left")
 	e.Each(func(*object) { t.Error("something left") })
 	for i := range e.Poll() {
-		if v, _ := e.Event(i); v != nil {
-			t.Error("an event for something released")
-		}
+		v, _ := e.Event(i)
+		testenv.True(t, v == nil, "an event for something released")
 	}
-}
-
-func socketpairOrNone() (a, b int) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
-		0)
-	if err != nil {
-		return -1, -1
-	}
-	return fds[0], fds[1]
 }
 
 // TestPollOf: events that an owner has not collected are another's, but its
@@ -190,13 +164,9 @@ func TestPollOf(t *testing.T) {
 	}
 	for owner.Wait() == 0 { // would hang without the ring
 	}
-	if len(poll(owner)) != 0 || other.PollOf(owner, nil) != 0 {
-		t.Error("an event came twice")
-	}
+	testenv.True(t, len(poll(owner)) == 0 && other.PollOf(owner, nil) == 0, "an event came twice")
 	owner.Awake()
 	closed := open(t)
 	closed.Close()
-	if n := other.PollOf(closed, nil); n != 0 {
-		t.Errorf("%d events after Close", n)
-	}
+	testenv.Equal(t, other.PollOf(closed, nil), 0, "events after Close")
 }

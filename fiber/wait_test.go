@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"runtime"
-	"runtime/pprof"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,35 +23,10 @@ type (
 // start starts the default scheduler for a test, which ends it.
 func start(t testing.TB, o netco.Options) {
 	t.Helper()
-	timer := time.AfterFunc(5*time.Minute, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after five minutes")
-	})
-	t.Cleanup(func() { timer.Stop() })
-	if err := netco.Start(o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(o))
 	t.Cleanup(func() {
-		if err := netco.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, netco.Shutdown(context.Background()))
 	})
-}
-
-// many is n at full length.
-func many(n int) int { return testenv.Rounds(n) }
-
-// collected collects garbage until cond holds.
-func collected(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		if cond() {
-			return
-		}
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-	}
-	t.Error(what)
 }
 
 // total yields the sum of what it has been given; at a negative number it ends
@@ -67,21 +40,14 @@ func total(y *yielder, in int) int {
 	return in
 }
 
-func over() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}
-
 // echoFiber returns a fiber that sends each value over c and reads it back.
 func echoFiber(t *testing.T, c io.ReadWriter) numbers {
 	self := netco.Self()
 	return coroutine.New(func(y *yielder, in int) int {
 		buf := make([]byte, 1)
 		for in >= 0 {
-			if netco.Self() != self {
-				t.Error("a coroutine driven by hand is another than the one that resumes it")
-			}
+			testenv.Equal(t, netco.Self(), self,
+				"a coroutine driven by hand is another than the one that resumes it")
 			c.Write([]byte{byte(in)})
 			_, err := io.ReadFull(c, buf)
 			testenv.NoError(t, err)
@@ -103,9 +69,7 @@ func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner numbers)
 			mu.Unlock()
 			netco.Sleep(time.Duration(in%10) * time.Microsecond)
 			h, err := netco.Go(func() { netco.Yield() })
-			if err != nil || h.Join() != nil {
-				t.Errorf("Go and Join: %v", err)
-			}
+			testenv.True(t, err == nil && h.Join() == nil, "Go and Join: %v", err)
 			testenv.Fails(t, self.Join(), netco.ErrJoinSelf)
 			got, err := inner.Resume(in)
 			testenv.NoError(t, err)
@@ -123,7 +87,7 @@ func TestFibersWait(t *testing.T) {
 	testenv.OK(t, err)
 	var mu rwmutex.RWMutex
 	shared := 0
-	rounds := many(100)
+	rounds := testenv.Rounds(100)
 	client := func() {
 		c, err := netco.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -157,9 +121,7 @@ func TestFibersWait(t *testing.T) {
 func step(t *testing.T, i int, do func()) {
 	t.Helper()
 	h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(i), Fn: do})
-	if err != nil || h.Join() != nil {
-		t.Error(err)
-	}
+	testenv.True(t, err == nil && h.Join() == nil, "%v", err)
 }
 
 // expects returns a function that resumes *f and compares.
@@ -167,9 +129,7 @@ func expects(t *testing.T, f *numbers) func(in, want int, wantErr error) func() 
 	return func(in, want int, wantErr error) func() {
 		return func() {
 			t.Helper()
-			if got, err := f.Resume(in); got != want || err != wantErr {
-				t.Errorf("Resume(%d): %d, %v; want %d, %v", in, got, err, want, wantErr)
-			}
+			testenv.Gives(t, want, wantErr, "Resume", in)(f.Resume(in))
 		}
 	}
 }
@@ -192,7 +152,7 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 		})
 		expect(1, 1, nil)()
 	})
-	for i := range many(1000) {
+	for i := range testenv.Rounds(1000) {
 		step(t, 0, expect(1, i+2, nil))
 	}
 	step(t, 1, expect(1, 0, coroutine.ErrWrongThread))
@@ -232,21 +192,15 @@ func TestFiberInUse(t *testing.T) {
 				if inside {
 					tries++
 					expect(9, 0, coroutine.ErrRunning)()
-					if err := f.Cancel(); err != coroutine.ErrRunning {
-						t.Errorf("Cancel: %v", err)
-					}
-					if f.Status() != coroutine.StatusNormal {
-						t.Errorf("seen from another it is %v", f.Status())
-					}
+					testenv.Equal(t, f.Cancel(), coroutine.ErrRunning, "Cancel")
+					testenv.Equal(t, f.Status(), coroutine.StatusNormal, "seen from another it is")
 				}
 				netco.Yield()
 			}
 		}})
 		a.Join()
 		b.Join()
-		if err := f.Cancel(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, f.Cancel())
 	})
 }
 
@@ -263,7 +217,7 @@ func TestFibersDropped(t *testing.T) {
 			t.Errorf("%v", info.Value)
 		}
 	}})
-	n := many(5000)
+	n := testenv.Rounds(5000)
 	var ended, wrong, planned atomic.Int32
 	goroutines := runtime.NumGoroutine()
 	netco.Run(func() {
@@ -298,13 +252,13 @@ func TestFibersDropped(t *testing.T) {
 			}})
 		}
 	})
-	collected(t, "not all have ended", func() bool {
+	testenv.Until(t, "all to end", func() bool {
+		runtime.GC()
 		return ended.Load() == int32(2*n) && panics.Load() == planned.Load()
 	})
-	if ended.Load() != int32(2*n) || wrong.Load() != 0 || planned.Load() == 0 {
-		t.Errorf("%d of %d have ended, %d elsewhere; %d of %d panics", ended.Load(), 2*n,
-			wrong.Load(), panics.Load(), planned.Load())
-	}
+	testenv.True(t, ended.Load() == int32(2*n) && wrong.Load() == 0 && planned.Load() != 0,
+		"%d of %d have ended, %d elsewhere; %d of %d panics", ended.Load(), 2*n, wrong.Load(),
+		panics.Load(), planned.Load())
 	// An idle Processor keeps at most as many goroutines as its pool holds; its
 	// end ends those.
 	if got := runtime.NumGoroutine(); got > goroutines+2*2*1024+100 {
@@ -361,10 +315,9 @@ func (a *atShutdown) wait(depth int) {
 func (a *atShutdown) allDead() {
 	for p := range a.keep {
 		for i, f := range a.keep[p] {
-			if _, err := f.Resume(0); err != coroutine.ErrDead &&
-				(err != coroutine.ErrWrongThread || i%2 == 0) {
-				a.t.Errorf("Resume after the end: %v", err)
-			}
+			_, err := f.Resume(0)
+			testenv.True(a.t, err == coroutine.ErrDead || err == coroutine.ErrWrongThread &&
+				i%2 != 0, "Resume after the end: %v", err)
 		}
 	}
 }
@@ -389,11 +342,12 @@ func TestFibersAtShutdown(t *testing.T) {
 				}})
 			}
 			testenv.Until(t, "all to wait", func() bool { return e.inside.Load() == 20 })
-			ctx, unwound, after = over(), 40, 20
+			ctx, unwound, after = testenv.Over(), 40, 20
 		}
 		testenv.Fails(t, netco.Shutdown(ctx), ctx.Err(), "Shutdown")
 		// Shutdown may have gone before a slow thread has unwound all.
-		collected(t, "not all are unwound", func() bool {
+		testenv.Until(t, "all to be unwound", func() bool {
+			runtime.GC()
 			return e.suspended.Load() >= 200 && e.unwound.Load() >= unwound &&
 				e.after.Load() >= after
 		})
@@ -401,9 +355,7 @@ func TestFibersAtShutdown(t *testing.T) {
 		testenv.Equal(t, e.unwound.Load(), unwound, "force", force, "unwound inside")
 		testenv.Equal(t, e.after.Load(), after, "force", force, "unwound around them")
 		e.allDead()
-		collected(t, "goroutines are left", func() bool {
-			return runtime.NumGoroutine() <= goroutines
-		})
+		testenv.Settle(t, goroutines)
 	}
 }
 
@@ -424,9 +376,7 @@ func TestFibersNotResumedAtShutdown(t *testing.T) {
 		}
 	})
 	testenv.OK(t, netco.Shutdown(context.Background()))
-	collected(t, "goroutines are left", func() bool {
-		return runtime.NumGoroutine() <= goroutines
-	})
+	testenv.Settle(t, goroutines)
 	for _, f := range made {
 		testenv.Equal(t, f.Status(), coroutine.StatusDead)
 	}

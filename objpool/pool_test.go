@@ -3,30 +3,17 @@ package objpool
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 type thing struct {
 	id      int
 	payload *[256]byte
-}
-
-// mustPanic runs f and checks that it panics with a message that holds want.
-func mustPanic(t *testing.T, want string, f func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
-			t.Errorf("panic %q, want it to hold %q", got, want)
-		}
-	}()
-	f()
 }
 
 func TestOptions(t *testing.T) {
@@ -41,17 +28,16 @@ func TestOptions(t *testing.T) {
 		{4, -100, 4, 0},
 	} {
 		o := Options[thing]{Chunk: tt.chunk, Cap: tt.cap}.withDefaults()
-		if o.Chunk != tt.wantChunk || o.Cap != tt.wantCap {
-			t.Errorf("Chunk %d, Cap %d became %d, %d, want %d, %d", tt.chunk, tt.cap, o.Chunk,
-				o.Cap, tt.wantChunk, tt.wantCap)
-		}
+		testenv.True(t, o.Chunk == tt.wantChunk && o.Cap == tt.wantCap,
+			"Chunk %d, Cap %d became %d, %d, want %d, %d", tt.chunk, tt.cap, o.Chunk, o.Cap,
+			tt.wantChunk, tt.wantCap)
 	}
-	mustPanic(t, "objpool: Options.Chunk is -1", func() { New(Options[thing]{Chunk: -1}) })
+	testenv.Panics(t, "objpool: Options.Chunk is -1", func() { New(Options[thing]{Chunk: -1}) })
 }
 
 func TestMisuse(t *testing.T) {
-	mustPanic(t, "objpool: Put(nil)", func() { New(Options[thing]{}).Put(nil) })
-	mustPanic(t, "objpool: Get on a Pool not made by New", func() { new(Pool[thing]).Get() })
+	testenv.Panics(t, "objpool: Put(nil)", func() { New(Options[thing]{}).Put(nil) })
+	testenv.Panics(t, "objpool: Get on a Pool not made by New", func() { new(Pool[thing]).Get() })
 }
 
 func TestLIFO(t *testing.T) {
@@ -105,10 +91,8 @@ func TestCap(t *testing.T) {
 			p.Put(x)
 		}
 		s := p.Stats()
-		if s.Free != tt.wantFree || s.Dropped != uint64(100-tt.wantFree) || s.InUse != 0 ||
-			s.Puts != 100 {
-			t.Errorf("Cap %d: %+v, want %d free", tt.cap, s, tt.wantFree)
-		}
+		testenv.True(t, s.Free == tt.wantFree && s.Dropped == uint64(100-tt.wantFree) &&
+			s.InUse == 0 && s.Puts == 100, "Cap %d: %+v, want %d free", tt.cap, s, tt.wantFree)
 	}
 }
 
@@ -119,9 +103,8 @@ func TestResetRunsOnEveryPut(t *testing.T) {
 		x := p.Get()
 		x.id, x.payload = 7, new([256]byte)
 		p.Put(x)
-		if calls != 1 || *x != (thing{}) {
-			t.Errorf("Cap %d: %d calls of Reset, object id %d", limit, calls, x.id)
-		}
+		testenv.True(t, calls == 1 && *x == (thing{}), "Cap %d: %d calls of Reset, object id %d",
+			limit, calls, x.id)
 	}
 }
 
@@ -152,7 +135,7 @@ func TestResetReentersAndPanics(t *testing.T) {
 		t.Fatal("after a nested Put: want the parent on top, then the child")
 	}
 	a.bad = true
-	mustPanic(t, "bad node", func() { p.Put(a) })
+	testenv.Panics(t, "bad node", func() { p.Put(a) })
 	if s := p.Stats(); s.Free != 0 || s.InUse != 2 {
 		t.Fatalf("after a panic in Reset: %+v", s)
 	}
@@ -196,9 +179,8 @@ func TestTrim(t *testing.T) {
 		}
 		p.Trim(tt.keep)
 		s := p.Stats()
-		if s.Free != tt.wantFree || s.Fresh != tt.wantFresh {
-			t.Errorf("%+v: after Trim %+v", tt, s)
-		}
+		testenv.True(t, s.Free == tt.wantFree && s.Fresh == tt.wantFresh, "%+v: after Trim %+v", tt,
+			s)
 		if want := uint64(
 			tt.free - tt.wantFree + tt.fresh - tt.wantFresh); s.Dropped-before.Dropped != want {
 			t.Errorf("%+v: %d dropped, want %d", tt, s.Dropped-before.Dropped, want)
@@ -222,7 +204,7 @@ func TestDoublePut(t *testing.T) {
 	x, y := p.Get(), p.Get()
 	p.Put(x)
 	p.Put(y)
-	mustPanic(t, "objpool: double Put of *objpool.thing", func() { p.Put(x) })
+	testenv.Panics(t, "objpool: double Put of *objpool.thing", func() { p.Put(x) })
 	p.Get()
 	p.Get()
 	p.Put(x) // free, in use and free again is no double Put
@@ -249,35 +231,20 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		}
 	}
 	round()
-	if n := testing.AllocsPerRun(100, round); n != 0 {
-		t.Errorf("%v allocations per round of 100 Gets and Puts, want 0", n)
-	}
+	testenv.Equal(t, testing.AllocsPerRun(100, round), 0,
+		"allocations per round of 100 Gets and Puts")
 	chunks := New(Options[thing]{Chunk: 50, Cap: -1})
-	if n := testing.AllocsPerRun(20, func() {
+	n := testing.AllocsPerRun(20, func() {
 		for range 100 {
 			chunks.Get()
 		}
-	}); n != 2 {
-		t.Errorf("%v allocations for 100 objects in chunks of 50, want 2", n)
-	}
-}
-
-// seed returns the seed of a randomised test; NETCO_SEED repeats a run.
-func seed(t *testing.T) uint64 {
-	n := uint64(time.Now().UnixNano())
-	if s := os.Getenv("NETCO_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("repeat with NETCO_SEED=%d", n)
-	return n
+	})
+	testenv.True(t, n == 2, "%v allocations for 100 objects in chunks of 50, want 2", n)
 }
 
 // TestAgainstModel runs random calls against a plain list of free objects.
 func TestAgainstModel(t *testing.T) {
-	r := rand.New(rand.NewPCG(seed(t), 0))
+	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	for round := range 40 {
 		opts := Options[thing]{Chunk: r.IntN(20), Cap: r.IntN(60) - 5, Reset: func(x *thing) {
 			x.payload = nil

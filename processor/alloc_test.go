@@ -5,23 +5,19 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // join starts a coroutine from another and waits for its end.
 func join(t *testing.T, g *Group, s coroutine.Spawn) {
 	h, err := g.Go(Current(), nil, s)
-	if err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, err)
 	h.Join()
 }
 
 // TestAllocs: none of these allocates in a steady state.
 func TestAllocs(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	g := started(t, 1)
 	on(t, g.members[0], func() {
 		p := Current()
@@ -38,9 +34,7 @@ func TestAllocs(t *testing.T) {
 			for range 200 {
 				f()
 			}
-			if n := testing.AllocsPerRun(500, f); n != 0 {
-				t.Errorf("%s: %v allocations", name, n)
-			}
+			testenv.Equal(t, testing.AllocsPerRun(500, f), 0, name, "allocations")
 		}
 	})
 }

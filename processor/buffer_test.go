@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/netco-go/netco/coroutine"
@@ -18,25 +17,18 @@ func TestBuffers(t *testing.T) {
 	var remote *Buffer
 	on(t, g.members[0], func() {
 		a, b := AcquireBuffer(), AcquireBuffer()
-		if a == b || len(a.Bytes()) != 4096 || len(b.Bytes()) != 4096 {
-			t.Errorf("buffers of %d and %d bytes", len(a.Bytes()), len(b.Bytes()))
-		}
+		testenv.True(t, a != b && len(a.Bytes()) == 4096 && len(b.Bytes()) == 4096,
+			"buffers of %d and %d bytes", len(a.Bytes()), len(b.Bytes()))
 		a.Release()
 		b.Release()
-		if c := AcquireBuffer(); c != b {
-			t.Error("not the buffer given back last")
-		}
+		testenv.Equal(t, AcquireBuffer(), b, "not the buffer given back last")
 		remote = AcquireBuffer()
-		if remote != a {
-			t.Error("not the buffer given back before")
-		}
+		testenv.Equal(t, remote, a, "not the buffer given back before")
 		b.Release()
 	})
 	on(t, g.members[1], func() {
 		remote.Release() // which leaves it to the garbage collector
-		if AcquireBuffer() == remote {
-			t.Error("one Processor's buffer is in another's pool")
-		}
+		testenv.True(t, AcquireBuffer() != remote, "one Processor's buffer is in another's pool")
 	})
 	on(t, g.members[0], func() {
 		var many []*Buffer
@@ -46,18 +38,14 @@ func TestBuffers(t *testing.T) {
 		for _, b := range many {
 			b.Release()
 		}
-		if n := len(Current().buffers.free); n != maxFreeBuffers {
-			t.Errorf("%d buffers kept, want %d", n, maxFreeBuffers)
-		}
+		testenv.Equal(t, len(Current().buffers.free), maxFreeBuffers, "buffers kept")
 		n := testing.AllocsPerRun(100, func() { AcquireBuffer().Release() })
-		if n != 0 && !goruntime.RaceEnabled {
-			t.Errorf("%v allocations for a buffer of the pool", n)
-		}
+		testenv.True(t, n == 0 || goruntime.RaceEnabled, "%v allocations for a buffer of the pool",
+			n)
 	})
 	unowned := AcquireBuffer() // of an ordinary goroutine
-	if len(unowned.Bytes()) != defaultBufferSize || unowned.home != nil {
-		t.Errorf("a goroutine's buffer has %d bytes", len(unowned.Bytes()))
-	}
+	testenv.True(t, len(unowned.Bytes()) == defaultBufferSize && unowned.home == nil,
+		"a goroutine's buffer has %d bytes", len(unowned.Bytes()))
 	unowned.Release()
 }
 
@@ -82,19 +70,14 @@ func wantBytes(t *testing.T, p *Processor, inUse, kept int) {
 // what is in use and kept is counted.
 func TestBufferLimit(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 60*time.Second)
 	g := scarce(t, 2)
 	p := g.members[0]
 	on(t, p, func() {
 		a, b := AcquireBuffer(), AcquireBuffer()
 		wantBytes(t, p, 2, 0)
-		if TryAcquireBuffer() != nil {
-			t.Error("a third buffer of two")
-		}
+		testenv.Equal(t, TryAcquireBuffer(), nil, "a third buffer of two")
 		small := AcquireAnyBuffer()
-		if n := len(small.Bytes()); n != smallBufferSize {
-			t.Errorf("a small buffer of %d bytes", n)
-		}
+		testenv.Equal(t, len(small.Bytes()), smallBufferSize, "a small buffer of N bytes")
 		small.Release()
 		wantBytes(t, p, 2, 0)
 		var order []int
@@ -103,21 +86,16 @@ func TestBufferLimit(t *testing.T) {
 			all = append(all, p.PinnedHere(func() {
 				x := AcquireBuffer()
 				order = append(order, i)
-				if len(x.Bytes()) != 4096 {
-					t.Errorf("a buffer of %d bytes", len(x.Bytes()))
-				}
+				testenv.Equal(t, len(x.Bytes()), 4096, "a buffer of N bytes")
 				coroutine.Yield()
 				x.Release()
 			}))
 		}
 		coroutine.Yield()
-		if len(order) != 0 || p.BufferWaits() != 6 {
-			t.Errorf("%v have got one, %d waits", order, p.BufferWaits())
-		}
+		testenv.True(t, len(order) == 0 && p.BufferWaits() == 6, "%v have got one, %d waits", order,
+			p.BufferWaits())
 		a.Release() // to the first
-		if x := TryAcquireBuffer(); x != nil {
-			t.Error("overtook those who wait")
-		}
+		testenv.Equal(t, TryAcquireBuffer(), nil, "overtook those who wait")
 		wantBytes(t, p, 2, 0)
 		b.Release()
 		for _, h := range all {
@@ -130,9 +108,8 @@ func TestBufferLimit(t *testing.T) {
 			}
 		}
 		wantBytes(t, p, 0, 2)
-		if AcquireBuffer() == nil || AcquireAnyBuffer() == nil || TryAcquireBuffer() != nil {
-			t.Error("not two buffers again")
-		}
+		testenv.True(t, AcquireBuffer() != nil && AcquireAnyBuffer() != nil &&
+			TryAcquireBuffer() == nil, "not two buffers again")
 	})
 }
 
@@ -140,7 +117,6 @@ func TestBufferLimit(t *testing.T) {
 // go to those that wait, and count as released once. A wait for a leaked one
 // runs the garbage collector.
 func TestBufferLimitRemote(t *testing.T) {
-	within(t, 60*time.Second)
 	g := scarce(t, 1)
 	p := g.members[0]
 	for _, c := range []struct {
@@ -156,14 +132,14 @@ func TestBufferLimitRemote(t *testing.T) {
 			on(t, p, func() { b = AcquireBuffer() })
 			waits := p.BufferWaits()
 			h := p.Pinned(func() { AcquireBuffer().Release() })
-			eventually(t, "a coroutine to wait", func() bool {
+			testenv.Until(t, "a coroutine to wait", func() bool {
 				return p.BufferWaits() > waits && p.Idle()
 			})
 			lent := b
 			b = nil
 			c.back(lent)
 			lent = nil
-			eventually(t, "the buffer to be noticed", h.Done)
+			testenv.Until(t, "the buffer to be noticed", h.Done)
 			collect(t)
 			on(t, p, func() { wantBytes(t, p, 0, 1) })
 		})
@@ -176,21 +152,20 @@ func collect(t *testing.T) {
 	for range 3 {
 		var ran atomic.Bool
 		runtime.AddCleanup(new([64]byte), func(ran *atomic.Bool) { ran.Store(true) }, &ran)
-		eventually(t, "a collection", func() bool { runtime.GC(); return ran.Load() })
+		testenv.Until(t, "a collection", func() bool { runtime.GC(); return ran.Load() })
 	}
 }
 
 // TestLimitedProcessorIsCollected: nothing is left of a Processor that kept
 // buffers under a limit.
 func TestLimitedProcessorIsCollected(t *testing.T) {
-	within(t, 60*time.Second)
 	var last weak.Pointer[Processor]
 	t.Run("life", func(t *testing.T) {
 		p := scarce(t, 2).members[0]
 		on(t, p, func() { AcquireBuffer().Release() })
 		last = weak.Make(p)
 	})
-	eventually(t, "the Processor to be collected", func() bool {
+	testenv.Until(t, "the Processor to be collected", func() bool {
 		runtime.GC()
 		return last.Value() == nil
 	})
@@ -199,7 +174,6 @@ func TestLimitedProcessorIsCollected(t *testing.T) {
 // TestBufferLimitEnds: a wait for a buffer that is ended by force unwinds and
 // takes nothing with it.
 func TestBufferLimitEnds(t *testing.T) {
-	within(t, 60*time.Second)
 	g := scarce(t, 1)
 	p := g.members[0]
 	var b *Buffer
@@ -212,17 +186,13 @@ func TestBufferLimitEnds(t *testing.T) {
 			t.Error("got a buffer that is in use")
 		})
 	}
-	eventually(t, "three to wait", func() bool { return p.BufferWaits() == 3 })
+	testenv.Until(t, "three to wait", func() bool { return p.BufferWaits() == 3 })
 	g.Advance(Stopping)
 	for range 3 {
-		if !<-unwound {
-			t.Error("it panicked")
-		}
+		testenv.True(t, <-unwound, "it panicked")
 	}
 	<-g.Quiet()
-	if !p.buffers.queue.empty() || p.buffers.wanted.Load() {
-		t.Error("they still wait")
-	}
+	testenv.True(t, p.buffers.queue.empty() && !p.buffers.wanted.Load(), "they still wait")
 	runtime.KeepAlive(b)
 }
 
@@ -240,17 +210,12 @@ func TestBufferQueue(t *testing.T) {
 		q.push(more)
 		for i := range all {
 			if i != gone {
-				if q.first != &all[i] {
-					t.Errorf("without %d: %d is not in front", gone, i)
-				}
+				testenv.Equal(t, q.first, &all[i], "without", gone, i, "is not in front")
 				q.remove(q.first)
 			}
 		}
-		if q.first != more || q.last != more {
-			t.Errorf("without %d: not the last", gone)
-		}
-		if q.remove(more); !q.empty() || q.last != nil {
-			t.Errorf("without %d: not empty", gone)
-		}
+		testenv.True(t, q.first == more && q.last == more, "without %d: not the last", gone)
+		q.remove(more)
+		testenv.True(t, q.empty() && q.last == nil, "without %d: not empty", gone)
 	}
 }

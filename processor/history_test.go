@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestHistoryForgets drives the ring by hand through more time than it holds,
@@ -26,19 +28,16 @@ func TestHistoryForgets(t *testing.T) {
 		t.Errorf("slices %v", got)
 	}
 	s := p.History()[0]
-	if s.Turns != 2 || s.BusyNs != 3_000_001_000 || s.MaxNs != 3_000_000_000 ||
-		s.Lengths[0] != 1 || s.Lengths[sliceLengths-1] != 1 {
-		t.Errorf("%+v", s)
-	}
+	testenv.True(t, s.Turns == 2 && s.BusyNs == 3_000_001_000 && s.MaxNs == 3_000_000_000 &&
+		s.Lengths[0] == 1 && s.Lengths[sliceLengths-1] == 1, "%+v", s)
 	p.history.note(now+40*sliceNs, 1)
 	p.history.note(now+49*sliceNs, 1) // where 1001 was
 	if got := starts(); !slices.Equal(got, []int64{1002, 1040, 1049}) {
 		t.Errorf("slices %v", got)
 	}
 	p.history.note(now+200*sliceNs, 1)
-	if got := starts(); !slices.Equal(got, []int64{1200}) {
-		t.Errorf("slices %v", got)
-	}
+	got := starts()
+	testenv.True(t, slices.Equal(got, []int64{1200}), "slices %v", got)
 }
 
 // TestHistoryIsReadWhole: a reader never gets a slice with another's figures.
@@ -56,7 +55,7 @@ func TestHistoryIsReadWhole(t *testing.T) {
 			}
 		}
 	})
-	for i := int64(1); i < int64(scaled(100_000)); i++ {
+	for i := int64(1); i < int64(testenv.Rounds(100_000)); i++ {
 		p.history.note(i*sliceNs, i)
 	}
 	stop.Store(true)

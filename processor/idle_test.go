@@ -11,26 +11,25 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestStartIsNotDelayedByATimer: in the C++ netco a start waited for the next
 // timer, seconds away.
 func TestStartIsNotDelayedByATimer(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := newGroup(t, 1)
 	p := g.members[0]
 	p.Start()
 	p.Pinned(func() { Sleep(time.Hour) })
 	for range 20 {
 		sleeps := p.Stats.Sleeps.Load()
-		eventually(t, "asleep", func() bool {
+		testenv.Until(t, "asleep", func() bool {
 			return p.ep.Sleeping() && p.Stats.Sleeps.Load() >= min(sleeps, 1)
 		})
 		start := time.Now()
 		on(t, p, func() {})
-		if took := time.Since(start); took > 20*time.Second {
-			t.Errorf("a coroutine started after %v", took)
-		}
+		took := time.Since(start)
+		testenv.True(t, took <= 20*time.Second, "a coroutine started after %v", took)
 	}
 	g.Advance(Stopping)
 	<-g.Quiet()
@@ -40,7 +39,6 @@ func TestStartIsNotDelayedByATimer(t *testing.T) {
 // TestOneCallForAWake: what has woken a Processor runs without another call of
 // epoll_pwait.
 func TestOneCallForAWake(t *testing.T) {
-	within(t, time.Minute)
 	g := NewGroup(nil)
 	addLike(t, g, 1, Config{LockThread: true, NoSpin: true, Idle: 64})
 	start(t, g)
@@ -57,23 +55,20 @@ func TestOneCallForAWake(t *testing.T) {
 	asleep := func() bool {
 		return l.waits() && p.time.sleeping() && p.Stats.Sleeps.Load() > sleeps
 	}
-	eventually(t, "it waits, asleep", asleep)
+	testenv.Until(t, "it waits, asleep", asleep)
 	polls := p.Events().Polls.Load()
 	for i := range byte(wakes) {
-		eventually(t, "it waits, asleep", asleep)
+		testenv.Until(t, "it waits, asleep", asleep)
 		sleeps = p.Stats.Sleeps.Load()
 		l.send(i)
 	}
 	quiet(t, g)
-	if n := p.Events().Polls.Load() - polls; n != 0 {
-		t.Errorf("%d polls after %d wakes", n, wakes)
-	}
+	testenv.Equal(t, p.Events().Polls.Load()-polls, 0, "polls after", wakes, "wakes")
 }
 
 // TestIdleMeansAsleep: after work of every kind a Processor takes no turn and
 // no CPU until there is work again.
 func TestIdleMeansAsleep(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := started(t, 2)
 	for round := range 3 {
 		for i := range 200 {
@@ -107,7 +102,7 @@ func TestIdleMeansAsleep(t *testing.T) {
 // process, in 100 ms from when both are asleep.
 func idle(t *testing.T, g *Group) (turns [2]uint64, cpu time.Duration) {
 	var before [2]uint64
-	eventually(t, "both asleep", func() bool {
+	testenv.Until(t, "both asleep", func() bool {
 		for i, p := range g.members {
 			before[i] = p.Stats.Turns.Load()
 		}
@@ -128,17 +123,14 @@ func idle(t *testing.T, g *Group) (turns [2]uint64, cpu time.Duration) {
 // new one, at random times around the moment at which it goes to sleep: between
 // its last check of its inboxes and epoll. A wake that is lost there is a hang.
 func TestWakeAgainstSleepHammer(t *testing.T) {
-	within(t, 3*time.Minute)
 	for name, spin := range map[string]bool{"spin": true, "no spin": false} {
 		t.Run(name, func(t *testing.T) {
 			g := newGroup(t, 1)
 			p := g.members[0]
 			p.spin.off = !spin
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, p.Start())
 			defer end(g)
-			rounds := scaled(40_000)
+			rounds := testenv.Rounds(40_000)
 			var waiter atomic.Pointer[coroutine.Waiter]
 			var last atomic.Bool
 			h := p.Pinned(func() {
@@ -178,9 +170,7 @@ func TestWakeAgainstSleepHammer(t *testing.T) {
 				}
 			}
 			h.Join()
-			if p.Stats.Sleeps.Load() == 0 {
-				t.Error("it never slept")
-			}
+			testenv.True(t, p.Stats.Sleeps.Load() != 0, "it never slept")
 			t.Logf("%d sleeps, %d rings in %d rounds", p.Stats.Sleeps.Load(),
 				p.ep.Stats.Rings.Load(), rounds)
 		})

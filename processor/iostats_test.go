@@ -3,14 +3,14 @@ package processor
 import (
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestCounts: calls are counted where the caller runs, by what came of them.
 func TestCounts(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
 	count := func() {
@@ -31,24 +31,16 @@ func TestCounts(t *testing.T) {
 		}}
 	before := GoroutineIO()
 	on(t, p, count)
-	if got := p.IO().Snapshot(); got != want {
-		t.Errorf("in a coroutine: %+v\nwant %+v", got, want)
-	}
+	testenv.Equal(t, p.IO().Snapshot(), want, "in a coroutine")
 	if got := GoroutineIO(); got != before {
 		t.Errorf("outside: %+v, before %+v", got, before)
 	}
 	if before == (IOSnapshot{}) {
 		count()
-		if got := GoroutineIO(); got != want {
-			t.Errorf("on a goroutine: %+v\nwant %+v", got, want)
-		}
+		testenv.Equal(t, GoroutineIO(), want, "on a goroutine")
 	}
-	if n := testing.AllocsPerRun(1000, count); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	testenv.Equal(t, testing.AllocsPerRun(1000, count), 0, "allocations")
 	for k := range AcceptError(AcceptErrorKinds) {
-		if k.String() == "" {
-			t.Errorf("kind %d has no name", k)
-		}
+		testenv.True(t, k.String() != "", "kind %d has no name", k)
 	}
 }

@@ -1,16 +1,15 @@
 package processor
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // limited makes n running Processors whose group has a limit.
@@ -31,7 +30,7 @@ func TestLimitExact(t *testing.T) {
 	defer g.Discard()
 	const most = 8
 	g.SetMaxCoroutines(most)
-	for round := range scaled(50_000) {
+	for round := range testenv.Rounds(50_000) {
 		var admitted atomic.Int64
 		var begin atomic.Bool
 		var wg sync.WaitGroup
@@ -66,18 +65,13 @@ func TestSubmitTooLate(t *testing.T) {
 	g := newGroup(t, 1)
 	g.SetMaxCoroutines(2)
 	p := g.members[0]
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.Start())
 	end(g)
 	for range 3 {
 		_, err := p.group.Go(nil, p, spawnOf(func() {}, true, false))
-		if !errors.Is(err, coroutine.ErrShutdown) {
-			t.Errorf("%v, want ErrShutdown", err)
-		}
-		if h := p.Pinned(func() {}); h != (coroutine.Handle{}) {
-			t.Error("submitted to a Processor that has ended")
-		}
+		testenv.Fails(t, err, coroutine.ErrShutdown)
+		testenv.Equal(t, p.Pinned(func() {}), (coroutine.Handle{}),
+			"submitted to a Processor that has ended")
 	}
 }
 
@@ -125,10 +119,7 @@ func (w *watched) Readable() { w.serve(w) }
 
 func newWatched(t testing.TB, serve func(*watched)) *watched {
 	t.Helper()
-	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := testenv.Must(unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK))
 	w := &watched{fd: fd, serve: serve}
 	w.x.Init(&w.pd, w)
 	t.Cleanup(func() {
@@ -222,41 +213,37 @@ func (s *starving) wake(n int, how string) {
 // whatever the limit; and all get their turn as others end, on their own
 // Processor or on another.
 func TestWokenWatchesWaitForPermits(t *testing.T) {
-	within(t, 60*time.Second)
 	const watches = 20
 	for _, how := range []string{"event", "other thread", "new"} {
 		for _, freed := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%s freed by %d", how, freed), func(t *testing.T) {
 				s, full := newStarving(t, freed)
 				s.wake(watches, how)
-				eventually(t, "one Watch beside the limit", func() bool {
+				testenv.Until(t, "one Watch beside the limit", func() bool {
 					return s.running.Load() == 1
 				})
 				on(t, s.p, func() {}) // a turn, in which no other begins
-				if s.running.Load() != 1 {
-					t.Errorf("%d Watches run at the limit, want 1", s.running.Load())
-				}
+				testenv.Equal(t, s.running.Load(), 1, "Watches run at the limit")
 				_, err := s.p.group.Go(nil, s.p, spawnOf(func() {}, true, false))
-				if !errors.Is(err, ErrTooManyCoroutines) {
-					t.Errorf("a start at the limit: %v", err)
-				}
+				testenv.Fails(t, err, ErrTooManyCoroutines, "a start at the limit")
 				s.empty(full)
-				eventually(t, "the permits to be used", func() bool {
+				testenv.Until(t, "the permits to be used", func() bool {
 					return s.running.Load() == starvingMost
 				})
 				s.release.lift()
-				eventually(t, "all to be served", func() bool { return s.served.Load() == watches })
-				if s.peak.Load() > starvingMost {
-					t.Errorf("%d at a time, want %d at most", s.peak.Load(), starvingMost)
-				}
-				eventually(t, "no Processor to be starved", func() bool {
+				testenv.Until(t, "all to be served", func() bool {
+					return s.served.Load() == watches
+				})
+				testenv.True(t, s.peak.Load() <= starvingMost, "%d at a time, want %d at most",
+					s.peak.Load(), starvingMost)
+				testenv.Until(t, "no Processor to be starved", func() bool {
 					return s.g.limit.starved.Load() == 0
 				})
 				on(t, s.p, func() {})
 
 				full = s.fill() // once more: one may run whatever the limit
 				newWatched(t, s.serve).x.Begin(nil, s.p)
-				eventually(t, "one more to be served", func() bool {
+				testenv.Until(t, "one more to be served", func() bool {
 					return s.served.Load() == watches+1
 				})
 				s.empty(full)
@@ -268,7 +255,6 @@ func TestWokenWatchesWaitForPermits(t *testing.T) {
 // TestWokenWatchesWhileDraining: when the group ends, Watches that wait for a
 // permit get one.
 func TestWokenWatchesWhileDraining(t *testing.T) {
-	within(t, 60*time.Second)
 	g := limited(t, 1, 1)
 	p := g.members[0]
 	var served atomic.Int64
@@ -280,13 +266,11 @@ func TestWokenWatchesWhileDraining(t *testing.T) {
 	for range 10 {
 		newWatched(t, serve).x.Begin(nil, p)
 	}
-	eventually(t, "one to begin", func() bool { return served.Load() == 1 })
+	testenv.Until(t, "one to begin", func() bool { return served.Load() == 1 })
 	on(t, p, func() {})
-	if served.Load() != 1 {
-		t.Errorf("%d Watches run at the limit", served.Load())
-	}
+	testenv.Equal(t, served.Load(), 1, "Watches run at the limit")
 	g.Advance(Draining)
-	eventually(t, "all to begin", func() bool { return served.Load() == 10 })
+	testenv.Until(t, "all to begin", func() bool { return served.Load() == 10 })
 	hold.lift()
 	<-g.Quiet()
 }

@@ -2,22 +2,15 @@ package processor
 
 import (
 	"iter"
-	"os"
-	"runtime"
-	"runtime/pprof"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
-
-// scaled is how often a hammer strikes: n times at full length.
-func scaled(n int) int { return testenv.Rounds(n) }
 
 // strikes counts up to n; after ten seconds it stops at least.
 func strikes(n, least int) iter.Seq[int] {
@@ -26,16 +19,6 @@ func strikes(n, least int) iter.Seq[int] {
 		for i := 0; i < n && (i < least || time.Since(began) < 10*time.Second) && yield(i); i++ {
 		}
 	}
-}
-
-// within fails the whole run with all stacks when a test that could hang has
-// not ended in time.
-func within(t testing.TB, d time.Duration) {
-	timer := time.AfterFunc(d, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after " + d.String())
-	})
-	t.Cleanup(func() { timer.Stop() })
 }
 
 // newGroup makes n Processors that have not been started; the test discards or
@@ -78,9 +61,7 @@ func started(t testing.TB, n int) *Group {
 func start(t testing.TB, g *Group) {
 	t.Helper()
 	for _, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, p.Start())
 	}
 }
 
@@ -94,23 +75,5 @@ func end(g *Group) {
 // on runs fn as a coroutine pinned to p and waits for its end.
 func on(t testing.TB, p *Processor, fn func()) {
 	t.Helper()
-	if err := p.PinnedFrom(Current(), fn).Join(); err != nil {
-		t.Error(err)
-	}
-}
-
-// eventually waits for what another thread is about to bring about.
-func eventually(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	end := time.Now().Add(20 * time.Second)
-	for tries := 0; !cond(); tries++ {
-		if tries < 50 {
-			runtime.Gosched()
-			continue
-		}
-		if time.Now().After(end) {
-			t.Fatal("not within 20 s: " + what)
-		}
-		unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil) // time.Sleep takes a millisecond
-	}
+	testenv.NoError(t, p.PinnedFrom(Current(), fn).Join())
 }

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // roaming makes n running Processors among which connections move, when a test
@@ -66,11 +66,8 @@ type line struct {
 
 func newLine(t testing.TB) *line {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX,
-		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX,
+		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 	return &line{fd: fds[0], peer: fds[1]}
 }
 
@@ -109,14 +106,12 @@ func (l *line) waits() bool {
 
 func quiet(t testing.TB, g *Group) {
 	t.Helper()
-	eventually(t, "nothing lives", func() bool { return !g.Active() })
+	testenv.Until(t, "nothing lives", func() bool { return !g.Active() })
 	for i, p := range g.members {
-		if p.Registered() != 0 || p.Watches() != 0 || p.Live() != 0 ||
-			p.sub.waiting.Load() != 0 {
-			t.Errorf("Processor %d: %d fds, %d Watches, %d coroutines, %d on their way", i,
-				p.Registered(), p.Watches(),
-				p.Live(), p.sub.waiting.Load())
-		}
+		testenv.True(t, p.Registered() == 0 && p.Watches() == 0 && p.Live() == 0 &&
+			p.sub.waiting.Load() == 0,
+			"Processor %d: %d fds, %d Watches, %d coroutines, %d on their way", i, p.Registered(),
+			p.Watches(), p.Live(), p.sub.waiting.Load())
 	}
 }
 
@@ -136,9 +131,9 @@ func moveWhile(t *testing.T, when string, from, to *Processor,
 	from.requestMove(to, 1)
 	switch when {
 	case "while":
-		eventually(t, "it is in transit", func() bool { return to.sub.waiting.Load() == 1 })
+		testenv.Until(t, "it is in transit", func() bool { return to.sub.waiting.Load() == 1 })
 	case "after":
-		eventually(t, "it has moved", arrived)
+		testenv.Until(t, "it has moved", arrived)
 	}
 	return release
 }
@@ -166,7 +161,6 @@ func TestConnectionMoves(t *testing.T) {
 	for _, c := range endsOfReads {
 		for _, when := range []string{"before", "while", "after"} {
 			t.Run(c.name+" "+when, func(t *testing.T) {
-				within(t, time.Minute)
 				g := roaming(t, 2)
 				from, to := g.members[0], g.members[1]
 				l := newLine(t)
@@ -176,23 +170,18 @@ func TestConnectionMoves(t *testing.T) {
 					_, got = l.read()
 					at = Current()
 				})
-				eventually(t, "it waits", l.waits)
+				testenv.Until(t, "it waits", l.waits)
 				release := moveWhile(t, when, from, to, func() bool {
 					return l.pd.Home() == to && l.waits()
 				})
 				c.do(l, h)
 				release()
 				h.Join()
-				if got != c.want {
-					t.Errorf("verdict %d, want %d", got, c.want)
-				}
+				testenv.Equal(t, got, c.want, "verdict")
 				moves := [2]uint64{from.Stats.Moved.Load(), to.Stats.Moved.Load()}
-				if when != "before" && (at != to || moves != [2]uint64{0, 1}) {
-					t.Errorf("it has not moved; counted %v", moves)
-				}
-				if n := from.Registered() + to.Registered(); n != 1 {
-					t.Errorf("it is registered %d times", n)
-				}
+				testenv.True(t, when == "before" || at == to && moves == [2]uint64{0, 1},
+					"it has not moved; counted %v", moves)
+				testenv.Equal(t, from.Registered()+to.Registered(), 1, "it is registered N times")
 				l.close()
 				quiet(t, g)
 			})
@@ -204,7 +193,6 @@ func TestConnectionMoves(t *testing.T) {
 // coroutine is, although the fd moves with the reader.
 func TestWriterStays(t *testing.T) {
 	needMoves(t)
-	within(t, time.Minute)
 	g := roaming(t, 3)
 	for _, writerAt := range []int{0, 1, 2} {
 		l := newLine(t)
@@ -217,7 +205,7 @@ func TestWriterStays(t *testing.T) {
 				}
 			}
 		})
-		eventually(t, "it reads", l.waits)
+		testenv.Until(t, "it reads", l.waits)
 		writer := g.members[writerAt].Open(func() {
 			me := Current()
 			chunk := make([]byte, 4096)
@@ -229,9 +217,7 @@ func TestWriterStays(t *testing.T) {
 				} else if v, _ := l.pd.Wait(l.fd, Write, coroutine.ReasonWrite, 0); v != Try {
 					return
 				}
-				if Current() != me {
-					t.Error("the writer has moved")
-				}
+				testenv.Equal(t, Current(), me, "the writer has moved")
 			}
 		})
 		drained := int64(0)
@@ -239,8 +225,10 @@ func TestWriterStays(t *testing.T) {
 		for round := range 20 {
 			g.members[round%3].requestMove(g.members[(round+1)%3], 1)
 			home := g.members[(round+1)%3]
-			eventually(t, "it has moved", func() bool { return l.pd.Home() == home && l.waits() })
-			eventually(t, "the writer waits", l.pd.write.hasWaiter)
+			testenv.Until(t, "it has moved", func() bool {
+				return l.pd.Home() == home && l.waits()
+			})
+			testenv.Until(t, "the writer waits", l.pd.write.hasWaiter)
 			l.pd.to.Store(g.members[round%3]) // an order for the reader
 			for before := wrote.Load(); wrote.Load() == before; {
 				n, err := unix.Read(l.peer, into)
@@ -255,9 +243,8 @@ func TestWriterStays(t *testing.T) {
 		l.pd.Evict()
 		reader.Join()
 		writer.Join()
-		if drained == 0 || drained > wrote.Load() {
-			t.Errorf("%d bytes have arrived of %d", drained, wrote.Load())
-		}
+		testenv.True(t, drained != 0 && drained <= wrote.Load(), "%d bytes have arrived of %d",
+			drained, wrote.Load())
 		l.close()
 		quiet(t, g)
 	}
@@ -268,7 +255,6 @@ func TestWriterStays(t *testing.T) {
 // away means to send it after its reader.
 func TestOtherFdsFollow(t *testing.T) {
 	needMoves(t)
-	within(t, time.Minute)
 	g := roaming(t, 2)
 	a, b := g.members[0], g.members[1]
 	one, two := newLine(t), newLine(t)
@@ -282,16 +268,16 @@ func TestOtherFdsFollow(t *testing.T) {
 			}
 		}
 	})
-	eventually(t, "it reads the one", one.waits)
+	testenv.Until(t, "it reads the one", one.waits)
 	one.send(1)
-	eventually(t, "it reads the other", two.waits)
+	testenv.Until(t, "it reads the other", two.waits)
 	a.requestMove(b, 1)
-	eventually(t, "it has moved", func() bool { return two.pd.Home() == b && two.waits() })
-	if one.pd.Home() != a {
-		t.Error("an fd has moved for which nothing waits")
-	}
+	testenv.Until(t, "it has moved", func() bool { return two.pd.Home() == b && two.waits() })
+	testenv.Equal(t, one.pd.Home(), a, "an fd has moved for which nothing waits")
 	two.send(2)
-	eventually(t, "the one has followed", func() bool { return one.pd.Home() == b && one.waits() })
+	testenv.Until(t, "the one has followed", func() bool {
+		return one.pd.Home() == b && one.waits()
+	})
 	one.pd.Evict()
 	h.Join()
 	one.close()
@@ -305,15 +291,11 @@ func TestOtherFdsFollow(t *testing.T) {
 		l.pd.SetDeadline(Read, 0)
 	})
 	h = b.Pinned(func() { l.read() })
-	eventually(t, "it reads", l.waits)
-	if l.pd.Home() != a {
-		t.Error("it was not at home")
-	}
+	testenv.Until(t, "it reads", l.waits)
+	testenv.Equal(t, l.pd.Home(), a, "it was not at home")
 	a.requestMove(b, 1)
-	eventually(t, "it has followed", func() bool { return l.pd.Home() == b && l.waits() })
-	if b.Stats.Moved.Load() != 1 {
-		t.Errorf("counted %d moves of coroutines, want 1", b.Stats.Moved.Load())
-	}
+	testenv.Until(t, "it has followed", func() bool { return l.pd.Home() == b && l.waits() })
+	testenv.Equal(t, b.Stats.Moved.Load(), 1, "counted N moves of coroutines")
 	l.send(1)
 	h.Join()
 	l.close()
@@ -323,7 +305,6 @@ func TestOtherFdsFollow(t *testing.T) {
 // TestEverythingFollows: what nothing waits for when all is given away goes
 // when it has waited next, or when its Watch is armed.
 func TestEverythingFollows(t *testing.T) {
-	within(t, time.Minute)
 	g := roaming(t, 2)
 	from, to := g.members[0], g.members[1]
 	l, a := newLine(t), armed(t, from, 0)
@@ -333,22 +314,21 @@ func TestEverythingFollows(t *testing.T) {
 		l.pd.SetDeadline(Read, 0)
 	})
 	from.requestMove(to, moveAll)
-	eventually(t, "the line is to follow", func() bool { return l.pd.to.Load() == to })
-	eventually(t, "the Watch has moved", func() bool { return a.pd.Home() == to && a.waits() })
-	if l.pd.Home() != from {
-		t.Error("an fd has moved for which nothing waits")
-	}
+	testenv.Until(t, "the line is to follow", func() bool { return l.pd.to.Load() == to })
+	testenv.Until(t, "the Watch has moved", func() bool { return a.pd.Home() == to && a.waits() })
+	testenv.Equal(t, l.pd.Home(), from, "an fd has moved for which nothing waits")
 	a.pd.to.Store(from)
 	a.send(1)
-	eventually(t, "the Watch has followed", func() bool { return a.pd.Home() == from && a.waits() })
+	testenv.Until(t, "the Watch has followed", func() bool {
+		return a.pd.Home() == from && a.waits()
+	})
 	if context.Direct() {
 		h := from.Open(func() { l.read() })
-		eventually(t, "it waits", l.waits)
+		testenv.Until(t, "it waits", l.waits)
 		l.send(1)
 		h.Join()
-		if l.pd.Home() != to || to.Stats.Moved.Load() != 1 {
-			t.Errorf("the line has not followed; %d moves", to.Stats.Moved.Load())
-		}
+		testenv.True(t, l.pd.Home() == to && to.Stats.Moved.Load() == 1,
+			"the line has not followed; %d moves", to.Stats.Moved.Load())
 	}
 	a.pd.Evict()
 	<-a.ended
@@ -360,7 +340,6 @@ func TestEverythingFollows(t *testing.T) {
 // TestMoveRefused: where the other Processor's epoll takes no more fds, the
 // connection stays, and nothing is lost.
 func TestMoveRefused(t *testing.T) {
-	within(t, time.Minute)
 	g := roaming(t, 2)
 	from, to := g.members[0], g.members[1]
 	a := armed(t, from, clock.Now()+1e12)
@@ -375,7 +354,7 @@ func TestMoveRefused(t *testing.T) {
 			read <- b
 		}
 	})
-	eventually(t, "it waits", l.waits)
+	testenv.Until(t, "it waits", l.waits)
 	var refusals atomic.Int64
 	remove := sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
 		if op == sysx.EpollCtl {
@@ -388,20 +367,16 @@ func TestMoveRefused(t *testing.T) {
 	for i := range 3 {
 		before := refusals.Load()
 		from.requestMove(to, 2)
-		eventually(t, "it was refused", func() bool { return refusals.Load() > before })
+		testenv.Until(t, "it was refused", func() bool { return refusals.Load() > before })
 		calls := a.calls.Load()
 		a.send(1)
-		eventually(t, "the Watch was woken", func() bool { return a.calls.Load() > calls })
+		testenv.Until(t, "the Watch was woken", func() bool { return a.calls.Load() > calls })
 		l.send(byte(i))
-		if b := <-read; b != byte(i) {
-			t.Errorf("read %d, want %d", b, i)
-		}
-		eventually(t, "both wait", func() bool { return a.waits() && l.waits() })
+		testenv.Equal(t, <-read, byte(i), "read")
+		testenv.Until(t, "both wait", func() bool { return a.waits() && l.waits() })
 	}
-	if a.pd.Home() != from || l.pd.Home() != from || from.Registered() != 2 ||
-		to.Registered() != 0 {
-		t.Errorf("%d and %d fds", from.Registered(), to.Registered())
-	}
+	testenv.True(t, a.pd.Home() == from && l.pd.Home() == from && from.Registered() == 2 &&
+		to.Registered() == 0, "%d and %d fds", from.Registered(), to.Registered())
 	a.pd.Evict()
 	<-a.ended
 	l.pd.Evict()
@@ -416,24 +391,21 @@ func TestReserved(t *testing.T) {
 	g := newGroup(t, 1)
 	defer g.Discard()
 	p := g.members[0]
-	if !p.Reserve(p) || p.closeSubmissions() || !g.Active() {
-		t.Error("it would end although something is coming")
-	}
+	testenv.True(t, p.Reserve(p) && !p.closeSubmissions() && g.Active(),
+		"it would end although something is coming")
 	p.unreserve()
-	if !p.closeSubmissions() || p.Reserve(p) || g.Active() {
-		t.Error("it does not end, or could be reserved after its end")
-	}
+	testenv.True(t, p.closeSubmissions() && !p.Reserve(p) && !g.Active(),
+		"it does not end, or could be reserved after its end")
 }
 
 // TestAliveInTransit: a coroutine that has left one Processor and has not
 // arrived at the other is alive.
 func TestAliveInTransit(t *testing.T) {
 	needMoves(t)
-	within(t, time.Minute)
 	g := roaming(t, 2)
 	l := newLine(t)
 	h := g.members[0].Open(func() { l.read() })
-	eventually(t, "it waits", l.waits)
+	testenv.Until(t, "it waits", l.waits)
 	release := moveWhile(t, "while", g.members[0], g.members[1], nil)
 	if n := g.Alive(); n != 2 { // with the one that keeps the other Processor busy
 		t.Errorf("%d are alive, want 2", n)
@@ -441,7 +413,7 @@ func TestAliveInTransit(t *testing.T) {
 	release()
 	l.send(0)
 	h.Join()
-	eventually(t, "none is alive", func() bool { return g.Alive() == 0 })
+	testenv.Until(t, "none is alive", func() bool { return g.Alive() == 0 })
 	l.close()
 	quiet(t, g)
 }

@@ -6,13 +6,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // bindTo registers l's fd with p: a coroutine there waits for a byte.
 func bindTo(t *testing.T, l *line, p *Processor) {
 	t.Helper()
 	h := p.Pinned(func() { l.read() })
-	eventually(t, "it waits", l.waits)
+	testenv.Until(t, "it waits", l.waits)
 	l.send(0)
 	h.Join()
 	if l.pd.Home() != p {
@@ -24,14 +26,13 @@ func bindTo(t *testing.T, l *line, p *Processor) {
 func marked(t *testing.T, l *line, p, to *Processor) {
 	t.Helper()
 	p.GiveAll(to)
-	eventually(t, "the fd is marked", func() bool { return l.pd.to.Load() == to })
+	testenv.Until(t, "the fd is marked", func() bool { return l.pd.to.Load() == to })
 }
 
 // TestReaderStaysInGroup: a coroutine that reads a connection of another group
 // stays where it is when that group packs its work. It became one of that
 // group, which its own then neither counted nor waited for.
 func TestReaderStaysInGroup(t *testing.T) {
-	within(t, time.Minute)
 	theirs, own := roaming(t, 2), roaming(t, 2)
 	l := newLine(t)
 	bindTo(t, l, theirs.members[0])
@@ -44,13 +45,11 @@ func TestReaderStaysInGroup(t *testing.T) {
 			at <- Current().group
 		}
 	})
-	eventually(t, "it waits", l.waits)
+	testenv.Until(t, "it waits", l.waits)
 	marked(t, l, theirs.members[0], theirs.members[1])
 	for range 2 {
 		l.send(1)
-		if g := <-at; g != own {
-			t.Error("it runs in the other group")
-		}
+		testenv.Equal(t, <-at, own, "it runs in the other group")
 	}
 	l.pd.Evict()
 	h.Join()
@@ -61,20 +60,17 @@ func TestReaderStaysInGroup(t *testing.T) {
 
 // TestWatchStaysInGroup is TestReaderStaysInGroup for a Watch.
 func TestWatchStaysInGroup(t *testing.T) {
-	within(t, time.Minute)
 	theirs, own := roaming(t, 2), roaming(t, 1)
 	a := newArmer(t)
 	bindTo(t, a.line, theirs.members[0])
 	marked(t, a.line, theirs.members[0], theirs.members[1])
 	a.x.Begin(nil, own.members[0])
 	for range 2 {
-		eventually(t, "it is armed", func() bool { return a.waits() && a.pd.to.Load() == nil })
-		if g := a.pd.Home().group; g != own {
-			t.Error("it waits in the other group")
-		}
+		testenv.Until(t, "it is armed", func() bool { return a.waits() && a.pd.to.Load() == nil })
+		testenv.Equal(t, a.pd.Home().group, own, "it waits in the other group")
 		calls := a.calls.Load()
 		a.send(7)
-		eventually(t, "it was woken", func() bool { return a.calls.Load() > calls })
+		testenv.Until(t, "it was woken", func() bool { return a.calls.Load() > calls })
 	}
 	a.pd.Evict()
 	<-a.ended
@@ -90,9 +86,7 @@ func TestNoMoveToAnotherGroup(t *testing.T) {
 	defer theirs.Discard()
 	defer own.Discard()
 	defer func() {
-		if recover() == nil {
-			t.Error("it would take what another group has started")
-		}
+		testenv.True(t, recover() != nil, "it would take what another group has started")
 	}()
 	theirs.members[0].Reserve(own.members[0])
 }
@@ -133,9 +127,7 @@ func stint(t *testing.T, l *line, g *Group, next, n int) {
 			if rand.IntN(8) == 0 {
 				Sleep(time.Duration(rand.IntN(50_000)))
 			}
-			if Current().group != g {
-				t.Error("a coroutine has changed its group")
-			}
+			testenv.Equal(t, Current().group, g, "a coroutine has changed its group")
 		}
 	}).Join()
 }
@@ -144,10 +136,9 @@ func stint(t *testing.T, l *line, g *Group, next, n int) {
 // both groups pack and spread theirs. Each byte comes once, and what a group
 // has started ends in it.
 func TestGroupsHammer(t *testing.T) {
-	within(t, 2*time.Minute)
 	groups := []*Group{roaming(t, 3), roaming(t, 2)}
 	stop := packer(groups)
-	end := time.Now().Add(time.Duration(scaled(4_000)) * time.Millisecond)
+	end := time.Now().Add(time.Duration(testenv.Rounds(4_000)) * time.Millisecond)
 	var wg sync.WaitGroup
 	var stints atomic.Int64
 	for i := range 16 {
@@ -196,11 +187,9 @@ func useWatchOf(t *testing.T, g *Group, first *Processor) {
 	for b := range n {
 		a.send(byte(b))
 		pauseNow()
-		if a.pd.Watched() && a.pd.Home().group != g {
-			t.Error("a Watch waits in another group")
-		}
+		testenv.True(t, !a.pd.Watched() || a.pd.Home().group == g, "a Watch waits in another group")
 	}
-	eventually(t, "all is read", func() bool { return a.read.Load() == int64(n) })
+	testenv.Until(t, "all is read", func() bool { return a.read.Load() == int64(n) })
 	a.pd.Evict()
 	<-a.ended
 	a.close()

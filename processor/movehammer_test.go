@@ -5,9 +5,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // mover moves connections at random until it is stopped.
@@ -39,8 +40,7 @@ func pauseNow() {
 // TestEndWhileMoving: the group ends while connections move, by itself or by
 // force, with nothing left behind.
 func TestEndWhileMoving(t *testing.T) {
-	within(t, 2*time.Minute)
-	for round := range max(scaled(200), 4) {
+	for round := range max(testenv.Rounds(200), 4) {
 		g := startRoaming(t, 3)
 		stop := mover(g)
 		var lines []*line
@@ -79,15 +79,11 @@ func TestEndWhileMoving(t *testing.T) {
 		end(g)
 		over.Wait()
 		stop()
-		if g.Active() {
-			t.Errorf("round %d: something lives", round)
-		}
+		testenv.True(t, !g.Active(), "round %d: something lives", round)
 		for _, p := range g.members {
-			if p.ex.Stats.Live.Load() != 0 || p.ex.Stats.Workers.Load() != 0 ||
-				p.sub.coming != 0 || p.watches.Load() != 0 {
-				t.Errorf("round %d: %d live, %d workers", round, p.ex.Stats.Live.Load(),
-					p.ex.Stats.Workers.Load())
-			}
+			testenv.True(t, p.ex.Stats.Live.Load() == 0 && p.ex.Stats.Workers.Load() == 0 &&
+				p.sub.coming == 0 && p.watches.Load() == 0, "round %d: %d live, %d workers", round,
+				p.ex.Stats.Live.Load(), p.ex.Stats.Workers.Load())
 		}
 		for i := range lines {
 			lines[i].close()

@@ -102,12 +102,9 @@ func TestReadyCoroutinesMove(t *testing.T) {
 					moved = processor.Current() == procs[1]
 				}
 			}).Join()
-			if moved == c.stays {
-				t.Errorf("it has moved: %v", moved)
-			}
-			if n := procs[1].Stats.Moved.Load(); (n == 1) != moved {
-				t.Errorf("%d moves were counted", n)
-			}
+			testenv.True(t, moved != c.stays, "it has moved: %v", moved)
+			n := procs[1].Stats.Moved.Load()
+			testenv.True(t, (n == 1) == moved, "%d moves were counted", n)
 			end()
 		})
 	}
@@ -143,9 +140,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 					moved = moved || processor.Current() == procs[1]
 				}
 			}).Join()
-			if !moved {
-				t.Error("it has not moved")
-			}
+			testenv.True(t, moved, "it has not moved")
 		})
 	}
 }
@@ -160,15 +155,11 @@ func TestFdFollowsAmidReads(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			begin(t, netco.Options{Processors: 2, MinActive: 2})
 			defer netco.Shutdown(context.Background())
-			l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testenv.Must(new(socket.ListenConfig).Listen(context.Background(), "tcp",
+				"127.0.0.1:0"))
 			defer l.Close()
 			client, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, err)
 			defer client.Close()
 			waits, moved := make(chan *processor.Processor, 1), make(chan bool, 1)
 			reads := 0
@@ -199,9 +190,7 @@ func TestFdFollowsAmidReads(t *testing.T) {
 				testenv.Until(t, "it waits", from.Idle)
 			}
 			client.Write(make([]byte, 1000))
-			if !<-moved {
-				t.Error("the fd has not followed")
-			}
+			testenv.True(t, <-moved, "the fd has not followed")
 		})
 	}
 }
@@ -295,7 +284,5 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 		})
 	}
 	over.Store(true)
-	if strayed.Load() {
-		t.Error("one has moved that must stay")
-	}
+	testenv.True(t, !strayed.Load(), "one has moved that must stay")
 }

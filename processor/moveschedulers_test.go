@@ -68,9 +68,8 @@ func (g *guest) sendTo(t *testing.T, s *scheduler.Scheduler) {
 		return now.Asleep && now.Live == 1
 	})
 	g.client.Write([]byte{1})
-	if testenv.Await(t, g.at, "the byte to be read") != s {
-		t.Error("the reader is one of the other Scheduler")
-	}
+	testenv.Equal(t, testenv.Await(t, g.at, "the byte to be read"), s,
+		"the reader is one of the other Scheduler")
 }
 
 // end releases the coroutine, and ends its Scheduler.

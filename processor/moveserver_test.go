@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime/pprof"
 	stdsync "sync"
 	"sync/atomic"
 	"testing"
@@ -30,14 +29,7 @@ const limit = 2 * time.Minute
 // begin starts the default Scheduler and returns its Processors.
 func begin(t *testing.T, o netco.Options) []*processor.Processor {
 	t.Helper()
-	timer := time.AfterFunc(limit, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over in time")
-	})
-	t.Cleanup(func() { timer.Stop() })
-	if err := netco.Start(o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(o))
 	found := make(chan *processor.Processor, 1)
 	if _, err := netco.Go(func() { found <- processor.Current() }); err != nil {
 		t.Fatal(err)
@@ -264,11 +256,8 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 				files := testenv.Files()
 				procs := begin(t, netco.Options{Processors: n, MinActive: n})
 				defer netco.Shutdown(context.Background())
-				l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp",
-					"127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := testenv.Must(new(socket.ListenConfig).Listen(context.Background(), "tcp",
+					"127.0.0.1:0"))
 				netco.Go(func() { server.serve(l) })
 				stop := shuffle(procs)
 				var over, ending atomic.Bool
@@ -286,9 +275,8 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 					end()
 				}
 				l.Close()
-				if err := netco.Shutdown(ctx); err != nil && !forced {
-					t.Errorf("Shutdown: %v", err)
-				}
+				err := netco.Shutdown(ctx)
+				testenv.True(t, err == nil || forced, "Shutdown: %v", err)
 				over.Store(true)
 				conns := end()
 				stop()
@@ -307,14 +295,11 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 	moved := uint64(0)
 	for i, p := range procs {
 		moved += p.Stats.Moved.Load()
-		if p.Live() != 0 || p.Registered() != 0 || p.Watches() != 0 {
-			t.Errorf("Processor %d: %d coroutines, %d fds, %d Watches", i,
-				p.Live(), p.Registered(), p.Watches())
-		}
+		testenv.True(t, p.Live() == 0 && p.Registered() == 0 && p.Watches() == 0,
+			"Processor %d: %d coroutines, %d fds, %d Watches", i, p.Live(), p.Registered(),
+			p.Watches())
 	}
-	if sockinfo.OpenCount() != 0 {
-		t.Errorf("%d sockets are open", sockinfo.OpenCount())
-	}
+	testenv.Equal(t, sockinfo.OpenCount(), 0, "sockets are open")
 	t.Logf("%d moves of coroutines", moved)
 }
 
@@ -327,9 +312,8 @@ func TestSpreadsAndPacks(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2})
 			defer netco.Shutdown(context.Background())
-			if !procs[0].IsActive() || procs[1].IsActive() {
-				t.Error("not just the first is active")
-			}
+			testenv.True(t, procs[0].IsActive() && !procs[1].IsActive(),
+				"not just the first is active")
 			var light, over atomic.Bool
 			address, end := serveWork(t, kind, &light)
 			const n = 24 // so that there is always work for the Processors
@@ -369,9 +353,7 @@ func needMoves(t *testing.T) {
 // unless light is set.
 func serveWork(t *testing.T, kind string, light *atomic.Bool) (address string, end func()) {
 	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	answer := func(c net.Conn) error {
 		var b [1]byte
 		if _, err := c.Read(b[:]); err != nil {

@@ -4,12 +4,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // armer arms a Watch anew each time it is woken.
@@ -63,7 +63,7 @@ func armed(t testing.TB, p *Processor, deadline int64) *armer {
 	a := newArmer(t)
 	a.pd.SetDeadline(Read, deadline)
 	a.x.Begin(nil, p)
-	eventually(t, "it is armed", func() bool { return a.waits() && p.Watches() > 0 })
+	testenv.Until(t, "it is armed", func() bool { return a.waits() && p.Watches() > 0 })
 	return a
 }
 
@@ -103,7 +103,6 @@ func TestWatchMoves(t *testing.T) {
 	for _, c := range endsOfWatches {
 		for _, when := range []string{"before", "while", "after"} {
 			t.Run(c.name+" "+when, func(t *testing.T) {
-				within(t, time.Minute)
 				g := roaming(t, 2)
 				from, to := g.members[0], g.members[1]
 				d := c.deadline
@@ -116,14 +115,13 @@ func TestWatchMoves(t *testing.T) {
 					return a.pd.Home() == to && (a.waits() || c.deadline == soon) &&
 						to.Stats.MovedWatches.Load() == 1
 				})
-				if when == "while" && (from.Watches() != 0 || !a.pd.Watched()) {
-					t.Error("it is not in transit")
-				}
+				testenv.True(t, when != "while" || from.Watches() == 0 && a.pd.Watched(),
+					"it is not in transit")
 				c.do(a, g)
 				release()
 				if c.goesOn {
-					eventually(t, "it was woken", func() bool { return a.calls.Load() > calls })
-					eventually(t, "it is armed", a.waits)
+					testenv.Until(t, "it was woken", func() bool { return a.calls.Load() > calls })
+					testenv.Until(t, "it is armed", a.waits)
 					a.pd.Evict()
 					<-a.ended
 				} else if got := <-a.ended; got != c.want {
@@ -138,7 +136,6 @@ func TestWatchMoves(t *testing.T) {
 
 // TestIdleWatchesStayIdle: a move starts no coroutine where nothing has come.
 func TestIdleWatchesStayIdle(t *testing.T) {
-	within(t, time.Minute)
 	g := roaming(t, 2)
 	from, to := g.members[0], g.members[1]
 	const n = 300
@@ -148,17 +145,17 @@ func TestIdleWatchesStayIdle(t *testing.T) {
 	}
 	for round := range 6 {
 		from.requestMove(to, n)
-		eventually(t, "all have moved", func() bool {
+		testenv.Until(t, "all have moved", func() bool {
 			return to.Watches() == n && from.Watches() == 0 && from.Registered() == 0
 		})
 		from, to = to, from
 		if round%2 == 1 {
 			from.requestMove(to, n/3)
-			eventually(t, "a third has moved", func() bool {
+			testenv.Until(t, "a third has moved", func() bool {
 				return to.Watches() == n/3 && from.Watches() == n-n/3
 			})
 			to.requestMove(from, n)
-			eventually(t, "all are back", func() bool { return from.Watches() == n })
+			testenv.Until(t, "all are back", func() bool { return from.Watches() == n })
 		}
 	}
 	on(t, from, func() {
@@ -167,9 +164,7 @@ func TestIdleWatchesStayIdle(t *testing.T) {
 		}
 	})
 	for _, a := range list {
-		if calls := a.calls.Load(); calls != 1 {
-			t.Errorf("it was called %d times, want once", calls)
-		}
+		testenv.Equal(t, a.calls.Load(), 1, "calls")
 		a.pd.Evict()
 		<-a.ended
 		a.close()
@@ -181,7 +176,6 @@ func TestIdleWatchesStayIdle(t *testing.T) {
 // Processor than they began on make room on the former.
 func TestMovedWatchesUnderLimit(t *testing.T) {
 	needMoves(t)
-	within(t, time.Minute)
 	g := NewGroup(nil)
 	g.SetMaxCoroutines(4)
 	for i := range 2 {
@@ -191,16 +185,14 @@ func TestMovedWatchesUnderLimit(t *testing.T) {
 		}
 	}
 	for _, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, p.Start())
 	}
 	t.Cleanup(func() { end(g) })
 	stop := mover(g)
 	var wg sync.WaitGroup
 	for i := range 12 {
 		wg.Go(func() {
-			for range max(scaled(200), 10) {
+			for range max(testenv.Rounds(200), 10) {
 				w := newLine(t)
 				done := make(chan struct{})
 				x := new(Watch)
@@ -228,9 +220,7 @@ func TestMovedWatchesUnderLimit(t *testing.T) {
 	}
 	quiet(t, g)
 	for i, p := range g.members {
-		if n := p.woken.alive.Load(); n != 0 {
-			t.Errorf("Processor %d counts %d coroutines of Watches", i, n)
-		}
+		testenv.Equal(t, p.woken.alive.Load(), 0, "Processor", i, "counts N coroutines of Watches")
 	}
 }
 

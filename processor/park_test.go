@@ -15,7 +15,6 @@ import (
 )
 
 func TestSleep(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := started(t, 1)
 	times := []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, 100 * time.Microsecond,
 		3 * time.Millisecond}
@@ -30,9 +29,8 @@ func TestSleep(t *testing.T) {
 		})
 		start := time.Now()
 		Sleep(d) // on an ordinary goroutine
-		if took := time.Since(start); took < d {
-			t.Errorf("Sleep(%v) on a goroutine took %v", d, took)
-		}
+		took := time.Since(start)
+		testenv.True(t, took >= d, "Sleep(%v) on a goroutine took %v", d, took)
 	}
 }
 
@@ -44,23 +42,18 @@ func TestSleepYields(t *testing.T) {
 		ran := false
 		Current().PinnedHere(func() { ran = true })
 		Sleep(0)
-		if !ran {
-			t.Error("Sleep(0) did not yield")
-		}
+		testenv.True(t, ran, "Sleep(0) did not yield")
 	})
 }
 
 // TestLongSleepsEndByForce: the longest sleeps, cut short by the end of the
 // group, run their deferred calls.
 func TestLongSleepsEndByForce(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := newGroup(t, 2)
 	var unwound, returned atomic.Int32
 	var asleep atomic.Int32
 	for i, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, p.Start())
 		for _, d := range []time.Duration{time.Hour, math.MaxInt64, math.MaxInt64 - 1, 1 << 62} {
 			p.group.Go(nil, p, spawnOf(func() {
 				defer unwound.Add(1)
@@ -70,22 +63,20 @@ func TestLongSleepsEndByForce(t *testing.T) {
 			}, i == 0, true))
 		}
 	}
-	eventually(t, "all asleep", func() bool { return asleep.Load() == 8 })
+	testenv.Until(t, "all asleep", func() bool { return asleep.Load() == 8 })
 	g.Advance(Stopping)
 	<-g.Quiet()
 	end(g)
-	if unwound.Load() != 8 || returned.Load() != 0 {
-		t.Errorf("%d of 8 unwound, %d returned", unwound.Load(), returned.Load())
-	}
+	testenv.True(t, unwound.Load() == 8 && returned.Load() == 0, "%d of 8 unwound, %d returned",
+		unwound.Load(), returned.Load())
 }
 
 // TestSleepersWakeInOrder puts thousands to sleep in random order of their
 // deadlines.
 func TestSleepersWakeInOrder(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 3*time.Minute)
 	g := started(t, 1)
-	n := scaled(5000)
+	n := testenv.Rounds(5000)
 	on(t, g.members[0], func() {
 		p := Current()
 		for lead := 30 * time.Millisecond; ; lead *= 2 {
@@ -98,12 +89,9 @@ func TestSleepersWakeInOrder(t *testing.T) {
 					co := coroutine.Current()
 					parked++
 					why := p.ParkUntil(co, coroutine.ReasonSleep, deadline)
-					if why != coroutine.WakeTimeout {
-						t.Errorf("woken by %v", why)
-					}
-					if now := clock.Now(); now < deadline {
-						t.Errorf("woken %d ns early", deadline-now)
-					}
+					testenv.Equal(t, why, coroutine.WakeTimeout, "woken by")
+					now := clock.Now()
+					testenv.True(t, now >= deadline, "woken %d ns early", deadline-now)
 					woke = append(woke, deadline)
 				}))
 			}
@@ -114,27 +102,21 @@ func TestSleepersWakeInOrder(t *testing.T) {
 			for _, h := range handles {
 				h.Join()
 			}
-			if len(woke) != n {
-				t.Errorf("%d of %d sleepers woke", len(woke), n)
-			}
+			testenv.True(t, len(woke) == n, "%d of %d sleepers woke", len(woke), n)
 			if late && lead < 5*time.Second {
 				continue
 			}
-			if !slices.IsSorted(woke) {
-				t.Error("the sleepers woke out of order")
-			}
+			testenv.True(t, slices.IsSorted(woke), "the sleepers woke out of order")
 			break
 		}
 	})
-	if fired := g.members[0].Stats.TimersFired.Load(); int(fired) < n {
-		t.Errorf("%d timers fired, want %d", fired, n)
-	}
+	fired := g.members[0].Stats.TimersFired.Load()
+	testenv.True(t, int(fired) >= n, "%d timers fired, want %d", fired, n)
 }
 
 // TestYieldLoopsDoNotStarve: timers, other threads' wakes and submissions get
 // their turn beside coroutines that never wait.
 func TestYieldLoopsDoNotStarve(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := started(t, 1)
 	p := g.members[0]
 	var stop atomic.Bool
@@ -167,7 +149,6 @@ func TestYieldLoopsDoNotStarve(t *testing.T) {
 // TestFloodDoesNotStarve: a coroutine that is ready runs while other threads
 // keep submitting.
 func TestFloodDoesNotStarve(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := started(t, 1)
 	p := g.members[0]
 	var rounds atomic.Int64
@@ -195,7 +176,7 @@ func TestFloodDoesNotStarve(t *testing.T) {
 	wg.Wait()
 	stop.Store(true)
 	h.Join()
-	eventually(t, "the flood has run", func() bool { return !g.Active() })
+	testenv.Until(t, "the flood has run", func() bool { return !g.Active() })
 }
 
 // TestPinnedOrderIsFIFO: submissions from one thread to one Processor start in
@@ -218,9 +199,8 @@ func TestPinnedOrderIsFIFO(t *testing.T) {
 // real Processor; sleepers are reused from its pool, so a timer that fires for
 // the wrong park would show.
 func TestParkUntilAgainstReady(t *testing.T) {
-	within(t, 5*time.Minute)
 	g := started(t, 2)
-	rounds, began := scaled(20_000), time.Now()
+	rounds, began := testenv.Rounds(20_000), time.Now()
 	var wg sync.WaitGroup
 	var timeouts, wakes atomic.Int64
 	for i := range 4 {
@@ -239,14 +219,10 @@ func TestParkUntilAgainstReady(t *testing.T) {
 				switch p.ParkUntil(co, coroutine.ReasonUser, deadline) {
 				case coroutine.WakeTimeout:
 					timeouts.Add(1)
-					if clock.Now() < deadline {
-						t.Error("timed out early")
-					}
+					testenv.True(t, clock.Now() >= deadline, "timed out early")
 				case coroutine.WakeReady:
 					wakes.Add(1)
-					if woken.Load() < ticket {
-						t.Error("woken without a wake")
-					}
+					testenv.True(t, woken.Load() >= ticket, "woken without a wake")
 				default:
 					t.Error("neither woken nor timed out")
 				}
@@ -267,13 +243,11 @@ func TestParkUntilAgainstReady(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	eventually(t, "quiet", func() bool { return !g.Active() })
+	testenv.Until(t, "quiet", func() bool { return !g.Active() })
 	t.Logf("%d timeouts, %d wakes", timeouts.Load(), wakes.Load())
 	for _, p := range g.members {
 		on(t, p, func() {
-			if n := Current().timers.Len(); n != 0 {
-				t.Errorf("%d timers are left", n)
-			}
+			testenv.Equal(t, Current().timers.Len(), 0, "timers are left")
 		})
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestPauseHammer: a watcher pauses whenever it can, and never misses a
 // Processor that gets stuck meanwhile: each coroutine blocks its thread until
 // the watcher has seen it, which in a pause takes a resume.
 func TestPauseHammer(t *testing.T) {
-	within(t, 2*time.Minute)
 	const members = 2
 	g := started(t, members)
 	stop, ended := make(chan struct{}), make(chan struct{})
@@ -44,10 +44,10 @@ func TestPauseHammer(t *testing.T) {
 			}
 		}
 	}()
-	for i := range strikes(scaled(1000), 10) {
+	for i := range strikes(testenv.Rounds(1000), 10) {
 		on(t, g.members[i%members], func() { <-hold })
 	}
-	eventually(t, "a pause", func() bool { return paused.Load() > 0 })
+	testenv.Until(t, "a pause", func() bool { return paused.Load() > 0 })
 	close(stop)
 	<-ended
 	t.Logf("paused %d times", paused.Load())

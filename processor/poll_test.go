@@ -10,15 +10,13 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func socketpair(t *testing.T) (a, b int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX,
-		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX,
+		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 	return fds[0], fds[1]
 }
@@ -58,7 +56,6 @@ func (g *gate) hasWaiter() bool {
 // TestWaitVerdicts: what ends a wait, before it and during it, for a coroutine
 // and for an ordinary goroutine.
 func TestWaitVerdicts(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	for _, where := range []struct {
 		name string
@@ -80,15 +77,13 @@ func TestWaitVerdicts(t *testing.T) {
 					defer wg.Wait()
 					if c.while != nil {
 						wg.Go(func() {
-							eventually(t, "a waiter", pd.read.hasWaiter)
+							testenv.Until(t, "a waiter", pd.read.hasWaiter)
 							c.while(pd, peer)
 						})
 					}
 					got = waitToRead(t, pd, fd)
 				})
-				if got != c.want {
-					t.Errorf("verdict %d, want %d", got, c.want)
-				}
+				testenv.Equal(t, got, c.want, "verdict")
 				pd.Unbind()
 			})
 		}
@@ -101,9 +96,7 @@ func TestWaitVerdicts(t *testing.T) {
 func waitToRead(t *testing.T, pd *PollDesc, fd int) Verdict {
 	for {
 		v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0)
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, err)
 		var buf [1]byte
 		if _, err := unix.Read(fd, buf[:]); v != Try || err != unix.EAGAIN {
 			return v
@@ -115,20 +108,17 @@ func waitToRead(t *testing.T, pd *PollDesc, fd int) Verdict {
 // comes when the coroutine has gone on, and must touch nothing of it: not the
 // waiter, which is prepared for another wait, nor end that one without need.
 func TestLateWakeHammer(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := started(t, 1)
 	fd, _ := socketpair(t)
 	pd := new(PollDesc)
 	var over atomic.Bool
 	var timeouts, kicks int
-	rounds := scaled(20_000)
+	rounds := testenv.Rounds(20_000)
 	h := g.members[0].Pinned(func() {
 		defer over.Store(true)
 		for i := range strikes(rounds, 100) {
 			until := clock.Now() + int64(i%20)*1000
-			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, until); v != Try || err != nil {
-				t.Errorf("verdict %d, %v", v, err)
-			}
+			testenv.Gives(t, Try, nil, "verdict")(pd.Wait(fd, Read, coroutine.ReasonRead, until))
 			if clock.Now() >= until {
 				timeouts++
 			} else {
@@ -149,7 +139,6 @@ func TestLateWakeHammer(t *testing.T) {
 // one early. Before, that one left its waiter in the gate, and the wait after
 // it found "two waiters in one direction".
 func TestWaitEndsEarly(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	fd, peer := socketpair(t)
 	pd := new(PollDesc)
@@ -157,17 +146,11 @@ func TestWaitEndsEarly(t *testing.T) {
 		for range 3 {
 			co := coroutine.Current()
 			co.MakeReady(co.Ticket(), coroutine.WakeReady)
-			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Try || err != nil {
-				t.Errorf("verdict %d, %v", v, err)
-			}
-			if pd.read.w.Load() != nil {
-				t.Error("the waiter is still in the gate")
-			}
+			testenv.Gives(t, Try, nil, "verdict")(pd.Wait(fd, Read, coroutine.ReasonRead, 0))
+			testenv.Equal(t, pd.read.w.Load(), nil, "the waiter is still in the gate")
 		}
 		unix.Write(peer, []byte{1})
-		if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Try || err != nil {
-			t.Errorf("verdict %d, %v", v, err)
-		}
+		testenv.Gives(t, Try, nil, "verdict")(pd.Wait(fd, Read, coroutine.ReasonRead, 0))
 	})
 	pd.Unbind()
 }

@@ -2,11 +2,11 @@ package processor
 
 import (
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // leaveFDs lets the process open n more fds at most, until the function that it
@@ -14,19 +14,12 @@ import (
 func leaveFDs(t *testing.T, n int) (restore func()) {
 	t.Helper()
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
-	lowest, err := unix.Dup(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	lowest := testenv.Must(unix.Dup(2))
 	unix.Close(lowest)
 	few := was
 	few.Cur = uint64(lowest + n)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	return func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }
 }
 
@@ -34,7 +27,6 @@ func leaveFDs(t *testing.T, n int) (restore func()) {
 // is ended with the Scheduler, as any other: an Accept by draining, a read by
 // its end. It waited for ever.
 func TestEndWithoutFDs(t *testing.T) {
-	within(t, time.Minute)
 	for _, c := range []struct {
 		name     string
 		left     int // fds
@@ -49,7 +41,7 @@ func TestEndWithoutFDs(t *testing.T) {
 			if c.listener {
 				l.pd.SetListener()
 			}
-			eventually(t, "no poller", func() bool { return currentPoller.Load() == nil })
+			testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
 			restore := leaveFDs(t, c.left)
 			result := make(chan Verdict, 1)
 			go func() {
@@ -61,19 +53,15 @@ func TestEndWithoutFDs(t *testing.T) {
 					}
 				}
 			}()
-			eventually(t, "it waits", l.waits)
+			testenv.Until(t, "it waits", l.waits)
 			restore()
 			if c.listener {
 				g.Advance(Draining)
-				if v := <-result; v != Shutdown {
-					t.Errorf("%d, want Shutdown", v)
-				}
+				testenv.Equal(t, <-result, Shutdown, "verdict")
 			}
 			end(g)
 			if !c.listener {
-				if v := <-result; v != Shutdown {
-					t.Errorf("%d, want Shutdown", v)
-				}
+				testenv.Equal(t, <-result, Shutdown, "verdict")
 			}
 			l.close()
 		})

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,7 +64,6 @@ var endsOfSharedWaits = []struct {
 
 // TestSharedWait: a wait for a shared fd ends as others do, and leaves nothing.
 func TestSharedWait(t *testing.T) {
-	within(t, 60*time.Second)
 	for _, c := range endsOfSharedWaits {
 		t.Run(c.name, func(t *testing.T) {
 			g := sharing(t, 2)
@@ -83,7 +81,7 @@ func TestSharedWait(t *testing.T) {
 				got <- v
 			})
 			if c.deadline == 0 || c.deadline > 1e9 {
-				eventually(t, "it waits shared", func() bool {
+				testenv.Until(t, "it waits shared", func() bool {
 					return l.waits() && p.shared.coroutines.Load() == 1
 				})
 				if n := p.Live(); n != 1 || p.ex.Stats.Live.Load() != 0 || !g.Active() {
@@ -107,7 +105,6 @@ func TestSharedWait(t *testing.T) {
 // computes, as a coroutine, also that of a listener, and as a Watch; and again
 // when its own is free.
 func TestSharedEvent(t *testing.T) {
-	within(t, 60*time.Second)
 	testSharedEvent(t, newLine(t))
 	l := newLine(t)
 	l.pd.SetListener()
@@ -129,7 +126,7 @@ func testSharedEvent(t *testing.T, l *line) {
 	})
 	a := armedShared(t, p)
 	for _, busy := range []*Processor{p, q, p} {
-		eventually(t, "they wait", func() bool { return l.waits() && a.waits() })
+		testenv.Until(t, "they wait", func() bool { return l.waits() && a.waits() })
 		release := hog(busy)
 		l.send(1)
 		if at := <-ran; at == busy {
@@ -137,7 +134,7 @@ func testSharedEvent(t *testing.T, l *line) {
 		}
 		before := a.read.Load()
 		a.send(1)
-		eventually(t, "the Watch is served", func() bool { return a.read.Load() > before })
+		testenv.Until(t, "the Watch is served", func() bool { return a.read.Load() > before })
 		release()
 	}
 	l.pd.Evict()
@@ -154,14 +151,13 @@ func armedShared(t testing.TB, p *Processor) *armer {
 	a := newArmer(t)
 	before := p.Watches()
 	a.x.Begin(nil, p)
-	eventually(t, "it is armed", func() bool { return a.waits() && p.Watches() > before })
+	testenv.Until(t, "it is armed", func() bool { return a.waits() && p.Watches() > before })
 	return a
 }
 
 // TestSharingEnds: an fd is one Processor's again at the next wait after
 // sharing, and its reader learns of the peer's end.
 func TestSharingEnds(t *testing.T) {
-	within(t, 60*time.Second)
 	g := sharing(t, 3)
 	p, l := g.members[0], newLine(t)
 	got := make(chan Verdict, 1)
@@ -175,14 +171,14 @@ func TestSharingEnds(t *testing.T) {
 		}
 	})
 	for _, on := range []bool{true, false, true, false} {
-		eventually(t, "it waits", l.waits)
+		testenv.Until(t, "it waits", l.waits)
 		p.Share(on)
 		l.send(1)
 		want := 1
 		if on {
 			want = 3
 		}
-		eventually(t, "the fd is where it belongs", func() bool {
+		testenv.Until(t, "the fd is where it belongs", func() bool {
 			n := 0
 			for _, q := range g.members {
 				n += q.ep.Registered()
@@ -256,7 +252,7 @@ func TestOffer(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "some run on the second", func() bool {
+	testenv.Until(t, "some run on the second", func() bool {
 		return second.IsActive() && second.Stats.Turns.Load() > 0 && second.Live() > 1
 	})
 }
@@ -364,7 +360,6 @@ func TestCallOthers(t *testing.T) {
 // TestDomainsHelp: what waits for an fd of a domain whose members all compute
 // runs in another one, and waits there for the same registrations.
 func TestDomainsHelp(t *testing.T) {
-	within(t, 60*time.Second)
 	g := sharing(t, domainSize+1)
 	p, outside := g.members[0], g.members[domainSize]
 	l := newLine(t)
@@ -379,13 +374,13 @@ func TestDomainsHelp(t *testing.T) {
 		}
 	})
 	for range 2 {
-		eventually(t, "it waits", l.waits)
+		testenv.Until(t, "it waits", l.waits)
 		var releases []func()
 		for _, q := range p.domain {
 			releases = append(releases, hog(q))
 		}
 		l.send(1)
-		eventually(t, "it runs", func() bool { // a Processor may have polled just before
+		testenv.Until(t, "it runs", func() bool { // a Processor may have polled just before
 			outside.Wake()
 			select {
 			case at := <-ran:

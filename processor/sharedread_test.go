@@ -20,9 +20,7 @@ func shares(t *testing.T) (own, peer net.Conn, procs []*processor.Processor) {
 	t.Cleanup(func() { netco.Shutdown(t.Context()) })
 	procs[0].Share(true)
 	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer l.Close()
 	if peer, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -66,12 +64,9 @@ func TestSharedRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	if n := again() - before; n > requests/4 {
-		t.Errorf("%d of %d requests cost a read in vain", n, requests)
-	}
+	testenv.OK(t, <-done)
+	n := again() - before
+	testenv.True(t, n <= requests/4, "%d of %d requests cost a read in vain", n, requests)
 }
 
 // TestSharedEnd: the end of a stream that came with the last bytes, before the
@@ -90,9 +85,7 @@ func TestSharedEnd(t *testing.T) {
 			t.Errorf("got %q", b[:n])
 		}
 		_, end := own.Read(b)
-		if end != io.EOF {
-			t.Errorf("the end is %v", end)
-		}
+		testenv.Equal(t, end, io.EOF, "the end is")
 		done <- errors.Join(err, err2)
 	})
 	testenv.Until(t, "it waits", func() bool {
@@ -104,7 +97,5 @@ func TestSharedEnd(t *testing.T) {
 	peer.Write([]byte("last"))
 	peer.(*net.TCPConn).CloseWrite()
 	close(sent)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, <-done)
 }

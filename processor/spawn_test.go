@@ -1,11 +1,11 @@
 package processor
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // starts are for TestGo: each is called in a coroutine of the first of three
@@ -33,7 +33,6 @@ var starts = []struct {
 func TestGo(t *testing.T) {
 	for _, c := range starts {
 		t.Run(c.name, func(t *testing.T) {
-			within(t, 30*time.Second)
 			g := roaming(t, 3)
 			sp := c.how
 			var on *Processor
@@ -48,7 +47,7 @@ func TestGo(t *testing.T) {
 				ran, name, stays = Current(), co.Name(), !co.Movable()
 			}
 			var caller, before bool
-			h, err := g.Go(nil, g.members[0], coroutine.Spawn{Fn: func() {
+			h := testenv.Must(g.Go(nil, g.members[0], coroutine.Spawn{Fn: func() {
 				before = coroutine.Current().Movable()
 				here := Current()
 				ends, err := g.Go(here, on, sp)
@@ -59,17 +58,11 @@ func TestGo(t *testing.T) {
 				for !ends.Done() {
 					Sleep(time.Microsecond)
 				}
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}}))
 			h.Join()
-			if !c.at(g, ran) || name != "x" {
-				t.Errorf("%q ran on Processor %d", name, ran.Index())
-			}
-			if before && stays != c.stays {
-				t.Errorf("it stays: %t, want %t", stays, c.stays)
-			}
+			testenv.True(t, c.at(g, ran) && name == "x", "%q ran on Processor %d", name,
+				ran.Index())
+			testenv.True(t, !before || stays == c.stays, "it stays: %t, want %t", stays, c.stays)
 			if before && caller == c.pinned {
 				t.Errorf("the caller can move: %t, want %t", caller, !c.pinned)
 			}
@@ -80,54 +73,41 @@ func TestGo(t *testing.T) {
 // TestGoRefused: what keeps a coroutine from starting, and that no permit and
 // no token stays behind.
 func TestGoRefused(t *testing.T) {
-	within(t, 30*time.Second)
 	g := limited(t, 1, 2)
 	p, refused, nop := g.members[0], 0, func() {}
 	g.OnRefused = func() { refused++ }
 	var hold latch
 	var full []coroutine.Handle
 	for range 2 {
-		h, err := g.Go(nil, nil, coroutine.Spawn{Fn: hold.wait})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: hold.wait}))
 		full = append(full, h)
 	}
 	for _, on := range []*Processor{nil, p} {
 		_, err := g.Go(nil, on, spawnOf(nop, on != nil, false))
-		if !errors.Is(err, ErrTooManyCoroutines) {
-			t.Errorf("at the limit: %v", err)
-		}
+		testenv.Fails(t, err, ErrTooManyCoroutines, "at the limit")
 	}
-	if refused != 2 || g.Refused() != 2 {
-		t.Errorf("the hook was called %d times, and %d refusals counted, want 2", refused,
-			g.Refused())
-	}
+	testenv.True(t, refused == 2 && g.Refused() == 2,
+		"the hook was called %d times, and %d refusals counted, want 2", refused, g.Refused())
 	h, err := g.Go(nil, nil, spawnOf(nop, false, true))
-	if err != nil {
-		t.Errorf("the library's own: %v", err)
-	}
+	testenv.Fails(t, err, nil, "the library's own")
 	hold.lift()
 	for _, h := range append(full, h) {
 		h.Join()
 	}
 	func() {
 		defer func() {
-			if recover() == nil {
-				t.Error("a nil func is accepted")
-			}
+			testenv.True(t, recover() != nil, "a nil func is accepted")
 		}()
 		g.Go(nil, nil, coroutine.Spawn{})
 	}()
 	g.Advance(Draining)
 	on(t, p, func() { // from inside it still starts
-		if _, err := g.Go(p, nil, coroutine.Spawn{Fn: nop}); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, testenv.Err(g.Go(p, nil, coroutine.Spawn{Fn: nop})))
 	})
 	g.Advance(Stopping)
-	if _, err := g.Go(nil, nil, coroutine.Spawn{Fn: nop}); !errors.Is(err, coroutine.ErrShutdown) {
-		t.Errorf("at the end: %v", err)
-	}
-	eventually(t, "nothing lives", func() bool { return !g.Active() && g.limit.live.Load() == 0 })
+	testenv.Fails(t, testenv.Err(g.Go(nil, nil, coroutine.Spawn{Fn: nop})), coroutine.ErrShutdown,
+		"at the end")
+	testenv.Until(t, "nothing lives", func() bool {
+		return !g.Active() && g.limit.live.Load() == 0
+	})
 }

@@ -1,6 +1,10 @@
 package processor
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
 
 // TestSpinnerScore: spinning starts when waits have been short and stops when
 // they have not.
@@ -14,29 +18,21 @@ func TestSpinnerScore(t *testing.T) {
 		s.end(g)
 		return true
 	}
-	if worth() {
-		t.Error("spins before any wait was short")
-	}
+	testenv.True(t, !worth(), "spins before any wait was short")
 	for range spinScoreMin {
 		s.slept(sleptShortNs-1, nil)
 	}
-	if !worth() {
-		t.Error("does not spin after short waits")
-	}
+	testenv.True(t, worth(), "does not spin after short waits")
 	for range 100 {
 		s.slept(0, nil)
 	}
 	for range 2 {
 		s.slept(sleptShortNs, nil)
 	}
-	if worth() {
-		t.Error("spins after two long waits, however many short ones came before")
-	}
+	testenv.True(t, !worth(), "spins after two long waits, however many short ones came before")
 	s.score = spinScoreMax
 	s.off = true
-	if worth() {
-		t.Error("spins though it is off")
-	}
+	testenv.True(t, !worth(), "spins though it is off")
 }
 
 // TestSpinnerSkips: after spins that find nothing, ever more waits go by
@@ -64,9 +60,7 @@ func TestSpinnerSkips(t *testing.T) {
 		t.Errorf("skips fewer than %d waits, or holds off until %d", skipMax, s.until)
 	}
 	s.paid(nil)
-	if n := waits(); n != 0 {
-		t.Errorf("skips %d waits after a spin that paid", n)
-	}
+	testenv.Equal(t, waits(), 0, "skips N waits after a spin that paid")
 }
 
 // TestSpinnerFewPeers: short waits make a Processor spin if what ends them is
@@ -90,9 +84,8 @@ func TestSpinnerFewPeers(t *testing.T) {
 				s.slept(0, pd)
 			}
 		}
-		if (spins > 900) != c.spins || (spins > 0) != c.spins {
-			t.Errorf("%d of 1000 waits for %d peers were spun through", spins, c.peers)
-		}
+		testenv.True(t, (spins > 900) == c.spins && (spins > 0) == c.spins,
+			"%d of 1000 waits for %d peers were spun through", spins, c.peers)
 	}
 }
 
@@ -107,9 +100,8 @@ func TestSpinnerPlaces(t *testing.T) {
 				got++
 			}
 		}
-		if got != want || int(g.spinners.Load()) != got {
-			t.Errorf("%d of %d spin, want %d; counted %d", got, members, want, g.spinners.Load())
-		}
+		testenv.True(t, got == want && int(g.spinners.Load()) == got,
+			"%d of %d spin, want %d; counted %d", got, members, want, g.spinners.Load())
 	}
 }
 
@@ -127,14 +119,11 @@ func TestSpinnerHoldsOff(t *testing.T) {
 	}
 	for range 5 {
 		s.interrupted(preemptedNs, now)
-		if s.until-now > holdOffMaxNs {
-			t.Errorf("held off for %d, at most %d wanted", s.until-now, int64(holdOffMaxNs))
-		}
+		testenv.True(t, s.until-now <= holdOffMaxNs, "held off for %d, at most %d wanted",
+			s.until-now, int64(holdOffMaxNs))
 		now = s.until
 	}
 	now += holdOffForget + 1
 	s.interrupted(preemptedNs, now)
-	if s.until-now != holdOffMinNs {
-		t.Errorf("held off for %d after a quiet time, want %d", s.until-now, int64(holdOffMinNs))
-	}
+	testenv.Equal(t, s.until-now, holdOffMinNs, "held off after a quiet time")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // compute keeps its thread for d.
@@ -23,12 +24,11 @@ func compute(d time.Duration) {
 // not slept or spun, and neither goes down however often and from wherever it
 // is read.
 func TestTimeIsAccountedFor(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
-	eventually(t, "sleep", p.Idle)
+	testenv.Until(t, "sleep", p.Idle)
 	before := p.IdleNs()
-	eventually(t, "the sleep to count", func() bool {
+	testenv.Until(t, "the sleep to count", func() bool {
 		return p.IdleNs() > before+int64(5*time.Millisecond)
 	})
 
@@ -39,27 +39,26 @@ func TestTimeIsAccountedFor(t *testing.T) {
 			var idle, busy int64
 			for !stop.Load() {
 				i, b := p.IdleNs(), p.BusyNs()
-				if i < idle || b < busy {
-					t.Errorf("idle %d after %d, busy %d after %d", i, idle, b, busy)
-				}
+				testenv.True(t, i >= idle && b >= busy, "idle %d after %d, busy %d after %d", i,
+					idle, b, busy)
 				idle, busy = i, b
 				runtime.Gosched()
 			}
 		})
 	}
-	for range scaled(100) {
+	for range testenv.Rounds(100) {
 		on(t, p, func() { Sleep(50 * time.Microsecond); compute(20 * time.Microsecond) })
 	}
 	// A reader that comes between the beginning of a sleep and its publication
 	// takes it for work, and the figure stands still for as long.
-	eventually(t, "20 ms of work to count", func() bool {
+	testenv.Until(t, "20 ms of work to count", func() bool {
 		busy := p.BusyNs()
 		on(t, p, func() { compute(20 * time.Millisecond) })
 		return p.BusyNs()-busy >= int64(20*time.Millisecond)
 	})
 	stop.Store(true)
 	wg.Wait()
-	eventually(t, "what was taken for work to be made up for", func() bool {
+	testenv.Until(t, "what was taken for work to be made up for", func() bool {
 		on(t, p, func() { compute(time.Millisecond) })
 		sum := p.IdleNs() + p.BusyNs() + int64(p.Stats.SpinNs.Load())
 		// the whole is read last: time goes on
@@ -68,7 +67,6 @@ func TestTimeIsAccountedFor(t *testing.T) {
 }
 
 func TestCPUTime(t *testing.T) {
-	within(t, 30*time.Second)
 	p := newOne(t)
 	if p.Tid() != 0 {
 		t.Error("a thread before Start")
@@ -83,7 +81,7 @@ func TestCPUTime(t *testing.T) {
 	if !ok || p.Tid() == 0 || p.Tid() == unix.Getpid() && unix.Gettid() == p.Tid() {
 		t.Fatalf("thread %d, %v", p.Tid(), ok)
 	}
-	eventually(t, "CPU time", func() bool {
+	testenv.Until(t, "CPU time", func() bool {
 		on(t, p, func() { compute(time.Millisecond) })
 		now, _ := p.CPUNs()
 		return now-before > int64(time.Millisecond)/2
@@ -104,7 +102,6 @@ func newOne(t *testing.T) *Processor { return newGroup(t, 1).members[0] }
 // TestTurnsAreMeasured: a turn that computes is in the histogram and in the
 // history at its length; sleep is in neither.
 func TestTurnsAreMeasured(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
 	const long = 30 * time.Millisecond
@@ -118,24 +115,18 @@ func TestTurnsAreMeasured(t *testing.T) {
 		for _, l := range s.Lengths {
 			n += l
 		}
-		if s.Start%sliceNs != 0 || s.Turns == 0 {
-			t.Errorf("slice %+v", s)
-		}
+		testenv.True(t, s.Start%sliceNs == 0 && s.Turns != 0, "slice %+v", s)
 	}
-	if worst < uint64(long) {
-		t.Errorf("the longest turn took %v, want at least %v", time.Duration(worst), long)
-	}
+	testenv.True(t, worst >= uint64(long), "the longest turn took %v, want at least %v",
+		time.Duration(worst), long)
 	h := p.Stats.TurnNs.Snapshot()
-	if h.SumNs < uint64(long) || h.Count < 2 {
-		t.Errorf("%d turns of %v in all", h.Count, time.Duration(h.SumNs))
-	}
-	if turns := p.Stats.Turns.Load(); h.Count > turns {
-		t.Errorf("%d lengths of %d turns", h.Count, turns)
-	}
+	testenv.True(t, h.SumNs >= uint64(long) && h.Count >= 2, "%d turns of %v in all", h.Count,
+		time.Duration(h.SumNs))
+	turns := p.Stats.Turns.Load()
+	testenv.True(t, h.Count <= turns, "%d lengths of %d turns", h.Count, turns)
 }
 
 func TestLateness(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
 	for n, before := uint64(1), uint64(0); ; n++ {
@@ -162,7 +153,6 @@ func TestLateness(t *testing.T) {
 // TestGauges: what is in the inbox, the submissions, the run queue and the heap
 // while the thread is kept busy.
 func TestGauges(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
 	var waiter *coroutine.Waiter
@@ -174,35 +164,28 @@ func TestGauges(t *testing.T) {
 		waiter.Release()
 	})
 	<-parked
-	eventually(t, "the sleeper to sleep", func() bool {
+	testenv.Until(t, "the sleeper to sleep", func() bool {
 		return p.Idle() && p.Stats.Timers.Load() == 1
 	})
 	hold, held := make(chan struct{}), make(chan struct{})
 	busy := p.Pinned(func() { close(held); <-hold })
 	<-held
 	waiter.Wake()
-	if n := p.InboxDepth(); n != 1 {
-		t.Errorf("%d wakes in the inbox, want 1", n)
-	}
+	testenv.Equal(t, p.InboxDepth(), 1, "wakes in the inbox")
 	other := p.Pinned(func() {})
-	if n := p.Submitted(); n != 1 {
-		t.Errorf("%d submissions, want 1", n)
-	}
-	if n := p.Stats.Queued.Load(); n != 1 {
-		t.Errorf("%d ready when the turn began, want 1", n)
-	}
+	testenv.Equal(t, p.Submitted(), 1, "submissions")
+	testenv.Equal(t, p.Stats.Queued.Load(), 1, "ready when the turn began")
 	close(hold)
 	for _, h := range []coroutine.Handle{sleeper, busy, other} {
 		h.Join()
 	}
-	eventually(t, "all to be over", func() bool {
+	testenv.Until(t, "all to be over", func() bool {
 		return p.InboxDepth() == 0 && p.Submitted() == 0 && p.Idle() && p.Stats.Timers.Load() == 0
 	})
 }
 
 // TestEventsCountOnce: an event that ends a sleep is one event.
 func TestEventsCountOnce(t *testing.T) {
-	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	fd, peer := socketpair(t)
 	pd := new(PollDesc)
@@ -220,7 +203,7 @@ func TestEventsCountOnce(t *testing.T) {
 		}
 	})
 	for i := range int32(sent) {
-		eventually(t, "it to sleep", func() bool { return read.Load() == i && p.Turn().Asleep })
+		testenv.Until(t, "it to sleep", func() bool { return read.Load() == i && p.Turn().Asleep })
 		send(pd, peer)
 	}
 	h.Join()

@@ -6,10 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestGroupStaysActiveWhileStealing: what is being stolen lives, so at no
@@ -43,7 +43,7 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 			done <- struct{}{}
 		}
 	}()
-	for range strikes(scaled(10_000), 100) {
+	for range strikes(testenv.Rounds(10_000), 100) {
 		// As if a coroutine of p had submitted another to p itself and ended.
 		g.takeToken()
 		p.holding = true
@@ -181,14 +181,13 @@ func TestTake(t *testing.T) {
 // TestStealBehindALongOne: what has not started behind a coroutine that
 // computes, or stalls its thread, runs elsewhere; what is pinned stays.
 func TestStealBehindALongOne(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 2)
 	p := g.members[0]
 	release := make(chan struct{})
 	stalled := make(chan struct{})
 	long := p.Pinned(func() { close(stalled); <-release })
 	<-stalled
-	eventually(t, "stalled", func() bool { return p.stalled(clock.Now()) })
+	testenv.Until(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	var where [2]atomic.Int32
 	note := func() { where[Current().Index()].Add(1) }
 	var open, pinned []coroutine.Handle
@@ -264,7 +263,6 @@ func TestStealPastPinned(t *testing.T) {
 // TestStalledGetsHelp: also a single submission to a stalled Processor runs
 // elsewhere, even where more coroutines live.
 func TestStalledGetsHelp(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 2)
 	p, other := g.members[0], g.members[1]
 	release, stalled := make(chan struct{}), make(chan struct{})
@@ -274,9 +272,9 @@ func TestStalledGetsHelp(t *testing.T) {
 	for range 20 {
 		parked = append(parked, other.Pinned(func() { gate.Join() }))
 	}
-	eventually(t, "stalled", func() bool { return p.stalled(clock.Now()) })
+	testenv.Until(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	for range 10 {
-		eventually(t, "the other is idle", func() bool { return other.ep.Sleeping() })
+		testenv.Until(t, "the other is idle", func() bool { return other.ep.Sleeping() })
 		if err := p.Open(func() {}).Join(); err != nil {
 			t.Error(err)
 		}

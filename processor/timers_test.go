@@ -10,6 +10,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // funcOn makes a Func on p, from the test's goroutine.
@@ -37,12 +38,11 @@ func (p *Processor) pending() int {
 // thread's last Stop has not seen that.
 func noneLeft(t testing.TB, p *Processor) {
 	t.Helper()
-	eventually(t, "all timers to leave", func() bool { return pending(t, p) == 0 })
+	testenv.Until(t, "all timers to leave", func() bool { return pending(t, p) == 0 })
 }
 
 // TestFuncFires: once, not early, in a coroutine of its home, which may park.
 func TestFuncFires(t *testing.T) {
-	within(t, 3*time.Minute)
 	p := started(t, 2).members[1]
 	for _, d := range []time.Duration{-time.Hour, 0, 1, time.Microsecond, 3 * time.Millisecond} {
 		var fired atomic.Int32
@@ -50,33 +50,24 @@ func TestFuncFires(t *testing.T) {
 		began := time.Now()
 		f := funcOn(t, p, d, func() {
 			at = time.Now()
-			if Current() != p || coroutine.Current() == nil {
-				t.Error("not a coroutine of the home")
-			}
+			testenv.True(t, Current() == p && coroutine.Current() != nil,
+				"not a coroutine of the home")
 			Sleep(1)
-			if !p.group.Active() {
-				t.Error("what it has started does not count as life")
-			}
+			testenv.True(t, p.group.Active(), "what it has started does not count as life")
 			fired.Add(1)
 		})
-		eventually(t, "it fires", func() bool { return fired.Load() > 0 })
-		if at.Sub(began) < d {
-			t.Errorf("after %v, want %v at least", at.Sub(began), d)
-		}
-		if f.Stop() || fired.Load() != 1 {
-			t.Errorf("%v: it has fired %d times and can still be stopped", d, fired.Load())
-		}
-		if f.Reset(d) {
-			t.Error("Reset of one that has fired says that it was to fire")
-		}
-		eventually(t, "it fires again", func() bool { return fired.Load() == 2 })
+		testenv.Until(t, "it fires", func() bool { return fired.Load() > 0 })
+		testenv.True(t, at.Sub(began) >= d, "after %v, want %v at least", at.Sub(began), d)
+		testenv.True(t, !f.Stop() && fired.Load() == 1,
+			"%v: it has fired %d times and can still be stopped", d, fired.Load())
+		testenv.True(t, !f.Reset(d), "Reset of one that has fired says that it was to fire")
+		testenv.Until(t, "it fires again", func() bool { return fired.Load() == 2 })
 	}
 }
 
 // TestFuncWords goes through the states on the home's thread and from
 // elsewhere.
 func TestFuncWords(t *testing.T) {
-	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	for name, by := range map[string]func(func()){
 		"home":      func(f func()) { on(t, p, f) },
@@ -99,9 +90,7 @@ func TestFuncWords(t *testing.T) {
 					{func() bool { return f.Reset(math.MaxInt64) }, false},
 					{f.Stop, true},
 				} {
-					if got := step.do(); got != step.want {
-						t.Errorf("step %d: %v", i, got)
-					}
+					testenv.Equal(t, step.do(), step.want, "step", i)
 				}
 			})
 			noneLeft(t, p)
@@ -114,7 +103,6 @@ func TestFuncWords(t *testing.T) {
 // TestFuncResetHammer gives a Func a new time just as its home follows an
 // earlier change. A change that is missed there is a hang.
 func TestFuncResetHammer(t *testing.T) {
-	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	var over atomic.Bool
 	var fired atomic.Int64
@@ -124,7 +112,7 @@ func TestFuncResetHammer(t *testing.T) {
 		}
 	})
 	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
-	for i := range strikes(scaled(20_000), 100) {
+	for i := range strikes(testenv.Rounds(20_000), 100) {
 		f.Reset(time.Hour)
 		for range rand.IntN(200) {
 			_ = fired.Load()
@@ -144,28 +132,24 @@ func TestFuncResetHammer(t *testing.T) {
 // TestFuncMovedEarlier: one that is moved nearer by another thread fires then,
 // although its home sleeps.
 func TestFuncMovedEarlier(t *testing.T) {
-	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	var fired atomic.Int32
 	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
 	for i := range int32(50) {
-		eventually(t, "the home sleeps", p.Idle)
+		testenv.Until(t, "the home sleeps", p.Idle)
 		if i%2 == 1 {
 			f.Reset(time.Hour)
 			f.Stop()
 		}
 		f.Reset(time.Duration(i%3) * time.Microsecond)
-		eventually(t, "it fires", func() bool { return fired.Load() == i+1 })
-		if f.Reset(time.Hour) {
-			t.Error("it has fired and is still to fire")
-		}
+		testenv.Until(t, "it fires", func() bool { return fired.Load() == i+1 })
+		testenv.True(t, !f.Reset(time.Hour), "it has fired and is still to fire")
 	}
 }
 
 // TestStoppedFuncsLeave: Funcs that another thread stops are taken off the heap
 // of a Processor that sleeps, but for a few.
 func TestStoppedFuncsLeave(t *testing.T) {
-	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	const n = 10_000
 	funcs := make([]Func, n)
@@ -176,13 +160,13 @@ func TestStoppedFuncsLeave(t *testing.T) {
 	})
 	for i := range funcs {
 		if i%100 == 0 {
-			eventually(t, "the home sleeps", p.Idle)
+			testenv.Until(t, "the home sleeps", p.Idle)
 		}
 		if !funcs[i].Stop() {
 			t.Fatal("it was not to fire")
 		}
 	}
-	eventually(t, "they are taken off", func() bool {
+	testenv.Until(t, "they are taken off", func() bool {
 		left := 0
 		for i := range funcs {
 			if funcs[i].queued.Load() {
@@ -197,50 +181,37 @@ func TestStoppedFuncsLeave(t *testing.T) {
 			funcs[i].Reset(time.Hour)
 			funcs[i].Stop()
 		}
-		if n := p.pending(); n != 0 {
-			t.Errorf("%d timers are left that their own thread has stopped", n)
-		}
+		testenv.Equal(t, p.pending(), 0, "timers are left that their own thread has stopped")
 	})
 }
 
 // TestFuncAtTheEnd: a pending Func delays no end and does not fire; calls of
 // the others' methods go on to work.
 func TestFuncAtTheEnd(t *testing.T) {
-	within(t, 3*time.Minute)
 	for _, ph := range []Phase{Draining, Stopping} {
 		g := newGroup(t, 1)
 		p := g.members[0]
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, p.Start())
 		var fired atomic.Int32
 		count := func() { fired.Add(1) }
 		early, late := funcOn(t, p, time.Hour, count), funcOn(t, p, time.Hour, count)
 		<-g.Quiet()
-		if g.Active() {
-			t.Error("a pending Func counts as life")
-		}
+		testenv.True(t, !g.Active(), "a pending Func counts as life")
 		g.Advance(ph)
 		early.Reset(0)
-		eventually(t, "its time comes", func() bool { return early.when.Load() == 0 })
+		testenv.Until(t, "its time comes", func() bool { return early.when.Load() == 0 })
 		end(g)
-		if !late.Stop() || late.Reset(0) || !late.Stop() || early.Reset(0) {
-			t.Error("wrong answers after the end")
-		}
-		if fired.Load() != 0 {
-			t.Errorf("phase %v: %d have fired when nothing lived any more", ph, fired.Load())
-		}
+		testenv.True(t, late.Stop() && !late.Reset(0) && late.Stop() && !early.Reset(0),
+			"wrong answers after the end")
+		testenv.Equal(t, fired.Load(), 0, "phase", ph, "have fired when nothing lived any more")
 	}
 }
 
 // TestFuncWhileDraining: what still lives may wait for it.
 func TestFuncWhileDraining(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := newGroup(t, 2)
 	for _, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, p.Start())
 	}
 	var fired atomic.Bool
 	h := g.members[1].Pinned(func() {
@@ -262,12 +233,11 @@ func TestFuncAllocates(t *testing.T) {
 		var f Func
 		fn := func() {}
 		f.Init(p, time.Hour, fn, 0)
-		if n := testing.AllocsPerRun(100, func() {
+		n := testing.AllocsPerRun(100, func() {
 			f.Stop()
 			f.Reset(time.Hour)
-		}); n != 0 {
-			t.Errorf("%v allocations", n)
-		}
+		})
+		testenv.True(t, n == 0, "%v allocations", n)
 		f.Stop()
 	})
 }

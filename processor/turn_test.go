@@ -3,22 +3,19 @@ package processor
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestTurn: asleep, with a coroutine, or in the loop; and after a sleep the
 // turn begins at its end.
 func TestTurn(t *testing.T) {
-	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
-	eventually(t, "sleep", func() bool { return p.Turn().Asleep })
-	if p.Turn().Coroutine != nil {
-		t.Error("a coroutine in its sleep")
-	}
+	testenv.Until(t, "sleep", func() bool { return p.Turn().Asleep })
+	testenv.Equal(t, p.Turn().Coroutine, nil, "a coroutine in its sleep")
 	slept := clock.Now()
 	entered, hold := make(chan *coroutine.Coroutine), make(chan int)
 	h := p.Pinned(func() {
@@ -27,27 +24,22 @@ func TestTurn(t *testing.T) {
 	})
 	co := <-entered
 	a, b := p.Turn(), p.Turn()
-	if a != b || a.Asleep || a.Coroutine != co || a.Number == 0 || a.Start < slept ||
-		a.Start > clock.Now() {
-		t.Errorf("%+v, then %+v; slept until after %d", a, b, slept)
-	}
+	testenv.True(t, a == b && !a.Asleep && a.Coroutine == co && a.Number != 0 && a.Start >= slept &&
+		a.Start <= clock.Now(), "%+v, then %+v; slept until after %d", a, b, slept)
 	close(hold)
-	if err := h.Join(); err != nil {
-		t.Error(err)
-	}
-	eventually(t, "another turn", func() bool { return p.Turn().Number > a.Number })
+	testenv.NoError(t, h.Join())
+	testenv.Until(t, "another turn", func() bool { return p.Turn().Number > a.Number })
 }
 
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that
 // began before its sleep.
 func TestNoOldTurnAfterSleep(t *testing.T) {
-	within(t, 3*time.Minute)
 	g := started(t, 1)
 	p := g.members[0]
 	caught := 0
-	for range strikes(scaled(2000), 10) {
+	for range strikes(testenv.Rounds(2000), 10) {
 		var asleep Turn
-		eventually(t, "sleep", func() bool { asleep = p.Turn(); return asleep.Asleep })
+		testenv.Until(t, "sleep", func() bool { asleep = p.Turn(); return asleep.Asleep })
 		old := int64(p.Stats.TurnStart.Load())
 		if now := p.Turn(); now != asleep || !p.ep.Sleeping() {
 			// it was woken for something else, or is about to wake: then old is
@@ -99,7 +91,7 @@ func TestTurnEnd(t *testing.T) {
 	}
 	goOn <- true
 	s = <-sent
-	eventually(t, "the turn to end", func() bool { return p.Stats.Turns.Load() > s.turn })
+	testenv.Until(t, "the turn to end", func() bool { return p.Stats.Turns.Load() > s.turn })
 	after := clock.Now()
 	if end, ok := p.TurnEnd(s.turn); !ok || end < s.ending || end > after {
 		t.Errorf("it has ended at %d, %v; want %d to %d", end, ok, s.ending, after)

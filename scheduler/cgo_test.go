@@ -19,7 +19,6 @@ func runC(t *testing.T, name string) string {
 	t.Helper()
 	t.Parallel()
 	testenv.Long(t) // it builds a program
-	within(t, 5*time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil ||
@@ -33,10 +32,7 @@ func runC(t *testing.T, name string) string {
 	} else if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := testenv.Output(exec.CommandContext(ctx, exe))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := testenv.Must(testenv.Output(exec.CommandContext(ctx, exe)))
 	return out
 }
 
@@ -45,17 +41,13 @@ func TestCgoStall(t *testing.T) {
 	out := runC(t, "cgostall")
 	cause, rest, _ := strings.Cut(out, "\n")
 	detail, stack, _ := strings.Cut(rest, "\n")
-	if cause != diagnose.CauseCgo || !strings.Contains(detail, "_Cfunc_block") ||
-		!strings.Contains(stack, "main.callsC") {
-		t.Errorf("%s", out)
-	}
+	testenv.True(t, cause == diagnose.CauseCgo && strings.Contains(detail, "_Cfunc_block") &&
+		strings.Contains(stack, "main.callsC"), "%s", out)
 }
 
 // TestCgoHandoff: while a coroutine is blocked in C its Processor goes on, and
 // afterwards it is a coroutine as any other, several times over.
 func TestCgoHandoff(t *testing.T) {
 	needHandoff(t)
-	if out := runC(t, "cgohandoff"); out != "handed on\n" {
-		t.Errorf("%s", out)
-	}
+	testenv.Equal(t, runC(t, "cgohandoff"), "handed on\n")
 }

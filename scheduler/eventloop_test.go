@@ -19,10 +19,7 @@ import (
 
 func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(o))
 	return s
 }
 
@@ -30,7 +27,6 @@ func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 // until that returns false; then waits end with ErrShutdown.
 func TestEventLoop(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{Processors: 8})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -46,18 +42,11 @@ func TestEventLoop(t *testing.T) {
 	err := s.EventLoop(func() bool {
 		here()
 		if turns++; turns == 1 {
-			if s.Processors() != 1 || processor.Current() != engine.Of(s).Processors()[0] {
-				t.Error("not one Processor, here")
-			}
-			if coroutine.Current() != nil {
-				t.Error("turn runs as a coroutine")
-			}
-			if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
-				t.Errorf("EventLoop in turn: %v", err)
-			}
-			if err := s.Shutdown(over()); !errors.Is(err, engine.ErrInCoroutine) {
-				t.Errorf("Shutdown in turn: %v", err)
-			}
+			testenv.True(t, s.Processors() == 1 &&
+				processor.Current() == engine.Of(s).Processors()[0], "not one Processor, here")
+			testenv.Equal(t, coroutine.Current(), nil, "turn runs as a coroutine")
+			testenv.Fails(t, s.EventLoop(nil), engine.ErrInCoroutine, "EventLoop in turn")
+			testenv.Fails(t, s.Shutdown(testenv.Over()), engine.ErrInCoroutine, "Shutdown in turn")
 			sleeper, err := s.Go(func() { // by turn, the first coroutine
 				defer func() { unwound = true }()
 				here()
@@ -65,49 +54,34 @@ func TestEventLoop(t *testing.T) {
 				slept = true
 				processor.Sleep(time.Hour)
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, err)
 			s.GoWith(scheduler.Spawn{Local: true, Fn: func() { join = sleeper.Join() }})
 		}
 		return !slept
 	})
-	if err != nil || elsewhere != 0 || turns < 2 || !unwound ||
-		!errors.Is(join, coroutine.ErrShutdown) {
-		t.Errorf("%v, %d turns, unwound %v, the join %v, %d elsewhere", err, turns, unwound, join,
-			elsewhere)
-	}
-	if processor.Current() != nil || coroutine.CurrentExecutor() != nil {
-		t.Error("the goroutine is still a loop")
-	}
-	if _, err := s.Go(func() {}); !errors.Is(err, coroutine.ErrShutdown) {
-		t.Errorf("Go after the end: %v", err)
-	}
-	if err := s.EventLoop(nil); !errors.Is(err, engine.ErrStarted) {
-		t.Errorf("a second time: %v", err)
-	}
+	testenv.True(t, err == nil && elsewhere == 0 && turns >= 2 && unwound &&
+		errors.Is(join, coroutine.ErrShutdown),
+		"%v, %d turns, unwound %v, the join %v, %d elsewhere", err, turns, unwound, join, elsewhere)
+	testenv.True(t, processor.Current() == nil && coroutine.CurrentExecutor() == nil,
+		"the goroutine is still a loop")
+	testenv.Fails(t, testenv.Err(s.Go(func() {})), coroutine.ErrShutdown, "Go after the end")
+	testenv.Fails(t, s.EventLoop(nil), engine.ErrStarted, "a second time")
 }
 
 // TestEventLoopEndsAtOnce: nothing runs if turn returns false at once.
 func TestEventLoopEndsAtOnce(t *testing.T) {
-	within(t, 30*time.Second)
 	turns := 0
 	err := fresh(t, scheduler.Options{}).EventLoop(func() bool { turns++; return false })
-	if err != nil || turns != 1 {
-		t.Errorf("%v, %d turns", err, turns)
-	}
+	testenv.True(t, err == nil && turns == 1, "%v, %d turns", err, turns)
 }
 
 // TestEventLoopStartInTurn: what turn starts lives at once, so that a Shutdown
 // at that moment lets it finish.
 func TestEventLoopStartInTurn(t *testing.T) {
-	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{})
 	testenv.OK(t, s.EventLoop(func() bool {
 		testenv.Must(s.Go(func() {}))
-		if !engine.Of(s).Group().Active() {
-			t.Error("nothing lives after Go")
-		}
+		testenv.True(t, engine.Of(s).Group().Active(), "nothing lives after Go")
 		return false
 	}))
 }
@@ -115,7 +89,6 @@ func TestEventLoopStartInTurn(t *testing.T) {
 // TestEventLoopShutdown: without turn it ends by Shutdown from another
 // goroutine, gracefully or by force.
 func TestEventLoopShutdown(t *testing.T) {
-	within(t, 3*time.Minute)
 	for _, force := range []bool{false, true} {
 		s := fresh(t, scheduler.Options{Processors: 1})
 		var ran, returned atomic.Bool
@@ -140,13 +113,11 @@ func TestEventLoopShutdown(t *testing.T) {
 			}
 			ctx := context.Background()
 			if force {
-				ctx = over()
+				ctx = testenv.Over()
 			}
 			result <- s.Shutdown(ctx)
 		}()
-		if err := s.EventLoop(nil); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, s.EventLoop(nil))
 		if err := <-result; (err != nil) != force || returned.Load() == force {
 			t.Errorf("force %v: Shutdown: %v, it returned: %v", force, err, returned.Load())
 		}
@@ -155,7 +126,6 @@ func TestEventLoopShutdown(t *testing.T) {
 
 // TestEventLoopWake: an idle loop takes no turns until it is woken.
 func TestEventLoopWake(t *testing.T) {
-	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{NoSpin: true})
 	var turns atomic.Int64
 	var last atomic.Bool
@@ -173,7 +143,7 @@ func TestEventLoopWake(t *testing.T) {
 	more := func(i, n int, began time.Time) bool { // n, or as many as a busy machine gets done
 		return i < n && (i < 100 || time.Since(began) < 5*time.Second)
 	}
-	for i, began := 0, time.Now(); more(i, scaled(1000), began); i++ {
+	for i, began := 0, time.Now(); more(i, testenv.Rounds(1000), began); i++ {
 		before := turns.Load()
 		s.Wake()
 		for turns.Load() == before {
@@ -182,7 +152,7 @@ func TestEventLoopWake(t *testing.T) {
 		asleep()
 	}
 	// Also when the loop is just about to sleep.
-	for i, began := 0, time.Now(); more(i, scaled(100_000), began); i++ {
+	for i, began := 0, time.Now(); more(i, testenv.Rounds(100_000), began); i++ {
 		before := turns.Load()
 		s.Wake()
 		for turns.Load() == before {
@@ -191,9 +161,7 @@ func TestEventLoopWake(t *testing.T) {
 	}
 	last.Store(true)
 	s.Wake()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, <-ended)
 	s.Wake() // of one that has ended
 	fresh(t, scheduler.Options{}).Wake()
 }
@@ -202,21 +170,15 @@ func TestEventLoopWake(t *testing.T) {
 // it was.
 func TestEventLoopErrors(t *testing.T) {
 	running := start(t, scheduler.Options{Processors: 1})
-	if err := running.EventLoop(nil); !errors.Is(err, engine.ErrStarted) {
-		t.Errorf("of a running one: %v", err)
-	}
+	testenv.Fails(t, running.EventLoop(nil), engine.ErrStarted, "of a running one")
 	running.Run(scheduler.Spawn{Fn: func() {
 		s := fresh(t, scheduler.Options{})
-		if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
-			t.Errorf("in a coroutine: %v", err)
-		}
+		testenv.Fails(t, s.EventLoop(nil), engine.ErrInCoroutine, "in a coroutine")
 	}})
 	shutdown(t, running)
 	coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 		s := fresh(t, scheduler.Options{})
-		if err := s.EventLoop(nil); !errors.Is(err, engine.ErrInCoroutine) {
-			t.Errorf("in a coroutine driven by hand: %v", err)
-		}
+		testenv.Fails(t, s.EventLoop(nil), engine.ErrInCoroutine, "in a coroutine driven by hand")
 		return 0
 	}).Resume(0)
 
@@ -230,9 +192,7 @@ func TestEventLoopCPU(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, during, after unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.SchedGetaffinity(0, &before))
 	if before.Count() < 2 {
 		t.Skip("one CPU")
 	}
@@ -248,29 +208,26 @@ func TestEventLoopCPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	unix.SchedGetaffinity(0, &after)
-	if during.Count() != 1 || !during.IsSet(cpu) || after != before {
-		t.Errorf("affinity %v, %v, %v", before, during, after)
-	}
+	testenv.True(t, during.Count() == 1 && during.IsSet(cpu) && after == before,
+		"affinity %v, %v, %v", before, during, after)
 }
 
 // TestEventLoopHands: turn drives coroutines by hand, and so do the loop's
 // coroutines, the same ones.
 func TestEventLoopHands(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	within(t, 3*time.Minute)
 	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
 		s := fresh(t, o)
 		goroutines := runtime.NumGoroutine()
 		var f coroutine.Fiber[int, int]
 		deferred, sum, turns := 0, 0, 0
-		rounds := scaled(500)
+		rounds := testenv.Rounds(500)
 		expect := func(in int) {
 			sum += in
 			got, err := f.Resume(in)
 			unwound := err == coroutine.ErrGoexit && coroutine.CurrentExecutor().Stopping()
-			if got != sum && !unwound || err != nil && !unwound {
-				t.Errorf("Resume: %d, %v, want %d", got, err, sum)
-			}
+			testenv.True(t, (got == sum || unwound) && (err == nil || unwound),
+				"Resume: %d, %v, want %d", got, err, sum)
 		}
 		if err := s.EventLoop(func() bool {
 			if turns++; turns == 1 {
@@ -305,20 +262,15 @@ func TestEventLoopHands(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
-		if deferred != 1 || f.Status() != coroutine.StatusDead {
-			t.Errorf("%d deferred calls of one that was suspended, it is %v", deferred, f.Status())
-		}
-		testenv.Until(t, "its goroutines to end", func() bool {
-			runtime.GC()
-			return runtime.NumGoroutine() <= goroutines
-		})
+		testenv.True(t, deferred == 1 && f.Status() == coroutine.StatusDead,
+			"%d deferred calls of one that was suspended, it is %v", deferred, f.Status())
+		testenv.Settle(t, goroutines)
 	}
 }
 
 // TestHundredEventLoops: one after the other on one goroutine, which is an
 // ordinary one in between.
 func TestHundredEventLoops(t *testing.T) {
-	within(t, 3*time.Minute)
 	loop := func(i int) {
 		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
 			y.Yield(in)
@@ -348,7 +300,5 @@ func TestHundredEventLoops(t *testing.T) {
 	for i := range 100 {
 		loop(i)
 	}
-	if err := before.Leaks(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, before.Leaks())
 }

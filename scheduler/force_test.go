@@ -46,19 +46,15 @@ func TestEndedByForce(t *testing.T) {
 		if some, all := s.EndedByForce(); some != nil || all != 0 {
 			t.Errorf("before the end: %q, %d", some, all)
 		}
-		if err := s.Shutdown(over()); c.sleepers > 0 && !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := s.Shutdown(testenv.Over())
+		testenv.True(t, c.sleepers <= 0 || errors.Is(err, context.Canceled), "%v", err)
 		some, all := s.EndedByForce()
-		if len(some) != c.listed || all != c.sleepers {
-			t.Errorf("%d sleepers: %d of %d", c.sleepers, len(some), all)
-		}
+		testenv.True(t, len(some) == c.listed && all == c.sleepers, "%d sleepers: %d of %d",
+			c.sleepers, len(some), all)
 		for _, text := range some {
-			if !strings.Contains(text, `"sleeper xx`) ||
-				!strings.Contains(text, "waiting for a time") ||
-				!strings.Contains(text, "force_test.go:") || len(text) > 1000 {
-				t.Errorf("%q", text)
-			}
+			testenv.True(t, strings.Contains(text, `"sleeper xx`) &&
+				strings.Contains(text, "waiting for a time") &&
+				strings.Contains(text, "force_test.go:") && len(text) <= 1000, "%q", text)
 		}
 		lines := logs.FilterMessage("coroutines are ended by force").All()
 		if len(lines) != min(c.sleepers, 1) {
@@ -66,10 +62,8 @@ func TestEndedByForce(t *testing.T) {
 		}
 		if c.sleepers > 0 {
 			fields := lines[0].ContextMap()
-			if fields["count"] != int64(c.sleepers) ||
-				len(fields["coroutines"].([]any)) != c.listed {
-				t.Errorf("%v", fields)
-			}
+			testenv.True(t, fields["count"] == int64(c.sleepers) &&
+				len(fields["coroutines"].([]any)) == c.listed, "%v", fields)
 		}
 	}
 }
@@ -92,7 +86,7 @@ func TestEndedByForceUnstarted(t *testing.T) {
 		testenv.Must(s.Go(func() { processor.Sleep(time.Hour) }))
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.Shutdown(over()) }()
+	go func() { ended <- s.Shutdown(testenv.Over()) }()
 	testenv.Until(t, "the forced end", func() bool { _, all := s.EndedByForce(); return all > 0 })
 	free.Store(true)
 	testenv.Fails(t, testenv.Await(t, ended, "Shutdown"), context.Canceled)

@@ -37,9 +37,7 @@ const noFDs = 200
 var longCalls = []longCall{
 	{"connect", sysx.Connect, 1, true, func(t *testing.T) func() error {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		t.Cleanup(func() { l.Close() })
 		return func() error {
 			c, err := new(socket.Dialer).Dial("tcp", l.Addr().String())
@@ -68,9 +66,7 @@ var longCalls = []longCall{
 	}},
 	{"receive a batch", sysx.Recv, 32, false, func(t *testing.T) func() error {
 		c, err := new(socket.ListenConfig).ListenPacket(context.Background(), "udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		t.Cleanup(func() { c.Close() })
 		c.WriteTo([]byte{1}, c.LocalAddr())
 		all := make([]socket.Message, 32)
@@ -101,9 +97,7 @@ var longCalls = []longCall{
 	{"sendfile", sysx.Sendfile, 1, false, func(t *testing.T) func() error {
 		c, _ := connPair(t, "tcp", "127.0.0.1:0")
 		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		t.Cleanup(func() { f.Close() })
 		f.WriteString("x")
 		f.Seek(0, io.SeekStart)
@@ -114,9 +108,7 @@ var longCalls = []longCall{
 // packetPair returns the two ends of a connection of packets.
 func packetPair(t *testing.T) (a, b *socket.Socket) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	for i, s := range []**socket.Socket{&a, &b} {
 		if *s, err = socket.AdoptSocket(fds[i]); err != nil {
 			t.Fatal(err)
@@ -129,9 +121,7 @@ func packetPair(t *testing.T) (a, b *socket.Socket) {
 // connPair returns a connection of netco's, and its other end of package net's.
 func connPair(t *testing.T, network, address string) (c, peer net.Conn) {
 	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer l.Close()
 	if c, err = new(socket.Dialer).Dial(network, l.Addr().String()); err != nil {
 		t.Fatal(err)
@@ -147,17 +137,13 @@ func connPair(t *testing.T, network, address string) (c, peer net.Conn) {
 // filePair returns the two ends of a pipe.
 func filePair(t *testing.T) (r, w *socket.File) {
 	from, to, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer from.Close()
 	defer to.Close()
 	if r, err = socket.NewFile(from); err == nil {
 		w, err = socket.NewFile(to)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return r, w
 }
@@ -169,7 +155,6 @@ func TestHandoffInSystemCalls(t *testing.T) {
 	needHandoff(t)
 	for _, c := range longCalls {
 		t.Run(c.name, func(t *testing.T) {
-			within(t, 5*time.Minute)
 			do := c.make(t)
 			s := start(t, scheduler.Options{Processors: 1})
 			var begun atomic.Bool
@@ -183,30 +168,24 @@ func TestHandoffInSystemCalls(t *testing.T) {
 			})()
 			var p pulse
 			s.Go(p.run)
-			h, err := s.Go(func() {
+			h := testenv.Must(s.Go(func() {
 				if err := do(); err != nil {
 					t.Error(err)
 				}
 				if err := usesAll(""); err != nil {
 					t.Error("afterwards:", err)
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			testenv.Until(t, "the call", begun.Load)
 			if c.pinned {
 				time.Sleep(50 * time.Millisecond) // many looks of the monitor
 			} else {
 				p.goes(t)
 			}
-			if n := handoffs(s); c.pinned != (n == 0) {
-				t.Errorf("%d handoffs", n)
-			}
+			n := handoffs(s)
+			testenv.True(t, c.pinned == (n == 0), "%d handoffs", n)
 			release()
-			if err := h.Join(); err != nil {
-				t.Error("Join:", err)
-			}
+			testenv.Fails(t, h.Join(), nil, "Join")
 			p.goes(t)
 			p.stop.Store(true)
 			shutdown(t, s)

@@ -30,7 +30,6 @@ import (
 // what is counted adds up.
 func TestHandoffHammer(t *testing.T) {
 	needHandoff(t)
-	within(t, 20*time.Minute)
 	const workers = 24
 	w := newMill(t)
 	end := time.Now().Add(time.Duration(20 * testenv.Scale() * float64(time.Second)))
@@ -43,16 +42,11 @@ func TestHandoffHammer(t *testing.T) {
 				return time.Now().Before(end)
 			})
 		}
-		h, err := w.s.GoWith(sp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := testenv.Must(w.s.GoWith(sp))
 		all = append(all, h)
 	}
 	for _, h := range all {
-		if err := h.Join(); err != nil {
-			t.Error("Join:", err)
-		}
+		testenv.Fails(t, h.Join(), nil, "Join")
 	}
 	undisturbed()
 	w.check(workers)
@@ -104,9 +98,7 @@ func newMill(t *testing.T) *mill {
 		w.tokens.Send(new(int))
 	}
 	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	w.echo, w.addr = l, l.Addr().String()
 	w.s.Go(func() {
 		for {
@@ -216,9 +208,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 			}
 			coroutine.Shield(func() { w.block(rnd); coroutine.Yield() })
 		}
-		if *number.Get() != mine {
-			w.t.Errorf("a coroutine has another's Local")
-		}
+		testenv.Equal(w.t, *number.Get(), mine, "a coroutine has another's Local")
 	}
 	w.finished.Add(1)
 }
@@ -266,14 +256,10 @@ func (w *mill) fiber(rnd *rand.Rand) {
 		return in + 1
 	})
 	for in, most := 0, rnd.IntN(8); in < most && f.Status() != coroutine.StatusDead; in++ {
-		if out, err := f.Resume(in); err != nil || out != in+1 {
-			w.t.Errorf("a fiber's Resume: %d, %v", out, err)
-		}
+		testenv.Gives(w.t, in+1, nil, "a fiber's Resume")(f.Resume(in))
 	}
 	if rnd.IntN(2) == 0 {
-		if err := f.Cancel(); err != nil {
-			w.t.Error("Cancel:", err)
-		}
+		testenv.Fails(w.t, f.Cancel(), nil, "Cancel")
 	}
 }
 
@@ -291,9 +277,7 @@ func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
 		sp.On = scheduler.OnProcessor(rnd.IntN(2))
 	}
 	h, err := w.s.GoWith(sp)
-	if err != nil {
-		w.t.Error("Go:", err)
-	}
+	testenv.Fails(w.t, err, nil, "Go")
 	return h
 }
 
@@ -320,9 +304,7 @@ func (w *mill) child(rnd *rand.Rand) {
 		}
 	})
 	if rnd.IntN(4) > 0 || how == 1 {
-		if err := h.Join(); err != nil {
-			w.t.Error("Join of a child:", err)
-		}
+		testenv.Fails(w.t, h.Join(), nil, "Join of a child")
 	}
 }
 
@@ -346,9 +328,7 @@ func (w *mill) victim(rnd *rand.Rand) {
 		w.block(rnd)
 	}
 	h.Stop()
-	if err := h.Join(); err != nil {
-		w.t.Error("Join of one that was stopped:", err)
-	}
+	testenv.Fails(w.t, h.Join(), nil, "Join of one that was stopped")
 }
 
 // disturb collects garbage, takes profiles and looks at stacks until the
@@ -411,13 +391,9 @@ func (w *mill) check(workers int64) {
 		{"coroutines that live", int64(live), 0},
 		{"ends", int64(ended), int64(spawned)},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s: %d, not %d", c.what, c.got, c.want)
-		}
+		testenv.Equal(t, c.got, c.want, c.what)
 	}
-	if handoffs == 0 || standbys == 0 {
-		t.Error("no handoffs, or no standbys")
-	}
+	testenv.True(t, handoffs != 0 && standbys != 0, "no handoffs, or no standbys")
 	t.Logf("%d handoffs, %d standbys, %d coroutines", handoffs, standbys, spawned)
 }
 
@@ -425,7 +401,6 @@ func (w *mill) check(workers int64) {
 // one that is blocked.
 func TestNoHandoffInside(t *testing.T) {
 	needHandoff(t)
-	within(t, 5*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1})
 	var mu inside.Mutex
 	var rw inside.RWMutex
@@ -450,9 +425,7 @@ func TestNoHandoffInside(t *testing.T) {
 			h, _ := s.Go(func() { in.Store(true); c.wait() })
 			testenv.Until(t, "the coroutine", in.Load)
 			time.Sleep(50 * time.Millisecond) // many looks
-			if n := handoffs(s); n != 0 {
-				t.Errorf("%d handoffs", n)
-			}
+			testenv.Equal(t, handoffs(s), 0, "handoffs")
 			rw.Unlock()
 			mu.Unlock()
 			h.Join()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/invariant"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -25,7 +26,6 @@ func TestHandoffUnderALock(t *testing.T) {
 		t.Skip("only where invariants are checked")
 	}
 	out, status := child(t, "blocks under a lock")
-	if status != 2 || !strings.Contains(out, "blocks in Go under a lock of netco's") {
-		t.Errorf("exit status %d, want 2; %s", status, out)
-	}
+	testenv.True(t, status == 2 && strings.Contains(out, "blocks in Go under a lock of netco's"),
+		"exit status %d, want 2; %s", status, out)
 }

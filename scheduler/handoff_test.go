@@ -116,9 +116,7 @@ var blockers = []blocker{
 	}},
 	{"system call", func(t *testing.T) (wait, release func()) {
 		var fds [2]int
-		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
 		t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
 		return func() {
 			for {
@@ -130,9 +128,7 @@ var blockers = []blocker{
 	}},
 	{"file", func(t *testing.T) (wait, release func()) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		t.Cleanup(func() { r.Close(); w.Close() })
 		return func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1}) }
 	}},
@@ -141,9 +137,7 @@ var blockers = []blocker{
 			t.Skip("Go 1.25 does not tell for which semaphore a goroutine waits; later releases do")
 		}
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		t.Cleanup(func() { r.Close(); w.Close() })
 		var first atomic.Uintptr
 		go func() {
@@ -342,7 +336,6 @@ func TestHandoff(t *testing.T) {
 	for _, b := range blockers {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			within(t, 5*time.Minute)
 			s := start(t, scheduler.Options{Processors: 1})
 			defer shutdown(t, s)
 			var p pulse
@@ -353,7 +346,7 @@ func TestHandoff(t *testing.T) {
 				wait, release := b.make(t)
 				var in, out atomic.Bool
 				before := handoffs(s)
-				h, err := s.GoWith(scheduler.Spawn{Name: name, Fn: func() {
+				h := testenv.Must(s.GoWith(scheduler.Spawn{Name: name, Fn: func() {
 					inherited.Set(name)
 					if err := usesAll(name); err != nil {
 						t.Error("before:", err)
@@ -366,20 +359,14 @@ func TestHandoff(t *testing.T) {
 							t.Error("afterwards:", err)
 						}
 					}
-				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				}}))
 				testenv.Until(t, "the coroutine", in.Load)
 				p.goes(t)
 				testenv.Until(t, "a handoff", func() bool { return handoffs(s) > before })
-				if out.Load() {
-					t.Error("the blocker does not block")
-				}
+				testenv.True(t, !out.Load(), "the blocker does not block")
 				release()
-				if err := h.Join(); err != nil || !out.Load() {
-					t.Error("Join:", err)
-				}
+				err := h.Join()
+				testenv.True(t, err == nil && out.Load(), "Join: %v", err)
 				p.goes(t)
 			}
 		})
@@ -399,7 +386,6 @@ type aside struct {
 func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 	t.Helper()
 	needHandoff(t)
-	within(t, 5*time.Minute)
 	o.Processors = 1
 	a := &aside{s: start(t, o)}
 	c := make(chan int)
@@ -420,9 +406,7 @@ func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 func (a *aside) ends(t *testing.T) {
 	t.Helper()
 	a.release()
-	if err := a.h.Join(); err != nil {
-		t.Error("Join:", err)
-	}
+	testenv.Fails(t, a.h.Join(), nil, "Join")
 	a.p.goes(t)
 	a.p.stop.Store(true)
 	shutdown(t, a.s)
@@ -440,19 +424,16 @@ func TestHandoffEnds(t *testing.T) {
 			defer func() { deferred = coroutine.Current().Name() == "aside" }()
 			runtime.Goexit()
 		}).ends(t)
-		if !deferred {
-			t.Error("its deferred call was no coroutine's")
-		}
+		testenv.True(t, deferred, "its deferred call was no coroutine's")
 	})
 	t.Run("panic", func(t *testing.T) {
 		var info scheduler.PanicInfo
 		leave(t, scheduler.Options{OnPanic: func(i scheduler.PanicInfo) { info = i }}, func() {
 			panic("aside")
 		}).ends(t)
-		if info.Value != "aside" || info.Name != "aside" ||
-			!strings.Contains(string(info.Stack), "TestHandoffEnds") {
-			t.Errorf("OnPanic got %v of %q", info.Value, info.Name)
-		}
+		testenv.True(t, info.Value == "aside" && info.Name == "aside" &&
+			strings.Contains(string(info.Stack), "TestHandoffEnds"), "OnPanic got %v of %q",
+			info.Value, info.Name)
 	})
 	t.Run("with a Local and children", func(t *testing.T) {
 		var did []string
@@ -476,9 +457,7 @@ func TestHandoffEnds(t *testing.T) {
 		})
 		close(ready)
 		a.ends(t)
-		if got := strings.Join(did, ", "); got != "child ended, dropped" {
-			t.Error(got)
-		}
+		testenv.Equal(t, strings.Join(did, ", "), "child ended, dropped")
 	})
 }
 
@@ -494,13 +473,9 @@ func TestHandoffStop(t *testing.T) {
 	})
 	a.h.Stop()
 	a.p.goes(t)
-	if woke.Load() {
-		t.Error("Stop has ended a wait outside of netco")
-	}
+	testenv.True(t, !woke.Load(), "Stop has ended a wait outside of netco")
 	a.ends(t)
-	if !unwound.Load() || past.Load() {
-		t.Error("it was not unwound at its next wait")
-	}
+	testenv.True(t, unwound.Load() && !past.Load(), "it was not unwound at its next wait")
 }
 
 // TestHandoffShutdown: a graceful Shutdown waits for a coroutine that was left
@@ -518,13 +493,10 @@ func TestHandoffShutdown(t *testing.T) {
 	})
 	a.p.goes(t)
 	a.p.stop.Store(true)
-	if len(ended) > 0 {
-		t.Error("Shutdown has not waited")
-	}
+	testenv.True(t, len(ended) <= 0, "Shutdown has not waited")
 	a.release()
-	if err := <-ended; err != nil || !finished {
-		t.Errorf("Shutdown: %v, finished: %v", err, finished)
-	}
+	err := <-ended
+	testenv.True(t, err == nil && finished, "Shutdown: %v, finished: %v", err, finished)
 }
 
 // TestHandoffForced: Shutdown by force unwinds such a coroutine once it is
@@ -537,7 +509,7 @@ func TestHandoffForced(t *testing.T) {
 		past = true
 	})
 	ended := make(chan error, 1)
-	go func() { ended <- a.s.Shutdown(over()) }()
+	go func() { ended <- a.s.Shutdown(testenv.Over()) }()
 	testenv.Until(t, "the end by force", func() bool {
 		return engine.Of(a.s).Group().Phase() >= processor.Stopping
 	})
@@ -552,11 +524,9 @@ func TestHandoffForced(t *testing.T) {
 func TestHandoffStuck(t *testing.T) {
 	defer scheduler.SetUnwindGrace(50 * time.Millisecond)()
 	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Hour) })
-	err := a.s.Shutdown(over())
-	if !errors.Is(err, context.Canceled) ||
-		!strings.Contains(err.Error(), "1 coroutines have not ended") {
-		t.Error("Shutdown:", err)
-	}
+	err := a.s.Shutdown(testenv.Over())
+	testenv.True(t, errors.Is(err, context.Canceled) &&
+		strings.Contains(err.Error(), "1 coroutines have not ended"), "Shutdown: %v", err)
 	a.release()
 	<-engine.Of(a.s).Processors()[0].Ended()
 }
@@ -581,14 +551,12 @@ func TestHandoffLooks(t *testing.T) {
 		}
 	})
 	info, ok := coroutine.Find(a.h.ID())
-	if !ok || info.State != coroutine.Outside || info.Name != "aside" {
-		t.Errorf("LookUp: %+v, %v", info, ok)
-	}
+	testenv.True(t, ok && info.State == coroutine.Outside && info.Name == "aside",
+		"LookUp: %+v, %v", info, ok)
 	text, err := coroutine.StackOf(context.Background(), a.h.ID())
-	if err != nil || !strings.Contains(text, "[outside]:\ngithub.com/") ||
-		!strings.Contains(text, "handoff_test.go:") {
-		t.Errorf("StackOf, while it is blocked: %v\n%s", err, text)
-	}
+	testenv.True(t, err == nil && strings.Contains(text, "[outside]:\ngithub.com/") &&
+		strings.Contains(text, "handoff_test.go:"), "StackOf, while it is blocked: %v\n%s", err,
+		text)
 	a.release()
 	testenv.Until(t, "no answer, because it computes", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -606,9 +574,7 @@ func TestHandoffLooks(t *testing.T) {
 	}()
 	a.p.goes(t)
 	busy.Store(false)
-	if err := <-stack; err != nil {
-		t.Error("StackOf, once it is back:", err)
-	}
+	testenv.Fails(t, <-stack, nil, "StackOf, once it is back")
 	close(back)
 	a.ends(t)
 }
@@ -663,7 +629,6 @@ func TestNoHandoff(t *testing.T) {
 			if c.says > 0 && cocontext.Direct() {
 				t.Skip("the backend can; NETCO_CONTEXT=portable cannot")
 			}
-			within(t, 5*time.Minute)
 			core, lines := observer.New(zap.WarnLevel)
 			release := make(chan struct{})
 			var held, stalled atomic.Bool
@@ -673,18 +638,14 @@ func TestNoHandoff(t *testing.T) {
 				OnStall:  func(stall scheduler.Stall) { stalled.Store(!stall.Over) },
 			}, func() { held.Store(true); <-release })
 			testenv.Until(t, "the watchdog", func() bool { return held.Load() && stalled.Load() })
-			if n := handoffs(s); n != 0 {
-				t.Errorf("%d handoffs", n)
-			}
-			if n := engine.Of(s).Processors()[0].Coroutines().Standbys.Load(); n != 0 {
-				t.Errorf("%d standbys", n)
-			}
+			testenv.Equal(t, handoffs(s), 0, "handoffs")
+			testenv.Equal(t, engine.Of(s).Processors()[0].Coroutines().Standbys.Load(), 0,
+				"standbys")
 			close(release)
 			shutdown(t, s)
-			if n := lines.FilterMessage("a coroutine that blocks outside netco holds up its " +
-				"processor").Len(); n != c.says {
-				t.Errorf("said %d times", n)
-			}
+			said := lines.FilterMessage(
+				"a coroutine that blocks outside netco holds up its processor")
+			testenv.Equal(t, said.Len(), c.says, "lines in the log")
 		})
 	}
 }
@@ -700,31 +661,24 @@ func TestHandoffThreadLocked(t *testing.T) {
 	})
 	a.ends(t)
 	out, status := child(t, "rejoin locked")
-	if status != 2 || !strings.Contains(out, `"culprit"`) ||
-		!strings.Contains(out, "comes back to netco while it holds runtime.LockOSThread") {
-		t.Errorf("status %d:\n%.2000s", status, out)
-	}
+	testenv.True(t, status == 2 && strings.Contains(out, `"culprit"`) &&
+		strings.Contains(out, "comes back to netco while it holds runtime.LockOSThread"),
+		"status %d:\n%.2000s", status, out)
 }
 
 // TestNoHandoffLocked: one that is locked to its thread is not left behind,
 // since it could not come back.
 func TestNoHandoffLocked(t *testing.T) {
-	within(t, 5*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1})
-	h, err := s.Go(func() {
+	h := testenv.Must(s.Go(func() {
 		runtime.LockOSThread()
 		time.Sleep(50 * time.Millisecond) // many looks of the monitor
 		coroutine.Current()
 		runtime.UnlockOSThread()
 		coroutine.Yield()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	h.Join()
-	if n := handoffs(s); n != 0 {
-		t.Errorf("%d handoffs", n)
-	}
+	testenv.Equal(t, handoffs(s), 0, "handoffs")
 	shutdown(t, s)
 }
 

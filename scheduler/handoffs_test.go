@@ -37,7 +37,6 @@ func TestHandoffs(t *testing.T) {
 	for _, b := range blockers {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			within(t, 5*time.Minute)
 			s := start(t, scheduler.Options{Processors: 1})
 			defer shutdown(t, s)
 			var last scheduler.Handoff
@@ -53,12 +52,10 @@ func TestHandoffs(t *testing.T) {
 				release()
 				h.Join()
 			}
-			if last.Cause != causes[b.name] ||
-				!strings.Contains(last.BlockedAt, "/scheduler/handoff") ||
-				last.Name != "blocks" || last.Count != 1 || last.Detail == "" &&
-				last.Cause != diagnose.CauseUnknown {
-				t.Errorf("%+v", last)
-			}
+			testenv.True(t, last.Cause == causes[b.name] &&
+				strings.Contains(last.BlockedAt, "/scheduler/handoff") && last.Name == "blocks" &&
+				last.Count == 1 && (last.Detail != "" || last.Cause == diagnose.CauseUnknown),
+				"%+v", last)
 		})
 	}
 }
@@ -67,10 +64,7 @@ func TestHandoffs(t *testing.T) {
 func blocks(t *testing.T, s *scheduler.Scheduler, b blocker) (coroutine.Handle, func()) {
 	t.Helper()
 	wait, release := b.make(t)
-	h, err := s.GoWith(scheduler.Spawn{Name: "blocks", Fn: func() { wait() }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := testenv.Must(s.GoWith(scheduler.Spawn{Name: "blocks", Fn: func() { wait() }}))
 	return h, release
 }
 
@@ -96,7 +90,6 @@ func ofThisFile(s *scheduler.Scheduler) (list []scheduler.Handoff, n uint64) {
 // and the more frequent comes first.
 func TestHandoffsByPlace(t *testing.T) {
 	needHandoff(t)
-	within(t, 5*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1})
 	defer shutdown(t, s)
 	for i := range 3 {
@@ -104,16 +97,13 @@ func TestHandoffsByPlace(t *testing.T) {
 		for n := before; n == before; _, n = ofThisFile(s) { // another wait may be the cause
 			all := counted(s)
 			c := make(chan int)
-			h, err := s.Go(func() {
+			h := testenv.Must(s.Go(func() {
 				if i == 0 {
 					<-c
 				} else {
 					<-c // another line
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			testenv.Until(t, "a handoff", func() bool { return counted(s) > all })
 			close(c)
 			h.Join()
@@ -128,9 +118,7 @@ func TestHandoffsByPlace(t *testing.T) {
 		_, rest, _ := strings.Cut(one.BlockedAt, "/handoffs_test.go:")
 		fmt.Sscan(rest, &lines[i])
 	}
-	if lines[0] != lines[1]+2 {
-		t.Errorf("in lines %v", lines)
-	}
+	testenv.Equal(t, lines[0], lines[1]+2, "in lines", lines)
 }
 
 // TestHandoffShortWaits: a coroutine that waits again and again, each time for
@@ -138,18 +126,14 @@ func TestHandoffsByPlace(t *testing.T) {
 // one that waits once, and is left behind.
 func TestHandoffShortWaits(t *testing.T) {
 	needHandoff(t)
-	within(t, 5*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1})
 	defer shutdown(t, s)
 	var over atomic.Bool
-	h, err := s.Go(func() {
+	h := testenv.Must(s.Go(func() {
 		for !over.Load() {
 			time.Sleep(time.Millisecond)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	testenv.Until(t, "a handoff", func() bool { return handoffs(s) > 0 })
 	over.Store(true)
 	h.Join()

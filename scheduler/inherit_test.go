@@ -1,12 +1,12 @@
 package scheduler_test
 
 import (
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -68,27 +68,21 @@ func TestInheritPanics(t *testing.T) {
 					var panicked *coroutine.PanicError
 					func() {
 						defer func() { panicked, _ = recover().(*coroutine.PanicError) }()
-						if _, err := f.Resume(0); !errors.Is(err, coroutine.ErrGoexit) {
-							t.Errorf("%s, %s: Resume: %v", name, how, err)
-						}
+						testenv.Fails(t, testenv.Err(f.Resume(0)), coroutine.ErrGoexit, name, how,
+							"Resume")
 					}()
-					if (panicked != nil) != (how == "panic") || panicked != nil &&
-						panicked.Value != "no" {
-						t.Errorf("%s, %s: panicked: %v", name, how, panicked)
-					}
+					testenv.True(t, (panicked != nil) == (how == "panic") &&
+						(panicked == nil || panicked.Value == "no"), "%s, %s: panicked: %v", name,
+						how, panicked)
 				}
 				h, err := start(func() {})
-				if err != nil {
-					t.Errorf("%s, %s: a start after it: %v", name, how, err)
-				}
+				testenv.Fails(t, err, nil, name, how, "a start after it")
 				h.Join()
 			}})
 			if err != nil {
 				t.Fatalf("%s, %s: Run: %v", name, how, err)
 			}
-			if n := copies.Load(); n != 0 {
-				t.Errorf("%s, %s: %d inherited values were not dropped", name, how, n)
-			}
+			testenv.Equal(t, copies.Load(), 0, name, how, "inherited values were not dropped")
 		}
 	}
 }
@@ -111,9 +105,7 @@ func TestPanicNil(t *testing.T) {
 			runtime.Goexit()
 		},
 	} {
-		if err := s.Run(scheduler.Spawn{Fn: f}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Run(scheduler.Spawn{Fn: f}))
 		select {
 		case v := <-values:
 			if _, ok := v.(*runtime.PanicNilError); !ok {
@@ -129,12 +121,11 @@ func TestPanicNil(t *testing.T) {
 			if _, ok := recover().(*coroutine.PanicError); !ok {
 				t.Error("Resume has not panicked")
 			}
-			if _, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 				runtime.Goexit()
 				return 0
-			}).Resume(0); err != coroutine.ErrGoexit {
-				t.Errorf("Resume of one that calls Goexit: %v", err)
-			}
+			}).Resume(0)
+			testenv.True(t, err == coroutine.ErrGoexit, "Resume of one that calls Goexit: %v", err)
 		}()
 		coroutine.New(func(*coroutine.Yielder[int, int], int) int { panic(nil) }).Resume(0)
 	}})

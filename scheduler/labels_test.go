@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -44,21 +45,16 @@ func TestStartsClean(t *testing.T) {
 				mine := goruntime.Labels()
 				for range 5 {
 					err := start(func() {
-						if goruntime.Labels() != mine {
-							t.Errorf("%s, %s: it has other labels than its maker", where, name)
-						}
-						if debug.SetPanicOnFault(false) {
-							t.Errorf("%s, %s: SetPanicOnFault is on", where, name)
-						}
+						testenv.Equal(t, goruntime.Labels(), mine, where, name,
+							"it has other labels than its maker")
+						testenv.True(t, !debug.SetPanicOnFault(false),
+							"%s, %s: SetPanicOnFault is on", where, name)
 						dirty()
 					})
-					if err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, err)
 				}
-				if goruntime.Labels() != mine {
-					t.Errorf("%s, %s: it has changed its maker's labels", where, name)
-				}
+				testenv.Equal(t, goruntime.Labels(), mine, where, name,
+					"it has changed its maker's labels")
 			}
 			labelled(context.Background())
 			pprof.Do(context.Background(), pprof.Labels("maker", name), labelled)

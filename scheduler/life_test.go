@@ -22,13 +22,12 @@ import (
 // TestThousandLives starts and shuts down again and again: no fd, no thread, no
 // goroutine stays.
 func TestThousandLives(t *testing.T) {
-	within(t, 3*time.Minute)
 	for range 5 { // what the runtime keeps for good is made
 		s := start(t, scheduler.Options{Processors: 2})
 		shutdown(t, s)
 	}
 	before := testenv.Snapshot()
-	for i := range scaled(1000) {
+	for i := range testenv.Rounds(1000) {
 		s := start(t, scheduler.Options{Processors: 2, PoolCap: i%3 - 1})
 		var ran atomic.Int32
 		for range i % 7 {
@@ -36,7 +35,7 @@ func TestThousandLives(t *testing.T) {
 		}
 		if i%4 == 3 {
 			s.Go(func() { processor.Sleep(time.Hour) })
-			if err := s.Shutdown(over()); !errors.Is(err, context.Canceled) {
+			if err := s.Shutdown(testenv.Over()); !errors.Is(err, context.Canceled) {
 				t.Fatalf("forced Shutdown: %v", err)
 			}
 			continue
@@ -46,51 +45,36 @@ func TestThousandLives(t *testing.T) {
 			t.Fatalf("life %d: %d of %d coroutines ran", i, ran.Load(), i%7)
 		}
 	}
-	if err := before.Leaks(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, before.Leaks())
 }
 
 func TestStates(t *testing.T) {
 	nop := func() {}
 	s, err := scheduler.New(scheduler.Options{Processors: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	calls := func(want error) {
 		t.Helper()
 		_, goErr := s.Go(nop)
 		_, onErr := on(s, 0)(nop)
 		for name, err := range map[string]error{"Go": goErr, "GoWith": onErr,
 			"Run": s.Run(scheduler.Spawn{Fn: nop})} {
-			if !errors.Is(err, want) {
-				t.Errorf("%s: %v, want %v", name, err, want)
-			}
+			testenv.Fails(t, err, want, name)
 		}
 	}
 	calls(engine.ErrNotStarted)
-	if s.Processors() != 0 || s.Live() != 0 {
-		t.Error("there are Processors before the start")
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); !errors.Is(err, engine.ErrStarted) {
-		t.Errorf("the second Start: %v", err)
-	}
+	testenv.True(t, s.Processors() == 0 && s.Live() == 0, "there are Processors before the start")
+	testenv.OK(t, s.Start())
+	testenv.Fails(t, s.Start(), engine.ErrStarted, "the second Start")
 	calls(nil)
 	shutdown(t, s)
 	calls(coroutine.ErrShutdown)
-	if err := s.Start(); !errors.Is(err, engine.ErrStarted) {
-		t.Errorf("Start after Shutdown: %v", err)
-	}
+	testenv.Fails(t, s.Start(), engine.ErrStarted, "Start after Shutdown")
 	shutdown(t, s)
 
 	never, _ := scheduler.New(scheduler.Options{})
 	shutdown(t, never)
-	if _, err := never.Go(nop); !errors.Is(err, coroutine.ErrShutdown) {
-		t.Errorf("Go when shut down without a start: %v", err)
-	}
+	testenv.Fails(t, testenv.Err(never.Go(nop)), coroutine.ErrShutdown,
+		"Go when shut down without a start")
 }
 
 func TestNilFuncs(t *testing.T) {
@@ -144,22 +128,17 @@ func startWithoutFDs(t *testing.T, s *scheduler.Scheduler, start func() error) {
 			break
 		}
 		failures++
-		if !errors.Is(err, unix.EMFILE) {
-			t.Errorf("with %d fds: %v, want EMFILE", n, err)
-		}
+		testenv.Fails(t, err, unix.EMFILE, "with", n, "fds")
 		if after := testenv.Snapshot(); after.FDs > before.FDs {
 			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs,
 				after.FDs)
 		}
-		if _, err := s.Go(func() {}); !errors.Is(err, engine.ErrNotStarted) {
-			t.Errorf("Go after a start that failed: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(s.Go(func() {})), engine.ErrNotStarted,
+			"Go after a start that failed")
 	}
 	// One failure for each fd that a start opens; fewer if an earlier test's
 	// leftover closes one meanwhile.
-	if failures == 0 {
-		t.Error("no start failed")
-	}
+	testenv.True(t, failures != 0, "no start failed")
 }
 
 func TestShutdownDrains(t *testing.T) {
@@ -178,27 +157,22 @@ func TestShutdownDrains(t *testing.T) {
 			}
 			processor.Sleep(time.Millisecond)
 			// Inside, work may still be started while draining.
-			if _, err := s.Go(func() { processor.Sleep(1); done.Add(1) }); err != nil {
-				t.Errorf("Go while draining, from inside: %v", err)
-			}
+			testenv.Fails(t, testenv.Err(s.Go(func() { processor.Sleep(1); done.Add(1) })), nil,
+				"Go while draining, from inside")
 		})
 	}
 	ended := make(chan struct{})
 	go func() { shutdown(t, s); close(ended) }()
 	for { // until the door is closed
 		if _, err := s.Go(func() {}); err != nil {
-			if !errors.Is(err, coroutine.ErrShutdown) {
-				t.Errorf("Go while draining: %v", err)
-			}
+			testenv.Fails(t, err, coroutine.ErrShutdown, "Go while draining")
 			break
 		}
 		runtime.Gosched()
 	}
 	close(release)
 	<-ended
-	if done.Load() != 50 {
-		t.Errorf("%d of 50 chains of coroutines ended", done.Load())
-	}
+	testenv.Equal(t, done.Load(), 50, "of 50 chains of coroutines ended")
 }
 
 // endless are waits of every kind that only an end by force ends, and counts of
@@ -217,10 +191,9 @@ func (e *endless) waits(t *testing.T) map[string]func() {
 			}
 		},
 		"Join": func() {
-			if err := e.forever.Join(); !errors.Is(err, coroutine.ErrShutdown) &&
-				(err != nil || !e.forever.Done()) {
-				t.Errorf("Join: %v", err)
-			}
+			err := e.forever.Join()
+			testenv.True(t, errors.Is(err, coroutine.ErrShutdown) || err == nil && e.forever.Done(),
+				"Join: %v", err)
 		},
 		"Park": func() {
 			co := coroutine.Current()
@@ -240,7 +213,6 @@ func (e *endless) waits(t *testing.T) map[string]func() {
 // TestShutdownByForce ends waits of every kind, and runs the deferred calls of
 // those that wait so.
 func TestShutdownByForce(t *testing.T) {
-	within(t, 3*time.Minute)
 	for _, processors := range []int{1, 3} {
 		s := start(t, scheduler.Options{Processors: processors})
 		var begun atomic.Int32
@@ -278,7 +250,6 @@ func TestShutdownByForce(t *testing.T) {
 // Scheduler is gone.
 func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	defer scheduler.SetUnwindGrace(100 * time.Millisecond)()
-	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	release, stuck := make(chan struct{}), make(chan struct{})
 	h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
@@ -286,15 +257,11 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 		<-release
 	}})
 	<-stuck
-	err := s.Shutdown(over())
-	if !errors.Is(err, context.Canceled) || err == context.Canceled ||
-		!strings.Contains(err.Error(), "1 coroutine") {
-		t.Errorf("Shutdown: %v", err)
-	}
+	err := s.Shutdown(testenv.Over())
+	testenv.True(t, errors.Is(err, context.Canceled) && err != context.Canceled &&
+		strings.Contains(err.Error(), "1 coroutine"), "Shutdown: %v", err)
 	<-engine.Of(s).Processors()[1].Ended()
-	if h.Done() {
-		t.Error("it has ended")
-	}
+	testenv.True(t, !h.Done(), "it has ended")
 	if left := engine.Of(s).Processors()[0]; coroutine.CanLeave() == nil {
 		testenv.Until(t, "a sleep without it", func() bool { return left.Turn().Asleep })
 	}
@@ -304,17 +271,15 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 }
 
 func TestShutdownAtOnceFromMany(t *testing.T) {
-	within(t, 3*time.Minute)
-	for range scaled(50) {
+	for range testenv.Rounds(50) {
 		s := start(t, scheduler.Options{Processors: 2})
 		s.Go(func() { processor.Sleep(time.Millisecond) })
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
 				shutdown(t, s)
-				if _, err := s.Go(func() {}); !errors.Is(err, coroutine.ErrShutdown) {
-					t.Errorf("Go after Shutdown: %v", err)
-				}
+				testenv.Fails(t, testenv.Err(s.Go(func() {})), coroutine.ErrShutdown,
+					"Go after Shutdown")
 			})
 		}
 		wg.Wait()
@@ -331,9 +296,7 @@ func TestShutdownAtOnceFromMany(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	if err := s.Shutdown(over()); err != context.Canceled {
-		t.Errorf("the second Shutdown: %v", err)
-	}
+	testenv.Equal(t, s.Shutdown(testenv.Over()), context.Canceled, "the second Shutdown")
 	close(release)
 	h.Join()
 	<-first
@@ -344,27 +307,17 @@ func TestInsideACoroutine(t *testing.T) {
 		start(t, scheduler.Options{Processors: 1})
 	ran := false
 	if err := s.Run(scheduler.Spawn{Fn: func() {
-		if err := s.Run(scheduler.Spawn{Fn: func() {}}); !errors.Is(err, engine.ErrInCoroutine) {
-			t.Errorf("Run: %v", err)
-		}
-		if err := s.Shutdown(context.Background()); !errors.Is(err, engine.ErrInCoroutine) {
-			t.Errorf("Shutdown: %v", err)
-		}
+		testenv.Fails(t, s.Run(scheduler.Spawn{Fn: func() {}}), engine.ErrInCoroutine, "Run")
+		testenv.Fails(t, s.Shutdown(context.Background()), engine.ErrInCoroutine, "Shutdown")
 		// Another Scheduler's are allowed: they block this thread meanwhile.
 		if err := other.Run(scheduler.Spawn{Fn: func() { ran = true }}); err != nil || !ran {
 			t.Errorf("another's Run: %v", err)
 		}
 		h, err := other.GoWith(scheduler.Spawn{Local: true, Fn: func() {
-			if scheduler.Current() != other {
-				t.Error("another's Local runs here")
-			}
+			testenv.Equal(t, scheduler.Current(), other, "another's Local runs here")
 		}})
-		if err != nil || h.Join() != nil {
-			t.Errorf("another's Local: %v", err)
-		}
-		if err := other.Shutdown(context.Background()); err != nil {
-			t.Errorf("another's Shutdown: %v", err)
-		}
+		testenv.True(t, err == nil && h.Join() == nil, "another's Local: %v", err)
+		testenv.Fails(t, other.Shutdown(context.Background()), nil, "another's Shutdown")
 	}}); err != nil {
 		t.Error(err)
 	}
@@ -374,12 +327,11 @@ func TestInsideACoroutine(t *testing.T) {
 // TestRunFromMany: each Run returns, and not before its own coroutine and what
 // that started have ended.
 func TestRunFromMany(t *testing.T) {
-	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			for range scaled(100) {
+			for range testenv.Rounds(100) {
 				var done atomic.Int32
 				err := s.Run(scheduler.Spawn{Fn: func() {
 					for range 4 {
@@ -390,9 +342,8 @@ func TestRunFromMany(t *testing.T) {
 					}
 					done.Add(1)
 				}})
-				if err != nil || done.Load() != 5 {
-					t.Errorf("Run: %v, %d of 5 done", err, done.Load())
-				}
+				testenv.True(t, err == nil && done.Load() == 5, "Run: %v, %d of 5 done", err,
+					done.Load())
 			}
 		})
 	}
@@ -412,9 +363,7 @@ func TestSchedulersSideBySide(t *testing.T) {
 		wg.Go(func() {
 			load(t, s)
 			s.Run(scheduler.Spawn{Fn: func() {
-				if scheduler.Current() != s {
-					t.Error("runs on another's Processor")
-				}
+				testenv.Equal(t, scheduler.Current(), s, "runs on another's Processor")
 			}})
 		})
 	}

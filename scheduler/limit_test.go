@@ -75,7 +75,6 @@ func (l *limited) fill(fn func()) (all []coroutine.Handle) {
 // TestMaxCoroutines: every way to start a coroutine is refused at the limit,
 // and not before, and works again when one has ended.
 func TestMaxCoroutines(t *testing.T) {
-	within(t, 3*time.Minute)
 	core, logged := observer.New(zap.WarnLevel)
 	began := time.Now()
 	l := newLimited(t, zap.New(core))
@@ -109,7 +108,6 @@ func TestMaxCoroutines(t *testing.T) {
 // end, there are never more than the limit; and a caller that waits for one to
 // end finds room.
 func TestMaxCoroutinesNeverPassed(t *testing.T) {
-	within(t, 3*time.Minute)
 	const most = 5
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: most, Watchdog: -1})
 	defer shutdown(t, s)
@@ -124,7 +122,7 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			for range scaled(20_000) {
+			for range testenv.Rounds(20_000) {
 				if h, err := s.Go(body); err == nil {
 					started.Add(1)
 					defer h.Join()
@@ -135,17 +133,13 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if started.Load() == 0 || passed.Load() != 0 {
-		t.Errorf("%d started, %d of them past the limit", started.Load(), passed.Load())
-	}
+	testenv.True(t, started.Load() != 0 && passed.Load() == 0,
+		"%d started, %d of them past the limit", started.Load(), passed.Load())
 	// One after the other: the place of the last is free when it is joined.
-	for range scaled(5_000) {
+	for range testenv.Rounds(5_000) {
 		var handles []coroutine.Handle
 		for range most {
-			h, err := s.Go(func() {})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := testenv.Must(s.Go(func() {}))
 			handles = append(handles, h)
 		}
 		for _, h := range handles {
@@ -157,12 +151,11 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 // TestMaxCoroutinesOwn: what the library starts by itself is counted and not
 // refused.
 func TestMaxCoroutinesOwn(t *testing.T) {
-	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1, MaxCoroutines: 1, Watchdog: -1})
 	defer shutdown(t, s)
 	ran := make(chan struct{})
 	hold := make(chan struct{})
-	h, err := s.Go(func() {
+	h := testenv.Must(s.Go(func() {
 		f := new(processor.Func)
 		f.Init(processor.Current(), 0, func() {
 			close(ran)
@@ -178,10 +171,7 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 				processor.Sleep(time.Millisecond)
 			}
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	<-ran // a Func has fired at the limit
 	own := scheduler.Spawn{Fn: func() {}}
 	own.Unlimited = true
@@ -196,10 +186,8 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 	testenv.Until(t, "all to have ended", quiet)
 	for range 3 {
 		_, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
-			if _, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {}}); !errors.Is(err,
-				processor.ErrTooManyCoroutines) {
-				t.Errorf("beside one, after all have ended: %v", err)
-			}
+			testenv.Fails(t, testenv.Err(s.GoWith(scheduler.Spawn{Local: true, Fn: func() {}})),
+				processor.ErrTooManyCoroutines, "beside one, after all have ended")
 		}})
 		if err != nil {
 			t.Fatalf("after all have ended: %v", err)
@@ -221,9 +209,8 @@ func TestLimitOptions(t *testing.T) {
 		{scheduler.Options{BufferMemory: 1024, BufferSize: 1024, MaxCoroutines: 1}, ""},
 	} {
 		_, err := scheduler.New(c.o)
-		if c.want == "" && err != nil || c.want != "" &&
-			(err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
-		}
+		testenv.True(t, (c.want != "" || err == nil) &&
+			(c.want == "" || err != nil && strings.Contains(err.Error(), c.want)),
+			"%+v: %v, want %q", c.o, err, c.want)
 	}
 }

@@ -25,19 +25,14 @@ func TestInheritAcrossProcessors(t *testing.T) {
 	expect := func(want ...string) {
 		t.Helper()
 		got := path.Peek()
-		if got == nil && len(want) > 0 || got != nil && !slices.Equal(*got, want) {
-			t.Errorf("inherited %v, want %v", got, want)
-		}
-		if private.Peek() != nil {
-			t.Error("inherited what is not to be")
-		}
+		testenv.True(t, (got != nil || len(want) <= 0) && (got == nil || slices.Equal(*got, want)),
+			"inherited %v, want %v", got, want)
+		testenv.Equal(t, private.Peek(), nil, "inherited what is not to be")
 		private.Set(1)
 	}
 	join := func(h netco.Handle, err error) {
 		t.Helper()
-		if err != nil || h.Join() != nil {
-			t.Error(err)
-		}
+		testenv.True(t, err == nil && h.Join() == nil, "%v", err)
 	}
 	for range 3 {
 		netco.Run(func() {
@@ -81,7 +76,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 // and the Processor ends.
 func TestDropAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
-	for range scaled(50) + 1 {
+	for range testenv.Rounds(50) + 1 {
 		testenv.OK(t, netco.Start(netco.Options{Processors: 2, PoolCap: 2}))
 		var parked, dropped, returned atomic.Int32
 		var locals [3]*coroutine.Local[int]
@@ -126,7 +121,7 @@ func TestDropAtShutdown(t *testing.T) {
 			})
 		}
 		testenv.Until(t, "all to park", func() bool { return parked.Load() == 5*each })
-		testenv.Fails(t, netco.Shutdown(over()), context.Canceled)
+		testenv.Fails(t, netco.Shutdown(testenv.Over()), context.Canceled)
 		// Shutdown may have gone before a slow thread has unwound all.
 		testenv.Until(t, "all to be dropped", func() bool {
 			return dropped.Load() >= 5*each*int32(len(locals))
@@ -134,8 +129,5 @@ func TestDropAtShutdown(t *testing.T) {
 		testenv.Equal(t, dropped.Load(), 5*each*int32(len(locals)), "dropped")
 		testenv.Equal(t, returned.Load(), 0, "returned")
 	}
-	testenv.Until(t, "the goroutines to end", func() bool {
-		runtime.GC()
-		return runtime.NumGoroutine() <= goroutines
-	})
+	testenv.Settle(t, goroutines)
 }

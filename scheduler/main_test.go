@@ -6,9 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"runtime/pprof"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
@@ -54,23 +52,9 @@ func child(t *testing.T, name string) (output string, status int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// scaled is how often a hammer strikes: n times at full length.
-func scaled(n int) int { return testenv.Rounds(n) }
-
-// within fails the whole run with all stacks when a test that could hang has
-// not ended in time.
-func within(t testing.TB, d time.Duration) {
-	timer := time.AfterFunc(d, func() {
-		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after " + d.String())
-	})
-	t.Cleanup(func() { timer.Stop() })
-}
-
 // startDefault starts the default Scheduler for a test, which ends it.
 func startDefault(t testing.TB, o netco.Options) {
 	t.Helper()
-	within(t, 5*time.Minute)
 	testenv.OK(t, netco.Start(o))
 	t.Cleanup(func() { testenv.NoError(t, netco.Shutdown(context.Background())) })
 }
@@ -78,13 +62,8 @@ func startDefault(t testing.TB, o netco.Options) {
 // start makes a running Scheduler, which the test shuts down.
 func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(scheduler.New(o))
+	testenv.OK(t, s.Start())
 	return s
 }
 
@@ -93,14 +72,5 @@ func shutdown(t testing.TB, s *scheduler.Scheduler) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-}
-
-// over is a context that is over.
-func over() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
+	testenv.Fails(t, s.Shutdown(ctx), nil, "Shutdown")
 }

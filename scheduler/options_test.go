@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -46,18 +47,15 @@ func TestOptionsRange(t *testing.T) {
 		{"negative pool", scheduler.Options{PoolCap: math.MinInt}, ""},
 	} {
 		_, err := scheduler.New(c.o)
-		if c.bad == "" && err != nil || c.bad != "" &&
-			(err == nil || !strings.Contains(err.Error(), c.bad)) {
-			t.Errorf("%s: error %v, want one with %q", c.name, err, c.bad)
-		}
+		testenv.True(t, (c.bad != "" || err == nil) &&
+			(c.bad == "" || err != nil && strings.Contains(err.Error(), c.bad)),
+			"%s: error %v, want one with %q", c.name, err, c.bad)
 	}
 }
 
 func firstCPU(t *testing.T) int {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.SchedGetaffinity(0, &set))
 	for cpu := range 64 * len(set) {
 		if set.IsSet(cpu) {
 			return cpu
@@ -94,10 +92,9 @@ func TestEveryOption(t *testing.T) {
 				for i := range s.Processors() {
 					h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
 						var set unix.CPUSet
-						if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() != 1 ||
-							!set.IsSet(o.CPUs[0]) {
-							t.Errorf("Processor %d runs on %d CPUs: %v", i, set.Count(), err)
-						}
+						err := unix.SchedGetaffinity(0, &set)
+						testenv.True(t, err == nil && set.Count() == 1 && set.IsSet(o.CPUs[0]),
+							"Processor %d runs on %d CPUs: %v", i, set.Count(), err)
 					}})
 					h.Join()
 				}
@@ -106,24 +103,18 @@ func TestEveryOption(t *testing.T) {
 				h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 					b := processor.AcquireBuffer()
 					defer b.Release()
-					if len(b.Bytes()) != o.BufferSize {
-						t.Errorf("a buffer of %d bytes, want %d", len(b.Bytes()), o.BufferSize)
-					}
+					testenv.Equal(t, len(b.Bytes()), o.BufferSize, "a buffer of N bytes")
 				}})
 				h.Join()
 			}
 			shutdown(t, s)
-			if live := s.Live(); live != 0 {
-				t.Errorf("%d live", live)
-			}
+			live := s.Live()
+			testenv.True(t, live == 0, "%d live", live)
 		})
 	}
-	if got := logs.FilterMessage("scheduler started").Len(); got != 1 {
-		t.Errorf("the start was logged %d times", got)
-	}
-	if got := logs.FilterMessage("scheduler ended").Len(); got != 1 {
-		t.Errorf("the end was logged %d times", got)
-	}
+	testenv.Equal(t, logs.FilterMessage("scheduler started").Len(), 1,
+		"the start was logged N times")
+	testenv.Equal(t, logs.FilterMessage("scheduler ended").Len(), 1, "the end was logged N times")
 }
 
 // load spawns, sleeps, yields, joins, ends by Goexit, and crosses threads.
@@ -141,28 +132,20 @@ func load(t *testing.T, s *scheduler.Scheduler) {
 					runtime.Goexit()
 				case 3:
 					h, err := on(s, i%s.Processors())(coroutine.Yield)
-					if err != nil || h.Join() != nil {
-						t.Errorf("On: %v", err)
-					}
+					testenv.True(t, err == nil && h.Join() == nil, "On: %v", err)
 				case 4:
 					h, err := s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
 						processor.Sleep(1)
 					}})
-					if err != nil || h.Join() != nil {
-						t.Errorf("Local: %v", err)
-					}
+					testenv.True(t, err == nil && h.Join() == nil, "Local: %v", err)
 				}
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, err)
 			all = append(all, h)
 		}
 		for _, h := range all {
 			h.Join()
 		}
 	}})
-	if err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, err)
 }

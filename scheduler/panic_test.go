@@ -91,7 +91,7 @@ var children = testenv.Children{
 			defer explosive("boom")
 			processor.Sleep(1 << 50)
 		})
-		s.Shutdown(over())
+		s.Shutdown(testenv.Over())
 		fmt.Println("survived")
 		os.Exit(0)
 	},
@@ -129,9 +129,7 @@ func TestPanicCrashes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out, status := child(t, name)
-			if status != 2 {
-				t.Errorf("exit status %d, want 2", status)
-			}
+			testenv.Equal(t, status, 2, "exit status N")
 			guilty := "scheduler_test.explosive"
 			if name == "runtime" {
 				guilty = "scheduler_test.nilMap"
@@ -141,9 +139,7 @@ func TestPanicCrashes(t *testing.T) {
 				wants = append(wants, `"bomb" created at `, "panic_test.go:")
 			}
 			for _, want := range wants {
-				if !strings.Contains(out, want) {
-					t.Errorf("the output has no %q", want)
-				}
+				testenv.True(t, strings.Contains(out, want), "the output has no %q", want)
 			}
 			if t.Failed() {
 				t.Logf("%.3000s", out)
@@ -168,15 +164,13 @@ func TestLockedIsNamed(t *testing.T) {
 			out, status := child(t, name)
 			said := strings.Index(out, `netco: coroutine `)
 			thrown := strings.Index(out, "fatal error: coro: OS thread locking must match")
-			if status != 2 || said < 0 || thrown < said {
-				t.Errorf("exit status %d; netco's line at %d, the runtime's at %d:\n%.3000s",
-					status, said, thrown, out)
-			}
-			if line, _, _ := strings.Cut(out[max(said, 0):], "\n"); !strings.Contains(line,
-				`"bomb" created at `) ||
-				!strings.Contains(line, "main_test.go:") || !strings.Contains(line, want) {
-				t.Errorf("it says %q", line)
-			}
+			testenv.True(t, status == 2 && said >= 0 && thrown >= said,
+				"exit status %d; netco's line at %d, the runtime's at %d:\n%.3000s", status, said,
+				thrown, out)
+			line, _, _ := strings.Cut(out[max(said, 0):], "\n")
+			testenv.True(t, strings.Contains(line, `"bomb" created at `) &&
+				strings.Contains(line, "main_test.go:") && strings.Contains(line, want),
+				"it says %q", line)
 		})
 	}
 }
@@ -211,28 +205,20 @@ func TestOnPanic(t *testing.T) {
 				nilMap()
 			}
 		}
-		h, err := s.GoWith(sp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := testenv.Must(s.GoWith(sp))
 		ids[h.ID()] = i
-		if err := h.Join(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, h.Join())
 	}
 	if len(infos) != 100 || deferred != 100 {
 		t.Fatalf("%d panics handled, %d deferred calls", len(infos), deferred)
 	}
 	for _, info := range infos {
 		i, known := ids[info.Coroutine]
-		if !known || info.Name != fmt.Sprint("bomb ", i) || info.Processor != 1 {
-			t.Errorf("coroutine %d %q on %d", info.Coroutine, info.Name, info.Processor)
-		}
+		testenv.True(t, known && info.Name == fmt.Sprint("bomb ", i) && info.Processor == 1,
+			"coroutine %d %q on %d", info.Coroutine, info.Name, info.Processor)
 		checkBomb(t, i, info)
 	}
-	if got := engine.Of(s).Processors()[1].Coroutines().Panics.Load(); got != 100 {
-		t.Errorf("%d panics counted", got)
-	}
+	testenv.Equal(t, engine.Of(s).Processors()[1].Coroutines().Panics.Load(), 100, "panics counted")
 	shutdown(t, s)
 }
 
@@ -248,12 +234,9 @@ func checkBomb(t *testing.T, i int, info scheduler.PanicInfo) {
 		_, ok = info.Value.(runtime.Error)
 		guilty = "nilMap"
 	}
-	if !ok {
-		t.Errorf("panic %d has the value %v", i, info.Value)
-	}
-	if !strings.Contains(string(info.Stack), guilty) {
-		t.Errorf("the stack lacks %s:\n%s", guilty, info.Stack)
-	}
+	testenv.True(t, ok, "panic %d has the value %v", i, info.Value)
+	testenv.True(t, strings.Contains(string(info.Stack), guilty), "the stack lacks %s:\n%s", guilty,
+		info.Stack)
 }
 
 // TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds
@@ -272,10 +255,6 @@ func TestPanicsWhileUnwinding(t *testing.T) {
 		})
 		<-h
 	}
-	if err := s.Shutdown(over()); err != context.Canceled {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if len(handled) != 20 {
-		t.Errorf("%d of 20 panics handled", len(handled))
-	}
+	testenv.Equal(t, s.Shutdown(testenv.Over()), context.Canceled, "Shutdown")
+	testenv.Equal(t, len(handled), 20, "of 20 panics handled")
 }

@@ -87,15 +87,10 @@ func TestStayWhereStarted(t *testing.T) {
 			<-outside                        // blocks this thread,
 			time.Sleep(5 * time.Millisecond) // while the others have nothing to do
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		<-busy
 		for n := range 100 {
-			h, err := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: here})
-			if err != nil {
-				t.Fatal(err)
-			}
+			h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: here}))
 			all = append(all, h)
 			// One that may go wherever it likes brings thieves along.
 			if h, _ = s.Go(func() {}); n%2 == 0 {
@@ -106,9 +101,7 @@ func TestStayWhereStarted(t *testing.T) {
 		for _, h := range append(all, h) {
 			h.Join()
 		}
-		if wrong.Load() != 0 {
-			t.Errorf("%d times on another Processor than %d", wrong.Load(), i)
-		}
+		testenv.Equal(t, wrong.Load(), 0, "times on another Processor than", i)
 	}
 	shutdown(t, s)
 }
@@ -116,7 +109,6 @@ func TestStayWhereStarted(t *testing.T) {
 // TestIdleProcessorsHelp: starts from a coroutine that then computes without a
 // pause run on the others.
 func TestIdleProcessorsHelp(t *testing.T) {
-	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	h, _ := s.Go(func() {
 		var done atomic.Int32

@@ -67,10 +67,9 @@ func TestUnlockedMapIsFound(t *testing.T) {
 	for between := range unlocked {
 		for _, n := range []int{1, 2} {
 			name := fmt.Sprint("unlocked map, ", between, ", ", n)
-			if out, _ := child(t, name); !strings.Contains(out, "DATA RACE") ||
-				!strings.Contains(out, "race_edges_test.go") {
-				t.Errorf("%s: not found:\n%.2000s", name, out)
-			}
+			out, _ := child(t, name)
+			testenv.True(t, strings.Contains(out, "DATA RACE") &&
+				strings.Contains(out, "race_edges_test.go"), "%s: not found:\n%.2000s", name, out)
 		}
 	}
 }
@@ -399,22 +398,17 @@ func TestWhatOrdersIsNoRace(t *testing.T) {
 	for _, processors := range []int{1, 2} {
 		for _, edge := range edges {
 			t.Run(fmt.Sprint(edge.name, ", ", processors), func(t *testing.T) {
-				within(t, time.Minute)
 				if edge.name == "a handoff" {
 					needHandoff(t)
 				}
 				s := start(t, scheduler.Options{Processors: processors, MinActive: processors})
 				for range 20 {
 					n := new(int)
-					h, err := s.Go(func() {
+					h := testenv.Must(s.Go(func() {
 						edge.do(s, func() { *n++ }, func() { *n++ })
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
-					if h.Join(); *n != 2 {
-						t.Errorf("%d calls", *n)
-					}
+					}))
+					h.Join()
+					testenv.True(t, *n == 2, "%d calls", *n)
 				}
 				shutdown(t, s)
 			})
@@ -425,7 +419,6 @@ func TestWhatOrdersIsNoRace(t *testing.T) {
 // TestEventLoopOrders: what turn does comes before what it starts, and what has
 // ended before what turn does next.
 func TestEventLoopOrders(t *testing.T) {
-	within(t, time.Minute)
 	s := fresh(t, scheduler.Options{})
 	n := 0
 	var h coroutine.Handle
@@ -439,7 +432,6 @@ func TestEventLoopOrders(t *testing.T) {
 		h, _ = s.Go(func() { n++; coroutine.Yield(); n++ })
 		return true
 	})
-	if n++; err != nil || n != 23 {
-		t.Errorf("%d, %v", n, err)
-	}
+	n++
+	testenv.True(t, err == nil && n == 23, "%d, %v", n, err)
 }

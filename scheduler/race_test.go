@@ -3,9 +3,9 @@ package scheduler_test
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -17,7 +17,6 @@ func TestHandoffIsOrdered(t *testing.T) {
 	needHandoff(t)
 	for _, b := range blockers {
 		t.Run(b.name, func(t *testing.T) {
-			within(t, 5*time.Minute)
 			wait, release := b.make(t)
 			s := start(t, scheduler.Options{Processors: 1})
 			var children atomic.Int32
@@ -33,22 +32,15 @@ func TestHandoffIsOrdered(t *testing.T) {
 				startChild()
 				release()
 			})
-			h, err := s.Go(func() {
+			h := testenv.Must(s.Go(func() {
 				inherited.Set("") // of the coroutine's own, for the next one that gets its struct
 				startChild()      // of the Processor's
 				wait()
 				coroutine.Yield()
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.Join(); err != nil {
-				t.Error("Join:", err)
-			}
+			}))
+			testenv.Fails(t, h.Join(), nil, "Join")
 			shutdown(t, s)
-			if children.Load() != 2 {
-				t.Errorf("%d children", children.Load())
-			}
+			testenv.Equal(t, children.Load(), 2, "children")
 		})
 	}
 }

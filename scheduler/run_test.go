@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"github.com/netco-go/netco/channel"
@@ -26,9 +25,7 @@ func TestRunHeldUp(t *testing.T) {
 	go func() { ended <- s.Run(Spawn{Fn: func() { c.Recv() }}) }()
 	testenv.Until(t, "Run", func() bool { return end() == 1 })
 	s.mu.Unlock()
-	if err := <-ended; !errors.Is(err, diagnose.ErrDeadlock) {
-		t.Errorf("Run: %v", err)
-	}
+	testenv.Fails(t, <-ended, diagnose.ErrDeadlock, "Run")
 	c.Close()
 	testenv.OK(t, s.Shutdown(context.Background()))
 }

@@ -96,18 +96,15 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	testenv.Equal(t, h.Done(), c.Child, "ended with its caller")
 	over.Store(true)
 	h.Join()
-	if name != c.Name || site != "spawn_test.go" {
-		t.Errorf("it is %q, started in %s", name, site)
-	}
-	if c.on != noPlace && place != c.on || c.Local && c.caller == "coroutine" && place != 0 {
-		t.Errorf("on Processor %d", place)
-	}
+	testenv.True(t, name == c.Name && site == "spawn_test.go", "it is %q, started in %s", name,
+		site)
+	testenv.True(t, (c.on == noPlace || place == c.on) &&
+		(!c.Local || c.caller != "coroutine" || place == 0), "on Processor %d", place)
 }
 
 // TestGoWith: a coroutine starts as its Spawn says, or an error says what the
 // Spawn cannot have.
 func TestGoWith(t *testing.T) {
-	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	other := start(t, scheduler.Options{Processors: 1})
 	for _, caller := range []string{"goroutine", "coroutine", "another's"} {

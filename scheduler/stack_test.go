@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
@@ -35,10 +36,7 @@ func asks(t testing.TB, h coroutine.Handle) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	s, err := coroutine.StackOf(ctx, h.ID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(coroutine.StackOf(ctx, h.ID()))
 	_, s, _ = strings.Cut(s, "\n")
 	return s
 }
@@ -47,9 +45,7 @@ func asks(t testing.TB, h coroutine.Handle) string {
 func connected(t testing.TB) (near, far *socket.TCPConn) {
 	t.Helper()
 	l, err := conet.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer l.Close()
 	if near, err = conet.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)); err != nil {
 		t.Fatal(err)
@@ -85,25 +81,20 @@ func TestStackOfWaits(t *testing.T) {
 	} {
 		mu.Lock()
 		wg.Add(1)
-		h, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() { c.wait() }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0),
+			Fn: func() { c.wait() }}))
 		waiting(t, h, c.reason)
 		for range 5 {
-			if s := asks(t, h); !strings.Contains(strings.SplitN(s, "\n", 2)[0], c.top) ||
-				!strings.Contains(s, "TestStackOfWaits.func") {
-				t.Errorf("%v:\n%s", c.reason, s)
-			}
+			s := asks(t, h)
+			testenv.True(t, strings.Contains(strings.SplitN(s, "\n", 2)[0], c.top) &&
+				strings.Contains(s, "TestStackOfWaits.func"), "%v:\n%s", c.reason, s)
 		}
 		if c.wake == nil {
 			h.Stop()
 		} else {
 			c.wake()
 		}
-		if err := h.Join(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, h.Join())
 		if c.reason != coroutine.ReasonLock {
 			mu.Unlock()
 		} else {
@@ -128,17 +119,14 @@ func TestStackOfChannel(t *testing.T) {
 			}
 		}})
 	}
-	serves, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+	serves := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		for v := range there.All() {
 			back.Send(v + 1)
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	asking := make(chan struct{})
 	var rounds atomic.Int64
-	calls, err := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+	calls := testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
 		defer there.Close()
 		for i, on := 0, true; on || i < 10_000; i++ {
 			there.Send(i)
@@ -152,23 +140,19 @@ func TestStackOfChannel(t *testing.T) {
 			default:
 			}
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	for rounds.Load() < 100 { // by then the channels are their thread's own
 		time.Sleep(100 * time.Microsecond)
 	}
 	for _, h := range []coroutine.Handle{serves, calls} {
 		end := time.Now().Add(5 * time.Second) // with one core an answer takes a time slice
-		for n := 0; n < scaled(500) && (n == 0 || time.Now().Before(end)); n++ {
+		for n := 0; n < testenv.Rounds(500) && (n == 0 || time.Now().Before(end)); n++ {
 			if i, ok := coroutine.Find(h.ID()); !ok ||
 				time.Duration(clock.Now()-i.Since) > time.Hour {
 				t.Errorf("it has been %v for %v", i.State, time.Duration(clock.Now()-i.Since))
 			}
-			if s := asks(t, h); !strings.Contains(s, "TestStackOfChannel.func") {
-				t.Errorf("\n%s", s)
-			}
+			s := asks(t, h)
+			testenv.True(t, strings.Contains(s, "TestStackOfChannel.func"), "\n%s", s)
 		}
 	}
 	close(asking)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestMain checks that no test leaves a timerfd behind.
@@ -38,22 +40,16 @@ func timerfds() (n int) {
 
 func monotonic(t testing.TB) int64 {
 	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts))
 	return ts.Nano()
 }
 
 func open(t testing.TB) *FD {
 	t.Helper()
 	f, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, f.Close())
 	})
 	return f
 }
@@ -66,15 +62,10 @@ type poller struct {
 
 func newPoller(t testing.TB, f *FD) *poller {
 	t.Helper()
-	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 	t.Cleanup(func() { unix.Close(ep) })
 	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&math.MaxUint32, Fd: int32(f.Fd())}
-	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, f.Fd(), &ev); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, f.Fd(), &ev))
 	return &poller{t, ep}
 }
 
@@ -99,9 +90,7 @@ func (p *poller) wait(ms int) (edge bool, now int64) {
 func remaining(t testing.TB, f *FD) int64 {
 	t.Helper()
 	var spec unix.ItimerSpec
-	if err := unix.TimerfdGettime(f.Fd(), &spec); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.TimerfdGettime(f.Fd(), &spec))
 	return spec.Value.Nano()
 }
 
@@ -126,9 +115,7 @@ func TestEachExpiryIsAnEdge(t *testing.T) {
 		case 3:
 			deadline = 0
 		}
-		if err := f.Arm(deadline, now); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, f.Arm(deadline, now))
 		edge, after := p.wait(patience)
 		if !edge {
 			t.Fatalf("arming %d: no edge", i)
@@ -141,9 +128,7 @@ func TestEachExpiryIsAnEdge(t *testing.T) {
 		}
 		_, now = p.wait(0)
 	}
-	if f.Settimes() != 50 {
-		t.Errorf("%d settimes for 50 expiries", f.Settimes())
-	}
+	testenv.Equal(t, f.Settimes(), 50, "settimes for 50 expiries")
 }
 
 func TestArmMakesASyscallOnlyIfNeeded(t *testing.T) {
@@ -165,13 +150,9 @@ func TestArmMakesASyscallOnlyIfNeeded(t *testing.T) {
 	} {
 		f := open(t)
 		for _, a := range tt.arms {
-			if err := f.Arm(base+a[0], base+a[1]); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, f.Arm(base+a[0], base+a[1]))
 		}
-		if f.Settimes() != tt.want {
-			t.Errorf("%s: %d settimes, want %d", tt.name, f.Settimes(), tt.want)
-		}
+		testenv.Equal(t, f.Settimes(), tt.want, tt.name, "settimes")
 	}
 }
 
@@ -179,9 +160,7 @@ func TestFired(t *testing.T) {
 	f := open(t)
 	p := newPoller(t, f)
 	stale := monotonic(t)
-	if err := f.Arm(stale+ms, stale); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, f.Arm(stale+ms, stale))
 	if edge, _ := p.wait(patience); !edge {
 		t.Fatal("no edge")
 	}
@@ -201,24 +180,17 @@ func TestDisarm(t *testing.T) {
 		t.Errorf("disarm with nothing armed: %v, %d settimes", err, f.Settimes())
 	}
 	now := monotonic(t)
-	if err := errors.Join(f.Arm(now+3600*second, now), f.disarm()); err != nil {
-		t.Fatal(err)
-	}
-	if left := remaining(t, f); left != 0 {
-		t.Errorf("%d ns remain after disarm", left)
-	}
+	testenv.OK(t, errors.Join(f.Arm(now+3600*second, now), f.disarm()))
+	testenv.Equal(t, remaining(t, f), 0, "ns remain after disarm")
 	if err := errors.Join(f.Arm(now, now), f.disarm()); err != nil { // expired, not reported
 		t.Fatal(err)
 	}
 	if edge, _ := p.wait(10); edge {
 		t.Error("an edge after disarm")
 	}
-	if err := f.Arm(now, now); err != nil {
-		t.Fatal(err)
-	}
-	if edge, _ := p.wait(patience); !edge {
-		t.Error("no edge when armed after disarm")
-	}
+	testenv.OK(t, f.Arm(now, now))
+	edge, _ := p.wait(patience)
+	testenv.True(t, edge, "no edge when armed after disarm")
 }
 
 // With a clock of the caller's own, a deadline up to its now fires at once, and
@@ -250,9 +222,7 @@ func TestLongDeadlines(t *testing.T) {
 		100 * year} {
 		f.fired() // so that a longer one is armed
 		now := monotonic(t)
-		if err := f.Arm(now+d, now); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, f.Arm(now+d, now))
 		want := d
 		if strconv.IntSize == 32 {
 			want = min(want, math.MaxInt32*1e9-now) // see timespec
@@ -266,9 +236,7 @@ func TestLongDeadlines(t *testing.T) {
 	}
 	f.fired()
 	now := monotonic(t)
-	if err := f.Arm(math.MaxInt64, now); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, f.Arm(math.MaxInt64, now))
 	if left := remaining(t, f); left < 60*year {
 		t.Errorf("math.MaxInt64: %d s remain", left/second)
 	}
@@ -278,23 +246,17 @@ func TestLongDeadlines(t *testing.T) {
 	if err := f.Arm(now+ms, now); err != nil { // a near one replaces it
 		t.Fatal(err)
 	}
-	if edge, _ := p.wait(patience); !edge {
-		t.Error("no edge for a near deadline after a far one")
-	}
+	edge, _ := p.wait(patience)
+	testenv.True(t, edge, "no edge for a near deadline after a far one")
 }
 
 // Regression test against C++ netco, whose timers followed the wall clock:
 // setting the date fired them, or held them back.
 func TestNetcoCppWallClock(t *testing.T) {
 	f := open(t)
-	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := fmt.Sprintf("clockid: %d\n", unix.CLOCK_MONOTONIC); !strings.Contains(
-		string(info), want) {
-		t.Errorf("fdinfo %q, want %q in it", info, want)
-	}
+	info := testenv.Must(os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd())))
+	want := fmt.Sprintf("clockid: %d\n", unix.CLOCK_MONOTONIC)
+	testenv.True(t, strings.Contains(string(info), want), "fdinfo %q, want %q in it", info, want)
 }
 
 func TestFlags(t *testing.T) {
@@ -303,51 +265,32 @@ func TestFlags(t *testing.T) {
 		fl&unix.O_NONBLOCK == 0 {
 		t.Errorf("not non-blocking: %#x, %v", fl, err)
 	}
-	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFD, 0); err != nil ||
-		fl&unix.FD_CLOEXEC == 0 {
-		t.Errorf("not close-on-exec: %#x, %v", fl, err)
-	}
+	fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFD, 0)
+	testenv.True(t, err == nil && fl&unix.FD_CLOEXEC != 0, "not close-on-exec: %#x, %v", fl, err)
 }
 
 func TestClose(t *testing.T) {
-	f, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(Open())
 	now := monotonic(t)
-	if err := errors.Join(f.Arm(now+second, now), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if f.Fd() != -1 {
-		t.Errorf("Fd %d after Close", f.Fd())
-	}
-	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("second Close: %v", err)
-	}
-	if err := f.Arm(now+2*second, now); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Arm after Close: %v", err)
-	}
-	if err := f.disarm(); err != nil {
-		t.Errorf("disarm after Close, with nothing armed: %v", err)
-	}
+	testenv.OK(t, errors.Join(f.Arm(now+second, now), f.Close()))
+	testenv.Equal(t, f.Fd(), -1, "Fd N after Close")
+	testenv.Fails(t, f.Close(), os.ErrClosed, "second Close")
+	testenv.Fails(t, f.Arm(now+2*second, now), os.ErrClosed, "Arm after Close")
+	testenv.Fails(t, f.disarm(), nil, "disarm after Close, with nothing armed")
 }
 
 // A failed settime is not taken for an armed one.
 func TestArmFails(t *testing.T) {
 	r, w, err := os.Pipe() // a descriptor that is no timerfd
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	f := &FD{fd: int(r.Fd())}
 	for range 2 {
 		err := f.Arm(100, 0)
 		var sys *os.SyscallError
-		if !errors.As(err, &sys) || sys.Syscall != "timerfd_settime" ||
-			!errors.Is(err, unix.EINVAL) {
-			t.Errorf("Arm of a pipe: %v", err)
-		}
+		testenv.True(t, errors.As(err, &sys) && sys.Syscall == "timerfd_settime" &&
+			errors.Is(err, unix.EINVAL), "Arm of a pipe: %v", err)
 	}
 }
 
@@ -364,9 +307,7 @@ func TestLoop(t *testing.T) {
 	for i := range timers {
 		when := start + int64(i*7919%n)*50*ms/n
 		timers[i].F = func(_ any, now int64) {
-			if now < when {
-				t.Errorf("Timer %d ran %d ns early", i, when-now)
-			}
+			testenv.True(t, now >= when, "Timer %d ran %d ns early", i, when-now)
 			ran++
 		}
 		h.Set(&timers[i], when)
@@ -378,21 +319,15 @@ func TestLoop(t *testing.T) {
 		if !ok {
 			break
 		}
-		if err := f.Arm(when, now); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, f.Arm(when, now))
 		var edge bool
 		if edge, now = p.wait(patience); !edge {
 			t.Fatalf("no edge with %d of %d run", ran, n)
 		}
 		turns++
 	}
-	if ran != n {
-		t.Errorf("%d of %d ran", ran, n)
-	}
-	if f.Settimes() > turns+1 {
-		t.Errorf("%d settimes in %d turns", f.Settimes(), turns)
-	}
+	testenv.True(t, ran == n, "%d of %d ran", ran, n)
+	testenv.True(t, f.Settimes() <= turns+1, "%d settimes in %d turns", f.Settimes(), turns)
 }
 
 func TestArmAllocatesNothing(t *testing.T) {
@@ -401,9 +336,7 @@ func TestArmAllocatesNothing(t *testing.T) {
 	far := now + 3600*second
 	if n := testing.AllocsPerRun(1000, func() {
 		far-- // earlier each time: a syscall each time
-		if err := f.Arm(far, now); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, f.Arm(far, now))
 	}); n != 0 || f.Settimes() < 1000 {
 		t.Errorf("%v allocations per Arm, %d settimes", n, f.Settimes())
 	}

@@ -1,10 +1,8 @@
 package timer
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,19 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/internal/invariant"
+	"github.com/netco-go/netco/internal/testenv"
 )
-
-// mustPanic runs f and checks that it panics with a message that holds want.
-func mustPanic(t *testing.T, want string, f func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
-			t.Errorf("panic %q, want it to hold %q", got, want)
-		}
-	}()
-	f()
-}
 
 // check holds h against the invariants of the heap.
 func check(t *testing.T, h *Heap) {
@@ -66,9 +53,8 @@ func TestSize(t *testing.T) {
 	if s := unsafe.Sizeof(Timer{}); strconv.IntSize == 64 && s != 40 {
 		t.Errorf("Timer takes %d bytes, want 40", s)
 	}
-	if s := unsafe.Sizeof(item{}); strconv.IntSize == 64 && s != 16 {
-		t.Errorf("item takes %d bytes, want 16", s)
-	}
+	s := unsafe.Sizeof(item{})
+	testenv.True(t, strconv.IntSize != 64 || s == 16, "item takes %d bytes, want 16", s)
 	for i := root + 1; i < 1000; i++ { // parent and firstChild agree
 		if c := firstChild(parent(i)); i < c || i > c+3 {
 			t.Fatalf("item %d: parent %d, whose children start at %d", i, parent(i), c)
@@ -92,21 +78,21 @@ func TestZeroHeap(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	var h, other Heap
 	var r recorder
-	mustPanic(t, "timer: Set of a Timer whose F is nil", func() { h.Set(new(Timer), 1) })
+	testenv.Panics(t, "timer: Set of a Timer whose F is nil", func() { h.Set(new(Timer), 1) })
 	x := r.timer(1)
 	other.Set(r.timer(2), 1)
 	h.Set(x, 1)
 	const want = "is queued in another Heap, or a copy of a queued Timer"
-	mustPanic(t, want, func() { other.Set(x, 0) })
+	testenv.Panics(t, want, func() { other.Set(x, 0) })
 	if invariant.Enabled {
-		mustPanic(t, want, func() { other.Set(x, 2) })
+		testenv.Panics(t, want, func() { other.Set(x, 2) })
 	}
-	mustPanic(t, want, func() { other.Cancel(x) })
-	mustPanic(t, want, func() { new(Heap).Cancel(x) })
-	mustPanic(t, want, func() { other.pending(x) })
-	mustPanic(t, want, func() { other.deadline(x) })
+	testenv.Panics(t, want, func() { other.Cancel(x) })
+	testenv.Panics(t, want, func() { new(Heap).Cancel(x) })
+	testenv.Panics(t, want, func() { other.pending(x) })
+	testenv.Panics(t, want, func() { other.deadline(x) })
 	copied := &Timer{F: x.F, Arg: x.Arg, when: x.when, pos: x.pos}
-	mustPanic(t, want, func() { h.Cancel(copied) })
+	testenv.Panics(t, want, func() { h.Cancel(copied) })
 	check(t, &h)
 	check(t, &other)
 }
@@ -144,12 +130,9 @@ func TestOrder(t *testing.T) {
 			}
 			check(t, &h)
 			when, ok := h.Next()
-			if ok != (tt.next != 0) || when != tt.next {
-				t.Errorf("next %d, %v, want %d", when, ok, tt.next)
-			}
-			if h.Len() != len(tt.whens)-len(tt.want) {
-				t.Errorf("%d left", h.Len())
-			}
+			testenv.True(t, ok == (tt.next != 0) && when == tt.next, "next %d, %v, want %d", when,
+				ok, tt.next)
+			testenv.Equal(t, h.Len(), len(tt.whens)-len(tt.want), "left")
 		})
 	}
 }
@@ -192,19 +175,14 @@ func TestSetMoves(t *testing.T) {
 				if want == 2 {
 					when = tt.set[len(tt.set)-1]
 				}
-				if next, _ := h.Next(); next != when {
-					t.Errorf("place %d: Next %d, want %d", i, next, when)
-				}
-				if n := h.Expire(when-1, 0); n != 0 {
-					t.Errorf("place %d: %d ran before %d", i, n, when)
-				}
+				next, _ := h.Next()
+				testenv.True(t, next == when, "place %d: Next %d, want %d", i, next, when)
+				testenv.Equal(t, h.Expire(when-1, 0), 0, "place", i, "ran before", when)
 				check(t, &h)
 				h.Expire(when, 1)
 				check(t, &h)
 			}
-			if !slices.Equal(r.ran, tt.want) {
-				t.Errorf("ran %v, want %v", r.ran, tt.want)
-			}
+			testenv.True(t, slices.Equal(r.ran, tt.want), "ran %v, want %v", r.ran, tt.want)
 		})
 	}
 }
@@ -224,12 +202,9 @@ func TestMovesToLaterAreDeferred(t *testing.T) {
 			h.Set(&timers[i], round*1000+int64(i))
 		}
 	}
-	if h.seq != placed {
-		t.Errorf("%d placements for moves to a later deadline", h.seq-placed)
-	}
-	if when, _ := h.Next(); when != 1000_000 {
-		t.Errorf("Next %d, want 1000000", when)
-	}
+	testenv.Equal(t, h.seq-placed, 0, "placements for moves to a later deadline")
+	when, _ := h.Next()
+	testenv.True(t, when == 1000_000, "Next %d, want 1000000", when)
 	if n := h.Expire(2000_000, 0); n != 100 || h.seq-placed != 100 {
 		t.Errorf("%d ran, with %d placements, want 100 and 100", n, h.seq-placed)
 	}
@@ -243,9 +218,7 @@ func TestTieOrderAcrossWrap(t *testing.T) {
 		h.Set(r.timer(i), 7)
 	}
 	h.Expire(7, 0)
-	if !slices.IsSorted(r.ran) || len(r.ran) != 100 {
-		t.Errorf("ran %v", r.ran)
-	}
+	testenv.True(t, slices.IsSorted(r.ran) && len(r.ran) == 100, "ran %v", r.ran)
 }
 
 func TestInsideF(t *testing.T) {
@@ -287,20 +260,15 @@ func TestInsideF(t *testing.T) {
 			h.Set(&a, 10)
 			h.Set(&b, 20)
 			h.Set(&c, 30)
-			n := h.Expire(100, 0)
-			if got := strings.Join(log, " "); got != tt.want {
-				t.Errorf("ran %q (%d), want %q", got, n, tt.want)
-			}
-			if h.Len() != tt.left {
-				t.Errorf("%d left, want %d", h.Len(), tt.left)
-			}
+			h.Expire(100, 0)
+			testenv.Equal(t, strings.Join(log, " "), tt.want, "ran")
+			testenv.Equal(t, h.Len(), tt.left, "left")
 			if when, ok := h.Next(); ok && when <= 100 {
 				t.Errorf("left for %d, which this Expire should have run", when)
 			}
 			h.Set(&a, 1)
-			if when, _ := h.deadline(&a); when != 1 {
-				t.Error("the floor of Expire outlives it")
-			}
+			when, _ := h.deadline(&a)
+			testenv.True(t, when == 1, "the floor of Expire outlives it")
 			check(t, &h)
 		})
 	}
@@ -312,15 +280,14 @@ func TestPanicInF(t *testing.T) {
 	bad := &Timer{F: func(any, int64) { panic("bad timer") }}
 	h.Set(bad, 1)
 	h.Set(r.timer(1), 2)
-	mustPanic(t, "bad timer", func() { h.Expire(10, 0) })
+	testenv.Panics(t, "bad timer", func() { h.Expire(10, 0) })
 	check(t, &h)
 	late := r.timer(2)
 	if h.Set(late, 1); h.pending(bad) || h.Len() != 2 {
 		t.Fatal("the Timer that panicked is not spent")
 	}
-	if h.Expire(10, 0); !slices.Equal(r.ran, []int{2, 1}) {
-		t.Errorf("ran %v after a panic, want 2 1", r.ran)
-	}
+	h.Expire(10, 0)
+	testenv.True(t, slices.Equal(r.ran, []int{2, 1}), "ran %v after a panic, want 2 1", r.ran)
 }
 
 const (
@@ -354,9 +321,8 @@ func TestLibcoTimersBeyondSixtySeconds(t *testing.T) {
 		if n := h.Expire(now+d-1, 0); n != 0 {
 			t.Errorf("a Timer of %v ran early", time.Duration(d))
 		}
-		if n := h.Expire(now+d, 0); n != 1 {
-			t.Errorf("a Timer of %v did not run", time.Duration(d))
-		}
+		n := h.Expire(now+d, 0)
+		testenv.True(t, n == 1, "a Timer of %v did not run", time.Duration(d))
 	}
 }
 
@@ -410,16 +376,15 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for i := range few {
 		few[i].F = func(any, int64) {}
 	}
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		for i := range few {
 			small.Set(&few[i], 5)
 		}
 		for i := range few {
 			small.Cancel(&few[i])
 		}
-	}); n != 0 {
-		t.Errorf("%v allocations per round of 700, want 0", n)
-	}
+	})
+	testenv.True(t, n == 0, "%v allocations per round of 700, want 0", n)
 }
 
 func TestArrayShrinks(t *testing.T) {
@@ -442,9 +407,8 @@ func TestArrayShrinks(t *testing.T) {
 		}
 	}
 	check(t, &h)
-	if c := cap(h.items); c > minCap || top < n {
-		t.Errorf("room for %d left of %d", c, top)
-	}
+	c := cap(h.items)
+	testenv.True(t, c <= minCap && top >= n, "room for %d left of %d", c, top)
 }
 
 // A Timer that ran or was cancelled is not kept alive by the heap.
@@ -483,23 +447,10 @@ func TestHeapPinsNothing(t *testing.T) {
 	runtime.KeepAlive(&h)
 }
 
-// seed returns the seed of a randomised test; NETCO_SEED repeats a run.
-func seed(t *testing.T) uint64 {
-	n := uint64(time.Now().UnixNano())
-	if s := os.Getenv("NETCO_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("repeat with NETCO_SEED=%d", n)
-	return n
-}
-
 // TestHammer makes random calls on a big heap and checks its invariants all
 // along.
 func TestHammer(t *testing.T) {
-	r := rand.New(rand.NewPCG(seed(t), 0))
+	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	x := &hammered{r: r, timers: make([]Timer, 5000), deadline: make([]int64, 5000)}
 	for i := range x.timers {
 		x.timers[i].F = func(_ any, _ int64) { x.run(t, i) }

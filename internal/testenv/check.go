@@ -4,16 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 )
 
 // The checks report what is wrong and go on, in goroutines and coroutines too.
-// what says which of several cases it was: the line is known without it.
+// what says which of several cases it was: the line is known without it. Only
+// one that fails calls Helper, which is slow.
 
 // Equal checks that got is want.
 func Equal[T comparable](t testing.TB, got, want T, what ...any) {
-	t.Helper()
 	if got != want {
+		t.Helper()
 		t.Errorf("%sgot %v, want %v", prefix(what), got, want)
 	}
 }
@@ -29,8 +31,8 @@ func True(t testing.TB, holds bool, format string, args ...any) {
 
 // Fails checks that err is want, which is nil for success.
 func Fails(t testing.TB, err, want error, what ...any) {
-	t.Helper()
 	if !isError(err, want) {
+		t.Helper()
 		t.Errorf("%sthe error is %v, want %v", prefix(what), err, want)
 	}
 }
@@ -40,8 +42,8 @@ func Fails(t testing.TB, err, want error, what ...any) {
 //	testenv.Gives(t, 5, nil)(c.Write(hello))
 func Gives[T comparable](t testing.TB, want T, wantErr error, what ...any) func(T, error) {
 	return func(got T, err error) {
-		t.Helper()
 		if got != want || !isError(err, wantErr) {
+			t.Helper()
 			t.Errorf("%sgot %v, %v; want %v, %v", prefix(what), got, err, want, wantErr)
 		}
 	}
@@ -70,3 +72,15 @@ func AsText(p []byte, err error) (string, error) { return string(p), err }
 
 // Err returns a call's error.
 func Err[T any](_ T, err error) error { return err }
+
+// Panics checks that f panics with a text that contains want.
+func Panics(t testing.TB, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+			t.Errorf("panic %q, want one with %q", got, want)
+		}
+	}()
+	f()
+}

@@ -47,8 +47,8 @@ func MustOK(err error) {
 
 // NoError reports an error and goes on, also in a coroutine.
 func NoError(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Error(err)
 	}
 }

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"testing"
@@ -38,6 +39,16 @@ func scale(set string, race bool) float64 {
 		s = max(usualScale, s/10)
 	}
 	return s
+}
+
+// Seed returns the seed of a test with random input; NETCO_SEED repeats a run.
+func Seed(t testing.TB) uint64 {
+	seed := rand.Uint64()
+	if s := os.Getenv("NETCO_SEED"); s != "" {
+		seed = Must(strconv.ParseUint(s, 10, 64))
+	}
+	t.Logf("repeat with NETCO_SEED=%d", seed)
+	return seed
 }
 
 // Rounds returns how many rounds a hammer takes that takes n at full length.

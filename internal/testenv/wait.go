@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"time"
@@ -36,6 +37,23 @@ func Await[T any](t testing.TB, c <-chan T, what string) (v T) {
 		t.Fatalf("waited for %s in vain\n%s", what, Stacks())
 	}
 	return v
+}
+
+// Settle waits until at most n goroutines are left. It collects garbage
+// meanwhile: some are kept for reuse, or for what nothing can resume.
+func Settle(t testing.TB, n int) {
+	t.Helper()
+	Until(t, "goroutines to end", func() bool {
+		runtime.GC()
+		return runtime.NumGoroutine() <= n
+	})
+}
+
+// Over returns a context that is over.
+func Over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }
 
 // Stacks returns the stacks of all goroutines.
