@@ -40,74 +40,6 @@ func TestMisuse(t *testing.T) {
 	testenv.Panics(t, "objpool: Get on a Pool not made by New", func() { new(Pool[thing]).Get() })
 }
 
-func TestLIFO(t *testing.T) {
-	p := New(Options[thing]{Chunk: 3})
-	a, b, c := p.Get(), p.Get(), p.Get()
-	if a == b || b == c || a == c {
-		t.Fatal("Get handed out one object twice")
-	}
-	p.Put(b)
-	p.Put(c)
-	p.Put(a)
-	for i, want := range []*thing{a, c, b} {
-		if got := p.Get(); got != want {
-			t.Fatalf("Get %d after three Puts: not the one put last", i)
-		}
-	}
-}
-
-func TestChunkedGrowth(t *testing.T) {
-	for _, chunk := range []int{1, 2, 16, 100} {
-		p := New(Options[thing]{Chunk: chunk})
-		for i := 1; i <= 250; i++ {
-			if x := p.Get(); *x != (thing{}) {
-				t.Fatalf("chunk %d: new object %d is not zero", chunk, i)
-			} else {
-				x.id = i
-			}
-			s := p.Stats()
-			wantChunks := (i + chunk - 1) / chunk
-			if s.Chunks != uint64(wantChunks) || s.Fresh != wantChunks*chunk-i {
-				t.Fatalf("chunk %d: after %d Gets %+v, want %d chunks", chunk, i, s, wantChunks)
-			}
-		}
-	}
-}
-
-func TestCap(t *testing.T) {
-	for _, tt := range []struct{ cap, wantFree int }{
-		{0, 100},
-		{1, 1},
-		{10, 10},
-		{100, 100},
-		{-1, 0},
-	} {
-		p := New(Options[thing]{Cap: tt.cap})
-		held := make([]*thing, 100)
-		for i := range held {
-			held[i] = p.Get()
-		}
-		for _, x := range held {
-			p.Put(x)
-		}
-		s := p.Stats()
-		testenv.True(t, s.Free == tt.wantFree && s.Dropped == uint64(100-tt.wantFree) &&
-			s.InUse == 0 && s.Puts == 100, "Cap %d: %+v, want %d free", tt.cap, s, tt.wantFree)
-	}
-}
-
-func TestResetRunsOnEveryPut(t *testing.T) {
-	for _, limit := range []int{10, -1} { // kept, and dropped at once
-		calls := 0
-		p := New(Options[thing]{Cap: limit, Reset: func(x *thing) { calls++; *x = thing{} }})
-		x := p.Get()
-		x.id, x.payload = 7, new([256]byte)
-		p.Put(x)
-		testenv.True(t, calls == 1 && *x == (thing{}), "Cap %d: %d calls of Reset, object id %d",
-			limit, calls, x.id)
-	}
-}
-
 // A Reset that panics, or that puts other objects of the same Pool, must leave
 // a sound Pool.
 func TestResetReentersAndPanics(t *testing.T) {
@@ -138,61 +70,6 @@ func TestResetReentersAndPanics(t *testing.T) {
 	testenv.Panics(t, "bad node", func() { p.Put(a) })
 	if s := p.Stats(); s.Free != 0 || s.InUse != 2 {
 		t.Fatalf("after a panic in Reset: %+v", s)
-	}
-}
-
-func TestTrim(t *testing.T) {
-	for _, tt := range []struct {
-		free, fresh int // before
-		keep        int
-		wantFree    int
-		wantFresh   int
-	}{
-		{0, 0, 0, 0, 0},
-		{0, 5, 0, 0, 0},
-		{0, 5, 5, 0, 5},
-		{0, 5, 4, 0, 0}, // the rest of a chunk goes as a whole
-		{10, 5, 15, 10, 5},
-		{10, 5, 14, 10, 0},
-		{10, 0, 3, 3, 0},
-		{10, 0, 9, 9, 0},
-		{100, 0, 1, 1, 0},
-		{100, 7, 0, 0, 0},
-		{100, 7, -3, 0, 0},
-	} {
-		p := New(Options[thing]{Chunk: max(1, tt.free+tt.fresh), Cap: 1000})
-		held := make([]*thing, tt.free)
-		for i := range held {
-			held[i] = p.Get()
-			held[i].id = i
-		}
-		if tt.free == 0 && tt.fresh > 0 {
-			p.opts.Chunk++
-			p.Get() // only a Get makes a chunk
-		}
-		for _, x := range held {
-			p.Put(x)
-		}
-		before := p.Stats()
-		if before.Free != tt.free || before.Fresh != tt.fresh {
-			t.Fatalf("%+v: set-up gave %+v", tt, before)
-		}
-		p.Trim(tt.keep)
-		s := p.Stats()
-		testenv.True(t, s.Free == tt.wantFree && s.Fresh == tt.wantFresh, "%+v: after Trim %+v", tt,
-			s)
-		if want := uint64(
-			tt.free - tt.wantFree + tt.fresh - tt.wantFresh); s.Dropped-before.Dropped != want {
-			t.Errorf("%+v: %d dropped, want %d", tt, s.Dropped-before.Dropped, want)
-		}
-		if c := cap(p.free); tt.free == 100 && c > 50 {
-			t.Errorf("%+v: list of free objects still has room for %d", tt, c)
-		}
-		for i := range tt.wantFree { // the warmest stay
-			if got, want := p.Get().id, tt.free-1-i; got != want {
-				t.Errorf("%+v: Get %d after Trim returned object %d, want %d", tt, i, got, want)
-			}
-		}
 	}
 }
 
@@ -242,7 +119,9 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	testenv.True(t, n == 2, "%v allocations for 100 objects in chunks of 50, want 2", n)
 }
 
-// TestAgainstModel runs random calls against a plain list of free objects.
+// TestAgainstModel runs random calls against a plain list of free objects: what
+// was put last comes first and is what is kept by Trim, Cap bounds what is free,
+// Reset runs at each Put, and chunks are made and dropped as a whole.
 func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	for round := range 40 {
@@ -258,7 +137,7 @@ func TestAgainstModel(t *testing.T) {
 			case k < 99 && len(m.used) > 0:
 				m.put(t, r.IntN(len(m.used)))
 			case k == 99:
-				m.trim(r.IntN(40))
+				m.trim(t, r.IntN(40)-3)
 			}
 			m.check(t)
 		}
@@ -271,6 +150,7 @@ type model struct {
 	o                           Options[thing]
 	at                          string // the round and the operation, for reports
 	used, free                  []*thing
+	fresh                       int // of the last chunk
 	gets, puts, reused, dropped uint64
 }
 
@@ -284,7 +164,7 @@ func (m *model) get(t *testing.T, id int) {
 			t.Fatalf("%s: Get returned %p, want %p, the one put last", m.at, x, m.free[n-1])
 		}
 		m.free = m.free[:n-1]
-	} else if *x != (thing{}) {
+	} else if m.fresh = (m.fresh + m.o.Chunk - 1) % m.o.Chunk; *x != (thing{}) {
 		t.Fatalf("%s: new object is %+v", m.at, *x)
 	}
 	if slices.Contains(m.used, x) {
@@ -310,15 +190,17 @@ func (m *model) put(t *testing.T, i int) {
 	}
 }
 
-func (m *model) trim(keep int) {
-	fresh := m.p.Stats().Fresh
-	if len(m.free)+fresh > keep {
-		m.dropped += uint64(fresh)
-	}
+func (m *model) trim(t *testing.T, keep int) {
 	m.p.Trim(keep)
+	keep = max(keep, 0)
+	if len(m.free)+m.fresh > keep {
+		m.dropped += uint64(m.fresh)
+		m.fresh = 0
+	}
 	if n := len(m.free) - keep; n > 0 {
 		m.free = m.free[n:]
 		m.dropped += uint64(n)
+		testenv.True(t, cap(m.p.free) < 4*(keep+1), "%s: room for %d", m.at, cap(m.p.free))
 	}
 }
 
@@ -329,7 +211,7 @@ func (m *model) check(t *testing.T) {
 	want := Stats{
 		Gets: m.gets, Puts: m.puts, Reused: m.reused, Dropped: m.dropped,
 		Chunks:    s.Allocated / uint64(m.o.Chunk),
-		Allocated: s.Allocated, Free: len(m.free), InUse: len(m.used), Fresh: s.Fresh,
+		Allocated: s.Allocated, Free: len(m.free), InUse: len(m.used), Fresh: m.fresh,
 	}
 	if s != want || s.Allocated != uint64(s.InUse+s.Free+s.Fresh)+s.Dropped {
 		t.Fatalf("%s: Stats\n got %+v\nwant %+v", m.at, s, want)

@@ -111,13 +111,13 @@ type both struct {
 	t      *testing.T
 	h      Heap
 	m      model
-	timers [fuzzTimers]Timer
+	timers []Timer
 	now    int64
 	ran    int // by Expire
 }
 
-func newBoth(t *testing.T) *both {
-	b := &both{t: t, m: model{floor: math.MinInt64}}
+func newBoth(t *testing.T, timers int) *both {
+	b := &both{t: t, m: model{floor: math.MinInt64}, timers: make([]Timer, timers)}
 	for id := range b.timers {
 		b.timers[id].Arg = id
 		b.timers[id].F = func(arg any, at int64) {
@@ -172,7 +172,7 @@ func (b *both) agree(id int) {
 // FuzzHeap takes three bytes per call: what, which Timer, when.
 func FuzzHeap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b := newBoth(t)
+		b := newBoth(t, fuzzTimers)
 		for ; len(data) >= 3; data = data[3:] {
 			id, at := int(data[1])%fuzzTimers, data[2]
 			switch data[0] % 8 {
