@@ -1,15 +1,12 @@
 package coroutine
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -49,20 +46,5 @@ func TestLockedInInit(t *testing.T) {
 // TestInCallback: the same in callbacks from C, where the runtime locks, too.
 // It is a program of its own, as tests cannot have C.
 func TestInCallback(t *testing.T) {
-	testenv.Long(t) // it builds a program
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil ||
-		strings.TrimSpace(string(out)) != "1" {
-		t.Skipf("cgo is not enabled, or there is no go command: %q, %v", out, err)
-	}
-	exe := filepath.Join(t.TempDir(), "cgofiber")
-	build := exec.CommandContext(ctx, "go", "build", "-o", exe, "./testdata/cgofiber")
-	if out, err := build.CombinedOutput(); strings.Contains(string(out), "C compiler") {
-		t.Skipf("%s", out)
-	} else if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	out, err := exec.CommandContext(ctx, exe).CombinedOutput()
-	testenv.True(t, err == nil && string(out) == "over\n", "%v\n%s", err, out)
+	testenv.Equal(t, testenv.RunC(t, "./testdata/cgofiber"), "over\n")
 }

@@ -201,13 +201,10 @@ func misuseOfItself(t *testing.T) {
 	dead.expect(t, -1, -1, nil)
 	var f Fiber[int, int]
 	f = New(func(y *Yielder[int, int], in int) int {
-		_, err := f.Resume(5)
-		refused(t, "Resume of itself", err, ErrRunning)
+		refused(t, "Resume of itself", testenv.Err(f.Resume(5)), ErrRunning)
 		refused(t, "Cancel of itself", f.Cancel(), ErrRunning)
-		_, err = y.Transfer(f, 5)
-		refused(t, "Transfer to itself", err, ErrTransferSelf)
-		_, err = y.Transfer(dead, 5)
-		refused(t, "Transfer to a dead one", err, ErrDead)
+		refused(t, "Transfer to itself", testenv.Err(y.Transfer(f, 5)), ErrTransferSelf)
+		refused(t, "Transfer to a dead one", testenv.Err(y.Transfer(dead, 5)), ErrDead)
 		for range f.All(5) {
 			t.Error("All of itself gives something")
 		}
@@ -231,29 +228,21 @@ func misuseByResumer(t *testing.T) {
 	})
 	inner = New(func(y *Yielder[int, int], in int) int {
 		for ; ; in++ {
-			_, err := f.Resume(5)
-			refused(t, "Resume of one's resumer", err, ErrRunning)
+			refused(t, "Resume of one's resumer", testenv.Err(f.Resume(5)), ErrRunning)
 			refused(t, "Cancel of one's resumer", f.Cancel(), ErrRunning)
-			_, err = y.Transfer(f, 5)
-			refused(t, "Transfer to one's resumer", err, ErrRunning)
-			_, err = fy.Yield(5)
-			refused(t, "one's resumer's Yield", err, ErrOutside)
-			_, err = fy.Transfer(fresh, 5)
-			refused(t, "one's resumer's Transfer", err, ErrOutside)
+			refused(t, "Transfer to one's resumer", testenv.Err(y.Transfer(f, 5)), ErrRunning)
+			refused(t, "one's resumer's Yield", testenv.Err(fy.Yield(5)), ErrOutside)
+			refused(t, "one's resumer's Transfer", testenv.Err(fy.Transfer(fresh, 5)), ErrOutside)
 			y.Yield(10 * in)
 		}
 	})
 	f.expect(t, 1, 2, nil)
-	_, err := fy.Yield(5)
-	refused(t, "Yield by the resumer", err, ErrOutside)
-	_, err = fy.Transfer(fresh, 5)
-	refused(t, "Transfer by the resumer", err, ErrOutside)
+	refused(t, "Yield by the resumer", testenv.Err(fy.Yield(5)), ErrOutside)
+	refused(t, "Transfer by the resumer", testenv.Err(fy.Transfer(fresh, 5)), ErrOutside)
 	f.expect(t, 3, 4, nil)
 	refused(t, "Cancel of a suspended one", inner.Cancel(), nil)
-	_, err = fy.Yield(5)
-	refused(t, "Yield of a dead one", err, ErrOutside)
-	_, err = fy.Transfer(fresh, 5)
-	refused(t, "Transfer of a dead one", err, ErrOutside)
+	refused(t, "Yield of a dead one", testenv.Err(fy.Yield(5)), ErrOutside)
+	refused(t, "Transfer of a dead one", testenv.Err(fy.Transfer(fresh, 5)), ErrOutside)
 	fresh.expect(t, 6, 6, nil)
 	fresh.expect(t, -1, -1, nil)
 }
@@ -268,8 +257,7 @@ func misuseOfNext(t *testing.T) {
 		return in
 	})
 	next.expect(t, 1, 1, nil)
-	_, err := fy.Yield(5)
-	refused(t, "Yield of a former incarnation", err, ErrOutside)
+	refused(t, "Yield of a former incarnation", testenv.Err(fy.Yield(5)), ErrOutside)
 	f.expect(t, 1, 0, ErrDead)
 	refused(t, "Cancel of a former incarnation", f.Cancel(), nil)
 	testenv.True(t, f.Status() == StatusDead && next.Status() == StatusSuspended, "%v and %v",
@@ -288,10 +276,8 @@ func refusesAlien(t *testing.T, f Fiber[int, int], y *Yielder[int, int]) {
 	if y == nil {
 		return
 	}
-	_, err := y.Yield(5)
-	refused(t, "Yield", err, ErrOutside)
-	_, err = y.Transfer(f, 5)
-	refused(t, "Transfer", err, ErrOutside)
+	refused(t, "Yield", testenv.Err(y.Yield(5)), ErrOutside)
+	refused(t, "Transfer", testenv.Err(y.Transfer(f, 5)), ErrOutside)
 }
 
 // TestWrongThread: the errors that another goroutine gets, while the coroutine
@@ -352,8 +338,7 @@ func TestThreadLocks(t *testing.T) {
 func lockedBefore(t *testing.T) {
 	f := New(sum)
 	runtime.LockOSThread()
-	_, err := f.Resume(1)
-	refused(t, "locked before the first Resume", err, ErrThreadLocked)
+	refused(t, "locked before the first Resume", testenv.Err(f.Resume(1)), ErrThreadLocked)
 	refused(t, "Cancel", f.Cancel(), ErrThreadLocked)
 	runtime.UnlockOSThread()
 	testenv.Equal(t, f.Status(), StatusReady, "refused, it is")
@@ -372,8 +357,7 @@ func lockedLater(t *testing.T) {
 	f := New(sum)
 	f.expect(t, 1, 1, nil)
 	runtime.LockOSThread()
-	_, err := f.Resume(1)
-	refused(t, "locked before the second Resume", err, ErrThreadLocked)
+	refused(t, "locked before the second Resume", testenv.Err(f.Resume(1)), ErrThreadLocked)
 	refused(t, "Cancel", f.Cancel(), ErrThreadLocked)
 	for range f.All(1) {
 		t.Error("All gives something")
@@ -398,13 +382,10 @@ func lockedInside(t *testing.T) {
 	other := New(sum)
 	f := New(func(y *Yielder[int, int], _ int) int {
 		runtime.LockOSThread()
-		_, err := y.Yield(1)
-		refused(t, "locked before Yield", err, ErrThreadLocked)
-		_, err = y.Transfer(other, 1)
-		refused(t, "locked before Transfer", err, ErrThreadLocked)
+		refused(t, "locked before Yield", testenv.Err(y.Yield(1)), ErrThreadLocked)
+		refused(t, "locked before Transfer", testenv.Err(y.Transfer(other, 1)), ErrThreadLocked)
 		runtime.UnlockOSThread()
-		_, err = y.Yield(2)
-		refused(t, "unlocked again", err, nil)
+		refused(t, "unlocked again", testenv.Err(y.Yield(2)), nil)
 		return 3
 	})
 	f.expect(t, 1, 2, nil)
@@ -418,24 +399,21 @@ func unlockedSince(t *testing.T) {
 	runtime.LockOSThread()
 	f := New(sum)
 	runtime.UnlockOSThread()
-	_, err := f.Resume(1)
-	refused(t, "unlocked", err, ErrThreadLocked)
+	refused(t, "unlocked", testenv.Err(f.Resume(1)), ErrThreadLocked)
 	runtime.LockOSThread()
 	runtime.LockOSThread()
 	f = New(sum)
 	runtime.UnlockOSThread()
-	_, err = f.Resume(1)
-	refused(t, "unlocked before the first Resume", err, ErrThreadLocked)
+	refused(t, "unlocked before the first Resume", testenv.Err(f.Resume(1)), ErrThreadLocked)
 	runtime.LockOSThread()
 	f.expect(t, 1, 1, nil)
 	g := New(sum)
 	g.expect(t, 2, 2, nil)
 	runtime.UnlockOSThread()
-	_, err = f.Resume(1)
-	refused(t, "unlocked before the second Resume", err, ErrThreadLocked)
+	refused(t, "unlocked before the second Resume", testenv.Err(f.Resume(1)), ErrThreadLocked)
 	New(func(y *Yielder[int, int], _ int) int {
-		_, err := y.Transfer(f, 1)
-		refused(t, "Transfer to one made under a lock", err, ErrThreadLocked)
+		refused(t, "Transfer to one made under a lock", testenv.Err(y.Transfer(f, 1)),
+			ErrThreadLocked)
 		return 0
 	}).Resume(0)
 	runtime.LockOSThread()

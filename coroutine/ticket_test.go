@@ -3,6 +3,7 @@ package coroutine
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -105,7 +106,8 @@ func (c *ticketCase) run(t *testing.T, ex *Executor) {
 }
 
 // TestStopEndsParks: Stop ends parks, and no later park waits; a wake that came
-// before still counts.
+// before still counts. Loops of Yield end, and deferred calls run as far as
+// their first wait.
 func TestStopEndsParks(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	th := newThread(plain)
@@ -122,6 +124,11 @@ func TestStopEndsParks(t *testing.T) {
 	for range 10 {
 		th.spawn(func() {
 			defer func() { unwound++ }()
+			defer func() {
+				defer func() { unwound++ }()
+				sleep(time.Hour)
+				t.Error("it slept on in a deferred call")
+			}()
 			for {
 				Yield()
 			}
@@ -131,7 +138,7 @@ func TestStopEndsParks(t *testing.T) {
 	th.stopByForce()
 	want := []Wake{WakeShutdown, WakeShutdown, WakeReady}
 	testenv.True(t, slices.Equal(got, want), "parks ended with %v, want %v", got, want)
-	testenv.Equal(t, unwound, 10, "of 10 Yield loops unwound")
+	testenv.Equal(t, unwound, 20, "of 20 deferred calls have run")
 }
 
 func TestStrings(t *testing.T) {

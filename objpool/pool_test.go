@@ -119,8 +119,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	testenv.True(t, n == 2, "%v allocations for 100 objects in chunks of 50, want 2", n)
 }
 
-// TestAgainstModel runs random calls against a plain list of free objects: what
-// was put last comes first and is what is kept by Trim, Cap bounds what is free,
+// TestAgainstModel runs random calls against a plain list of free objects: that
+// put last comes first and is kept by Trim, Cap bounds what is free,
 // Reset runs at each Put, and chunks are made and dropped as a whole.
 func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))

@@ -519,18 +519,6 @@ func TestHandoffForced(t *testing.T) {
 	}
 }
 
-// TestHandoffStuck: Shutdown gives up on one that does not come back, and its
-// Processor ends when it does.
-func TestHandoffStuck(t *testing.T) {
-	defer scheduler.SetUnwindGrace(50 * time.Millisecond)()
-	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Hour) })
-	err := a.s.Shutdown(testenv.Over())
-	testenv.True(t, errors.Is(err, context.Canceled) &&
-		strings.Contains(err.Error(), "1 coroutines have not ended"), "Shutdown: %v", err)
-	a.release()
-	<-engine.Of(a.s).Processors()[0].Ended()
-}
-
 // TestHandoffLooks: what the pages and counters show of a coroutine that is
 // left behind.
 func TestHandoffLooks(t *testing.T) {

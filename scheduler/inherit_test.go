@@ -32,6 +32,37 @@ func startersOf(s *scheduler.Scheduler) map[string]starter {
 	}
 }
 
+// TestInherit: what a coroutine starts, in whatever way, inherits from it, and
+// not from what runs there.
+func TestInherit(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
+	defer shutdown(t, s)
+	generation := coroutine.NewLocal(coroutine.LocalOptions[int]{Inherit: func(n *int) int {
+		return *n + 1
+	}})
+	private := coroutine.NewLocal(coroutine.LocalOptions[int]{})
+	for name, start := range startersOf(s) {
+		child := func(want int, fn func()) {
+			testenv.Must(start(func() {
+				testenv.Equal(t, *generation.Get(), want, name, "inherits")
+				testenv.Equal(t, private.Peek(), nil, name, "inherits what is not to be")
+				private.Set(1)
+				fn()
+			})).Join()
+		}
+		testenv.NoError(t, s.Run(scheduler.Spawn{Fn: func() {
+			testenv.Equal(t, generation.Peek(), nil, name, "before it has a value")
+			generation.Set(1)
+			child(2, func() {
+				child(3, func() {})
+				generation.Set(7)
+				child(8, func() {})
+			})
+			testenv.Equal(t, *generation.Get(), 1, name, "its own, after its child's")
+		}}))
+	}
+}
+
 // TestInheritPanics: a start that a Local's Inherit ends, by a panic or a
 // Goexit, takes no place under MaxCoroutines, and what the new coroutine had
 // inherited so far is dropped. The place was lost for good.

@@ -23,20 +23,16 @@ func TestStartsClean(t *testing.T) {
 			pprof.Labels("left", "behind")))
 		debug.SetPanicOnFault(true)
 	}
-	starts := map[string]func(fn func()) error{
-		"Go": func(fn func()) error { h, err := s.Go(fn); h.Join(); return err },
-		"Local": func(fn func()) error {
-			h, err := with(s, scheduler.Spawn{Local: true})(fn)
-			h.Join()
-			return err
-		},
-		"On": func(fn func()) error { h, err := on(s, 1)(fn); h.Join(); return err },
-		"Fiber": func(fn func()) error {
+	starts := map[string]starter{
+		"Go":    s.Go,
+		"Local": with(s, scheduler.Spawn{Local: true}),
+		"On":    on(s, 1),
+		"Fiber": func(fn func()) (coroutine.Handle, error) {
 			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 				fn()
 				return 0
 			}).Resume(0)
-			return err
+			return coroutine.Handle{}, err
 		},
 	}
 	check := func(where string) {
@@ -44,14 +40,13 @@ func TestStartsClean(t *testing.T) {
 			labelled := func(context.Context) {
 				mine := goruntime.Labels()
 				for range 5 {
-					err := start(func() {
+					testenv.Must(start(func() {
 						testenv.Equal(t, goruntime.Labels(), mine, where, name,
 							"it has other labels than its maker")
 						testenv.True(t, !debug.SetPanicOnFault(false),
 							"%s, %s: SetPanicOnFault is on", where, name)
 						dirty()
-					})
-					testenv.NoError(t, err)
+					})).Join()
 				}
 				testenv.Equal(t, goruntime.Labels(), mine, where, name,
 					"it has changed its maker's labels")

@@ -2,7 +2,6 @@ package scheduler_test
 
 import (
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -193,24 +192,5 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 			t.Fatalf("after all have ended: %v", err)
 		}
 		testenv.Until(t, "all to have ended", quiet)
-	}
-}
-
-func TestLimitOptions(t *testing.T) {
-	for _, c := range []struct {
-		o    scheduler.Options
-		want string
-	}{
-		{scheduler.Options{MaxCoroutines: -1}, "MaxCoroutines is -1"},
-		{scheduler.Options{BufferMemory: -1}, "BufferMemory is -1"},
-		{scheduler.Options{BufferMemory: 16<<10 - 1}, "at least the 16384 bytes"},
-		{scheduler.Options{BufferMemory: 1023, BufferSize: 1024}, "at least the 1024 bytes"},
-		{scheduler.Options{BufferMemory: 16 << 10}, ""},
-		{scheduler.Options{BufferMemory: 1024, BufferSize: 1024, MaxCoroutines: 1}, ""},
-	} {
-		_, err := scheduler.New(c.o)
-		testenv.True(t, (c.want != "" || err == nil) &&
-			(c.want == "" || err != nil && strings.Contains(err.Error(), c.want)),
-			"%+v: %v, want %q", c.o, err, c.want)
 	}
 }

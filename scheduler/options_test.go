@@ -45,6 +45,14 @@ func TestOptionsRange(t *testing.T) {
 			scheduler.Options{Slog: slog.New(slog.DiscardHandler), Logger: zap.NewNop()},
 			"both set"},
 		{"negative pool", scheduler.Options{PoolCap: math.MinInt}, ""},
+		{"negative limit", scheduler.Options{MaxCoroutines: -1}, "MaxCoroutines is -1"},
+		{"negative memory", scheduler.Options{BufferMemory: -1}, "BufferMemory is -1"},
+		{"memory for one buffer", scheduler.Options{BufferMemory: 16 << 10}, ""},
+		{"for less", scheduler.Options{BufferMemory: 16<<10 - 1}, "at least the 16384 bytes"},
+		{"for a small one",
+			scheduler.Options{BufferMemory: 1024, BufferSize: 1024, MaxCoroutines: 1}, ""},
+		{"for less than that", scheduler.Options{BufferMemory: 1023, BufferSize: 1024},
+			"at least the 1024 bytes"},
 	} {
 		_, err := scheduler.New(c.o)
 		testenv.True(t, (c.bad != "" || err == nil) &&

@@ -1,7 +1,6 @@
 package scheduler_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -237,24 +236,4 @@ func checkBomb(t *testing.T, i int, info scheduler.PanicInfo) {
 	testenv.True(t, ok, "panic %d has the value %v", i, info.Value)
 	testenv.True(t, strings.Contains(string(info.Stack), guilty), "the stack lacks %s:\n%s", guilty,
 		info.Stack)
-}
-
-// TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds
-// their coroutines are handled, and the Scheduler ends all the same.
-func TestPanicsWhileUnwinding(t *testing.T) {
-	handled := make(chan scheduler.PanicInfo, 100)
-	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i scheduler.PanicInfo) {
-		handled <- i
-	}})
-	for range 20 {
-		h := make(chan struct{})
-		s.Go(func() {
-			defer explosive("deferred")
-			close(h)
-			processor.Sleep(1 << 50)
-		})
-		<-h
-	}
-	testenv.Equal(t, s.Shutdown(testenv.Over()), context.Canceled, "Shutdown")
-	testenv.Equal(t, len(handled), 20, "of 20 panics handled")
 }

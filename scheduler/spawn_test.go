@@ -34,7 +34,7 @@ func on(s *scheduler.Scheduler, i int) starter {
 }
 
 // spawnCase is one Spawn for a Scheduler of two Processors. A goroutine starts
-// it, or a coroutine of Processor 0, or of another Scheduler.
+// it, or a coroutine of it, or of another Scheduler.
 type spawnCase struct {
 	scheduler.Spawn
 	caller string
@@ -59,12 +59,14 @@ func (c spawnCase) want() (text string, err error) {
 // check starts the coroutine, and ends the caller while it lives.
 func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	var begun, over atomic.Bool
-	var place int
+	var place, here int
 	var name, site string
+	var stays, movable, after bool // whether it may move; its caller, before and after
 	c.Fn = func() {
 		co := coroutine.Current()
 		site, _ = co.Site()
 		place, name, site = processor.Current().Index(), co.Name(), filepath.Base(site)
+		stays = !co.Movable()
 		for begun.Store(true); !over.Load(); {
 			processor.Sleep(time.Millisecond)
 		}
@@ -73,7 +75,13 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	var h coroutine.Handle
 	var err error
 	start := func() {
-		for h, err = s.GoWith(c.Spawn); err == nil && !begun.Load(); {
+		self := coroutine.Current()
+		if c.caller == "coroutine" {
+			movable, here = self.Movable(), processor.Current().Index()
+		}
+		h, err = s.GoWith(c.Spawn)
+		after = movable && self.Movable()
+		for err == nil && !begun.Load() {
 			processor.Sleep(time.Millisecond) // it may be of the same Processor
 		}
 	}
@@ -81,7 +89,7 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	case "goroutine":
 		start()
 	case "coroutine":
-		testenv.Must(on(s, 0)(start)).Join()
+		testenv.Must(s.Go(start)).Join()
 	case "another's":
 		testenv.Must(other.Go(start)).Join()
 	}
@@ -99,7 +107,11 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	testenv.True(t, name == c.Name && site == "spawn_test.go", "it is %q, started in %s", name,
 		site)
 	testenv.True(t, (c.on == noPlace || place == c.on) &&
-		(!c.Local || c.caller != "coroutine" || place == 0), "on Processor %d", place)
+		(!c.Local || c.caller != "coroutine" || place == here), "on Processor %d", place)
+	if movable {
+		testenv.Equal(t, stays, c.on != noPlace || c.Local, "it stays where it is")
+		testenv.Equal(t, after, !c.Local, "its caller may move")
+	}
 }
 
 // TestGoWith: a coroutine starts as its Spawn says, or an error says what the

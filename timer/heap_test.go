@@ -311,8 +311,8 @@ func wakes(h *Heap, end int64) (at []int64) {
 
 // Regression test against libco, whose timing wheel holds 60 s: longer timeouts
 // are cut short (to 40-60 s); and against libgo, where sleeps of more than 7 s
-// broke and, after days of uptime, waiting became a spin: one wake-up per timer,
-// at its time, after any uptime.
+// broke and, after days of uptime, waiting became a spin: one wake-up for each
+// timer, at its time, after any uptime.
 func TestLongSleepsNeitherEndEarlyNorSpin(t *testing.T) {
 	for _, uptime := range []int64{0, 25 * day, 50 * day, 10 * year, 200 * year} {
 		var h Heap

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 )
 
 // childVar names the child that a process is.
@@ -36,6 +39,27 @@ func (c Children) Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
 	return cmd
+}
+
+// RunC builds the program of a folder, which has C in it, and returns what it
+// prints. A test cannot have C, and a package must not need it.
+func RunC(t testing.TB, folder string) string {
+	t.Helper()
+	Long(t) // it builds a program
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	defer cancel()
+	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil ||
+		strings.TrimSpace(string(out)) != "1" {
+		t.Skipf("cgo is not enabled, or there is no go command: %q, %v", out, err)
+	}
+	exe := filepath.Join(t.TempDir(), filepath.Base(folder))
+	build := exec.CommandContext(ctx, "go", "build", "-o", exe, folder)
+	if out, err := build.CombinedOutput(); strings.Contains(string(out), "C compiler") {
+		t.Skipf("%s", out)
+	} else if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return Must(Output(exec.CommandContext(ctx, exe)))
 }
 
 // Output runs a child to its end and returns what it writes to stdout. The
