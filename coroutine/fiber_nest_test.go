@@ -129,63 +129,12 @@ func TestRecursion(t *testing.T) {
 		}
 		got := slices.Collect(tr.fibers().All(struct{}{}))
 		testenv.True(t, slices.Equal(got, want), "by coroutines: %v", got)
-		// Permutations, of one array that is changed in place.
-		a := []int{1, 2, 3, 4, 5}
-		perms := New(func(y *Yielder[struct{}, []int], _ struct{}) []int {
-			var permute func(k int)
-			permute = func(k int) {
-				if k == len(a) {
-					y.Yield(a)
-				}
-				for i := k; i < len(a); i++ {
-					a[k], a[i] = a[i], a[k]
-					permute(k + 1)
-					a[k], a[i] = a[i], a[k]
-				}
-			}
-			permute(0)
-			return nil
-		})
-		seen := map[[5]int]bool{}
-		for p := range perms.All(struct{}{}) {
-			seen[[5]int(p)] = true
-		}
-		testenv.Equal(t, len(seen), 120, "permutations of 5")
 	})
 }
 
-// TestMutual: two coroutines that resume one another in turns through a third;
-// a generator that consumes generators.
+// TestMutual: two coroutines resume one another in turns through a third.
 func TestMutual(t *testing.T) {
-	inHomes(t, map[string]func(t *testing.T){"sieve": sieve, "ping-pong": pingPong})
-}
-
-// sieve: each prime filters what the former ones let through.
-func sieve(t *testing.T) {
-	from := New(func(y *Yielder[struct{}, int], _ struct{}) int {
-		for i := 2; ; i++ {
-			y.Yield(i)
-		}
-	})
-	all := []Fiber[struct{}, int]{from}
-	var primes []int
-	for len(primes) < 40 {
-		source := all[len(all)-1]
-		p, _ := source.Resume(struct{}{})
-		primes = append(primes, p)
-		all = append(all, New(func(y *Yielder[struct{}, int], _ struct{}) int {
-			for i := range source.All(struct{}{}) {
-				if i%p != 0 {
-					y.Yield(i)
-				}
-			}
-			return 0
-		}))
-	}
-	testenv.Equal(t, primes[39], 173, "the 40th prime is")
-	for _, f := range all {
-		testenv.NoError(t, f.Cancel())
-	}
+	inHomes(t, map[string]func(t *testing.T){"ping-pong": pingPong})
 }
 
 // pingPong: each resumes the other when that is suspended, and yields when

@@ -29,11 +29,10 @@ func endInRandomOrder(t *testing.T, c Config) {
 	rnd := rand.New(rand.NewPCG(seed, 5))
 	n := testenv.Rounds(30_000)
 	ended, unwound, panics := 0, 0, 0
-	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
-	th.panics = func(*Coroutine, any, []byte) bool { panics++; return true }
-	c.Host = th
-	th.ex.Init(c)
-	go th.loop()
+	th := startThread(&thread{panics: func(*Coroutine, any, []byte) bool {
+		panics++
+		return true
+	}}, c)
 	done := make(chan struct{})
 	th.spawn(func() {
 		defer close(done)
@@ -97,14 +96,11 @@ func TestPanicWhileUnwinding(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	before := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
-		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 		var values []any
-		th.panics = func(co *Coroutine, v any, _ []byte) bool {
+		th := startThread(&thread{panics: func(co *Coroutine, v any, _ []byte) bool {
 			values = append(values, v)
 			return true
-		}
-		th.ex.Init(Config{Host: th, Idle: 4})
-		go th.loop()
+		}}, Config{Idle: 4})
 		parked := make(chan struct{})
 		after := 0
 		var h Handle

@@ -25,10 +25,9 @@ func hookWorld(t *testing.T, f func(t *testing.T, run func(body func()))) {
 	})
 	for _, idle := range []int{0, 4} {
 		t.Run("scheduled", func(t *testing.T) {
-			th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
-			th.panics = func(*Coroutine, any, []byte) bool { return true }
-			th.ex.Init(Config{Host: th, Idle: idle})
-			go th.loop()
+			th := startThread(&thread{panics: func(*Coroutine, any, []byte) bool {
+				return true
+			}}, Config{Idle: idle})
 			f(t, func(body func()) { th.spawn(body).Join() })
 			th.stop()
 		})

@@ -90,13 +90,6 @@ func TestLocalOfGoroutines(t *testing.T) {
 	testenv.Equal(t, *unmade.Get(), 8, "Set without Get")
 }
 
-// functionEnds are the ways in which a coroutine's function ends.
-var functionEnds = map[string]func(){
-	"return": func() {},
-	"panic":  func() { panic("planned") },
-	"Goexit": runtime.Goexit,
-}
-
 // TestLocalEnds: values are dropped at the end, whatever that is, the latest
 // first, while the coroutine still is itself.
 func TestLocalEnds(t *testing.T) {
@@ -132,7 +125,7 @@ func TestLocalEnds(t *testing.T) {
 	numbers := []int{0, 1, 8, 9, 20, 0, 1, 8, 9, 20}
 	homes(t, func(t *testing.T) {
 		for _, n := range numbers {
-			for how, end := range functionEnds {
+			for how, end := range ways {
 				func() {
 					defer func() { recover() }()
 					New(func(*Yielder[int, int], int) int { use(n); end(); return 0 }).Resume(0)
@@ -148,7 +141,7 @@ func TestLocalEnds(t *testing.T) {
 	th := startThread(&thread{panics: func(*Coroutine, any, []byte) bool {
 		return true
 	}}, Config{Idle: 2})
-	for how, end := range functionEnds {
+	for how, end := range ways {
 		for _, n := range numbers {
 			th.spawn(func() { use(n); end() }).Join()
 			check(t, how, n)
@@ -221,7 +214,7 @@ func TestLocalDropMisbehaves(t *testing.T) {
 	m := newMisbehaving()
 	homes(t, func(t *testing.T) {
 		for _, how := range []string{"return", "Goexit"} {
-			f := New(func(*Yielder[int, int], int) int { m.use(); functionEnds[how](); return 0 })
+			f := New(func(*Yielder[int, int], int) int { m.use(); ways[how](); return 0 })
 			e := panicking(t, func() { f.Resume(0) })
 			testenv.True(t, errors.Is(e, io.ErrUnexpectedEOF) && f.Status() == StatusDead,
 				"it panics with %v, and is %v", e, f.Status())
@@ -237,7 +230,7 @@ func TestLocalDropMisbehaves(t *testing.T) {
 		m.dropped(t)
 	})
 	before := runtime.NumGoroutine()
-	for _, end := range functionEnds {
+	for _, end := range ways {
 		var values []any
 		th := startThread(&thread{panics: func(_ *Coroutine, v any, _ []byte) bool {
 			values = append(values, v)

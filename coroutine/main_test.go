@@ -50,7 +50,7 @@ type thread struct {
 	roams   bool // constant: coroutines may move here and away
 	inbox   mpsc.Queue[Coroutine]
 	bell    chan struct{} // capacity 1
-	entered chan struct{} // closed when the executor can be moved to; may be nil
+	entered chan struct{} // closed when the executor can be moved to
 	stopped chan struct{}
 	panics  func(co *Coroutine, value any, stack []byte) bool
 
@@ -165,9 +165,7 @@ func (th *thread) loop() {
 	}
 	ex := &th.ex
 	ex.Enter()
-	if th.entered != nil {
-		close(th.entered)
-	}
+	close(th.entered)
 	defer ex.Leave()
 	for idle := 0; ; {
 		for n := th.inbox.Take(); n != nil; {

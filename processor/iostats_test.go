@@ -11,8 +11,7 @@ import (
 
 // TestCounts: calls are counted where the caller runs, by what came of them.
 func TestCounts(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	count := func() {
 		for _, errno := range []syscall.Errno{0, unix.EAGAIN, unix.ECONNRESET} {
 			CountRead(10, errno)

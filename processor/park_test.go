@@ -117,8 +117,7 @@ func TestSleepersWakeInOrder(t *testing.T) {
 // TestYieldLoopsDoNotStarve: timers, other threads' wakes and submissions get
 // their turn beside coroutines that never wait.
 func TestYieldLoopsDoNotStarve(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	var stop atomic.Bool
 	var handles []coroutine.Handle
 	for i := range 3 {

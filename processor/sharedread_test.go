@@ -19,17 +19,10 @@ func shares(t *testing.T) (own, peer net.Conn, procs []*processor.Processor) {
 	procs = begin(t, netco.Options{Processors: 2})
 	t.Cleanup(func() { netco.Shutdown(t.Context()) })
 	procs[0].Share(true)
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	testenv.OK(t, err)
+	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
-	if peer, err = net.Dial("tcp", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { peer.Close() })
-	if own, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	return own, peer, procs
+	peer = testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	return testenv.Must(l.Accept()), peer, procs
 }
 
 // TestSharedRead: a read of a shared connection that gets all there is costs no

@@ -24,8 +24,7 @@ func compute(d time.Duration) {
 // not slept or spun, and neither goes down however often and from wherever it
 // is read.
 func TestTimeIsAccountedFor(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	testenv.Until(t, "sleep", p.Idle)
 	before := p.IdleNs()
 	testenv.Until(t, "the sleep to count", func() bool {
@@ -102,8 +101,7 @@ func newOne(t *testing.T) *Processor { return newGroup(t, 1).members[0] }
 // TestTurnsAreMeasured: a turn that computes is in the histogram and in the
 // history at its length; sleep is in neither.
 func TestTurnsAreMeasured(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	const long = 30 * time.Millisecond
 	on(t, p, func() { compute(long) })
 	on(t, p, func() { Sleep(2 * long) })
@@ -127,8 +125,7 @@ func TestTurnsAreMeasured(t *testing.T) {
 }
 
 func TestLateness(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	for n, before := uint64(1), uint64(0); ; n++ {
 		on(t, p, func() {
 			h := p.PinnedHere(func() { Sleep(time.Millisecond) })
@@ -153,8 +150,7 @@ func TestLateness(t *testing.T) {
 // TestGauges: what is in the inbox, the submissions, the run queue and the heap
 // while the thread is kept busy.
 func TestGauges(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	var waiter *coroutine.Waiter
 	parked := make(chan struct{})
 	sleeper := p.Pinned(func() {

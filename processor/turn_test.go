@@ -12,8 +12,7 @@ import (
 // TestTurn: asleep, with a coroutine, or in the loop; and after a sleep the
 // turn begins at its end.
 func TestTurn(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	testenv.Until(t, "sleep", func() bool { return p.Turn().Asleep })
 	testenv.Equal(t, p.Turn().Coroutine, nil, "a coroutine in its sleep")
 	slept := clock.Now()
@@ -34,8 +33,7 @@ func TestTurn(t *testing.T) {
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that
 // began before its sleep.
 func TestNoOldTurnAfterSleep(t *testing.T) {
-	g := started(t, 1)
-	p := g.members[0]
+	p := started(t, 1).members[0]
 	caught := 0
 	for range strikes(testenv.Rounds(2000), 10) {
 		var asleep Turn

@@ -13,7 +13,6 @@ import (
 // a burst: after 500,000 it held 104 MiB.
 func TestBurstIsForgotten(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1})
-	defer shutdown(t, s)
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

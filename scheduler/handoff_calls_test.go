@@ -1,7 +1,6 @@
 package scheduler_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"os"
@@ -36,9 +35,7 @@ const noFDs = 200
 
 var longCalls = []longCall{
 	{"connect", sysx.Connect, 1, true, func(t *testing.T) func() error {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		testenv.OK(t, err)
-		t.Cleanup(func() { l.Close() })
+		l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 		return func() error {
 			c, err := new(socket.Dialer).Dial("tcp", l.Addr().String())
 			if err == nil {
@@ -65,9 +62,8 @@ var longCalls = []longCall{
 		}
 	}},
 	{"receive a batch", sysx.Recv, 32, false, func(t *testing.T) func() error {
-		c, err := new(socket.ListenConfig).ListenPacket(context.Background(), "udp", "127.0.0.1:0")
-		testenv.OK(t, err)
-		t.Cleanup(func() { c.Close() })
+		c := testenv.Closing(t, testenv.Must(new(socket.ListenConfig).ListenPacket(t.Context(),
+			"udp", "127.0.0.1:0")))
 		c.WriteTo([]byte{1}, c.LocalAddr())
 		all := make([]socket.Message, 32)
 		for i := range all {
@@ -107,31 +103,17 @@ var longCalls = []longCall{
 
 // packetPair returns the two ends of a connection of packets.
 func packetPair(t *testing.T) (a, b *socket.Socket) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	testenv.OK(t, err)
-	for i, s := range []**socket.Socket{&a, &b} {
-		if *s, err = socket.AdoptSocket(fds[i]); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { (*s).Close() })
-	}
-	return a, b
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))
+	return testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[0]))),
+		testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[1])))
 }
 
 // connPair returns a connection of netco's, and its other end of package net's.
 func connPair(t *testing.T, network, address string) (c, peer net.Conn) {
-	l, err := net.Listen(network, address)
-	testenv.OK(t, err)
+	l := testenv.Must(net.Listen(network, address))
 	defer l.Close()
-	if c, err = new(socket.Dialer).Dial(network, l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	if peer, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { peer.Close() })
-	return c, peer
+	c = testenv.Closing(t, testenv.Must(new(socket.Dialer).Dial(network, l.Addr().String())))
+	return c, testenv.Closing(t, testenv.Must(l.Accept()))
 }
 
 // filePair returns the two ends of a pipe.
@@ -140,12 +122,8 @@ func filePair(t *testing.T) (r, w *socket.File) {
 	testenv.OK(t, err)
 	defer from.Close()
 	defer to.Close()
-	if r, err = socket.NewFile(from); err == nil {
-		w, err = socket.NewFile(to)
-	}
-	testenv.OK(t, err)
-	t.Cleanup(func() { r.Close(); w.Close() })
-	return r, w
+	return testenv.Closing(t, testenv.Must(socket.NewFile(from))),
+		testenv.Closing(t, testenv.Must(socket.NewFile(to)))
 }
 
 // TestHandoffInSystemCalls: a coroutine whose system call inside of netco takes

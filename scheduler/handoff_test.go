@@ -337,7 +337,6 @@ func TestHandoff(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, scheduler.Options{Processors: 1})
-			defer shutdown(t, s)
 			var p pulse
 			s.Go(p.run)
 			defer p.stop.Store(true)

@@ -38,7 +38,6 @@ func TestHandoffs(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, scheduler.Options{Processors: 1})
-			defer shutdown(t, s)
 			var last scheduler.Handoff
 			for last.BlockedAt == "" { // a sleep may be over when it is looked at
 				before := counted(s)
@@ -91,7 +90,6 @@ func ofThisFile(s *scheduler.Scheduler) (list []scheduler.Handoff, n uint64) {
 func TestHandoffsByPlace(t *testing.T) {
 	needHandoff(t)
 	s := start(t, scheduler.Options{Processors: 1})
-	defer shutdown(t, s)
 	for i := range 3 {
 		_, before := ofThisFile(s)
 		for n := before; n == before; _, n = ofThisFile(s) { // another wait may be the cause
@@ -127,7 +125,6 @@ func TestHandoffsByPlace(t *testing.T) {
 func TestHandoffShortWaits(t *testing.T) {
 	needHandoff(t)
 	s := start(t, scheduler.Options{Processors: 1})
-	defer shutdown(t, s)
 	var over atomic.Bool
 	h := testenv.Must(s.Go(func() {
 		for !over.Load() {

@@ -36,7 +36,6 @@ func startersOf(s *scheduler.Scheduler) map[string]starter {
 // not from what runs there.
 func TestInherit(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
-	defer shutdown(t, s)
 	generation := coroutine.NewLocal(coroutine.LocalOptions[int]{Inherit: func(n *int) int {
 		return *n + 1
 	}})
@@ -82,7 +81,6 @@ func TestInheritPanics(t *testing.T) {
 		return ""
 	}})
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 2, Watchdog: -1})
-	defer shutdown(t, s)
 	for name, start := range startersOf(s) {
 		for _, how := range []string{"panic", "Goexit"} {
 			err := s.Run(scheduler.Spawn{Fn: func() {
@@ -125,7 +123,6 @@ func TestPanicNil(t *testing.T) {
 	values := make(chan any, 10)
 	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1,
 		OnPanic: func(p scheduler.PanicInfo) { values <- p.Value }})
-	defer shutdown(t, s)
 	dropped := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) { panic(nil) }})
 	for name, f := range map[string]func(){
 		"function": func() { panic(nil) },

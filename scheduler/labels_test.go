@@ -17,7 +17,6 @@ import (
 // goroutine had left, and its maker's labels never.
 func TestStartsClean(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
-	defer shutdown(t, s)
 	dirty := func() {
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(),
 			pprof.Labels("left", "behind")))

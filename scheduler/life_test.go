@@ -79,7 +79,6 @@ func TestStates(t *testing.T) {
 
 func TestNilFuncs(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
-	defer shutdown(t, s)
 	for name, f := range map[string]func(){
 		"Go":     func() { s.Go(nil) },
 		"GoWith": func() { s.GoWith(scheduler.Spawn{}) },

@@ -109,7 +109,6 @@ func TestMaxCoroutines(t *testing.T) {
 func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	const most = 5
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: most, Watchdog: -1})
-	defer shutdown(t, s)
 	var live, started, passed atomic.Int64
 	body := func() {
 		if live.Add(1) > most {
@@ -151,7 +150,6 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 // refused.
 func TestMaxCoroutinesOwn(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1, MaxCoroutines: 1, Watchdog: -1})
-	defer shutdown(t, s)
 	ran := make(chan struct{})
 	hold := make(chan struct{})
 	h := testenv.Must(s.Go(func() {

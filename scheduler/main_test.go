@@ -59,11 +59,12 @@ func startDefault(t testing.TB, o netco.Options) {
 	t.Cleanup(func() { testenv.NoError(t, netco.Shutdown(context.Background())) })
 }
 
-// start makes a running Scheduler, which the test shuts down.
+// start makes a running Scheduler, which ends with the test if not before.
 func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
 	s := testenv.Must(scheduler.New(o))
 	testenv.OK(t, s.Start())
+	t.Cleanup(func() { shutdown(t, s) })
 	return s
 }
 
