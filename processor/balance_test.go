@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // requests are what members are asked to give away, as "0>1:5".
@@ -26,10 +28,7 @@ func requests(g *Group) (asked []string) {
 func registerFds(t testing.TB, p *Processor, n int) {
 	t.Helper()
 	for range n {
-		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := testenv.Must(unix.Eventfd(0, unix.EFD_CLOEXEC))
 		t.Cleanup(func() { unix.Close(fd) })
 		pd := new(PollDesc)
 		pd.home.Store(p)
@@ -69,9 +68,8 @@ func TestCarryOut(t *testing.T) {
 			registerFds(t, g.members[0], 8)
 			g.members[0].Stats.Queued.Set(c.ready)
 			g.carryOut(c.d, c.sharing)
-			if asked := requests(g); !slices.Equal(asked, c.asked) {
-				t.Errorf("asked for %q, want %q", asked, c.asked)
-			}
+			asked := requests(g)
+			testenv.True(t, slices.Equal(asked, c.asked), "asked for %q, want %q", asked, c.asked)
 			if g.members[1].active.Load() == (len(c.d.deactivate) > 0) {
 				t.Errorf("active: %t", g.members[1].active.Load())
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // text is what a decision has moved, as "0>1:0.5".
@@ -134,10 +136,8 @@ func TestDecide(t *testing.T) {
 			if got := d.text(); !slices.Equal(got, c.moves) || m.marks() != c.becomes {
 				t.Errorf("%s are active, moved %q, want %s, %q", m.marks(), got, c.becomes, c.moves)
 			}
-			if s.high.n != c.lastHigh || s.low != c.lastLow {
-				t.Errorf("high %d and low %d, want %d and %d", s.high.n, s.low,
-					c.lastHigh, c.lastLow)
-			}
+			testenv.True(t, s.high.n == c.lastHigh && s.low == c.lastLow,
+				"high %d and low %d, want %d and %d", s.high.n, s.low, c.lastHigh, c.lastLow)
 		})
 	}
 }
@@ -175,9 +175,7 @@ func TestEndsSharing(t *testing.T) {
 			m.sharing, m.runs = true, uint64(c.busy*m.seconds*1e9/c.runNs)
 			s, d = s.decide(m)
 		}
-		if d.endSharing != c.ends {
-			t.Errorf("%s: ends %t", c.name, d.endSharing)
-		}
+		testenv.Equal(t, d.endSharing, c.ends, c.name, "ends")
 	}
 }
 
@@ -270,14 +268,12 @@ func TestRunMeter(t *testing.T) {
 		{1, longAboveNs, waitAboveNs + 100, false, true, false, 0}, // measured anew
 	} {
 		begin, batch := turns(c.turns, c.runNs, c.waitNs, c.sharing, c.may)
-		if begin != c.begin || batch != c.batch {
-			t.Errorf("step %d: begins %t, takes %d", i, begin, batch)
-		}
+		testenv.True(t, begin == c.begin && batch == c.batch, "step %d: begins %t, takes %d", i,
+			begin, batch)
 	}
 	r, cpuOf = runMeter{}, func(int64) int64 { return longAboveNs / 2 }
-	if begin, _ := turns(1000, 10*longAboveNs, 10*waitAboveNs, false, true); begin {
-		t.Error("it begins for others' time")
-	}
+	begin, _ := turns(1000, 10*longAboveNs, 10*waitAboveNs, false, true)
+	testenv.True(t, !begin, "it begins for others' time")
 }
 
 // TestTimedTurns: once the CPU time of runs is known few turns measure it.
@@ -299,9 +295,7 @@ func TestTimedTurns(t *testing.T) {
 // TestOffers: when ready coroutines are offered to another Processor.
 func TestOffers(t *testing.T) {
 	r := runMeter{cpuNs: offerRunNs, ran: 64}
-	if r.offers(9, 99, false) {
-		t.Error("offers after one turn")
-	}
+	testenv.True(t, !r.offers(9, 99, false), "offers after one turn")
 	r.ran = timedNs/offerRunNs + 1
 	for _, c := range []struct {
 		queued, before int
@@ -313,9 +307,7 @@ func TestOffers(t *testing.T) {
 		{2, 0, true, true},
 		{1, 1, true, false},
 	} {
-		if r.offers(c.queued, c.before, c.sharing) != c.want {
-			t.Errorf("%+v", c)
-		}
+		testenv.Equal(t, r.offers(c.queued, c.before, c.sharing), c.want, c)
 	}
 }
 
@@ -362,18 +354,15 @@ func TestTrial(t *testing.T) {
 		if c.failed {
 			wait = c.pause
 		}
-		if !over || failed != c.failed || tr.pause != c.pause || tr.wait != wait {
-			t.Errorf("trial %d with %v: over %t, failed %t, pause %d, wait %d", i, c,
-				over, failed, tr.pause, tr.wait)
-		}
+		testenv.True(t, over && failed == c.failed && tr.pause == c.pause && tr.wait == wait,
+			"trial %d with %v: over %t, failed %t, pause %d, wait %d", i, c, over, failed, tr.pause,
+			tr.wait)
 	}
 	for range 10 {
 		tr.age = trialSettles + trialSamples
 		tr.sample(500, wait, 1)
 	}
-	if tr.pause > trialPauseMax {
-		t.Errorf("pauses for %d", tr.pause)
-	}
+	testenv.True(t, tr.pause <= trialPauseMax, "pauses for %d", tr.pause)
 }
 
 // TestDecideAroundTrial: while a spread is on trial nothing else moves; one
@@ -407,7 +396,6 @@ func TestDecideAroundTrial(t *testing.T) {
 			t.Fatalf("another trial %d intervals later", i)
 		}
 	}
-	if step(); m.marks() != "++" {
-		t.Error("no other trial after the pause")
-	}
+	step()
+	testenv.True(t, m.marks() == "++", "no other trial after the pause")
 }

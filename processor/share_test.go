@@ -74,9 +74,7 @@ func TestSharedWait(t *testing.T) {
 			got := make(chan Verdict, 1)
 			h := p.Open(func() {
 				b, v := l.read()
-				if v == Try && b != 7 {
-					t.Errorf("read %d", b)
-				}
+				testenv.True(t, v != Try || b == 7, "read %d", b)
 				l.close()
 				got <- v
 			})
@@ -89,14 +87,10 @@ func TestSharedWait(t *testing.T) {
 				}
 			}
 			c.do(l, h, g)
-			if v := <-got; v != c.want {
-				t.Errorf("%v, want %v", v, c.want)
-			}
+			testenv.Equal(t, <-got, c.want)
 			h.Join()
 			quiet(t, g)
-			if p.shared.any() {
-				t.Error("waits are shared at the end")
-			}
+			testenv.True(t, !p.shared.any(), "waits are shared at the end")
 		})
 	}
 }
@@ -129,9 +123,8 @@ func testSharedEvent(t *testing.T, l *line) {
 		testenv.Until(t, "they wait", func() bool { return l.waits() && a.waits() })
 		release := hog(busy)
 		l.send(1)
-		if at := <-ran; at == busy {
-			t.Errorf("it runs on Processor %d, which is busy", at.Index())
-		}
+		at := <-ran
+		testenv.True(t, at != busy, "it runs on Processor %d, which is busy", at.Index())
 		before := a.read.Load()
 		a.send(1)
 		testenv.Until(t, "the Watch is served", func() bool { return a.read.Load() > before })
@@ -187,9 +180,7 @@ func TestSharingEnds(t *testing.T) {
 		})
 	}
 	unix.Shutdown(l.peer, unix.SHUT_WR)
-	if v := <-got; v != Closing {
-		t.Errorf("%v after the peer's end", v)
-	}
+	testenv.Equal(t, <-got, Closing, "after the peer's end")
 	quiet(t, g)
 }
 
@@ -217,15 +208,11 @@ func TestSharingBegins(t *testing.T) {
 				}
 				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)
 			}
-			if g.sharing.Load() != c.on || g.members[1].IsActive() != c.on {
-				t.Errorf("shares: %t, the other is active: %t", g.sharing.Load(),
-					g.members[1].IsActive())
-			}
+			testenv.True(t, g.sharing.Load() == c.on && g.members[1].IsActive() == c.on,
+				"shares: %t, the other is active: %t", g.sharing.Load(), g.members[1].IsActive())
 			g.sharing.Store(false) // as the monitor does
 			p.noteRuns(c.runNs, c.waitNs, 1)
-			if g.sharing.Load() {
-				t.Error("shares again at once")
-			}
+			testenv.True(t, !g.sharing.Load(), "shares again at once")
 		})
 	}
 }
@@ -270,9 +257,8 @@ func TestWaits(t *testing.T) {
 	p.waits = waits{4_000, 2, 2}
 	p.noteWaits(40_000, 80) // they wake one another: one is ready before each
 	h := p.Stats.WaitNs.Snapshot()
-	if h.Count != 85 || h.SumNs != 4*2_000+4*1_500+80*250 {
-		t.Errorf("%d waits of %d ns in all", h.Count, h.SumNs)
-	}
+	testenv.True(t, h.Count == 85 && h.SumNs == 4*2_000+4*1_500+80*250, "%d waits of %d ns in all",
+		h.Count, h.SumNs)
 	if s := p.History(); len(s) != 0 && (s[0].Runs != 85 || s[0].WaitNs != 34_000) {
 		t.Errorf("the slice has %d runs that waited %d ns", s[0].Runs, s[0].WaitNs)
 	}
@@ -432,16 +418,10 @@ func TestKeepApart(t *testing.T) {
 		}
 		return n > 50
 	}
-	if !often(1, apartNs) {
-		t.Error("it stays where another is awake")
-	}
-	if often(2+99*apartNs, 1) {
-		t.Error("it leaves again at once")
-	}
+	testenv.True(t, often(1, apartNs), "it stays where another is awake")
+	testenv.True(t, !often(2+99*apartNs, 1), "it leaves again at once")
 	q.time.asleep(1)
-	if often(p.apart.next, apartNs) {
-		t.Error("it leaves a CPU where nobody is awake")
-	}
+	testenv.True(t, !often(p.apart.next, apartNs), "it leaves a CPU where nobody is awake")
 }
 
 // TestHomeEvents: a Processor that shares takes few events at a time, but many
@@ -466,22 +446,16 @@ func TestHomeEvents(t *testing.T) {
 	for _, want := range []int{1, 7} { // each has an event, as it is writable
 		p.noteRuns(2560*batchNs, 0, 256)
 		n := p.ep.Poll()
-		if n != want {
-			t.Errorf("%d events at once, want %d", n, want)
-		}
+		testenv.Equal(t, n, want, "events at once")
 		p.dispatch(n)
 	}
 	p.noteRuns(2560*batchNs, 0, 256)
 	lines[0].send(1)
 	lines[1].send(1)
-	if n := p.ep.Poll(); n != 2 {
-		t.Errorf("%d events at once after some of fds that are not shared", n)
-	}
+	testenv.Equal(t, p.ep.Poll(), 2, "events at once after some of fds that are not shared")
 	p.noteRuns(2560*batchNs, 0, 256) // none has been dispatched
 	lines[0].send(1)
 	lines[1].send(1)
-	if n := p.ep.Poll(); n != 1 {
-		t.Errorf("%d events at once after none of these", n)
-	}
+	testenv.Equal(t, p.ep.Poll(), 1, "events at once after none of these")
 	g.sharing.Store(false)
 }

@@ -68,9 +68,8 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 		q.holding = false
 		g.giveToken()
 	}
-	if early > 0 {
-		t.Errorf("the group was quiet %d times while a coroutine was being stolen", early)
-	}
+	testenv.True(t, early <= 0, "the group was quiet %d times while a coroutine was being stolen",
+		early)
 }
 
 // TestPlaceReachesAll: among many Processors, too, the least loaded is found in
@@ -142,12 +141,10 @@ func TestPlaceFromOutside(t *testing.T) {
 		registerFds(t, other.members[0], 1)
 		addRunning(ending.members[0])
 		addRunning(other.members[0])
-		if p, err := Fewest(); err != nil || p != other.members[0] {
-			t.Errorf("phases %d and %d: placed on the first, %v", c.first, c.second, err)
-		}
-		if runningGroup() != other {
-			t.Errorf("phases %d and %d: an fd is of the first", c.first, c.second)
-		}
+		testenv.Gives(t, other.members[0], nil, "phases", c.first, "and", c.second,
+			"placed on the first")(Fewest())
+		testenv.Equal(t, runningGroup(), other, "phases", c.first, "and", c.second,
+			"an fd is of the first")
 		removeRunning(other.members[0])
 		if p, err := Fewest(); err != nil || p != ending.members[0] || runningGroup() != ending {
 			t.Errorf("alone in phase %d: not placed on it, %v", c.first, err)
@@ -173,9 +170,8 @@ func TestTake(t *testing.T) {
 		}
 		got = append(got, into[:k]...)
 	}
-	if !slices.Equal(got, all) || cap(q) > 1024 {
-		t.Errorf("%d of %d taken in order; the queue keeps room for %d", len(got), len(all), cap(q))
-	}
+	testenv.True(t, slices.Equal(got, all) && cap(q) <= 1024,
+		"%d of %d taken in order; the queue keeps room for %d", len(got), len(all), cap(q))
 }
 
 // TestStealBehindALongOne: what has not started behind a coroutine that
@@ -201,16 +197,12 @@ func TestStealBehindALongOne(t *testing.T) {
 	if got := where[1].Load(); got != 40 || where[0].Load() != 0 {
 		t.Errorf("%d of 40 ran on the idle Processor, %d on the stalled one", got, where[0].Load())
 	}
-	if got := g.members[1].Stats.Stolen.Load(); got != 40 {
-		t.Errorf("%d counted as stolen", got)
-	}
+	testenv.Equal(t, g.members[1].Stats.Stolen.Load(), 40, "counted as stolen")
 	close(release)
 	for _, h := range append(pinned, long) {
 		h.Join()
 	}
-	if got := where[0].Load(); got != 40 {
-		t.Errorf("%d of 40 pinned ones ran on their own Processor", got)
-	}
+	testenv.Equal(t, where[0].Load(), 40, "of 40 pinned ones ran on their own Processor")
 }
 
 // TestWakeStealer: which of the sleeping Processors is woken to steal.
@@ -255,9 +247,7 @@ func TestStealPastPinned(t *testing.T) {
 	for range 3 {
 		g.members[1].Open(func() {})
 	}
-	if !g.members[2].steal(0) {
-		t.Error("nothing was stolen, with three to steal")
-	}
+	testenv.True(t, g.members[2].steal(0), "nothing was stolen, with three to steal")
 }
 
 // TestStalledGetsHelp: also a single submission to a stalled Processor runs
@@ -275,9 +265,7 @@ func TestStalledGetsHelp(t *testing.T) {
 	testenv.Until(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	for range 10 {
 		testenv.Until(t, "the other is idle", func() bool { return other.ep.Sleeping() })
-		if err := p.Open(func() {}).Join(); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, p.Open(func() {}).Join())
 	}
 	close(release)
 	for _, h := range parked {
