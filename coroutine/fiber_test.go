@@ -171,18 +171,15 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 		for range f.All(0) {
 			t.Error("All gives something")
 		}
+		var zero Yielder[int, int]
+		testenv.Equal(t, testenv.Err(zero.Yield(1)), ErrOutside, "Yield")
+		testenv.Equal(t, testenv.Err(zero.Transfer(f, 1)), ErrOutside, "Transfer")
+		testenv.Equal(t, zero.ID(), 0, "ID")
 		New(func(y *Yielder[int, int], _ int) int {
 			testenv.Equal(t, testenv.Err(y.Transfer(f, 0)), ErrDead, "Transfer")
 			return 0
 		}).Resume(0)
-		func() {
-			defer func() {
-				text, ok := recover().(string)
-				testenv.True(t, ok && text == "netco/coroutine: New with a nil body",
-					"panics with %q", text)
-			}()
-			New[int, int](nil)
-		}()
+		testenv.Panics(t, "netco/coroutine: New with a nil body", func() { New[int, int](nil) })
 	})
 }
 
@@ -560,12 +557,4 @@ func TestLockedGoroutinesAreNotKept(t *testing.T) {
 		testenv.Equal(t, len(ex.fibers), 1,
 			"goroutines are kept, want the one made without the lock")
 	})
-}
-
-// TestZeroYielder: a Yielder that New has not made has no coroutine.
-func TestZeroYielder(t *testing.T) {
-	var y Yielder[int, string]
-	testenv.Equal(t, testenv.Err(y.Yield("x")), ErrOutside, "Yield")
-	testenv.Equal(t, testenv.Err(y.Transfer(Fiber[int, string]{}, 1)), ErrOutside, "Transfer")
-	testenv.Equal(t, y.ID(), 0, "ID")
 }

@@ -44,48 +44,46 @@ func TestRunQueueModel(t *testing.T) {
 // which they were queued.
 func TestOrderIsFIFO(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	{
-		on(Config{Idle: 8}, func(ex *Executor) {
-			const n, rounds = 10, 100
-			var order []int
-			for i := range n {
-				ex.Spawn(Spawn{Fn: func() {
-					for range rounds {
-						order = append(order, i)
-						Yield()
-					}
-				}})
-			}
-			for len(order) < n*rounds {
-				Yield()
-			}
-			if !slices.IsSorted(order[:n]) {
-				t.Errorf("started in the order %v", order[:n])
-			}
-			for i := n; i < len(order); i++ {
-				if order[i] != order[i-n] {
-					t.Fatalf("order broken at %d: %v", i, order[i-n:i+1])
-				}
-			}
-			order = order[:0]
-			tickets := make([]announced, n)
-			for i := range n {
-				ex.Spawn(Spawn{Fn: func() {
-					tickets[i] = announce(Current())
-					Current().Park(ReasonUser)
+	on(Config{Idle: 8}, func(ex *Executor) {
+		const n, rounds = 10, 100
+		var order []int
+		for i := range n {
+			ex.Spawn(Spawn{Fn: func() {
+				for range rounds {
 					order = append(order, i)
-				}})
-			}
+					Yield()
+				}
+			}})
+		}
+		for len(order) < n*rounds {
 			Yield()
-			for _, i := range []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7} {
-				tickets[i].co.MakeReady(tickets[i].ticket, WakeReady)
+		}
+		if !slices.IsSorted(order[:n]) {
+			t.Errorf("started in the order %v", order[:n])
+		}
+		for i := n; i < len(order); i++ {
+			if order[i] != order[i-n] {
+				t.Fatalf("order broken at %d: %v", i, order[i-n:i+1])
 			}
-			Yield()
-			if want := []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7}; !slices.Equal(order, want) {
-				t.Errorf("made ready in the order %v, ran in %v", want, order)
-			}
-		})
-	}
+		}
+		order = order[:0]
+		tickets := make([]announced, n)
+		for i := range n {
+			ex.Spawn(Spawn{Fn: func() {
+				tickets[i] = announce(Current())
+				Current().Park(ReasonUser)
+				order = append(order, i)
+			}})
+		}
+		Yield()
+		for _, i := range []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7} {
+			tickets[i].co.MakeReady(tickets[i].ticket, WakeReady)
+		}
+		Yield()
+		if want := []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7}; !slices.Equal(order, want) {
+			t.Errorf("made ready in the order %v, ran in %v", want, order)
+		}
+	})
 }
 
 // TestRunQueueRests: before the thread sleeps the ring drops the coroutines

@@ -31,56 +31,40 @@ func TestSimulation(t *testing.T) {
 		seed := testenv.Must(strconv.ParseUint(env, 10, 64))
 		seeds = []uint64{seed}
 	}
-	var total simStats
+	total := simStats{}
 	for _, seed := range seeds {
-		{
-			done := make(chan *world)
-			go func() {
-				w := newWorld(seed)
-				if !w.roams {
-					runtime.LockOSThread()
-					defer runtime.UnlockOSThread()
-				}
-				defer func() { done <- w }() // also when a check has ended the goroutine
-				w.run()
-			}()
-			w := <-done
-			if len(w.faults) > 0 {
-				t.Fatalf("NETCO_SEED=%d: %s\n%+v", seed, w.faults[0], w.stats)
+		done := make(chan *world)
+		go func() {
+			w := newWorld(seed)
+			if !w.roams {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
 			}
-			total.add(w.stats)
+			defer func() { done <- w }() // also when a check has ended the goroutine
+			w.run()
+		}()
+		w := <-done
+		if len(w.faults) > 0 {
+			t.Fatalf("NETCO_SEED=%d: %s\n%+v", seed, w.faults[0], w.stats)
 		}
+		total.add(w.stats)
 	}
 	t.Logf("%d seeds: %+v", len(seeds), total)
-	for what, n := range map[string]int{"early": total.early, "stale": total.stale,
-		"stolen": total.stolen, "goexits": total.goexits,
-		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing,
-		"moves": total.moves, "taken": total.taken, "refused": total.refused} {
+	for _, what := range []string{"early", "stale", "stolen", "goexits", "timeouts", "panics",
+		"crossing", "moves", "taken", "refused"} {
 		stays := what != "moves" && what != "taken" && what != "refused"
-		testenv.True(t, n != 0 || len(seeds) <= 3 || !stays && !context.Direct(),
+		testenv.True(t, total[what] != 0 || len(seeds) <= 3 || !stays && !context.Direct(),
 			"the simulation has no %s", what)
 	}
 }
 
-type simStats struct {
-	parks, early, stale, duplicate, crossing, stolen, goexits, timeouts, panics, ends, moves int
-	taken, refused                                                                           int
-}
+// simStats counts what has happened, by its name.
+type simStats map[string]int
 
-func (s *simStats) add(o simStats) {
-	s.parks += o.parks
-	s.early += o.early
-	s.stale += o.stale
-	s.duplicate += o.duplicate
-	s.crossing += o.crossing
-	s.stolen += o.stolen
-	s.goexits += o.goexits
-	s.timeouts += o.timeouts
-	s.panics += o.panics
-	s.ends += o.ends
-	s.moves += o.moves
-	s.taken += o.taken
-	s.refused += o.refused
+func (s simStats) add(o simStats) {
+	for what, n := range o {
+		s[what] += n
+	}
 }
 
 // simHost is the Processor of one executor of the world.
@@ -108,7 +92,7 @@ func (h *simHost) settleSome(n int) {
 func (h *simHost) BeginShared() { h.w.away++ }
 func (h *simHost) MayShare() bool {
 	if h.w.rnd.IntN(8) == 0 {
-		h.w.stats.refused++
+		h.w.stats["refused"]++
 		h.owes = true
 		return false
 	}
@@ -118,7 +102,7 @@ func (h *simHost) EndShared(from Host) {
 	h.w.away--
 	h.owes = false
 	if from != h {
-		h.w.stats.taken++
+		h.w.stats["taken"]++
 	}
 }
 
@@ -156,6 +140,7 @@ type world struct {
 func newWorld(seed uint64) *world {
 	w := &world{
 		rnd:    rand.New(rand.NewPCG(seed, 7)),
+		stats:  simStats{},
 		begun:  make(map[announced]map[Wake]struct{}),
 		shared: make(map[announced]struct{}),
 		births: 120,
@@ -183,7 +168,7 @@ func (w *world) fault(format string, args ...any) {
 // Post implements Host. It is a fault that a coroutine is in two inboxes or
 // twice in one: its node has one link.
 func (h *simHost) Post(co *Coroutine) {
-	h.w.stats.crossing++
+	h.w.stats["crossing"]++
 	for _, other := range h.w.hosts {
 		for _, queued := range other.inbox {
 			if queued == co {
@@ -204,7 +189,7 @@ func (h *simHost) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
 
 // Panicked implements Host.
 func (h *simHost) Panicked(co *Coroutine, value any, stack []byte) bool {
-	h.w.stats.panics++
+	h.w.stats["panics"]++
 	if value != "planned" {
 		h.w.fault("panic: %v\n%s", value, stack)
 	}
@@ -216,7 +201,7 @@ func (w *world) wake(a announced, why Wake) {
 	if w.begun[a] == nil {
 		w.begun[a] = make(map[Wake]struct{})
 	} else {
-		w.stats.duplicate++
+		w.stats["duplicate"]++
 	}
 	w.begun[a][why] = struct{}{}
 	a.co.MakeReady(a.ticket, why)
@@ -227,7 +212,7 @@ func (w *world) stir() {
 	if len(w.open) > 0 && w.rnd.IntN(2) == 0 {
 		a := w.open[w.rnd.IntN(len(w.open))]
 		if a.co.ticket != a.ticket { // all on one goroutine, so it may read that
-			w.stats.stale++
+			w.stats["stale"]++
 		}
 		w.wake(a, WakeReady)
 	}
@@ -242,7 +227,7 @@ func (w *world) body(home func() *simHost) {
 	co := Current()
 	defer func() {
 		w.lives--
-		w.stats.ends++
+		w.stats["ends"]++
 	}()
 	for range w.rnd.IntN(30) {
 		if co != Current() || co.Executor() != &h.ex || !h.ex.OnThread() {
@@ -259,7 +244,7 @@ func (w *world) body(home func() *simHost) {
 			w.birth(h)
 		case 6:
 			if w.rnd.IntN(20) == 0 {
-				w.stats.goexits++
+				w.stats["goexits"]++
 				runtime.Goexit()
 			}
 		case 7:
@@ -270,7 +255,7 @@ func (w *world) body(home func() *simHost) {
 			to := w.hosts[w.rnd.IntN(len(w.hosts))]
 			if co.MoveTo(&to.ex) {
 				h = to
-				w.stats.moves++
+				w.stats["moves"]++
 			} else if w.roams && to != h && context.Direct() {
 				w.fault("a coroutine did not move")
 			}
@@ -291,12 +276,12 @@ func (w *world) body(home func() *simHost) {
 func (w *world) park(h *simHost, co *Coroutine) *simHost {
 	a := announce(co)
 	w.open = append(w.open, a)
-	w.stats.parks++
+	w.stats["parks"]++
 	for range w.rnd.IntN(3) {
 		w.stir() // before the park: early, when it hits this one
 	}
 	if w.rnd.IntN(4) == 0 {
-		w.stats.early++
+		w.stats["early"]++
 		w.wake(a, WakeReady)
 	}
 	var why Wake
@@ -311,7 +296,7 @@ func (w *world) park(h *simHost, co *Coroutine) *simHost {
 	} else if w.rnd.IntN(2) == 0 {
 		deadline := w.now + w.rnd.Int64N(50)
 		if why = h.ParkUntil(co, ReasonSleep, deadline); why == WakeTimeout {
-			w.stats.timeouts++
+			w.stats["timeouts"]++
 			if w.now < deadline {
 				w.fault("a timeout %d early", deadline-w.now)
 			}
@@ -342,7 +327,7 @@ func (w *world) birth(h *simHost) {
 	case h == to:
 		h.ex.Spawn(Spawn{Fn: fn})
 	case h != nil && w.rnd.IntN(2) == 0:
-		w.stats.stolen++
+		w.stats["stolen"]++
 		to.ex.Adopt(Make(&h.ex, Spawn{Fn: fn}))
 	default:
 		to.ex.Adopt(Make(nil, Spawn{Fn: fn}))

@@ -84,15 +84,7 @@ func TestNilFuncs(t *testing.T) {
 		"GoWith": func() { s.GoWith(scheduler.Spawn{}) },
 		"Run":    func() { s.Run(scheduler.Spawn{}) },
 	} {
-		func() {
-			defer func() {
-				if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "netco: ") {
-					t.Errorf("%s(nil) panics with %q", name, text)
-				}
-			}()
-			f()
-			t.Errorf("%s(nil) does not panic", name)
-		}()
+		t.Run(name, func(t *testing.T) { testenv.Panics(t, "netco: ", f) })
 	}
 }
 
