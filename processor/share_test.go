@@ -99,6 +99,7 @@ func TestSharedWait(t *testing.T) {
 // computes, as a coroutine, also that of a listener, and as a Watch; and again
 // when its own is free.
 func TestSharedEvent(t *testing.T) {
+	needMoves(t) // before it opens anything
 	testSharedEvent(t, newLine(t))
 	l := newLine(t)
 	l.pd.SetListener()
