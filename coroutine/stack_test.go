@@ -150,7 +150,10 @@ func TestStackOfBusy(t *testing.T) {
 		}
 		parksHere()
 	})
-	testenv.Until(t, "it runs", func() bool { i, _ := Find(computes.ID()); return i.State == Running })
+	testenv.Until(t, "it runs", func() bool {
+		i, _ := Find(computes.ID())
+		return i.State == Running
+	})
 	s, err := StackOf(brief(t), computes.ID())
 	if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" ||
 		!strings.Contains(err.Error(), "is running") {
