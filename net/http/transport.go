@@ -42,14 +42,15 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 // methods. What it waits for parks the coroutine that calls RoundTrip, or reads
 // the body of a response.
 //
-// Called in a coroutine it speaks HTTP/1.1 without TLS itself: on connections
-// of its own, in the caller, with no goroutine for a connection. It leaves to
-// the standard's Transport, on goroutines, what few requests need: HTTPS, thus
-// HTTP/2, and proxies; bodies of more than 16 KiB, or that are not in memory;
-// 100 Continue; registered protocols; httptrace's hooks for connections;
-// MaxConnsPerHost, Dial, sizes of buffers; requests it refuses, and all once
-// DialContext has returned a connection of package net's. The coroutine parks
-// for those all the same. On a goroutine all of it is the standard's.
+// Called in a coroutine it speaks HTTP/1.1 itself: on connections of its own,
+// in the caller, with no goroutine for a connection. It leaves to the
+// standard's Transport, on goroutines, what few requests need: HTTPS where
+// HTTP/2 may be negotiated, as with DefaultTransport; DialTLS; proxies; bodies
+// of more than 16 KiB, or that are not in memory; 100 Continue; registered
+// protocols; httptrace's hooks for connections; MaxConnsPerHost, Dial, sizes of
+// buffers; requests it refuses, and all once DialContext has returned a
+// connection of package net's. The coroutine parks for those all the same. On a
+// goroutine all of it is the standard's.
 //
 // Both have pools of connections of their own, each with the limits of
 // MaxIdleConns and MaxIdleConnsPerHost. Connections that a server has closed
@@ -177,9 +178,9 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	if trace := httptrace.ContextClientTrace(x.ctx); trace != nil {
 		x.got1xx = trace.Got1xxResponse
 	}
-	send, addr := x.outgoing(), addrOf(req)
+	send, key := x.outgoing(), keyOf(req)
 	for {
-		pc, err := t.getConn(x, addr)
+		pc, err := t.getConn(x, key)
 		if err != nil {
 			if send.Body != nil {
 				send.Body.Close() // as Write does below
@@ -261,6 +262,7 @@ var (
 	errRequestCanceled     = errors.New("net/http: request canceled")
 	errRequestCanceledConn = errors.New("net/http: request canceled while waiting for connection")
 	errTimeout             = &timeoutError{"net/http: timeout awaiting response headers"}
+	errHandshakeTimeout    = &timeoutError{"net/http: TLS handshake timeout"}
 )
 
 // timeoutError is a net.Error.
@@ -280,15 +282,15 @@ func (e readFromServerError) Unwrap() error { return e.error }
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Scheme != "http" || u.Host == "" || t.registered(u.Scheme) ||
-		strings.ContainsFunc(u.Host, isNotASCII) || req.Method != "" && !isToken(req.Method) ||
-		!validHeader(req.Header) || req.Header == nil || len(req.Header["Expect"]) > 0 ||
-		len(req.Trailer) > 0 {
+	if u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		t.registered(u.Scheme) || strings.ContainsFunc(u.Host, isNotASCII) ||
+		req.Method != "" && !isToken(req.Method) || !validHeader(req.Header) ||
+		req.Header == nil || len(req.Header["Expect"]) > 0 || len(req.Trailer) > 0 {
 		return false
 	}
 	if t.foreign.Load() || t.Dial != nil || t.MaxConnsPerHost > 0 ||
 		t.ReadBufferSize > 0 || t.WriteBufferSize > 0 ||
-		t.Protocols != nil && !t.Protocols.HTTP1() {
+		t.Protocols != nil && !t.Protocols.HTTP1() || u.Scheme == "https" && !t.speaksTLS() {
 		return false
 	}
 	if req.Body != nil && req.Body != stdhttp.NoBody && (req.ContentLength <= 0 ||
@@ -296,7 +298,8 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		return false
 	}
 	if x := httptrace.ContextClientTrace(req.Context()); x != nil && (x.GetConn != nil ||
-		x.GotConn != nil || x.PutIdleConn != nil || x.GotFirstResponseByte != nil) {
+		x.GotConn != nil || x.PutIdleConn != nil || x.GotFirstResponseByte != nil ||
+		x.TLSHandshakeStart != nil || x.TLSHandshakeDone != nil) {
 		return false
 	}
 	if t.Proxy != nil {
@@ -304,6 +307,19 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		return proxy == nil && err == nil
 	}
 	return true
+}
+
+// speaksTLS reports whether TLS is this package's: the standard's Transport
+// would not negotiate HTTP/2.
+func (t *Transport) speaksTLS() bool {
+	if t.DialTLS != nil || t.DialTLSContext != nil || len(t.TLSNextProto) > 0 {
+		return false
+	}
+	if t.Protocols != nil {
+		return !t.Protocols.HTTP2()
+	}
+	return t.TLSNextProto != nil ||
+		!t.ForceAttemptHTTP2 && (t.TLSClientConfig != nil || t.DialContext != nil)
 }
 
 // inMemory reports whether a request's body is there, so that to read it does

@@ -20,13 +20,15 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/socket"
+	nctls "github.com/netco-go/netco/tls"
 )
 
 // persistConn is a connection to a server. One request at a time uses it.
 type persistConn struct {
-	t    *Transport // constant
-	addr string     // constant
-	conn net.Conn   // constant
+	t    *Transport           // constant
+	key  string               // constant, see keyOf
+	conn net.Conn             // constant
+	tls  *tls.ConnectionState // constant; nil without TLS
 
 	// The user's: a request's, or the pool's.
 	br     *bufio.Reader
@@ -39,12 +41,13 @@ type persistConn struct {
 	closed atomic.Bool
 }
 
-// dialConn makes a connection.
-func (t *Transport) dialConn(ctx context.Context, addr string) (*persistConn, error) {
+// dialConn makes a connection for a key.
+func (t *Transport) dialConn(ctx context.Context, key string) (*persistConn, error) {
 	dial := t.DialContext
 	if dial == nil {
 		dial = new(socket.Dialer).DialContext
 	}
+	scheme, addr, _ := strings.Cut(key, "://")
 	c, err := dial(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -55,7 +58,38 @@ func (t *Transport) dialConn(ctx context.Context, addr string) (*persistConn, er
 	case *net.TCPConn, *net.UnixConn, *tls.Conn:
 		t.foreign.Store(true)
 	}
-	return &persistConn{t: t, addr: addr, conn: c}, nil
+	pc := &persistConn{t: t, key: key, conn: c}
+	if scheme == "https" {
+		err = pc.addTLS(ctx, addr)
+	}
+	return pc, err
+}
+
+// addTLS shakes hands.
+func (pc *persistConn) addTLS(ctx context.Context, addr string) error {
+	config := pc.t.TLSClientConfig.Clone() // of nil: nil
+	if config == nil {
+		config = new(tls.Config)
+	}
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	if d := pc.t.TLSHandshakeTimeout; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, errHandshakeTimeout)
+		defer cancel()
+	}
+	c := nctls.Client(pc.conn, config)
+	if err := c.HandshakeContext(ctx); err != nil {
+		pc.conn.Close()
+		if context.Cause(ctx) == errHandshakeTimeout {
+			err = errHandshakeTimeout
+		}
+		return err
+	}
+	state := c.ConnectionState()
+	pc.tls, pc.conn = &state, c
+	return nil
 }
 
 // close closes the connection. Any thread.
@@ -212,6 +246,7 @@ func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Res
 // deliver makes the response's body end x and release the connection.
 func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Response) {
 	pc.limit = math.MaxInt64
+	resp.TLS = pc.tls
 	switches := resp.StatusCode == stdhttp.StatusSwitchingProtocols &&
 		len(resp.Header["Upgrade"]) > 0 && listsToken(resp.Header.Get("Connection"), "upgrade")
 	b := &responseBody{x: x, pc: pc, body: resp.Body}

@@ -26,45 +26,50 @@ type pool struct {
 	sweeps  bool        // sweep will be called
 }
 
-// host is the connections for one address. Under the pool's mu.
+// host is the connections for one key. Under the pool's mu.
 type host struct {
 	idle    []*persistConn // the one used last is at the end
 	waiting []*sync.Future[*persistConn]
 }
 
-// addrOf returns the address that a request goes to.
-func addrOf(req *stdhttp.Request) string {
-	return net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), "80"))
+// keyOf returns what the requests that one connection can serve have in common:
+// the scheme and the address.
+func keyOf(req *stdhttp.Request) string {
+	u, port := req.URL, "80"
+	if u.Scheme == "https" {
+		port = "443"
+	}
+	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
 }
 
-func (p *pool) hostLocked(addr string) *host {
-	h := p.hosts[addr]
+func (p *pool) hostLocked(key string) *host {
+	h := p.hosts[key]
 	if h == nil {
 		if p.hosts == nil {
 			p.hosts = map[string]*host{}
 		}
 		h = new(host)
-		p.hosts[addr] = h
+		p.hosts[key] = h
 	}
 	return h
 }
 
 // forgetLocked forgets a host of which nothing is known.
-func (p *pool) forgetLocked(addr string, h *host) {
+func (p *pool) forgetLocked(key string, h *host) {
 	if len(h.idle)+len(h.waiting) == 0 {
-		delete(p.hosts, addr)
+		delete(p.hosts, key)
 	}
 }
 
 // getConn returns a connection, idle or new. Parks.
-func (t *Transport) getConn(x *trip, addr string) (*persistConn, error) {
+func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
 	if err := x.cancelled(); err != nil {
 		return nil, err
 	}
-	pc := t.takeIdle(addr)
+	pc := t.takeIdle(key)
 	if pc == nil {
 		var err error
-		if pc, err = t.awaitConn(x, addr); err != nil {
+		if pc, err = t.awaitConn(x, key); err != nil {
 			return nil, err
 		}
 	}
@@ -76,14 +81,14 @@ func (t *Transport) getConn(x *trip, addr string) (*persistConn, error) {
 }
 
 // takeIdle returns an idle connection that is as it should be, or nil.
-func (t *Transport) takeIdle(addr string) *persistConn {
+func (t *Transport) takeIdle(key string) *persistConn {
 	if t.DisableKeepAlives {
 		return nil
 	}
 	for {
 		t.pool.mu.Lock()
 		t.pool.closing = false
-		h := t.pool.hosts[addr]
+		h := t.pool.hosts[key]
 		if h == nil || len(h.idle) == 0 {
 			t.pool.mu.Unlock()
 			return nil
@@ -111,10 +116,10 @@ func (t *Transport) expired(pc *persistConn, now time.Time) bool {
 
 // awaitConn waits for a connection: its own dial's, or one that becomes idle
 // before. The dial goes on when its request needs it no more, for the next one.
-func (t *Transport) awaitConn(x *trip, addr string) (*persistConn, error) {
+func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	got := sync.NewFuture[*persistConn]()
 	t.pool.mu.Lock()
-	if h := t.pool.hostLocked(addr); !t.DisableKeepAlives {
+	if h := t.pool.hostLocked(key); !t.DisableKeepAlives {
 		h.waiting = append(h.waiting, got)
 	}
 	t.pool.mu.Unlock()
@@ -127,18 +132,18 @@ func (t *Transport) awaitConn(x *trip, addr string) (*persistConn, error) {
 				t.putOrClose(pc)
 			}
 		}()
-		pc, err = t.dialConn(context.WithoutCancel(x.ctx), addr)
+		pc, err = t.dialConn(context.WithoutCancel(x.ctx), key)
 	}, func() {}, asm.CallerPC())
 	pc, err := got.GetContext(x.ctx)
 	if err != nil && !got.Fail(err) { // it has been served, or the dial has failed
 		pc, err = got.Get()
 	}
 	t.pool.mu.Lock()
-	h := t.pool.hostLocked(addr)
+	h := t.pool.hostLocked(key)
 	if i := slices.Index(h.waiting, got); i >= 0 {
 		h.waiting = slices.Delete(h.waiting, i, i+1)
 	}
-	t.pool.forgetLocked(addr, h)
+	t.pool.forgetLocked(key, h)
 	t.pool.mu.Unlock()
 	if cancelled := x.cancelled(); err != nil && cancelled != nil {
 		err = waitingError(cancelled)
@@ -171,7 +176,7 @@ func (t *Transport) putIdle(pc *persistConn) bool {
 	pc.reused = true
 	limit := cmp.Or(t.MaxIdleConnsPerHost, stdhttp.DefaultMaxIdleConnsPerHost)
 	t.pool.mu.Lock()
-	h := t.pool.hostLocked(pc.addr)
+	h := t.pool.hostLocked(pc.key)
 	for len(h.waiting) > 0 {
 		w := h.waiting[0]
 		h.waiting = slices.Delete(h.waiting, 0, 1)
@@ -181,7 +186,7 @@ func (t *Transport) putIdle(pc *persistConn) bool {
 		}
 	}
 	if t.pool.closing || len(h.idle) >= limit {
-		t.pool.forgetLocked(pc.addr, h)
+		t.pool.forgetLocked(pc.key, h)
 		t.pool.mu.Unlock()
 		return false
 	}
@@ -219,14 +224,14 @@ func (t *Transport) oldestLocked() (oldest *persistConn) {
 func (t *Transport) closeIdle(goes func(*persistConn) bool) {
 	var gone []*persistConn
 	t.pool.mu.Lock()
-	for addr, h := range t.pool.hosts {
+	for key, h := range t.pool.hosts {
 		for i := len(h.idle) - 1; i >= 0; i-- {
 			if pc := h.idle[i]; goes(pc) {
 				gone = append(gone, pc)
 				t.removeIdleLocked(h, i)
 			}
 		}
-		t.pool.forgetLocked(addr, h)
+		t.pool.forgetLocked(key, h)
 	}
 	t.sweepLaterLocked()
 	t.pool.mu.Unlock()
