@@ -58,7 +58,8 @@ var ofProcess = described([]family[*process]{
 			"code.",
 		read: func(_ *process, i int) float64 { return float64(httpinfo.Codes(i)) }},
 	{name: "netco_http_requests_in_flight", kind: gauge,
-		help: "Requests of HTTP/1 whose handlers run.",
+		help: "Requests of HTTP/1 whose handlers run, without those on connections handed to " +
+			"the standard's server.",
 		read: func(*process, int) (n float64) {
 			httpinfo.Each(func(httpinfo.Request) bool { n++; return true })
 			return n

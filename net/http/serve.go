@@ -2,10 +2,12 @@ package http
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	stdtls "crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"reflect"
@@ -14,6 +16,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/tls"
@@ -234,6 +238,11 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		if own != nil {
 			r.TLS = own.tlsState
 		}
+		if sw, ok := w.(standardWriter); ok && httpinfo.Counting() {
+			x := &counted{standardWriter: sw, began: clock.Now()}
+			defer x.count()
+			w = x
+		}
 		s.handler().ServeHTTP(w, r)
 	})
 	if which == &s.foreign && s.TLSNextProto != nil {
@@ -276,6 +285,40 @@ func (s *Server) standard(which **http.Server) *http.Server {
 	}
 	*which = inner
 	return inner
+}
+
+// standardWriter is the standard's ResponseWriter for HTTP/1.
+type standardWriter interface {
+	http.ResponseWriter
+	http.Hijacker
+	io.ReaderFrom
+	io.StringWriter
+	http.CloseNotifier //lint:ignore SA1019 as net/http
+	Flush()
+	FlushError() error
+}
+
+// counted is such a ResponseWriter whose request is counted.
+type counted struct {
+	standardWriter
+	status int // 0 is 200
+	began  int64
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *counted) WriteHeader(status int) {
+	if w.status < 200 {
+		w.status = status
+	}
+	w.standardWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *counted) Unwrap() http.ResponseWriter { return w.standardWriter }
+
+func (w *counted) count() {
+	httpinfo.Served(netco.CurrentProcessor(), cmp.Or(w.status, http.StatusOK),
+		time.Duration(clock.Now()-w.began))
 }
 
 // copyFields sets the exported fields of a struct to those of another that have
