@@ -63,6 +63,7 @@ func describeError(err error) string {
 	}
 	var ne net.Error
 	if errors.As(err, &ne) {
+		//lint:ignore SA1019 it is to say what net's says
 		fmt.Fprintf(&b, " timeout=%v temporary=%v", ne.Timeout(), ne.Temporary())
 	}
 	for _, is := range []error{net.ErrClosed, net.ErrWriteToConnected, context.Canceled} {
