@@ -286,8 +286,8 @@ func TestDefaultEventLoop(t *testing.T) {
 	}
 }
 
-// TestEventLoopOrStart: of several who make the default Scheduler at once one
-// succeeds, the others get the error.
+// TestEventLoopOrStart: of several calls that make the default Scheduler at
+// once, one succeeds and the others return the error.
 func TestEventLoopOrStart(t *testing.T) {
 	before := testenv.Snapshot()
 	for i := range testenv.Rounds(200) {

@@ -223,8 +223,8 @@ func TestTickerTicks(t *testing.T) {
 	})
 }
 
-// TestTickerDrops: who comes late gets the tick that was due first, and then no
-// more than what is due from now on.
+// TestTickerDrops: a receiver that comes late gets the tick that was due first,
+// and then only ticks that are due from then on.
 func TestTickerDrops(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		const d = 2 * time.Millisecond
@@ -284,8 +284,8 @@ func TestTickerForMany(t *testing.T) {
 	}
 }
 
-// TestTickerReset from another thread makes who waits wait for the new
-// interval, shorter or longer.
+// TestTickerReset: a Reset from another thread makes a receiver wait for the
+// new interval, shorter or longer.
 func TestTickerReset(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		tk := netco.NewTicker(time.Hour)

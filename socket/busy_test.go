@@ -275,7 +275,7 @@ func TestBusyLetsOthersRun(t *testing.T) {
 // others is a coroutine of the first Processor that is always ready, and how
 // often it has had its turn.
 type others struct {
-	turns atomic.Int64 // read beside it too: who computes for long is left behind
+	turns atomic.Int64 // atomic: a coroutine that computes for long may be left behind
 	stop  atomic.Bool
 	t     *testrun.Task
 }

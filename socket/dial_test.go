@@ -806,7 +806,7 @@ const (
 	refuses manner = iota
 	accepts
 	ignores // a connect neither succeeds nor fails
-	serves  // sends one byte to all who connect
+	serves  // sends one byte on each connection
 )
 
 // twoFaced makes a host, both.test., that has an address of either family, and
@@ -1112,7 +1112,7 @@ func TestRaceHammer(t *testing.T) {
 	idle(t)
 }
 
-// serveOne sends one byte to all who connect to a listening fd.
+// serveOne sends one byte on each connection to a listening fd.
 func serveOne(t testing.TB, fd int) {
 	t.Helper()
 	f := os.NewFile(uintptr(dupFD(t, fd)), "listener")

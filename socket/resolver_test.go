@@ -850,8 +850,8 @@ func connectsLast(text string) string {
 	return strings.Join(append(dns, connects...), "\n")
 }
 
-// TestTraceShared: each of several who share a look-up has its own hooks
-// called. Only the first one's were.
+// TestTraceShared: calls that share a look-up have each their own hooks called.
+// Once only the first one's were.
 func TestTraceShared(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
