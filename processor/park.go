@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/timer"
 )
@@ -66,7 +67,7 @@ func Sleep(d time.Duration) {
 		time.Sleep(d)
 		return
 	}
-	deadline := after(d)
+	deadline := clock.After(d)
 	for {
 		switch co.Executor().Host().ParkUntil(co, coroutine.ReasonSleep, deadline) {
 		case coroutine.WakeShutdown:

@@ -49,22 +49,12 @@ func (f *Func) Init(p *Processor, d time.Duration, fn func(), site uintptr) {
 	f.home, f.fn, f.site = p, fn, site
 	f.node.Value = f
 	f.t.F, f.t.Arg = funcDue, f
-	f.when.Store(after(d))
+	f.when.Store(clock.After(d))
 	if goruntime.RaceEnabled {
 		goruntime.RaceReleaseMerge(f.addr())
 		defer coroutine.Own()()
 	}
 	f.updateHeap()
-}
-
-// after returns the time d from now, or the last one if that would overflow.
-func after(d time.Duration) int64 {
-	now := clock.Real()
-	when := now + int64(max(d, 0))
-	if when < now {
-		return math.MaxInt64
-	}
-	return when
 }
 
 // Stop keeps f from firing and reports whether it was going to. It does not
@@ -82,7 +72,7 @@ func (f *Func) Stop() bool {
 // thread.
 func (f *Func) Reset(d time.Duration) bool {
 	goruntime.RaceReleaseMerge(f.addr())
-	active := f.when.Swap(after(d)) != 0
+	active := f.when.Swap(clock.After(d)) != 0
 	f.updateHome(true)
 	return active
 }

@@ -4,6 +4,7 @@
 package clock
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,12 +68,24 @@ func Real() int64 {
 // Of converts a time.Time that has a monotonic reading, as time.Now gives it.
 func Of(t time.Time) int64 { return base + int64(t.Sub(epoch)) }
 
-// Until converts a wall or monotonic time.Time to CLOCK_MONOTONIC nanoseconds.
-func Until(t time.Time) int64 {
-	d := time.Until(t)
-	now := Now()
-	if d > 0 && now+int64(d) < now { // centuries ahead
-		return 1<<63 - 1
+// After returns the time d from now by Real, or the last one if that would
+// overflow. A negative d is 0.
+func After(d time.Duration) int64 { return sum(Real(), max(d, 0)) }
+
+// Deadline converts t to CLOCK_MONOTONIC, also in a bubble: exactly if it has a
+// monotonic reading, so that a deadline has passed when time.Now is past it.
+// Another time's distance is read by one clock and added to another: it is late
+// by a pause between the two.
+func Deadline(t time.Time) int64 {
+	if t == t.Round(0) {
+		return After(time.Until(t))
 	}
-	return now + int64(d)
+	return sum(base, t.Sub(epoch))
+}
+
+func sum(at int64, d time.Duration) int64 {
+	if d > 0 && at+int64(d) < at { // centuries ahead
+		return math.MaxInt64
+	}
+	return at + int64(d)
 }

@@ -57,26 +57,28 @@ func TestStartedLate(t *testing.T) {
 	}
 }
 
-func TestUntil(t *testing.T) {
+// TestDeadline: one with a monotonic reading is exact, also one that has
+// passed; one without is as far off as the wall clock says.
+func TestDeadline(t *testing.T) {
 	const slack = int64(100 * time.Millisecond) // the wall clock may be set right meanwhile
 	for _, d := range []time.Duration{-time.Hour, -1, 0, 1, time.Second, 1000 * time.Hour} {
-		for _, wall := range []bool{false, true} {
-			before := Now()
-			at := time.Now().Add(d)
-			if wall {
-				at = at.Round(0)
-			}
-			got, after := Until(at), Now()
-			if got < before+int64(d)-slack || got > after+int64(d)+slack {
-				t.Errorf("wall clock %v, %v ahead: %v too early or %v too late", wall, d,
-					time.Duration(before+int64(d)-got), time.Duration(got-after-int64(d)))
-			}
+		at := time.Now().Add(d)
+		if got := Deadline(at); got != Of(at) {
+			t.Errorf("%v ahead: %v from Of", d, time.Duration(got-Of(at)))
+		}
+		before := Now()
+		got, after := Deadline(time.Now().Add(d).Round(0)), Now()
+		if d = max(d, 0); got < before+int64(d)-slack || got > after+int64(d)+slack {
+			t.Errorf("wall clock, %v ahead: %v too early or %v too late", d,
+				time.Duration(before+int64(d)-got), time.Duration(got-after-int64(d)))
 		}
 	}
-	if got := Until(time.Unix(1<<40, 0)); got != math.MaxInt64 {
-		t.Errorf("in 30,000 years: %d", got)
+	for _, at := range []time.Time{time.Unix(1<<40, 0), time.Now().Add(1<<63 - 1)} {
+		if got := Deadline(at); got != math.MaxInt64 {
+			t.Errorf("%v: %d", at, got)
+		}
 	}
-	if got := Until(time.Time{}); got > Now() {
+	if got := Deadline(time.Time{}); got > Now() {
 		t.Errorf("the zero time is %v ahead", time.Duration(got-Now()))
 	}
 }

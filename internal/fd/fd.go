@@ -1,7 +1,6 @@
 package fd
 
 import (
-	"math"
 	"net"
 	"os"
 	"sync/atomic"
@@ -161,16 +160,6 @@ func (s *FD) CloseAfter(last func()) error {
 	return nil
 }
 
-// after returns the time d from now in ns of CLOCK_MONOTONIC, which waits for
-// an fd go by, also in a bubble of testing/synctest.
-func after(d time.Duration) int64 {
-	now := clock.Real()
-	if d > 0 && now+int64(d) < now { // centuries ahead
-		return math.MaxInt64
-	}
-	return max(1, now+int64(d))
-}
-
 // SetDeadline sets one or both directions' deadlines; the zero time is none.
 func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 	if !s.mu.use() {
@@ -178,7 +167,7 @@ func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 	}
 	d := int64(0)
 	if !t.IsZero() {
-		d = after(time.Until(t))
+		d = max(1, clock.Deadline(t))
 	}
 	for _, m := range modes {
 		s.pd.SetDeadline(m, d)

@@ -22,7 +22,7 @@ func Poll(fds []unix.PollFd, timeout time.Duration) (n int, err error) {
 	}
 	w := &pollWait{fds: fds}
 	if timeout > 0 {
-		w.until = after(timeout)
+		w.until = clock.After(timeout)
 	}
 	return w.wait()
 }
