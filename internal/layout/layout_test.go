@@ -14,70 +14,93 @@ import (
 // root is the module's, seen from this folder.
 const root = "../.."
 
-var loaded struct {
-	tree  *tree
-	table *table
+// source is what the rules are about: the modules that the table has a row for,
+// and what these must follow.
+type source struct {
+	*tree
+	all     *tree // all modules
+	fsys    fs.FS
+	tab     *table
+	goMod   []string          // as goMod returns it
+	entries map[string]string // see callsListed
 }
 
-// read loads the source and the table that it must follow, once.
-func read(t *testing.T) (fs.FS, *tree, *table) {
+func read(t *testing.T, fsys fs.FS, entries map[string]string) *source {
 	t.Helper()
-	fsys := os.DirFS(root)
-	if loaded.tree != nil {
-		return fsys, loaded.tree, loaded.table
-	}
 	page := testenv.Must(fs.ReadFile(fsys, tableFile))
 	tab := testenv.Must(parseTable(string(page)))
-	loaded.tree, loaded.table = load(t, fsys, tab), tab
-	return fsys, loaded.tree, loaded.table
+	all := load(t, fsys)
+	return &source{all.listed(tab), all, fsys, tab, goMod(t, fsys), entries}
 }
 
-func report(t *testing.T, wrong []string) {
-	t.Helper()
-	for _, w := range wrong {
-		t.Error(w)
+// rules are what the tree is held to, each with what it finds in the sample:
+// what the lines must contain, in alphabetical order.
+var rules = []struct {
+	name   string
+	rule   func(*source) []string
+	sample []string
+}{
+	{"imports follow the table", importsFollow, []string{
+		`high/high.go imports "example.com/other"`,
+		`low/low.go imports "example.com/m/high"`,
+		`folder "stray" has no row`,
+		`folder "stray" has no row`,
+	}},
+	{"rows are live", rowsLive, []string{`row for "gone"`}},
+	{"requirements", requires, []string{"go.mod requires example.com/other"}},
+	{"unsafe is named", unsafeNamed, []string{"low/tag.go"}},
+	{"nothing is left to do", finished, []string{"high/high.go:1"}},
+	{"packages are documented", documented, []string{
+		"high: package high has no package comment",
+		"high: public package high has no func Example"}},
+	{"pages name what exists", mentionsExist, []string{"docs/MORE.md links to ../GONE.md",
+		"docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
+	{"wording", plain, []string{
+		"cmd/wordy/deep/main.go:1: 82 columns, want 80",
+		`cmd/wordy/deep/main.go:5: "nobody"`,
+		"cmd/wordy/deep/main.go:6: 101 columns, want 100",
+		`cmd/wordy/deep/main.go:7: ". Who "`,
+		"cmd/wordy/deep/main.go:9: 101 columns of code, want 100",
+		`cmd/wordy/wordy.s:2: "somebody"`,
+		`cmd/wordy/wordy.s:2: "tells"`,
+	}},
+	{"tests are short", short, []string{"low/low_test.go: T.tooLong has 61 lines, want 60"}},
+	{"Go releases are fenced", releasesFenced, []string{"low/new_go127.go is named",
+		"low/tag.go has a go:linkname", "low/tag.go is built by Go release (go1.26)"}},
+	{"system calls are listed", callsListed, []string{"a.T.listed is listed twice",
+		"a.gone makes none", "a/a.go:5: a.v calls syscall.Close",
+		"a/a.go:9: a.f calls sysx.CloseFD"}},
+	{"starts are checked", startsChecked, []string{"README.md:1", "README.md:3",
+		"a/b_example_x_test.go:4", "a/b_example_x_test.go:7", "a/doc.go:3", "a/example_test.go:4",
+		"a/example_test.go:7", "cmd/a/main.go:4", "cmd/a/main.go:7", "examples/main.go:4",
+		"examples/main.go:7"}},
+	{"users' code is without the engine", usersOnly, []string{
+		`examples/asm.go imports "example.com/m/asm"`,
+		`interop/x.go imports "example.com/m/timer"`}},
+	{"so are snippets", snippetsUsersOnly, []string{"docs/MORE.md has a snippet with asm.Getg"}},
+	{"the engine says so", engineSays, enginePackages},
+}
+
+// TestRules holds the tree to the rules, and these to the sample.
+func TestRules(t *testing.T) {
+	tree := read(t, os.DirFS(root), entries)
+	broken := read(t, sample, map[string]string{"why": "a.T.listed a.gone", "too": "a.T.listed"})
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			for _, wrong := range r.rule(tree) {
+				t.Error(wrong)
+			}
+			got := r.rule(broken)
+			slices.Sort(got)
+			if !slices.EqualFunc(got, r.sample, strings.Contains) {
+				t.Errorf("of the sample: got\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"),
+					strings.Join(r.sample, "\n\t"))
+			}
+		})
 	}
 }
 
-// TestImports holds the imports of the code against the table in
-// docs/ARCHITECTURE.md.
-func TestImports(t *testing.T) {
-	_, tr, tab := read(t)
-	report(t, importsFollow(tr, tab))
-	report(t, rowsLive(tr, tab))
-}
-
-func TestRequirements(t *testing.T) {
-	fsys, _, _ := read(t)
-	report(t, requires(goMod(t, fsys)))
-}
-
-func TestUnsafeIsNamed(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, unsafeNamed(tr))
-}
-
-func TestNothingIsLeftToDo(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, finished(tr))
-}
-
-func TestEveryPackageIsDocumented(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, documented(tr))
-}
-
-func TestPagesNameWhatExists(t *testing.T) {
-	fsys, tr, _ := read(t)
-	report(t, mentionsExist(fsys, tr))
-}
-
-func TestGoReleasesAreFenced(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, releasesFenced(tr))
-}
-
-// sample is a small module that breaks each rule once.
+// sample is a small module that breaks each rule.
 var sample = fstest.MapFS{
 	"go.mod": {Data: []byte("module example.com/m\n\ngo 1.25.0\n\nrequire " +
 		"(\n\tgolang.org/x/sys v0.1.0\n\texample.com/other v1.0.0 // indirect\n)\n")},
@@ -101,11 +124,38 @@ var sample = fstest.MapFS{
 	"bench/bench.go": {Data: []byte("package bench\n\nimport _ \"example.com/anything\"\n")},
 	"docs/MORE.md": {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), " +
 		"[out](https://example.com/x), `f[T](n)`, `low.ExampleX`, `low.TestGone`, `low/low.go`, " +
-		"`low/gone.s`\n")},
+		"`low/gone.s`\n```go\nasm.Getg()\n```\n")},
 	"low/testdata/ignored.go": {Data: []byte("no Go at all")},
 	"cmd/wordy/deep/main.go":  {Data: []byte(sampleWords)},
 	"cmd/wordy/wordy.s":       {Data: []byte("\tNOP\n// NOP tells somebody\n")},
+
+	"a/doc.go":              {Data: []byte("// Package a is\n//\n//\tnetco.Go(f)\npackage a\n")},
+	"a/a.go":                {Data: []byte(sampleCalls)},
+	"a/a_test.go":           {Data: []byte(sampleCalls + "func Example() {}\n")},
+	"a/testdata/b.go":       {Data: []byte(sampleCalls)},
+	"a/example_test.go":     {Data: []byte(sampleStarts)},
+	"a/b_example_x_test.go": {Data: []byte(sampleStarts)},
+	"a/x_test.go":           {Data: []byte(sampleStarts)},
+	"cmd/a/doc.go":          {Data: []byte("// Command a is a program.\npackage main\n")},
+	"cmd/a/main.go":         {Data: []byte(sampleStarts)},
+	"cmd/a/calls.go":        {Data: []byte(sampleCalls)},
+	"README.md": {Data: []byte("\tnetco.Go(f)\n`netco.Go(f)` starts " +
+		"f:\n+\tnetco.Go(f)\n")},
+	"examples/go.mod":  {Data: []byte("module example.com/m/examples\n")},
+	"examples/main.go": {Data: []byte(sampleStarts)},
+	"examples/asm.go":  {Data: []byte("package main\n\nimport _ \"example.com/m/asm\"\n")},
+	"interop/go.mod":   {Data: []byte("module example.com/m/interop\n")},
+	"interop/x.go":     {Data: []byte("package x\n\nimport _ \"example.com/m/timer\"\n")},
 }
+
+// sampleCalls makes system calls, and sampleStarts starts coroutines.
+const (
+	sampleCalls = "package a\n\nfunc (x *T[K]) listed() { unix.Fstat(1, nil) }\n\nvar v = " +
+		"syscall.Close(1)\n\n" +
+		"func f() error {\n\tunix.Socket(1, 2, 3)\n\treturn sysx.CloseFD(unix.CmsgSpace(1))\n}\n"
+	sampleStarts = "package main\n\nfunc main() {\n\tnetco.Go(f)\n\tif _, err := " +
+		"netco.GoWith(netco.Spawn{}); err != nil {\n\t}\n\tx.s.GoWith(sp)\n\tgroup.Go(f)\n}\n"
+)
 
 // sampleWords breaks the rules of wording: in a comment that is too wide, one
 // after code, an identifier, and a "who" that is a noun. The rest is allowed.
@@ -125,55 +175,10 @@ const samplePage = "# M\n" + tableBegin + `
 |---|---|---|
 | ` + "`low`" + ` | what is below | |
 | ` + "`gone`" + ` | nothing | ` + "`low`" + ` |
+| ` + "`a`" + ` | calls | |
 | ` + "`high`" + ` | what is above | ` + "`low` `golang.org/x/sys`" + ` |
 | ` + "`cmd/...`" + ` | programs | ` + "`high`" + ` |
 ` + tableEnd + "\n"
-
-// TestRules holds each rule against the sample.
-func TestRules(t *testing.T) {
-	tab := testenv.Must(parseTable(samplePage))
-	tr := load(t, sample, tab)
-	for _, c := range []struct {
-		rule string
-		got  []string
-		want []string // what each line must contain, in order
-	}{
-		{"importsFollow", importsFollow(tr, tab), []string{
-			`high/high.go imports "example.com/other"`,
-			`low/low.go imports "example.com/m/high"`,
-			`folder "stray" has no row`,
-			`folder "stray" has no row`,
-		}},
-		{"rowsLive", rowsLive(tr, tab), []string{`row for "gone"`}},
-		{"requires", requires(goMod(t, sample)), []string{"go.mod requires example.com/other"}},
-		{"unsafeNamed", unsafeNamed(tr), []string{"low/tag.go"}},
-		{"finished", finished(tr), []string{"high/high.go:1"}},
-		{"documented", documented(tr), []string{"high: package high has no package comment",
-			"high: public package high has no func Example"}},
-		{"mentionsExist", mentionsExist(sample, tr), []string{"docs/MORE.md links to ../GONE.md",
-			"docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
-		{"plain", plain(tr, []string{"high", "low"}), []string{
-			"cmd/wordy/deep/main.go:1: 82 columns, want 80",
-			`cmd/wordy/deep/main.go:5: "nobody"`,
-			"cmd/wordy/deep/main.go:6: 101 columns, want 100",
-			`cmd/wordy/deep/main.go:7: ". Who "`,
-			`cmd/wordy/wordy.s:2: "somebody"`,
-			`cmd/wordy/wordy.s:2: "tells"`,
-		}},
-		{"narrow", narrow(tr, []string{"high"}), []string{
-			"cmd/wordy/deep/main.go:9: 101 columns of code, want 100",
-		}},
-		{"narrow of none", narrow(tr, []string{"cmd/wordy"}), nil},
-		{"short", short(tr), []string{"low/low_test.go: T.tooLong has 61 lines, want 60"}},
-		{"releasesFenced", releasesFenced(tr), []string{"low/new_go127.go is named", "low/tag.go " +
-			"is built by Go release (go1.26)", "low/tag.go has a go:linkname"}},
-	} {
-		if !slices.EqualFunc(c.got, c.want, strings.Contains) {
-			t.Errorf("%s: got\n\t%s\nwant\n\t%s", c.rule, strings.Join(c.got, "\n\t"),
-				strings.Join(c.want, "\n\t"))
-		}
-	}
-}
 
 // TestTableRunsOneWay refuses tables that contradict themselves.
 func TestTableRunsOneWay(t *testing.T) {

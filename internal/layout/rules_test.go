@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // A rule returns what is wrong, one line each, naming the file and what to do.
@@ -30,8 +29,9 @@ func isStd(pkg string) bool {
 // importsFollow: code imports what the row of its folder allows. Tests may
 // import any folder, because they are built into nothing, but no other modules
 // than their folder.
-func importsFollow(tr *tree, t *table) (wrong []string) {
-	for _, f := range tr.files {
+func importsFollow(s *source) (wrong []string) {
+	t := s.tab
+	for _, f := range s.files {
 		r, ok := t.rowOf(f.dir)
 		if !ok {
 			wrong = append(wrong, fmt.Sprintf("%s: folder %q has no row in the table of %s", f.path,
@@ -39,7 +39,7 @@ func importsFollow(tr *tree, t *table) (wrong []string) {
 			continue
 		}
 		for _, pkg := range f.imports {
-			folder, local := tr.local(pkg)
+			folder, local := s.local(pkg)
 			switch {
 			case local && (f.isTest() || r.allows(t, folder)), isStd(pkg) && !local, !local &&
 				r.allowsModule(pkg):
@@ -58,10 +58,10 @@ func importsFollow(tr *tree, t *table) (wrong []string) {
 }
 
 // rowsLive: every row of the table is about a folder that exists.
-func rowsLive(tr *tree, t *table) (wrong []string) {
-	for _, r := range t.rows {
+func rowsLive(s *source) (wrong []string) {
+	for _, r := range s.tab.rows {
 		prefix, deep := strings.CutSuffix(r.folder, "/...")
-		if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
+		if !slices.ContainsFunc(s.files, func(f *goFile) bool {
 			return f.dir == r.folder || deep && strings.HasPrefix(f.dir, prefix+"/")
 		}) {
 			wrong = append(wrong, fmt.Sprintf("%s: the table has a row for %q, where there is no "+
@@ -88,8 +88,8 @@ var requirements = []string{
 }
 
 // requires: go.mod names no others.
-func requires(goMod []string) (wrong []string) {
-	for _, line := range goMod {
+func requires(s *source) (wrong []string) {
+	for _, line := range s.goMod {
 		rest, ok := strings.CutPrefix(line, "require ")
 		if !ok {
 			continue
@@ -106,8 +106,8 @@ func requires(goMod []string) (wrong []string) {
 // the conversions of a package whose other files need them. In race builds the
 // detector's functions want unsafe.Pointer, hence the pair _race.go and
 // _norace.go.
-func unsafeNamed(tr *tree) (wrong []string) {
-	for _, f := range tr.files {
+func unsafeNamed(s *source) (wrong []string) {
+	for _, f := range s.files {
 		if slices.Contains(f.imports, "unsafe") &&
 			!endsIn(f.path, "_unsafe.go", "/unsafe.go", "_race.go", "_norace.go", "_test.go") {
 			wrong = append(wrong, fmt.Sprintf("%s imports unsafe: its name must end in _unsafe.go",
@@ -117,17 +117,17 @@ func unsafeNamed(tr *tree) (wrong []string) {
 	return wrong
 }
 
-func endsIn(s string, suffixes ...string) bool {
+func endsIn(text string, suffixes ...string) bool {
 	return slices.ContainsFunc(suffixes, func(suffix string) bool {
-		return strings.HasSuffix(s, suffix)
+		return strings.HasSuffix(text, suffix)
 	})
 }
 
 var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 
 // finished: no file says that something in it is still to be done.
-func finished(tr *tree) (wrong []string) {
-	for p, text := range tr.texts {
+func finished(s *source) (wrong []string) {
+	for p, text := range s.texts {
 		n := 0
 		for line := range strings.Lines(text) {
 			n++
@@ -137,19 +137,18 @@ func finished(tr *tree) (wrong []string) {
 			}
 		}
 	}
-	slices.Sort(wrong)
 	return wrong
 }
 
 // documented: every package has a comment that begins as go doc wants it, and
 // every public one an example.
-func documented(tr *tree) (wrong []string) {
+func documented(s *source) (wrong []string) {
 	type facts struct {
 		doc, example, code bool
 		pkg                string
 	}
 	dirs := map[string]*facts{}
-	for _, f := range tr.files {
+	for _, f := range s.files {
 		d := dirs[f.dir]
 		if d == nil {
 			d = new(facts)
@@ -181,7 +180,6 @@ func documented(tr *tree) (wrong []string) {
 				"its tests", dir, d.pkg))
 		}
 	}
-	slices.Sort(wrong)
 	return wrong
 }
 
@@ -200,13 +198,13 @@ var (
 
 // mentionsExist: a test or benchmark that a page names as `package.Name`
 // exists, and so do the files that it names as `folder/file.go` or links to.
-func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
-	for p, text := range tr.texts {
+func mentionsExist(s *source) (wrong []string) {
+	for p, text := range s.texts {
 		if path.Ext(p) != ".md" {
 			continue
 		}
 		for _, m := range testMention.FindAllStringSubmatch(text, -1) {
-			if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
+			if !slices.ContainsFunc(s.files, func(f *goFile) bool {
 				return f.dir == m[1] && f.isTest() && slices.Contains(f.funcs, m[2])
 			}) {
 				wrong = append(wrong, fmt.Sprintf("%s names %s.%s, which is not in the tests of %s",
@@ -214,17 +212,16 @@ func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
 			}
 		}
 		for _, m := range fileMention.FindAllStringSubmatch(text, -1) {
-			if _, ok := tr.texts[m[1]]; !ok {
+			if _, ok := s.texts[m[1]]; !ok {
 				wrong = append(wrong, fmt.Sprintf("%s names %s, which is not there", p, m[1]))
 			}
 		}
 		for _, m := range link.FindAllStringSubmatch(codeText.ReplaceAllString(text, ""), -1) {
-			if _, err := fs.Stat(fsys, path.Join(path.Dir(p), m[1])); err != nil {
+			if _, err := fs.Stat(s.fsys, path.Join(path.Dir(p), m[1])); err != nil {
 				wrong = append(wrong, fmt.Sprintf("%s links to %s, which is not there", p, m[1]))
 			}
 		}
 	}
-	slices.Sort(wrong)
 	return wrong
 }
 
@@ -239,8 +236,8 @@ var (
 // releasesFenced: build tags and file names for Go releases, and go:linkname,
 // stand in goVersionDir only. A package that has the names of one of the
 // standard library has those that came later in a file names_go1NN.go.
-func releasesFenced(tr *tree) (wrong []string) {
-	for _, f := range tr.files {
+func releasesFenced(s *source) (wrong []string) {
+	for _, f := range s.files {
 		if f.dir == goVersionDir || strings.HasPrefix(path.Base(f.path), "names_go1") {
 			continue
 		}
@@ -281,8 +278,8 @@ func releaseTagOf(x constraint.Expr) string {
 const screenLines = 60
 
 // short: no function of a test is longer than a screen.
-func short(tr *tree) (wrong []string) {
-	for _, f := range tr.files {
+func short(s *source) (wrong []string) {
+	for _, f := range s.files {
 		if !f.isTest() {
 			continue
 		}
@@ -293,12 +290,5 @@ func short(tr *tree) (wrong []string) {
 			}
 		}
 	}
-	slices.Sort(wrong)
 	return wrong
-}
-
-// TestTestsAreShort holds the tree to screenLines.
-func TestTestsAreShort(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, short(tr))
 }

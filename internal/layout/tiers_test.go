@@ -10,7 +10,6 @@ import (
 	"go/parser"
 	"go/printer"
 	"go/token"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -43,13 +42,13 @@ func (tr *tree) isEngine(pkg string) bool {
 
 // usersOnly: examples, and the tests against other people's code, which show
 // how netco is used, import nothing of the engine.
-func usersOnly(tr *tree, files []*goFile) (wrong []string) {
-	for _, f := range files {
+func usersOnly(s *source) (wrong []string) {
+	for _, f := range s.all.files {
 		if !strings.HasPrefix(f.path, "examples/") && !strings.HasPrefix(f.path, "interop/") {
 			continue
 		}
 		for _, pkg := range f.imports {
-			if tr.isEngine(pkg) {
+			if s.isEngine(pkg) {
 				wrong = append(wrong, fmt.Sprintf("%s imports %q, which is the engine's",
 					f.path, pkg))
 			}
@@ -63,8 +62,8 @@ func usersOnly(tr *tree, files []*goFile) (wrong []string) {
 var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor|rwmutex)\.[A-Z]\w*`)
 
 // snippetsUsersOnly: no Go snippet on a page for users names the engine.
-func snippetsUsersOnly(tr *tree) (wrong []string) {
-	for p, text := range tr.texts {
+func snippetsUsersOnly(s *source) (wrong []string) {
+	for p, text := range s.texts {
 		if path.Ext(p) != ".md" || path.Dir(p) != "." && path.Dir(p) != "docs" {
 			continue
 		}
@@ -77,69 +76,53 @@ func snippetsUsersOnly(tr *tree) (wrong []string) {
 			}
 		}
 	}
-	slices.Sort(wrong)
 	return wrong
 }
 
 // engineSays: the comment of an engine's package says so in its second
 // paragraph, for a reader who takes it for the users'.
-func engineSays(tr *tree) (wrong []string) {
+func engineSays(s *source) (wrong []string) {
 	for _, dir := range enginePackages {
-		if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
+		if !slices.ContainsFunc(s.files, func(f *goFile) bool {
 			_, second, _ := strings.Cut(f.doc, "\n\n")
 			return f.dir == dir && strings.HasPrefix(second, "Engine: ")
 		}) {
-			wrong = append(
-				wrong,
-				dir+`: the package comment's second paragraph does not begin with "Engine:"`,
-			)
+			wrong = append(wrong,
+				dir+`: the package comment's second paragraph does not begin with "Engine:"`)
 		}
 	}
 	return wrong
 }
 
-// nested returns the Go files of the modules below folder, which load leaves
-// out.
-func nested(t *testing.T, fsys fs.FS, folder string) (files []*goFile) {
-	t.Helper()
-	testenv.OK(t, fs.WalkDir(fsys, folder, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if d != nil && d.Name() == "testdata" {
-				return fs.SkipDir
-			}
-			return err
-		}
-		if path.Ext(p) == ".go" {
-			text, err := fs.ReadFile(fsys, p)
-			if err != nil {
-				return err
-			}
-			files = append(files, parse(t, p, text))
-		}
-		return nil
-	}))
-	return files
-}
-
-func TestTiers(t *testing.T) {
-	fsys, tr, _ := read(t)
-	report(t, usersOnly(tr, append(tr.files, nested(t, fsys, "interop")...)))
-	report(t, snippetsUsersOnly(tr))
-	report(t, engineSays(tr))
-}
-
 var update = flag.Bool("update", false, "write testdata/api.txt anew")
+
+// maxNames is how many exported names users may have to learn: types,
+// functions, methods, constants, variables, fields of structs and methods of
+// interfaces, but for those of countedApart, which mirrors a whole package.
+// Lower it when names go.
+const (
+	maxNames     = 751
+	countedApart = "net/http"
+)
 
 // TestUsersAPI holds the users' packages against testdata/api.txt, so that a
 // change to what users write against is seen in review. go test -update writes
 // it anew.
 func TestUsersAPI(t *testing.T) {
 	var got strings.Builder
+	names := 0
 	for _, dir := range usersPackages {
 		fmt.Fprintf(&got, "%s\n", path.Join("netco", dir))
-		for _, line := range exported(t, filepath.Join(root, dir)) {
+		lines := exported(t, filepath.Join(root, dir))
+		for _, line := range lines {
 			fmt.Fprintf(&got, "\t%s\n", line)
 		}
+		if dir != countedApart {
+			names += len(lines)
+		}
+	}
+	if names > maxNames {
+		t.Errorf("%d exported names, want %d at most", names, maxNames)
 	}
 	const golden = "testdata/api.txt"
 	if *update {

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -15,16 +16,19 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// tree is the source of the root module and of the modules that have a row in
-// the table, parsed. Paths are relative to the root and slash-separated.
+// tree is the source of modules, parsed. Paths are relative to the root and
+// slash-separated.
 type tree struct {
 	module string
+	below  []string // folders of modules below the root's
+	fset   *token.FileSet
 	files  []*goFile
 	texts  map[string]string // Go, assembly and Markdown files
 }
 
 // goFile is one Go file, whatever platform it is for.
 type goFile struct {
+	*ast.File
 	path    string
 	dir     string // "." for the root package
 	pkg     string
@@ -44,71 +48,66 @@ func (f *goFile) hasExample() bool {
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// load reads the module in fsys, and the modules below that the table has a row
-// for. Other modules, test data, and what the go command ignores are left out.
-func load(t *testing.T, fsys fs.FS, tab *table) *tree {
+// load reads all modules in fsys. Test data, and what the go command ignores,
+// are left out.
+func load(t *testing.T, fsys fs.FS) *tree {
 	t.Helper()
-	tr := &tree{module: moduleOf(t, fsys), texts: map[string]string{}}
+	tr := &tree{module: moduleOf(t, fsys), fset: token.NewFileSet(), texts: map[string]string{}}
 	testenv.OK(t, fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
+		base := path.Base(p)
+		switch {
+		case err != nil:
 			return err
-		}
-		if d.IsDir() {
-			if ignored(fsys, p, tab) {
+		case d.IsDir():
+			if p != "." && (base == "testdata" || base == "vendor" ||
+				base[0] == '.' || base[0] == '_') {
 				return fs.SkipDir
 			}
 			return nil
+		case base == "go.mod" && p != base:
+			tr.below = append(tr.below, path.Dir(p)+"/")
 		}
 		switch path.Ext(p) {
 		case ".go", ".s", ".md":
-		default:
-			return nil
-		}
-		text, err := fs.ReadFile(fsys, p)
-		if err != nil {
-			return err
-		}
-		tr.texts[p] = string(text)
-		if path.Ext(p) == ".go" {
-			tr.files = append(tr.files, parse(t, p, text))
+			text := string(testenv.Must(fs.ReadFile(fsys, p)))
+			tr.texts[p] = text
+			if path.Ext(p) == ".go" {
+				tr.files = append(tr.files, tr.parse(p, text))
+			}
 		}
 		return nil
 	}))
 	return tr
 }
 
-func ignored(fsys fs.FS, dir string, tab *table) bool {
-	if _, listed := tab.index[dir+"/..."]; listed || dir == "." {
-		return false
+// listed returns the tree without the modules that the table has no row for.
+func (tr *tree) listed(tab *table) *tree {
+	apart := func(p string) bool {
+		return slices.ContainsFunc(tr.below, func(module string) bool {
+			_, listed := tab.index[module+"..."]
+			return !listed && strings.HasPrefix(p, module)
+		})
 	}
-	base := path.Base(dir)
-	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
-		return true
-	}
-	_, err := fs.Stat(fsys, path.Join(dir, "go.mod"))
-	return err == nil
+	some := *tr
+	some.files = slices.DeleteFunc(slices.Clone(tr.files),
+		func(f *goFile) bool { return apart(f.path) })
+	some.texts = maps.Clone(tr.texts)
+	maps.DeleteFunc(some.texts, func(p, _ string) bool { return apart(p) })
+	return &some
 }
 
-func parse(t *testing.T, p string, text []byte) *goFile {
-	t.Helper()
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, p, text, parser.ParseComments|parser.SkipObjectResolution)
-	testenv.OK(t, err)
-	f := &goFile{path: p, dir: path.Dir(p), pkg: file.Name.Name, doc: file.Doc.Text(),
-		lines: map[string]int{}}
+func (tr *tree) parse(p, text string) *goFile {
+	file := testenv.Must(parser.ParseFile(tr.fset, p, text,
+		parser.ParseComments|parser.SkipObjectResolution))
+	f := &goFile{File: file, path: p, dir: path.Dir(p), pkg: file.Name.Name,
+		doc: file.Doc.Text(), lines: map[string]int{}}
 	for _, spec := range file.Imports {
-		name, err := strconv.Unquote(spec.Path.Value)
-		if err != nil {
-			t.Fatalf("%s: import %s: %v", p, spec.Path.Value, err)
-		}
-		f.imports = append(f.imports, name)
+		f.imports = append(f.imports, testenv.Must(strconv.Unquote(spec.Path.Value)))
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			if constraint.IsGoBuild(c.Text) && group.Pos() < file.Package {
-				if f.tags, err = constraint.Parse(c.Text); err != nil {
-					t.Fatalf("%s: %v", p, err)
-				}
+				f.tags = testenv.Must(constraint.Parse(c.Text))
 			}
 			f.links = f.links || strings.HasPrefix(c.Text, "//go:linkname ")
 		}
@@ -118,31 +117,39 @@ func parse(t *testing.T, p string, text []byte) *goFile {
 		if !ok {
 			continue
 		}
-		name := fn.Name.Name
 		if fn.Recv == nil {
-			f.funcs = append(f.funcs, name)
-		} else {
-			name = receiver(fn.Recv.List[0].Type) + "." + name
+			f.funcs = append(f.funcs, fn.Name.Name)
 		}
-		f.lines[name] = fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+		f.lines[nameOf(fn)] = tr.lineOf(fn.End()) - tr.lineOf(fn.Pos()) + 1
 	}
 	return f
 }
 
-// receiver returns the name of a receiver's type.
-func receiver(t ast.Expr) string {
-	switch t := t.(type) {
-	case *ast.StarExpr:
-		return receiver(t.X)
-	case *ast.IndexExpr:
-		return receiver(t.X)
-	case *ast.IndexListExpr:
-		return receiver(t.X)
-	case *ast.Ident:
-		return t.Name
+// nameOf names a declaration: Receiver.Function, Function, or its first
+// variable.
+func nameOf(decl ast.Decl) string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return d.Name.Name
+		}
+		var of string
+		ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && of == "" {
+				of = name.Name // in front of any type parameters
+			}
+			return true
+		})
+		return of + "." + d.Name.Name
+	case *ast.GenDecl:
+		if v, ok := d.Specs[0].(*ast.ValueSpec); ok {
+			return v.Names[0].Name
+		}
 	}
 	return "?"
 }
+
+func (tr *tree) lineOf(pos token.Pos) int { return tr.fset.Position(pos).Line }
 
 // moduleOf returns the module path that go.mod states.
 func moduleOf(t *testing.T, fsys fs.FS) string {

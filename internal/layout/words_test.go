@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 	"unicode"
 )
 
@@ -34,107 +33,69 @@ var privateWords = map[string]string{
 	"thief": "stealer", "doze": "pause", "rouse": "resume", "excuse": "rebaseline",
 }
 
-// plain: comments wrap, and use the field's words.
-func plain(tr *tree, except []string) (wrong []string) {
-	clean := map[string]bool{} // identifiers that were checked: most stand in many places
-	for p, text := range tr.texts {
-		if ext := path.Ext(p); ext != ".go" && ext != ".s" || slices.Contains(except, path.Dir(p)) {
-			continue
-		}
-		lines := strings.Split(text, "\n")
-		for _, w := range wordsOf(p, text) {
-			if !w.comment && clean[w.text] {
-				continue
-			}
-			place := fmt.Sprintf("%s:%d", p, w.line)
-			found := private(place, w.text)
-			wrong = append(wrong, found...)
-			if w.comment {
-				wrong = append(wrong, tooWide(place, lines[w.line-1])...)
-			} else {
-				clean[w.text] = found == nil
-			}
-		}
-	}
-	slices.Sort(wrong)
-	return wrong
-}
-
 // longName is the length of a name, such as that of a cipher suite, twice which
 // makes a line that cannot be wrapped.
 const longName = 40
 
-// narrow: code is no wider than codeColumns. Lines with a raw string or a long
-// name, which cannot be wrapped, may be; those with a comment are plain's.
-func narrow(tr *tree, except []string) (wrong []string) {
-	for p, text := range tr.texts {
-		within := func(folder string) bool { return strings.HasPrefix(p, folder+"/") }
-		if path.Ext(p) != ".go" || slices.ContainsFunc(except, within) {
+// plain: comments wrap and use the field's words, as names do, and code is no
+// wider than codeColumns. Lines with a raw string or a long name, which cannot
+// be wrapped, may be.
+func plain(s *source) (wrong []string) {
+	clean := map[string]bool{} // identifiers that were checked: most stand in many places
+	for p, text := range s.texts {
+		if path.Ext(p) != ".go" && path.Ext(p) != ".s" {
 			continue
 		}
-		exempt := linesOf(p, text, func(tok token.Token, lit string) bool {
-			return tok == token.COMMENT || tok == token.STRING && lit[0] == '`' ||
-				tok == token.IDENT && len(lit) > longName
+		lines := strings.Split(text, "\n")
+		wide := map[int]bool{} // lines that may be
+		tokens(p, text, func(n int, tok token.Token, lit string) {
+			place := fmt.Sprintf("%s:%d", p, n)
+			switch {
+			case tok == token.COMMENT:
+				wrong = append(wrong, private(place, lit)...)
+				wrong = append(wrong, tooWide(place, lines[n-1])...)
+				wide[n] = true // or checked
+			case tok == token.IDENT && !clean[lit]:
+				found := private(place, lit)
+				wrong = append(wrong, found...)
+				clean[lit] = found == nil
+			}
+			if tok == token.IDENT && len(lit) > longName || tok == token.STRING {
+				wide[n] = true
+			}
 		})
-		for i, line := range strings.Split(text, "\n") {
-			if wide := columns(line); wide > codeColumns && !exempt[i+1] {
+		for i, line := range lines {
+			if c := columns(line); path.Ext(p) == ".go" && c > codeColumns && !wide[i+1] {
 				wrong = append(wrong, fmt.Sprintf("%s:%d: %d columns of code, want %d at most",
-					p, i+1, wide, codeColumns))
+					p, i+1, c, codeColumns))
 			}
 		}
 	}
-	slices.Sort(wrong)
 	return wrong
 }
 
-// linesOf returns the lines that the matching tokens of a Go file cover.
-func linesOf(p, text string, match func(token.Token, string) bool) map[int]bool {
-	file := token.NewFileSet().AddFile(p, -1, len(text))
-	var s scanner.Scanner
-	s.Init(file, []byte(text), nil, scanner.ScanComments)
-	lines := map[int]bool{}
-	for {
-		pos, tok, lit := s.Scan()
-		if tok == token.EOF {
-			return lines
-		}
-		if match(tok, lit) {
-			for i := range strings.Count(lit, "\n") + 1 {
-				lines[file.Line(pos)+i] = true
-			}
-		}
-	}
-}
-
-// words is an identifier, or one line of a comment.
-type words struct {
-	line    int
-	text    string
-	comment bool
-}
-
-// wordsOf returns what a file says beside its code: the comments, and in Go the
-// identifiers.
-func wordsOf(p, text string) (all []words) {
+// tokens calls f for the identifiers of a file, and for each line of its
+// comments and raw strings; of assembly, for the comments only.
+func tokens(p, text string, f func(line int, tok token.Token, lit string)) {
 	if path.Ext(p) == ".s" {
 		for n, line := range strings.Split(text, "\n") {
 			if _, comment, ok := strings.Cut(line, "//"); ok {
-				all = append(all, words{n + 1, comment, true})
+				f(n+1, token.COMMENT, comment)
 			}
 		}
-		return all
+		return
 	}
 	file := token.NewFileSet().AddFile(p, -1, len(text))
 	var s scanner.Scanner
 	s.Init(file, []byte(text), nil, scanner.ScanComments)
 	for {
 		pos, tok, lit := s.Scan()
-		switch tok {
-		case token.EOF:
-			return all
-		case token.COMMENT, token.IDENT:
+		switch {
+		case tok == token.EOF:
+			return
+		case tok == token.COMMENT, tok == token.IDENT, tok == token.STRING && lit[0] == '`':
 			for i, l := range strings.Split(lit, "\n") {
-				all = append(all, words{file.Line(pos) + i, l, tok == token.COMMENT})
+				f(file.Line(pos)+i, tok, l)
 			}
 		}
 	}
@@ -204,16 +165,4 @@ func humps(word string) (parts []string) {
 		}
 	}
 	return append(parts, string(runes[start:]))
-}
-
-// TestCommentsArePlain holds the tree to the rules.
-func TestCommentsArePlain(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, plain(tr, nil))
-}
-
-// TestCodeIsNarrow holds the tree to codeColumns.
-func TestCodeIsNarrow(t *testing.T) {
-	_, tr, _ := read(t)
-	report(t, narrow(tr, nil))
 }
