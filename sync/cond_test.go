@@ -3,7 +3,6 @@ package sync_test
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	stdsync "sync"
 	"sync/atomic"
@@ -77,49 +76,6 @@ func TestCondSignal(t *testing.T) {
 	}
 }
 
-// TestCondSignalNotLost: a Signal that meets the end of the front's wait goes
-// to that waiter, whose wait then has no error, or to the one behind it, which
-// would wait for ever otherwise.
-func TestCondSignalNotLost(t *testing.T) {
-	testrun.Start(t, 2)
-	var m sync.Mutex
-	c := sync.NewCond(&m)
-	signalled := 0
-	for i := range testenv.Rounds(1000) {
-		front, behind := make(chan error, 1), make(chan error, 1)
-		waits := make(chan struct{})
-		m.Lock()
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-			m.Lock()
-			defer m.Unlock()
-			front <- c.WaitTimeout(time.Duration(1+rand.IntN(60)) * time.Microsecond)
-		}})
-		sync.Await(&m, 1)
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(rand.IntN(2)), Fn: func() {
-			m.Lock()
-			defer m.Unlock()
-			close(waits)
-			c.Wait()
-			behind <- nil
-		}})
-		sync.Await(&m, 2)
-		m.Unlock()
-		<-waits
-		m.Lock() // so the one behind is in Wait
-		m.Unlock()
-		c.Signal()
-		if <-front == nil {
-			signalled++
-			c.Signal()
-		}
-		<-behind
-		if !c.AsNew() {
-			t.Fatal("not as new")
-		}
-	}
-	t.Logf("%d of %d were signalled in time", signalled, testenv.Rounds(1000))
-}
-
 // TestCondQueue: a bounded queue between producers and consumers, with one Cond
 // for either end.
 func TestCondQueue(t *testing.T) {
@@ -166,68 +122,6 @@ func TestCondQueue(t *testing.T) {
 				t.Errorf("sum %d, want %d, %d left", sum.Load(), want, len(items))
 			}
 		})
-	}
-}
-
-// TestCondShutdown: a forced shutdown unwinds waiters with L locked, so that
-// their deferred Unlock is in order, also when another coroutine of the same
-// thread has parked while it held L.
-func TestCondShutdown(t *testing.T) {
-	for _, kind := range lockKinds[:3] {
-		for _, held := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/held=%t", kind.name, held), func(t *testing.T) {
-				testrun.Start(t, 2)
-				l := kind.make()
-				c := sync.NewCond(l)
-				var unwound, refused, inside atomic.Int32
-				for i := range 10 {
-					netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 2), Fn: func() {
-						defer unwound.Add(1)
-						l.Lock()
-						defer l.Unlock()
-						defer func() { inside.Add(1) }()
-						if i%4 < 2 {
-							c.Wait()
-							t.Error("Wait returned")
-						}
-						if err := c.WaitTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
-							refused.Add(1)
-						} else {
-							t.Errorf("WaitTimeout: %v", err)
-						}
-					}})
-				}
-				sync.Await(c, 10)
-				if held {
-					has := make(chan struct{})
-					netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-						l.Lock()
-						defer l.Unlock()
-						defer func() {
-							if n := inside.Load(); n != 0 && kind.name != "RLocker" {
-								t.Errorf("%d went past the holder of L", n)
-							}
-						}()
-						close(has)
-						netco.Sleep(time.Hour)
-					}})
-					<-has
-				}
-				testrun.ShutdownByForce(t)
-				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can &&
-					refused.Load() != 4 {
-					t.Errorf("%d refused", refused.Load())
-				}
-				if unwound.Load() != 10 || inside.Load() != 10 {
-					t.Errorf("%d unwound, inside %d", unwound.Load(), inside.Load())
-				}
-				l.Lock() // it is free
-				l.Unlock()
-				if !c.AsNew() {
-					t.Error("not as new")
-				}
-			})
-		}
 	}
 }
 

@@ -3,13 +3,11 @@ package sync_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
@@ -41,61 +39,6 @@ func TestFutureOnce(t *testing.T) {
 		testenv.Equal(t, recover(), "sync: Future.Fail with a nil error", "Fail(nil) panicked with")
 	}()
 	new(sync.Future[int]).Fail(nil)
-}
-
-// TestFutureHammer: many set and fail, many wait, with and without bounds. One
-// wins, and all get what that one has set. The value is behind a pointer for
-// the race detector to see.
-func TestFutureHammer(t *testing.T) {
-	testrun.Start(t, 2)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	futures := make([]sync.Future[*int], testenv.Rounds(10_000))
-	won := make([]atomic.Int32, len(futures))
-	crowd(t, 9, func(i int) {
-		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		for k := range futures {
-			f := &futures[k]
-			if i < 3 {
-				v := i
-				if f.Set(&v) {
-					won[k].Add(int32(i) + 1)
-				}
-				continue
-			}
-			var v *int
-			var err error
-			switch r.IntN(4) {
-			case 0:
-				v, err = f.GetTimeout(time.Duration(r.IntN(20)) * time.Microsecond)
-			case 1:
-				ctx, cancel := context.WithTimeout(context.Background(),
-					time.Duration(r.IntN(20))*time.Microsecond)
-				v, err = f.GetContext(ctx)
-				cancel()
-			default:
-				v, err = f.Get()
-			}
-			switch {
-			case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
-			case err != nil:
-				t.Error(err)
-			default:
-				for won[k].Load() == 0 { // the winner records it a moment later
-					netco.Yield()
-				}
-				if int32(*v)+1 != won[k].Load() {
-					t.Errorf("got %d, but %d has won", *v, won[k].Load()-1)
-				}
-			}
-		}
-	})
-	for k := range futures {
-		if n := won[k].Load(); n < 1 || n > 3 {
-			t.Fatalf("the winners of %d add up to %d", k, n)
-		}
-		sync.Await(&futures[k], 0)
-	}
 }
 
 // TestAsync: however the function ends, the Future is completed.

@@ -1,14 +1,10 @@
 package sync_test
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	stdsync "sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
@@ -35,140 +31,6 @@ func TestMutexMisuse(t *testing.T) {
 		}
 		m.Lock()
 		m.Unlock()
-	}
-}
-
-// lockers are ways to lock; those that are bounded may fail.
-var lockers = []struct {
-	name string
-	lock func(m *sync.Mutex, i int) bool
-}{
-	{"Lock", func(m *sync.Mutex, _ int) bool { m.Lock(); return true }},
-	{"TryLock", func(m *sync.Mutex, _ int) bool { return m.TryLock() }},
-	{"LockTimeout", func(m *sync.Mutex, i int) bool {
-		return m.LockTimeout(time.Duration(i%50)*time.Microsecond) == nil
-	}},
-	{"LockContext", func(m *sync.Mutex, i int) bool {
-		ctx, cancel := context.WithTimeout(context.Background(),
-			time.Duration(i%50)*time.Microsecond)
-		defer cancel()
-		return m.LockContext(ctx) == nil
-	}},
-	{"mixed", nil},
-}
-
-// TestMutexHammer: there is one holder at a time, no waiter is left behind, and
-// a call that returns an error does not hold the mutex.
-func TestMutexHammer(t *testing.T) {
-	for _, l := range lockers {
-		t.Run(l.name, func(t *testing.T) {
-			testrun.Start(t, 2)
-			var m sync.Mutex
-			var inside atomic.Int32
-			plain, got := 0, new(atomic.Int64)
-			crowd(t, 12, func(who int) {
-				for i := range testenv.Rounds(4000) {
-					lock := l.lock
-					if lock == nil {
-						lock = lockers[(who+i)%4].lock
-					}
-					if !lock(&m, rand.IntN(100)) {
-						netco.Yield()
-						continue
-					}
-					got.Add(1)
-					if inside.Add(1) != 1 {
-						t.Error("two are inside")
-					}
-					plain++
-					if i%8 == 0 {
-						netco.Yield()
-					}
-					if i%64 == 0 {
-						netco.Sleep(time.Microsecond)
-					}
-					inside.Add(-1)
-					m.Unlock()
-				}
-			})
-			testenv.Equal(t, int64(plain), got.Load(), "increments by locks")
-			if !m.AsNew() {
-				t.Error("not as new")
-			}
-		})
-	}
-}
-
-// TestMutexUnlockedByAnother: the holder parks while it holds m, and a
-// coroutine of another Processor unlocks it.
-func TestMutexUnlockedByAnother(t *testing.T) {
-	testrun.Start(t, 2)
-	var m sync.Mutex
-	ready := 0
-	for range testenv.Rounds(1000) {
-		m.Lock()
-		netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-			netco.Sleep(time.Microsecond)
-			ready++
-			m.Unlock()
-		}})
-		testrun.In(t, 1, func() {
-			m.Lock()
-			ready++
-			netco.Yield()
-			m.Unlock()
-		})
-	}
-	if ready != 2*testenv.Rounds(1000) || !m.AsNew() {
-		t.Error(ready)
-	}
-}
-
-// TestMutexFIFO: coroutines and goroutines are served in the order of arrival,
-// without those that have given up.
-func TestMutexFIFO(t *testing.T) {
-	testrun.Start(t, 2)
-	var m sync.Mutex
-	var order, want []int
-	var wg stdsync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	left := make(chan int, 30)
-	m.Lock()
-	for i := range 30 {
-		wg.Add(1)
-		run := func() {
-			defer wg.Done()
-			if i%5 == 4 {
-				testenv.Fails(t, m.LockContext(ctx), context.Canceled, "LockContext")
-				left <- i
-				return
-			}
-			m.Lock()
-			order = append(order, i)
-			m.Unlock()
-		}
-		if i%3 == 2 {
-			go run()
-		} else {
-			netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: run})
-		}
-		if i%5 != 4 {
-			want = append(want, i)
-		}
-		sync.Await(&m, i+1)
-	}
-	cancel()
-	for range 6 {
-		<-left
-	}
-	m.Unlock()
-	wg.Wait()
-	if !slices.Equal(order, want) {
-		t.Errorf("served in order %v", order)
-	}
-	if !m.AsNew() {
-		t.Error("not as new")
 	}
 }
 

@@ -143,24 +143,6 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitMany has many coroutines wait for one context, which ends while some
-// are about to.
-func TestWaitMany(t *testing.T) {
-	testrun.Start(t, 2)
-	for range testenv.Rounds(200) {
-		ctx, cancel := context.WithCancel(context.Background())
-		crowd(t, 12, func(i int) {
-			if i == 7 {
-				cancel()
-			}
-			if err := sync.Wait(ctx); err != context.Canceled {
-				t.Error(err)
-			}
-		})
-		cancel()
-	}
-}
-
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // crowd runs f(i) for i from 0 to n-1, each in a coroutine of Processor 0 or 1

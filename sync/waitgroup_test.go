@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -112,50 +111,6 @@ func TestWaitGroupStartPanics(t *testing.T) {
 			t.Errorf("panic with %v, or not as new", got)
 		}
 	})
-}
-
-// TestWaitGroupManyWait: all waiters continue, bounded or not; those whose time
-// ends meanwhile return an error.
-func TestWaitGroupManyWait(t *testing.T) {
-	testrun.Start(t, 2)
-	var over, inTime atomic.Int64
-	for range testenv.Rounds(500) {
-		var wg sync.WaitGroup
-		var gone atomic.Bool
-		wg.Add(3)
-		crowd(t, 12, func(i int) {
-			var err error
-			switch {
-			case i < 3:
-				if i == 0 {
-					netco.Sleep(time.Duration(rand.IntN(60)) * time.Microsecond)
-					gone.Store(true)
-				} else {
-					netco.Yield()
-				}
-				wg.Done()
-				return
-			case i%3 == 0:
-				wg.Wait()
-			case i%3 == 1:
-				err = wg.WaitTimeout(time.Duration(rand.IntN(80)) * time.Microsecond)
-			default:
-				ctx, cancel := context.WithTimeout(context.Background(),
-					time.Duration(rand.IntN(80))*time.Microsecond)
-				defer cancel()
-				err = wg.WaitContext(ctx)
-			}
-			if err != nil {
-				over.Add(1)
-			} else if inTime.Add(1); !gone.Load() {
-				t.Error("it has not waited")
-			}
-		})
-		if !wg.AsNew() {
-			t.Fatal("not as new")
-		}
-	}
-	t.Logf("%d waits in time, %d over", inTime.Load(), over.Load())
 }
 
 func ExampleWaitGroup() {

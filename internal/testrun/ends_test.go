@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
 	"slices"
 	"strings"
 	stdsync "sync"
@@ -71,9 +74,7 @@ func (w *waiter) cut(t *testing.T, who int, bounded bool, odd string) {
 // of the words.
 func everyWait(t *testing.T, but string, f func(t *testing.T, s *scene, odd string)) {
 	for _, c := range waits {
-		if slices.ContainsFunc(strings.Fields(but), func(w string) bool {
-			return strings.Contains(c.odd, w)
-		}) {
+		if isOneOf(c.odd, but) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -85,6 +86,13 @@ func everyWait(t *testing.T, but string, f func(t *testing.T, s *scene, odd stri
 			}
 		})
 	}
+}
+
+// isOneOf reports whether odd has one of the words.
+func isOneOf(odd, words string) bool {
+	return slices.ContainsFunc(strings.Fields(words), func(w string) bool {
+		return strings.Contains(odd, w)
+	})
 }
 
 // ways are the waits of s that end by what is done to it, the unbounded first.
@@ -247,14 +255,66 @@ func TestContextWaits(t *testing.T) {
 	}
 }
 
+// TestWaitsHammer: many wait, in all ways and some for a short time only, while
+// what they wait for comes. None has it before, all get it that wait for long,
+// and nothing stays behind.
+func TestWaitsHammer(t *testing.T) {
+	for _, c := range waits {
+		if isOneOf(c.odd, "ends there") {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			testrun.Start(t, 2)
+			for range testenv.Rounds(300) {
+				s := c.make(t)
+				waitInCrowd(t, &s)
+				if s.over != nil {
+					testenv.NoError(t, s.over())
+				}
+			}
+		})
+	}
+}
+
+func waitInCrowd(t *testing.T, s *scene) {
+	var released atomic.Bool
+	var tasks []*testrun.Task
+	for i := range 9 {
+		tasks = append(tasks, testrun.Places[i%3].Go(func() {
+			short, err := time.Duration(rand.IntN(80))*time.Microsecond, error(nil)
+			switch how := i / 3; {
+			case how == 1 && s.timeout != nil:
+				err = s.timeout(short)
+			case how == 2 && s.context != nil:
+				ctx, cancel := context.WithTimeout(context.Background(), short)
+				defer cancel()
+				err = s.context(ctx)
+			default:
+				err = s.wait()
+			}
+			switch {
+			case err == nil && !released.Load():
+				t.Error("it has not waited")
+			case err != nil && err != os.ErrDeadlineExceeded && err != context.DeadlineExceeded:
+				t.Error(err)
+			}
+		}))
+	}
+	for wait := time.Now().Add(time.Duration(rand.IntN(60)) * time.Microsecond); time.Now().Before(
+		wait); {
+		runtime.Gosched()
+	}
+	released.Store(true)
+	s.release()
+	testrun.WaitAll(t, tasks...)
+}
+
 // taken is a lock: take has it in the i-th way or, if that is bounded, returns
 // nil, and reports whether its holder is alone.
 type taken struct {
 	take func(i int) (unlock func(), alone bool)
 	over func() error
 }
-
-const brief = 5 * time.Microsecond
 
 // had is unlock if there was no error.
 func had(err error, unlock func()) func() {
@@ -264,65 +324,130 @@ func had(err error, unlock func()) func() {
 	return unlock
 }
 
+// inAWay takes a lock in the i-th of the ways to do so.
+func inAWay(i int, lock func(), try func() bool, timeout func(time.Duration) error,
+	ctx func(context.Context) error, unlock func()) func() {
+	brief := time.Duration(i%50) * time.Microsecond
+	switch i % 4 {
+	case 0:
+		lock()
+	case 1:
+		if !try() {
+			return nil
+		}
+	case 2:
+		return had(timeout(brief), unlock)
+	default:
+		c, cancel := context.WithTimeout(context.Background(), brief)
+		defer cancel()
+		return had(ctx(c), unlock)
+	}
+	return unlock
+}
+
 var takens = map[string]func() taken{
 	"Mutex": func() taken {
 		m := new(sync.Mutex)
 		return taken{func(i int) (func(), bool) {
-			if i%2 == 0 {
-				m.Lock()
-				return m.Unlock, true
-			}
-			return had(m.LockTimeout(brief), m.Unlock), true
+			return inAWay(i, m.Lock, m.TryLock, m.LockTimeout, m.LockContext, m.Unlock), true
 		}, free(m.TryLock, m.Unlock)}
 	},
 	"RWMutex": func() taken {
 		m := new(rwmutex.RWMutex)
 		return taken{func(i int) (func(), bool) {
-			switch i % 4 {
-			case 0:
-				m.Lock()
-				return m.Unlock, true
-			case 1:
-				return had(m.LockTimeout(brief), m.Unlock), true
-			case 2:
-				m.RLock()
-				return m.RUnlock, false
+			if i%3 > 0 {
+				return inAWay(i, m.RLock, m.TryRLock, m.RLockTimeout, m.RLockContext,
+					m.RUnlock), false
 			}
-			return had(m.RLockTimeout(brief), m.RUnlock), false
+			return inAWay(i, m.Lock, m.TryLock, m.LockTimeout, m.LockContext, m.Unlock), true
 		}, free(m.TryLock, m.Unlock)}
 	},
 	"Semaphore": func() taken {
-		s := sync.NewSemaphore(4)
+		const size = 300 // more than a byte holds
+		s := sync.NewSemaphore(size)
 		return taken{func(i int) (func(), bool) {
-			n := int64(i%4 + 1)
-			back := func() { s.Release(n) }
-			if i%8 < 4 {
-				s.Acquire(n)
-				return back, n == 4
+			n := int64(i/4%16 + 1)
+			if n > 14 {
+				n += size - 16
 			}
-			return had(s.AcquireTimeout(n, brief), back), n == 4
-		}, free(func() bool { return s.TryAcquire(4) }, func() { s.Release(4) })}
+			return inAWay(i, func() { s.Acquire(n) }, func() bool { return s.TryAcquire(n) },
+				func(d time.Duration) error { return s.AcquireTimeout(n, d) },
+				func(ctx context.Context) error { return s.AcquireContext(ctx, n) },
+				func() { s.Release(n) }), n == size
+		}, free(func() bool { return s.TryAcquire(size) }, func() { s.Release(size) })}
 	},
 }
 
 // pair is guarded by a lock: a holder that is alone leaves both halves equal.
-type pair struct{ a, b int }
+// The race detector watches it too.
+type pair struct {
+	a, b   int
+	raised atomic.Int64 // how often
+}
 
-// use has the lock once, over a Yield, in which it may be unwound.
-func (l *taken) use(t *testing.T, i int, p *pair) {
+// use has the lock once, over pause, in which it may be unwound, and then gives
+// it back.
+func (l *taken) use(t *testing.T, i int, p *pair, pause func(), give func(unlock func())) {
 	unlock, alone := l.take(i)
 	if unlock == nil {
-		return
-	}
-	defer unlock()
-	if !alone {
 		netco.Yield()
 		return
 	}
-	testenv.Equal(t, p.a, p.b, "the halves")
+	defer give(unlock)
+	a := p.a
+	testenv.Equal(t, p.b, a, "the halves")
+	if !alone {
+		pause()
+		testenv.Equal(t, p.a, a, "while a reader holds the lock")
+		return
+	}
+	p.raised.Add(1)
 	p.a++
 	defer func() { p.b++ }()
-	netco.Yield()
+	pause()
+}
+
+// TestHammer takes and gives back a lock in all ways, on all threads. Its
+// holders go on, yield or sleep, now and then for so long that it is handed
+// over. Some are unlocked by another coroutine.
+func TestHammer(t *testing.T) {
+	for name, make := range takens {
+		t.Run(name, func(t *testing.T) {
+			testrun.Start(t, 2)
+			l, p := make(), new(pair)
+			var tasks []*testrun.Task
+			for k := range 12 {
+				tasks = append(tasks, testrun.Places[k%3].Go(func() {
+					for i := range testenv.Rounds(8000) {
+						l.use(t, rand.Int(), p, func() { hold(k + i) }, func(unlock func()) {
+							if i%16 == 0 {
+								testrun.Coroutines[k%2].Run(unlock)
+							} else {
+								unlock()
+							}
+						})
+					}
+				}))
+			}
+			testrun.WaitAll(t, tasks...)
+			testrun.AwaitEnds(t)
+			testenv.Equal(t, int64(p.a), p.raised.Load(), "raised")
+			testenv.Equal(t, p.b, p.a, "the halves")
+			testenv.NoError(t, l.over())
+		})
+	}
+}
+
+// hold is what a holder does.
+func hold(i int) {
+	switch {
+	case i%500 == 0:
+		netco.Sleep(1500 * time.Microsecond) // others starve
+	case i%64 == 0:
+		netco.Sleep(time.Microsecond)
+	case i%8 == 0:
+		netco.Yield()
+	}
 }
 
 // TestForcedHammer ends, by a forced shutdown, coroutines that take and give
@@ -338,7 +463,7 @@ func TestForcedHammer(t *testing.T) {
 				for k := range 8 {
 					use := func() {
 						for i := k; !stop.Load(); i++ {
-							l.use(t, i, p)
+							l.use(t, i, p, netco.Yield, func(unlock func()) { unlock() })
 						}
 					}
 					if k < 2 {

@@ -42,7 +42,8 @@ type scene struct {
 // can be stopped; odd says what is otherwise than for most: wait "returns" an
 // error when it is ended, and does not unwind, or does "either"; context "asks"
 // its context before it takes what is there; it "ends" with the Scheduler, for
-// goroutines too; a goroutine runs it "there", and cannot leave it.
+// goroutines too; a goroutine runs it "there", and cannot leave it; make
+// "starts" a coroutine; they go by the "clock".
 var waits = []struct {
 	name, odd string
 	make      func(t *testing.T) scene
@@ -118,16 +119,25 @@ var waits = []struct {
 		return scene{wait: onFirst(func() { c.Recv() }).Join, release: c.Close}
 	}},
 	{"channel, send", "", send},
-	{"channel, receive", "", receive},
+	{"channel, receive", "", func(t *testing.T) scene { return receive(channel.Make[int](1)) }},
+	{"channel, one Processor's own", "starts", func(t *testing.T) scene {
+		c := channel.Make[int](1)
+		onFirst(func() {
+			for range 100 {
+				c.RecvTimeout(1) // which also leaves a waiter for the next
+			}
+		}).Join()
+		return receive(c)
+	}},
 	{"Select", "", selects},
-	{"Timer", "", timer},
-	{"Timers, Select", "", timers},
-	{"Ticker", "", func(t *testing.T) scene {
+	{"Timer", "clock", timer},
+	{"Timers, Select", "clock", timers},
+	{"Ticker", "clock", func(t *testing.T) scene {
 		k := netco.NewTicker(time.Hour)
 		return scene{wait: func() error { k.C.Recv(); return nil },
 			release: func() { k.Reset(time.Microsecond) }}
 	}},
-	{"Sleep", "", func(t *testing.T) scene {
+	{"Sleep", "clock", func(t *testing.T) scene {
 		var short atomic.Bool
 		return scene{wait: func() error {
 			for !short.Load() {
@@ -217,8 +227,7 @@ func send(t *testing.T) scene {
 	}
 }
 
-func receive(t *testing.T) scene {
-	c := channel.Make[int](1)
+func receive(c *channel.Chan[int]) scene {
 	back := func(_ int, err error) error {
 		if err == nil {
 			c.Send(1) // the next one's

@@ -1,4 +1,4 @@
-package netco_test
+package testrun_test
 
 import (
 	"context"
@@ -26,71 +26,6 @@ func takes(t *testing.T, d time.Duration, f func()) {
 	if took := time.Since(began); took != d {
 		t.Errorf("it took %v, want %v", took, d)
 	}
-}
-
-// bubbleWait is a wait of goroutines among themselves: with a bound, and
-// without one, which end ends.
-type bubbleWait struct {
-	bounded   func(time.Duration) error
-	end, wait func()
-}
-
-var bubbleWaits = map[string]func(t *testing.T) bubbleWait{
-	"sync.Mutex": func(t *testing.T) bubbleWait {
-		var m sync.Mutex
-		m.Lock()
-		return bubbleWait{m.LockTimeout, m.Unlock, m.Lock}
-	},
-	"RWMutex, reading": func(t *testing.T) bubbleWait {
-		var m rwmutex.RWMutex
-		m.Lock()
-		return bubbleWait{m.RLockTimeout, m.Unlock, m.RLock}
-	},
-	"RWMutex": func(t *testing.T) bubbleWait {
-		var m rwmutex.RWMutex
-		m.RLock()
-		return bubbleWait{m.LockTimeout, m.RUnlock, m.Lock}
-	},
-	"Cond": func(t *testing.T) bubbleWait {
-		var m sync.Mutex
-		c := sync.NewCond(&m)
-		m.Lock()
-		return bubbleWait{c.WaitTimeout, c.Broadcast, c.Wait}
-	},
-	"Semaphore": func(t *testing.T) bubbleWait {
-		s := sync.NewSemaphore(1)
-		s.Acquire(1)
-		return bubbleWait{func(d time.Duration) error { return s.AcquireTimeout(1, d) },
-			func() { s.Release(1) }, func() { s.Acquire(1) }}
-	},
-	"WaitGroup": func(t *testing.T) bubbleWait {
-		var wg sync.WaitGroup
-		wg.Add(1)
-		return bubbleWait{wg.WaitTimeout, wg.Done, wg.Wait}
-	},
-	"Future": func(t *testing.T) bubbleWait {
-		f := sync.NewFuture[int]()
-		return bubbleWait{func(d time.Duration) error { return testenv.Err(f.GetTimeout(d)) },
-			func() { f.Set(1) }, func() { f.Get() }}
-	},
-	"Chan": func(t *testing.T) bubbleWait {
-		c := channel.Make[int](0)
-		return bubbleWait{func(d time.Duration) error { return c.SendTimeout(1, d) },
-			func() { c.Send(2) }, func() {
-				v, _ := c.Recv()
-				testenv.Equal(t, v, 2, "received")
-			}}
-	},
-	"Select": func(t *testing.T) bubbleWait {
-		a, b := channel.Make[int](0), channel.Make[int](0)
-		var v int
-		return bubbleWait{func(d time.Duration) error {
-			return testenv.Err(channel.SelectTimeout(d, a.RecvCase(&v), b.RecvCase(&v)))
-		}, func() { b.Send(3) }, func() {
-			i, _ := channel.Select(a.RecvCase(&v), b.RecvCase(&v))
-			testenv.Equal(t, [2]int{i, v}, [2]int{1, 3}, "the case and its value")
-		}}
-	},
 }
 
 // bubbleTimes are what is done with times, and with the clock of a bubble.
@@ -145,15 +80,20 @@ func TestBubble(t *testing.T) {
 	for name, in := range bubbleTimes {
 		t.Run(name, func(t *testing.T) { bubbles(t, in) })
 	}
-	for name, of := range bubbleWaits {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range waits {
+		if isOneOf(c.odd, "ends there starts clock") {
+			continue // it needs a Scheduler or what is outside, or is above
+		}
+		t.Run(c.name, func(t *testing.T) {
 			bubbles(t, func(t *testing.T) {
-				w := of(t)
-				takes(t, time.Minute, func() {
-					testenv.Fails(t, w.bounded(time.Minute), os.ErrDeadlineExceeded)
-				})
-				time.AfterFunc(time.Hour, w.end)
-				takes(t, time.Hour, w.wait)
+				s := c.make(t)
+				if s.timeout != nil {
+					takes(t, time.Minute, func() {
+						testenv.Equal(t, s.timeout(time.Minute), os.ErrDeadlineExceeded)
+					})
+				}
+				time.AfterFunc(time.Hour, s.release)
+				takes(t, time.Hour, func() { testenv.NoError(t, s.wait()) })
 			})
 		})
 	}
