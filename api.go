@@ -71,11 +71,10 @@ var (
 )
 
 // def is the default Scheduler: nil before its start and after its Shutdown. mu
-// serialises changes.
+// serialises changes, also of engine.DefaultOver.
 var def struct {
-	mu   sync.Mutex
-	s    atomic.Pointer[scheduler.Scheduler]
-	over bool // under mu: it has ended, and only Start or Run starts another
+	mu sync.Mutex
+	s  atomic.Pointer[scheduler.Scheduler]
 }
 
 func init() {
@@ -103,7 +102,7 @@ func running(again bool) (*scheduler.Scheduler, error) {
 	switch {
 	case clock.InBubble():
 		return nil, ErrBubble
-	case def.over && !again:
+	case engine.DefaultOver && !again:
 		return nil, ErrShutdown
 	}
 	return startLocked(Options{})
@@ -119,7 +118,7 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 	}
 	def.s.Store(s)
 	processor.SetDefaultGroup(engine.Of(s).Group())
-	def.over = false
+	engine.DefaultOver = false
 	return s, nil
 }
 
@@ -163,7 +162,7 @@ func defaultEnded(s *scheduler.Scheduler) {
 	def.mu.Lock()
 	defer def.mu.Unlock()
 	if def.s.CompareAndSwap(s, nil) {
-		def.over = true
+		engine.DefaultOver = true
 	}
 }
 

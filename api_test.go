@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -41,7 +43,7 @@ func TestMain(m *testing.M) {
 func TestDefaultComesAndGoes(t *testing.T) {
 	testrun.Shutdown(t) // of nothing
 	for range 20 {
-		netco.ForgetShutdown()
+		engine.DefaultOver = false
 		h := testenv.Must(netco.Go(func() { netco.Sleep(1) }))
 		testenv.Fails(t, netco.Start(netco.Options{}), netco.ErrStarted, "Start when it runs")
 		one := testenv.Must(netco.Default())
@@ -69,7 +71,7 @@ func TestDefaultComesAndGoes(t *testing.T) {
 // TestStartedOnceByMany: whoever needs it first starts it, once.
 func TestStartedOnceByMany(t *testing.T) {
 	for range testenv.Rounds(100) {
-		netco.ForgetShutdown()
+		engine.DefaultOver = false
 		var wg sync.WaitGroup
 		var ran atomic.Int32
 		for range 8 {
@@ -115,6 +117,11 @@ func TestSites(t *testing.T) {
 		want = here()
 		h, err = netco.GoWith(netco.Spawn{Fn: site})
 		check("GoWith", after(want, 1), h, err)
+		fired := channel.Make[int](0)
+		want = here()
+		netco.AfterFunc(0, func() { site(); fired.Close() })
+		fired.Recv()
+		check("AfterFunc", after(want, 1), netco.Handle{}, nil)
 	}
 	all() // from a goroutine
 	want := here()
@@ -416,5 +423,5 @@ func TestAfterShutdown(t *testing.T) {
 			t.Fatalf("after %s: %d Processors run", end, s.Processors())
 		}
 	}
-	netco.ForgetShutdown() // the other tests start where they find it
+	engine.DefaultOver = false // the other tests start where they find it
 }

@@ -249,30 +249,6 @@ func TestChildrenAtShutdown(t *testing.T) {
 	}
 }
 
-// TestManyChildren: a parent of thousands ends them all, those that have not
-// begun too.
-func TestManyChildren(t *testing.T) {
-	testrun.StartWith(t, netco.Options{Processors: 2})
-	var begun, ended atomic.Int32
-	n := int32(testenv.Rounds(50_000))
-	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		for range n {
-			netco.GoWith(netco.Spawn{Child: true, Fn: func() {
-				begun.Add(1)
-				defer ended.Add(1)
-				netco.Sleep(time.Hour)
-			}})
-		}
-		for begun.Load() < n/2 {
-			netco.Sleep(time.Millisecond)
-		}
-	}})
-	h.Join()
-	if ended.Load() != begun.Load() || begun.Load() < n/2 {
-		t.Errorf("%d of %d have ended, of %d", ended.Load(), begun.Load(), n)
-	}
-}
-
 // TestChildrenHammer: children on three Processors end by themselves, are
 // stopped and have children, while their parents end.
 func TestChildrenHammer(t *testing.T) {

@@ -29,7 +29,7 @@ func EventLoop(o Options, turn func() bool) error {
 			if !taken {
 				processor.SetDefaultGroup(engine.Of(s).Group())
 			}
-			def.over = def.over && taken
+			engine.DefaultOver = engine.DefaultOver && taken
 			def.mu.Unlock()
 		}
 		return !taken && (turn == nil || turn())

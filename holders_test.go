@@ -162,10 +162,13 @@ func TestHoldersOfOldLocks(t *testing.T) {
 		t.Skip("all holders are noted under the race detector")
 	}
 	for name, want := range map[string]bool{"two": true, "old": false} {
-		text := reportOf(t, name)
-		if strings.Contains(text, "in a circle") != want ||
-			strings.Contains(text, coroutine.HoldersVariable+"=on") == want {
-			t.Errorf("%s: %s", name, text)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := reportOf(t, name)
+			if strings.Contains(text, "in a circle") != want ||
+				strings.Contains(text, coroutine.HoldersVariable+"=on") == want {
+				t.Error(text)
+			}
+		})
 	}
 }

@@ -1,7 +1,6 @@
 package netco
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,20 +96,24 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	failed, quiet := make(chan error, 1), make(chan error, 1)
+	ended := make(chan error, 2) // main's error if there is one, and then Run's result
 	go func() {
 		// Of this Scheduler: after its end Run would start another.
-		quiet <- s.Run(coroutine.SpawnAt(func() {
+		ended <- s.Run(coroutine.SpawnAt(func() {
 			err := errMainEnded
-			defer func() { failed <- err }()
+			defer func() {
+				if err != nil {
+					ended <- err
+				}
+			}()
 			err = main(ctx)
 		}, site))
 	}()
-	code := o.end(o.await(signals, failed, quiet), cancel, signals)
+	code := o.end(o.await(signals, ended), cancel, signals)
 	select {
-	case err := <-failed: // after the signal
+	case err := <-ended: // after the signal
 		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) &&
-			!serving.IsEnd(err) && code < 128 {
+			!errors.Is(err, ErrDeadlock) && !serving.IsEnd(err) && code < 128 {
 			o.report(err)
 			return max(code, ExitFailed)
 		}
@@ -121,25 +124,13 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 
 // await returns why the end begins: nil, the error of main or of running it, or
 // a signal.
-func (o *MainOptions) await(signals <-chan os.Signal, failed, quiet <-chan error) error {
+func (o *MainOptions) await(signals <-chan os.Signal, ended <-chan error) error {
 	defer stacks.Bystander()() // a signal ends the program, and no coroutine's wait before
-	for {
-		select {
-		case err := <-failed:
-			if err != nil {
-				return err
-			}
-			failed = nil
-		case err := <-quiet:
-			select {
-			case failure := <-failed:
-				return cmp.Or(failure, err)
-			default:
-				return err
-			}
-		case sig := <-signals:
-			return &SignalError{sig}
-		}
+	select {
+	case err := <-ended:
+		return err
+	case sig := <-signals:
+		return &SignalError{sig}
 	}
 }
 

@@ -235,24 +235,6 @@ func TestMainEndsByItself(t *testing.T) {
 	p.wrote("")
 }
 
-// TestMainSlow: a deadlock that is found after main has returned is not lost on
-// Main when that has not run in between.
-func TestMainSlow(t *testing.T) {
-	broken := errors.New("broken")
-	for _, c := range []struct{ failed, quiet, want error }{
-		{nil, nil, nil},
-		{nil, netco.ErrDeadlock, netco.ErrDeadlock},
-		{broken, nil, broken},
-		{broken, netco.ErrDeadlock, broken},
-	} {
-		for range 50 { // select takes either
-			if got := netco.WhyMainEnds(c.failed, c.quiet); got != c.want {
-				t.Fatalf("main: %v, Run: %v: ends for %v, want %v", c.failed, c.quiet, got, c.want)
-			}
-		}
-	}
-}
-
 // TestMainEndsIdle: connections of Serve that wait for a request do not keep
 // the program. They held it up for the whole of Grace, and then were ended by
 // force, for exit code 3.

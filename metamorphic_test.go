@@ -15,7 +15,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -35,29 +35,21 @@ func TestSameResultEverywhere(t *testing.T) {
 		{"words", countWords, "a:30 b:20 c:10"},
 		{"tree", sameFringe, "true false"},
 		{"lexer", lexer, "1+(23*4) -> [1 + ( 23 * 4 )]"},
-		{"library", library, "40 books, 4000 readings"},
 		{"clock", clockwork, "10 20 30 40 50"},
-		{"first of many", firstOfMany, "7 true"},
-		{"permits", permits, "never more than 3, 60 in all"},
 		{"echo", echoSum, fmt.Sprint(20 * 50)},
 		{"locals", localSums, "4950 of 100"},
 	}
-	for _, processors := range []int{1, 2, 8} {
-		for _, pool := range []int{0, -1} {
-			for _, locked := range []bool{false, true} {
-				t.Run(fmt.Sprintf("processors=%d,pool=%d,locked=%v", processors, pool, locked),
-					func(t *testing.T) {
-						testenv.OK(t, netco.Start(netco.Options{Processors: processors,
-							PoolCap: pool, LockThreads: locked}))
-						for _, p := range programs {
-							testenv.Equal(t, p.run(t), p.want, p.name)
-						}
-						ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
-						defer cancel()
-						testenv.Fails(t, netco.Shutdown(ctx), nil, "Shutdown")
-					})
-			}
-		}
+	for i, processors := range []int{1, 1, 2, 2, 8, 8} { // each pair of settings once
+		pool, locked := -(i % 2), (i+processors/2)%2 == 0
+		t.Run(fmt.Sprintf("processors=%d,pool=%d,locked=%v", processors, pool, locked),
+			func(t *testing.T) {
+				testenv.OK(t, netco.Start(netco.Options{Processors: processors, PoolCap: pool,
+					LockThreads: locked}))
+				for _, p := range programs {
+					testenv.Equal(t, p.run(t), p.want, p.name)
+				}
+				testrun.Shutdown(t)
+			})
 	}
 }
 
@@ -306,37 +298,6 @@ func lexer(t *testing.T) string {
 	return fmt.Sprintf("%s -> %v", text, tokens)
 }
 
-// library has readers and writers of a map.
-func library(t *testing.T) string {
-	var mu rwmutex.RWMutex
-	books := map[int]int{}
-	var readings atomic.Int64
-	run(t, func() {
-		for w := range 4 {
-			netco.Go(func() {
-				for i := range 10 {
-					mu.Lock()
-					books[w*10+i] = i
-					netco.Yield()
-					mu.Unlock()
-				}
-			})
-			netco.Go(func() {
-				for i := range 1000 {
-					mu.RLock()
-					_ = books[i%40]
-					readings.Add(1)
-					mu.RUnlock()
-					if i%100 == 0 {
-						netco.Sleep(10 * time.Microsecond)
-					}
-				}
-			})
-		}
-	})
-	return fmt.Sprintf("%d books, %d readings", len(books), readings.Load())
-}
-
 // clockwork is timers that set one another, each a coroutine of its own.
 func clockwork(t *testing.T) string {
 	var order []string
@@ -358,53 +319,6 @@ func clockwork(t *testing.T) string {
 		done.Recv()
 	})
 	return strings.Join(order, " ")
-}
-
-// firstOfMany selects among channels of which one is ready.
-func firstOfMany(t *testing.T) string {
-	var got int
-	var timedOut bool
-	run(t, func() {
-		var chans [10]*channel.Chan[int]
-		var values [10]int
-		var cases []channel.Case
-		for i := range chans {
-			chans[i] = channel.Make[int](0)
-			cases = append(cases, chans[i].RecvCase(&values[i]))
-		}
-		netco.Go(func() { chans[7].Send(7) })
-		i, err := channel.Select(cases...)
-		testenv.NoError(t, err)
-		got = values[i]
-		_, err = channel.SelectTimeout(time.Millisecond, cases...)
-		timedOut = err != nil
-	})
-	return fmt.Sprint(got, timedOut)
-}
-
-// permits counts how many hold a Semaphore at a time.
-func permits(t *testing.T) string {
-	s := sync.NewSemaphore(3)
-	var now, most, all atomic.Int64
-	run(t, func() {
-		for i := range 60 {
-			netco.Go(func() {
-				n := int64(1 + i%3)
-				testenv.NoError(t, s.AcquireContext(context.Background(), n))
-				held := now.Add(n)
-				for m := most.Load(); held > m && !most.CompareAndSwap(m, held); m = most.Load() {
-				}
-				netco.Yield()
-				now.Add(-n)
-				all.Add(1)
-				s.Release(n)
-			})
-		}
-	})
-	if most.Load() > 3 {
-		return fmt.Sprintf("%d at a time", most.Load())
-	}
-	return fmt.Sprintf("never more than 3, %d in all", all.Load())
 }
 
 // echoSum sends bytes through an echo server and adds up what comes back.

@@ -279,15 +279,18 @@ func TestBlocksAgain(t *testing.T) {
 func TestSilenced(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"Quiet", "Logger", "Slog", "NETCO_REPORT"} {
-		cmd := reporters.Command(t, "quiet", how)
-		if how == "NETCO_REPORT" {
-			cmd.Env = append(cmd.Env, "NETCO_REPORT=off")
-		}
-		var out bytes.Buffer
-		cmd.Stderr = &out
-		if err := cmd.Run(); err != nil || out.Len() != 0 {
-			t.Errorf("%s: %v, %s", how, err, &out)
-		}
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			cmd := reporters.Command(t, "quiet", how)
+			if how == "NETCO_REPORT" {
+				cmd.Env = append(cmd.Env, "NETCO_REPORT=off")
+			}
+			var out bytes.Buffer
+			cmd.Stderr = &out
+			if err := cmd.Run(); err != nil || out.Len() != 0 {
+				t.Errorf("%v, %s", err, &out)
+			}
+		})
 	}
 }
 

@@ -283,32 +283,3 @@ func TestTickerForMany(t *testing.T) {
 		t.Errorf("%d ticks in %v", got.Load(), passed)
 	}
 }
-
-// TestTickerReset: a Reset from another thread makes a receiver wait for the
-// new interval, shorter or longer.
-func TestTickerReset(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		tk := netco.NewTicker(time.Hour)
-		var got atomic.Int32
-		waiting := channel.Make[int](0)
-		testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
-			waiting.Close()
-			for range tk.C.All() {
-				if got.Add(1) == 3 {
-					return
-				}
-			}
-		}}))
-		waiting.Recv()
-		for _, d := range []time.Duration{2 * time.Hour, time.Microsecond, time.Hour,
-			time.Microsecond, 3 * time.Millisecond} {
-			tk.Reset(d)
-			netco.Sleep(10 * time.Microsecond)
-		}
-		for end := time.Now().Add(testenv.Limit); got.Load() < 3; netco.Yield() {
-			if time.Now().After(end) {
-				t.Fatalf("%d ticks were received", got.Load())
-			}
-		}
-	})
-}

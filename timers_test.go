@@ -2,12 +2,9 @@ package netco_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
-	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -124,33 +121,6 @@ func TestTimerComes(t *testing.T) {
 	})
 }
 
-// TestTimerNever: centuries are for ever, and bounded waits for a Timer end by
-// their own bound.
-func TestTimerNever(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		for _, d := range []time.Duration{time.Hour, math.MaxInt64} {
-			c := netco.After(d)
-			testenv.Fails(t, testenv.Err(c.RecvTimeout(time.Millisecond)), os.ErrDeadlineExceeded,
-				"RecvTimeout")
-			var at time.Time
-			if i, err := channel.SelectTimeout(time.Millisecond,
-				c.RecvCase(&at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("SelectTimeout: %d, %v", i, err)
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			later := time.AfterFunc(time.Millisecond, cancel)
-			testenv.Equal(t, testenv.Err(c.RecvContext(ctx)), context.Canceled, "RecvContext")
-			testenv.Gives(t, -1, context.Canceled,
-				"SelectContext")(channel.SelectContext(ctx, c.RecvCase(&at)))
-			later.Stop()
-			cancel()
-			if !at.IsZero() {
-				t.Error("a Select that gave up has written to its variable")
-			}
-		}
-	})
-}
-
 // TestSelectOfTimers: each once, and none before it is due.
 func TestSelectOfTimers(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
@@ -166,68 +136,6 @@ func TestSelectOfTimers(t *testing.T) {
 				t.Errorf("number %d after %v", i, passed)
 			}
 			cases[i] = (*channel.Chan[int])(nil).RecvCase(nil)
-		}
-	})
-}
-
-// TestTimerMoved stops and resets a Timer in which others wait, a coroutine of
-// another Processor and a goroutine, in Recv and in Select.
-func TestTimerMoved(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		for _, selecting := range []bool{false, true} {
-			tm := netco.NewTimer(time.Hour)
-			var got atomic.Int32
-			receive := func() {
-				v := 7
-				other := channel.Make[int](0)
-				if !selecting {
-					tm.C.Recv()
-				} else if i, err := channel.Select(other.RecvCase(&v),
-					tm.C.RecvCase(nil)); i != 1 || err != nil || v != 7 {
-					t.Error(i, err, v)
-				}
-				got.Add(1)
-			}
-			var all sync.WaitGroup
-			const n = 4
-			all.Add(n)
-			for i := range n {
-				if i%2 == 0 {
-					netco.GoWith(netco.Spawn{On: netco.OnProcessor(1), Fn: func() {
-						receive()
-						all.Done()
-					}})
-				} else {
-					go func() { receive(); all.Done() }()
-				}
-			}
-			for i := range int32(n) {
-				netco.Sleep(time.Millisecond) // mostly they wait by then
-				if tm.Reset(time.Hour) != (i == 0) || !tm.Stop() || tm.Stop() {
-					t.Error("Stop")
-				}
-				if tm.Reset(time.Hour) || !tm.Reset(2*time.Hour) || got.Load() != i {
-					t.Error("Reset")
-				}
-				if i%2 == 1 {
-					tm.Stop()
-					netco.Sleep(time.Millisecond) // until they wait for nothing
-				}
-				tm.Reset(time.Duration(i) * 100 * time.Microsecond)
-				for end := time.Now().Add(testenv.Limit); got.Load() == i &&
-					time.Now().Before(end); {
-					netco.Yield()
-				}
-				if got.Load() != i+1 {
-					t.Fatalf("%d have received after %d times", got.Load(), i+1)
-				}
-			}
-			if tm.Stop() {
-				t.Error("it was to fire once more")
-			}
-			for got.Load() < n {
-				netco.Yield()
-			}
 		}
 	})
 }
@@ -306,20 +214,6 @@ func TestAfterFunc(t *testing.T) {
 		never := netco.AfterFunc(math.MaxInt64, func() { t.Error("it has come") })
 		if !never.Stop() {
 			t.Error("it was not to come")
-		}
-	})
-}
-
-// TestAfterFuncSite: the coroutine says where it was made.
-func TestAfterFuncSite(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		c := channel.Make[string](0)
-		netco.AfterFunc(0, func() {
-			file, _ := self().Place()
-			c.Send(file)
-		})
-		if file, _ := c.Recv(); !strings.HasSuffix(file, "timers_test.go") {
-			t.Errorf("made at %q", file)
 		}
 	})
 }

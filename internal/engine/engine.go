@@ -7,6 +7,10 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
+// DefaultOver says that the default Scheduler has ended, and that only Start or
+// Run starts another. Package netco has its lock; tests reset it.
+var DefaultOver bool
+
 // Engine is what a Scheduler is made of: the result of its method of that name.
 type Engine struct {
 	group    *processor.Group

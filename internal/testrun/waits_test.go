@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -292,7 +293,7 @@ func timer(t *testing.T) scene {
 }
 
 func timers(t *testing.T) scene {
-	timer, never := netco.NewTimer(time.Hour), netco.After(time.Hour)
+	timer, never := netco.NewTimer(time.Hour), netco.After(math.MaxInt64)
 	next := func(i int, err error) error {
 		if err == nil {
 			testenv.Equal(t, i, 1, "case")
