@@ -125,39 +125,6 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestFIFO: receivers and senders are served in the order of arrival.
-func TestFIFO(t *testing.T) {
-	everywhere(t, func(t *testing.T, spawn func(func())) {
-		const n = 5
-		c, got := channel.Make[int](0), channel.Make[[2]int](n)
-		bias(c)
-		for i := range n {
-			spawn(func() {
-				v, _ := c.Recv()
-				got.Send([2]int{i, v})
-			})
-			until(t, "a receiver waits", func() bool { _, r := c.Waiting(); return r == i+1 })
-		}
-		for i := range n {
-			c.Send(i)
-		}
-		for range n {
-			if g, _ := got.Recv(); g[0] != g[1] {
-				t.Errorf("receiver %d got value %d", g[0], g[1])
-			}
-		}
-		for i := range n {
-			spawn(func() { c.Send(i) })
-			until(t, "a sender waits", func() bool { s, _ := c.Waiting(); return s == i+1 })
-		}
-		for i := range n {
-			if v, _ := c.Recv(); v != i {
-				t.Errorf("received %d from sender %d", v, i)
-			}
-		}
-	})
-}
-
 // TestClose: waiting receivers get the end, waiting senders a panic or
 // ErrClosed, and the buffer stays as it is.
 func TestClose(t *testing.T) {

@@ -239,7 +239,7 @@ func TestOwnThreadHammer(t *testing.T) {
 // uses the channel without the guard. No value is lost or doubled.
 func TestRevocationHammer(t *testing.T) {
 	testrun.With(t, 1, func() {
-		for round := range testenv.Rounds(4000) {
+		for round := range testenv.Rounds(2000) {
 			c := channel.Make[int](400) // Send does not wait
 			bias(c)
 			begin, theirs := make(chan struct{}), make(chan int)

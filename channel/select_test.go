@@ -132,7 +132,7 @@ func TestSelectMany(t *testing.T) {
 // may move at any point.
 func TestSelectOnAnyStack(t *testing.T) {
 	c, d := channel.Make[*int](0), channel.Make[*int](1)
-	for depth := range 400 {
+	for depth := range 200 {
 		x := depth
 		d.Send(&x)
 		goroutine(func() { deeper(t, depth, c, d) }) // on a new stack of the least size

@@ -112,7 +112,7 @@ func TestMovingWakers(t *testing.T) {
 			testrun.Start(t, 2)
 			ch := channel.Make[int](0)
 			var left, running atomic.Int64
-			left.Store(int64(testenv.Rounds(200_000)))
+			left.Store(int64(testenv.Rounds(60_000)))
 			running.Store(100)
 			for range 100 {
 				netco.Go(func() {
