@@ -2,7 +2,6 @@ package sync
 
 import (
 	"context"
-	"math"
 	"os"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,8 @@ import (
 // that gives up.
 //
 // In a coroutine a contended L should park, not block: use a [Mutex], or an
-// [RWMutex] or its RLocker. L.Unlock must not park.
+// [RWMutex] or its RLocker. L.Unlock must not park, and L.Lock must return with
+// L locked in a coroutine that has called [coroutine.Shield].
 type Cond struct {
 	// L is held while the condition is read or changed.
 	L Locker
@@ -140,71 +140,8 @@ func (c *Cond) leaveLocked(w *coroutine.Waiter) {
 	c.hasWaiters.Store(!c.queue.Empty())
 }
 
-// Wait returns or unwinds with L locked, because deferred calls unlock it. In a
-// coroutine that a forced shutdown ends, L.Lock would end the coroutine instead
-// of waiting. So the wait for L is shielded from the shutdown
-// ([coroutine.Shield]); the holder of L unlocks it sooner or later.
-//
-// An L of another package may have a shutdown of its own and end the coroutine,
-// or fail, nevertheless. Then relock tries again and lets others run in
-// between.
-
-// tryLocker is an L that can report that it was not locked.
-type tryLocker interface {
-	TryLock() bool
-	LockTimeout(time.Duration) error
-}
-
-// opRelock is a further attempt to lock L.
-const opRelock waitq.Op = "relock L"
-
-// relock locks L in any case.
-func (c *Cond) relock() {
-	if l, ok := c.L.(tryLocker); !ok || !l.TryLock() {
-		coroutine.Shield(c.relockSlow)
-	}
-}
-
-// relockSlow is relock if that may wait.
-func (c *Cond) relockSlow() {
-	l, ok := c.L.(tryLocker)
-	if !ok {
-		c.relockDeferred(0)
-		return
-	}
-	if l.LockTimeout(math.MaxInt64) == nil {
-		return
-	}
-	for i := 0; ; i++ {
-		waitq.Step(opRelock)
-		if l.TryLock() {
-			return
-		}
-		backOff(i)
-	}
-}
-
-// relockDeferred is attempt i for an L whose Lock may end the coroutine. The
-// next attempt is a deferred call, and the coroutine ends once L is locked.
-func (c *Cond) relockDeferred(i int) {
-	held := false
-	defer func() {
-		if held {
-			return
-		}
-		if r := coroutine.Recovered(recover()); r != nil {
-			panic(r)
-		}
-		backOff(i)
-		c.relockDeferred(i + 1)
-	}()
-	c.L.Lock()
-	held = true
-}
-
-// backOff lets other coroutines of this thread run after attempt i, then those
-// of others for up to 10 ms.
-func backOff(i int) {
-	coroutine.Pass()
-	time.Sleep(time.Duration(min(i*i, 10_000)) * time.Microsecond)
-}
+// relock locks L in any case, because deferred calls unlock it. In a coroutine
+// that a forced shutdown ends, L.Lock would end the coroutine instead of
+// waiting, so the wait for L is shielded from that; the holder of L unlocks it
+// sooner or later.
+func (c *Cond) relock() { waitq.Shield(c.L.Lock) }

@@ -38,6 +38,7 @@ type Thread struct {
 	chosen  int    // what Choose gave last
 	endless ctx
 
+	shielded bool // Stoppable has no effect
 	waiter   coroutine.Waiter
 	waiting  bool // has the waiter
 	ticket   int  // of the next or present park, as in package coroutine
@@ -205,7 +206,7 @@ func (t *Thread) parkEnds(add func(how)) {
 	if t.Goroutine {
 		return
 	}
-	if t.Stoppable {
+	if t.Stoppable && !t.shielded {
 		add(shutdown)
 	}
 	if t.w.early > 0 {

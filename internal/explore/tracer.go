@@ -140,6 +140,10 @@ func (w *World) Wake() {
 // Unwind ends the thread.
 func (w *World) Unwind() { panic(unwound{}) }
 
+// Shield begins or ends a part in which the thread's parks do not end by
+// shutdown. The call stack, which is part of the state, shows which it is in.
+func (w *World) Shield(on bool) { w.running.shielded = on }
+
 // ctx is a context that ends when the search says so.
 type ctx struct{ over bool }
 

@@ -21,6 +21,7 @@ type Tracer interface {
 	Waking(*coroutine.Waiter) // precedes Wake, which wakes that waiter
 	Wake()
 	Unwind()
+	Shield(on bool)
 }
 
 // trace is nil except in tests.
@@ -104,4 +105,15 @@ func Unwind() {
 		return
 	}
 	coroutine.Unwind()
+}
+
+// Shield calls f, in which no wait is ended by force.
+func Shield(f func()) {
+	if trace != nil {
+		trace.Shield(true)
+		f()
+		trace.Shield(false)
+		return
+	}
+	coroutine.Shield(f)
 }
