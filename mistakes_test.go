@@ -155,13 +155,6 @@ var reporters = testenv.Children{
 		netco.GoWith(netco.Spawn{Name: "victim", Fn: func() { time.Sleep(time.Hour) }})
 		noticed()
 	},
-	"many": func() {
-		testenv.MustOK(netco.Start(netco.Options{Processors: 2}))
-		for i := range places {
-			netco.Go(func() { places[i]() })
-		}
-		<-make(chan int)
-	},
 	"deadlock": func() { fmt.Println(netco.Run(deadlocks[os.Args[1]])) },
 	"locked deadlock": func() {
 		testenv.MustOK(netco.Start(netco.Options{LockThreads: true}))
@@ -176,16 +169,6 @@ func noticed() {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(50 * time.Millisecond) // a report would follow
-}
-
-// places are more than a process reports.
-var places = []func(){
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
 }
 
 // stderrOf starts a child and returns what it writes to stderr, up to where
@@ -292,22 +275,6 @@ func TestSilenced(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTenReports: a process writes ten, and says so.
-func TestTenReports(t *testing.T) {
-	t.Parallel()
-	if err := testrun.CanHandOn(); err != nil {
-		t.Skip("a Processor that stands still gets to one mistake only: ", err)
-	}
-	text := stderrOf(t, reporters.Command(t, "many"),
-		func(text string) bool { return strings.Contains(text, "the last one") })
-	testenv.Equal(t, strings.Count(text, "Instead:"), 10, "reports", text)
-	all := reporters.Command(t, "many")
-	all.Env = append(all.Env, "NETCO_REPORT=all")
-	stderrOf(t, all, func(text string) bool {
-		return strings.Count(text, "Instead:") >= len(places)
-	})
 }
 
 // deadlocks are what Run runs in a child, by what is to become of it.

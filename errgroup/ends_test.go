@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,8 +27,10 @@ func waitAndUnwind() {
 }
 
 // TestEnds: a panic goes to OnPanic, from where it happened, and counts as an
-// error; Goexit as an end without one.
+// error, one with nil, under GODEBUG=panicnil=1, too; Goexit as an end without
+// one; and being stopped as ErrShutdown.
 func TestEnds(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
 	panics := make(chan netco.PanicInfo, 10)
 	testrun.StartWith(t, netco.Options{
 		Processors: 2, OnPanic: func(p netco.PanicInfo) { panics <- p },
@@ -48,42 +49,20 @@ func TestEnds(t *testing.T) {
 			"errgroup_test.panicsInvalid") || context.Cause(ctx) != err {
 			t.Errorf("a panic: %v; the context: %v", err, context.Cause(ctx))
 		}
+		var null, stopped errgroup.Group
+		null.Go(func() error { panic(nil) })
+		var nilError *runtime.PanicNilError
+		if err := null.Wait(); !errors.As(err, &p) || !errors.As(err, &nilError) {
+			t.Errorf("panic(nil): %v", err)
+		}
+		stopped.Go(func() error { netco.Self().Stop(); netco.Sleep(time.Hour); return nil })
+		testenv.Equal(t, stopped.Wait(), netco.ErrShutdown)
 	})
 	p := <-panics
 	if p.Value != any(os.ErrInvalid) ||
 		!strings.Contains(string(p.Stack), "errgroup_test.panicsInvalid") {
 		t.Errorf("OnPanic got %v\n%s", p.Value, p.Stack)
 	}
-}
-
-// TestPanicNil: what ends a function by panic(nil), under GODEBUG=panicnil=1,
-// counts as a panic. It was taken for a Goexit.
-func TestPanicNil(t *testing.T) {
-	t.Setenv("GODEBUG", "panicnil=1")
-	testrun.StartWith(t, netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}})
-	testrun.In(t, 0, func() {
-		var failure *coroutine.PanicError
-		var nilError *runtime.PanicNilError
-		var g errgroup.Group
-		g.Go(func() error { panic(nil) })
-		if err := g.Wait(); !errors.As(err, &failure) || !errors.As(err, &nilError) {
-			t.Error(err)
-		}
-	})
-}
-
-// TestStoppedError: the error of a function that is stopped.
-func TestStoppedError(t *testing.T) {
-	testrun.Start(t, 1)
-	testrun.In(t, 0, func() {
-		var g errgroup.Group
-		g.Go(func() error {
-			netco.Self().Stop()
-			netco.Sleep(time.Hour)
-			return nil
-		})
-		testenv.Equal(t, g.Wait(), netco.ErrShutdown)
-	})
 }
 
 // TestShutdown: at a forced shutdown Wait in a coroutine returns, Go at the
@@ -165,44 +144,6 @@ func TestContext(t *testing.T) {
 		cancel()
 		testenv.Equal(t, g.Wait(), context.Canceled, "Wait")
 	})
-}
-
-// TestLimitFromEverywhere: never more functions than the limit run, on whatever
-// threads they are started.
-func TestLimitFromEverywhere(t *testing.T) {
-	testrun.Start(t, 2)
-	for _, limit := range []int{1, 3} {
-		var g errgroup.Group
-		g.SetLimit(limit)
-		var running, ran, started atomic.Int32
-		one := func() error {
-			if n := running.Add(1); n > int32(limit) {
-				t.Errorf("%d run, the limit is %d", n, limit)
-			}
-			netco.Yield()
-			running.Add(-1)
-			ran.Add(1)
-			return nil
-		}
-		start := func() {
-			for k := range testenv.Rounds(2_000) {
-				if k%4 != 0 {
-					g.Go(one)
-				} else if !g.TryGo(one) {
-					continue
-				}
-				started.Add(1)
-			}
-		}
-		var tasks []*testrun.Task
-		for i := range 6 {
-			tasks = append(tasks, testrun.Places[i%3].Go(start))
-		}
-		testrun.WaitAll(t, tasks...)
-		if err := g.Wait(); err != nil || ran.Load() != started.Load() {
-			t.Errorf("%v; %d ran of %d", err, ran.Load(), started.Load())
-		}
-	}
 }
 
 // TestStarts: callers that wait in Go are served in order, and TryGo does not

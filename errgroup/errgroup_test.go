@@ -61,46 +61,50 @@ func TestNoError(t *testing.T) {
 	})
 }
 
-// TestLimit: no more functions run at a time than the limit, which Go waits
-// for, and which TryGo does not pass.
+// TestLimit: never more functions than the limit run, on whatever threads they
+// are started; Go waits for that, and TryGo does not pass it.
 func TestLimit(t *testing.T) {
-	everywhere(t, func(t *testing.T) {
-		const limit = 3
-		var g errgroup.Group
+	testrun.Start(t, 2)
+	var g errgroup.Group
+	for _, limit := range []int{1, 3} {
 		g.SetLimit(limit)
-		var running, refused atomic.Int32
-		f := func() error {
-			if n := running.Add(1); n > limit {
-				t.Errorf("%d are running", n)
+		var running, ran, started atomic.Int32
+		one := func() error {
+			if n := running.Add(1); n > int32(limit) {
+				t.Errorf("%d run, the limit is %d", n, limit)
 			}
 			netco.Yield()
 			running.Add(-1)
+			ran.Add(1)
 			return nil
 		}
-		for range crowd * limit {
-			g.Go(f)
-			if !g.TryGo(f) {
-				refused.Add(1)
-			}
+		var tasks []*testrun.Task
+		for i := range 6 {
+			tasks = append(tasks, testrun.Places[i%3].Go(func() {
+				for k := range testenv.Rounds(2_000) {
+					if k%4 != 0 {
+						g.Go(one)
+					} else if !g.TryGo(one) {
+						continue
+					}
+					started.Add(1)
+				}
+			}))
 		}
-		testenv.NoError(t, g.Wait())
-		g.SetLimit(0)
-		if g.TryGo(f) {
-			t.Error("started at a limit of 0")
+		testrun.WaitAll(t, tasks...)
+		if err := g.Wait(); err != nil || ran.Load() != started.Load() {
+			t.Errorf("%v; %d ran of %d", err, ran.Load(), started.Load())
 		}
-		g.SetLimit(1)
-		if !g.TryGo(f) {
-			t.Error("refused at a limit of 1")
-		}
+	}
+	nop := func() error { return nil }
+	for _, c := range []struct {
+		limit int
+		want  bool
+	}{{0, false}, {1, true}, {-1, true}} {
+		g.SetLimit(c.limit)
+		testenv.Equal(t, g.TryGo(nop), c.want, "started with limit", c.limit)
 		g.Wait()
-		g.SetLimit(-1)
-		for range crowd {
-			if !g.TryGo(func() error { return nil }) {
-				t.Error("refused without a limit")
-			}
-		}
-		g.Wait()
-	})
+	}
 }
 
 // TestStartPanics: a start that panics, because of a Local's Inherit, leaves
