@@ -184,7 +184,10 @@ func TestCondPassesOn(t *testing.T) {
 func TestCondStopped(t *testing.T) {
 	var m sync.Mutex
 	var rw, ro rwmutex.RWMutex
-	for _, kind := range []stopKind{
+	for _, kind := range []struct {
+		name      string
+		l, holder stdsync.Locker // the Cond's, and the same lock, to hold it
+	}{
 		{"Mutex", &m, &m},
 		{"RWMutex", &rw, &rw},
 		{"RLocker", ro.RLocker(), &ro},
@@ -192,85 +195,53 @@ func TestCondStopped(t *testing.T) {
 		for _, bounded := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/bounded=%t", kind.name, bounded), func(t *testing.T) {
 				testrun.Start(t, 2)
-				kind.run(t, bounded)
+				stopInWait(t, kind.l, kind.holder, bounded)
 			})
 		}
 	}
 }
 
-// stopKind is a kind of L.
-type stopKind struct {
-	name   string
-	l      stdsync.Locker // of the Cond
-	holder stdsync.Locker // the same lock, to hold it
-}
-
-func (k *stopKind) run(t *testing.T, bounded bool) {
-	c := sync.NewCond(k.l)
-	var held, inside, refused atomic.Bool
-	var co atomic.Pointer[coroutine.Coroutine]
-	victim, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		k.l.Lock()
-		defer k.l.Unlock()
-		defer func() {
-			if held.Load() {
-				t.Error("L is not locked")
-			}
-			inside.Store(true)
-		}()
-		co.Store(coroutine.Current())
+func stopInWait(t *testing.T, l, holder stdsync.Locker, bounded bool) {
+	c, over := sync.NewCond(l), channel.Make[int](0)
+	var held atomic.Bool
+	var err error
+	returned := false
+	victim := testrun.First.Go(func() {
+		l.Lock()
+		defer l.Unlock()
+		defer func() { testenv.Equal(t, held.Load(), false, "L is another's") }()
 		if bounded {
-			refused.Store(errors.Is(c.WaitTimeout(time.Hour), netco.ErrShutdown))
+			err = c.WaitTimeout(time.Hour)
 		} else {
 			c.Wait()
-			t.Error("Wait returned")
 		}
-	}})
-	sync.Await(c, 1)
-	release := k.hold(&held)
-	victim.Stop()
-	testenv.Until(t, "the victim to wait for L", func() bool { return waitsForLock(co.Load()) })
-	victim.Stop() // without effect
-	for range 20 {
-		testrun.In(t, 0, func() {
-			if !waitsForLock(co.Load()) {
-				t.Errorf("the victim does not just wait: %v", co.Load().State())
-			}
-		})
-	}
-	if victim.Done() {
-		t.Error("the victim passed the holder of L")
-	}
-	release()
-	victim.Join()
-	if !inside.Load() || refused.Load() != bounded {
-		t.Errorf("inside: %t, refused: %t", inside.Load(), refused.Load())
-	}
-	k.holder.Lock() // it is free
-	k.holder.Unlock()
-}
-
-// hold has a coroutine hold L, which held reports, until the caller releases
-// it.
-func (k *stopKind) hold(held *atomic.Bool) (release func()) {
-	has, over := make(chan struct{}), channel.Make[int](0)
-	h, _ := netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		k.holder.Lock()
-		defer k.holder.Unlock()
+		returned = true
+	})
+	victim.UntilParked(t, coroutine.ReasonCond)
+	other := testrun.First.Go(func() {
+		holder.Lock()
+		defer holder.Unlock()
 		held.Store(true)
 		defer held.Store(false)
-		close(has)
 		over.Recv()
-	}})
-	<-has
-	return func() {
-		over.Close()
-		h.Join()
+	})
+	other.UntilParked(t, coroutine.ReasonChannel)
+	for range 2 { // the second is without effect
+		victim.Co.Handle().Stop()
+		victim.UntilParked(t, coroutine.ReasonLock)
 	}
-}
-
-func waitsForLock(co *coroutine.Coroutine) bool {
-	return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock
+	for range 20 {
+		testrun.In(t, 0, func() {
+			testenv.Equal(t, victim.Parked(coroutine.ReasonLock), true, "the victim just waits")
+		})
+	}
+	over.Close()
+	testrun.WaitAll(t, victim, other)
+	if returned != bounded || bounded && !errors.Is(err, netco.ErrShutdown) {
+		t.Errorf("returned: %t, %v", returned, err)
+	}
+	holder.Lock() // it is free
+	holder.Unlock()
 }
 
 // TestStoppedError: the result of a stopped function, in its Future.

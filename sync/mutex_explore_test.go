@@ -41,15 +41,13 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 	p := explore.Program{State: x.appendState, Check: x.check, End: x.end}
 	for _, kind := range strings.Fields(threads) {
 		p.Threads = append(p.Threads, func(th *explore.Thread) {
-			th.Stoppable = strings.Contains(kind, "!")
-			th.Goroutine = strings.Contains(kind, "g")
-			rounds := 1
+			limit, rounds := limitOf(th, kind), 1
 			if strings.Contains(kind, "2") {
 				rounds = 2
 			}
 			for range rounds {
 				th.Step("lock")
-				if lockAs(kind, &x.m, th) {
+				if lockAs(kind, &x.m, limit) {
 					x.hold(th)
 					unlock(th, &x.m)
 				}
@@ -138,16 +136,11 @@ func restoreSeams(t *testing.T) {
 }
 
 // lockAs locks m in the way of the kind and reports whether it did.
-func lockAs(kind string, m *Mutex, th *explore.Thread) bool {
-	var limit coroutine.Limit
+func lockAs(kind string, m *Mutex, limit coroutine.Limit) bool {
 	switch {
-	case strings.Contains(kind, "try"):
+	case kind == "try":
 		return m.TryLock()
-	case strings.Contains(kind, "t"):
-		limit = coroutine.Timeout(time.Hour)
-	case strings.Contains(kind, "c"):
-		limit = coroutine.Context(th.Context())
-	default:
+	case limit == coroutine.Limit{}:
 		m.Lock()
 		return true
 	}
