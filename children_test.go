@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,14 +126,9 @@ func TestChildErrors(t *testing.T) {
 	var free netco.Handle
 	var returned atomic.Bool
 	h, _ := netco.Go(func() {
-		func() {
-			defer func() {
-				if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "nil func") {
-					t.Error(v)
-				}
-			}()
+		testenv.Panics(t, "nil func", func() {
 			netco.GoWith(netco.Spawn{Child: true, Fn: nil})
-		}()
+		})
 		// What failed binds no other: this one outlives its maker.
 		free, _ = netco.Go(func() { end.Recv(); returned.Store(true) })
 		named, err := netco.GoWith(netco.Spawn{Child: true, Name: "x", Fn: func() {

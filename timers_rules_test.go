@@ -160,11 +160,7 @@ func TestTimersAsPackageTime(t *testing.T) {
 
 // TestTimerMisuse panics as package time does, in the same words.
 func TestTimerMisuse(t *testing.T) {
-	said := func(f func()) (text string) {
-		defer func() { text = fmt.Sprint(recover()) }()
-		f()
-		return ""
-	}
+	said := func(f func()) string { return fmt.Sprint(testenv.PanicOf(f)) }
 	for name, c := range map[string][2]func(){
 		"NewTicker":          {func() { netco.NewTicker(0) }, func() { time.NewTicker(0) }},
 		"NewTicker negative": {func() { netco.NewTicker(-1) }, func() { time.NewTicker(-1) }},

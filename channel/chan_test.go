@@ -83,16 +83,6 @@ var awaitBarriers = sync.OnceFunc(func() {
 	}
 })
 
-func panicOf(f func()) (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			text = fmt.Sprint(v)
-		}
-	}()
-	f()
-	return ""
-}
-
 // TestOrder: what is sent is received, in order, for every capacity, and then
 // the end.
 func TestOrder(t *testing.T) {
@@ -145,10 +135,12 @@ func TestClose(t *testing.T) {
 			},
 		}, []string{"0 " + closed, "0 0 " + closed, "0 false"}},
 		{"senders", 1, []func(*channel.Chan[int]) string{
-			func(c *channel.Chan[int]) string { return panicOf(func() { c.Send(2) }) },
+			func(c *channel.Chan[int]) string {
+				return fmt.Sprint(testenv.PanicOf(func() { c.Send(2) }))
+			},
 			func(c *channel.Chan[int]) string { return fmt.Sprint(c.SendTimeout(3, time.Hour)) },
 			func(c *channel.Chan[int]) string {
-				return panicOf(func() { channel.Select(c.SendCase(4)) })
+				return fmt.Sprint(testenv.PanicOf(func() { channel.Select(c.SendCase(4)) }))
 			},
 		}, []string{closed, sendOnClosed, sendOnClosed}},
 	} {
@@ -208,7 +200,7 @@ func TestMisuse(t *testing.T) {
 		"send on closed channel":  func() { closed.Send(1) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			testenv.Equal(t, panicOf(f), "netco/channel: "+what, "panicked with")
+			testenv.Panics(t, "netco/channel: "+what, f)
 		})
 	}
 }

@@ -168,14 +168,7 @@ func TestStarts(t *testing.T) {
 	if g.TryGo(f(0)) {
 		t.Error("TryGo overtook waiters")
 	}
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("SetLimit has not panicked")
-			}
-		}()
-		g.SetLimit(2)
-	}()
+	testenv.Panics(t, "modify limit", func() { g.SetLimit(2) })
 	for i := range gates {
 		if got := <-order; got != i {
 			t.Errorf("%d runs, want %d", got, i)

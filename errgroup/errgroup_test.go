@@ -118,10 +118,9 @@ func TestStartPanics(t *testing.T) {
 		var g errgroup.Group
 		g.SetLimit(1)
 		l.Set(1)
-		func() {
-			defer func() { testenv.Equal(t, recover(), "no heir", "recovered") }()
+		testenv.Panics(t, "no heir", func() {
 			g.Go(func() error { t.Error("called"); return nil })
-		}()
+		})
 		g.SetLimit(2) // panics if the place is taken
 		g.Wait()
 	})

@@ -88,10 +88,7 @@ func TestMisuse(t *testing.T) {
 			var m RWMutex
 			release := m.hold(c.before)
 			before := m.state.Load()
-			func() {
-				defer func() { testenv.Equal(t, recover(), any(c.want), "panic with") }()
-				c.op(&m)
-			}()
+			testenv.Equal(t, testenv.PanicOf(func() { c.op(&m) }), any(c.want), "panic with")
 			testenv.Equal(t, m.state.Load(), before, "state was")
 			release()
 			m.checkFree(t)

@@ -132,7 +132,7 @@ func TestCondMisuse(t *testing.T) {
 	crowd(t, 3, func(int) {
 		var m sync.Mutex
 		c := sync.NewCond(&m)
-		testenv.Equal(t, panics(c.Wait), "sync: Unlock of unlocked Mutex", "panic with")
+		testenv.Equal(t, testenv.PanicOf(c.Wait), "sync: Unlock of unlocked Mutex", "panic with")
 		if !c.AsNew() {
 			t.Error("not as new")
 		}
@@ -173,7 +173,7 @@ func TestCondPassesOn(t *testing.T) {
 		}}
 		c.L = l
 		l.Lock()
-		testenv.Equal(t, panics(c.Wait), "bad", "panic with")
+		testenv.Equal(t, testenv.PanicOf(c.Wait), "bad", "panic with")
 		<-woken
 	})
 }

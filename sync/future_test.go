@@ -35,10 +35,9 @@ func TestFutureOnce(t *testing.T) {
 		t.Error("not just the first of Fail, Set, Fail counted")
 	}
 	testenv.Gives(t, 0, failed, "Get")(g.Get())
-	defer func() {
-		testenv.Equal(t, recover(), "sync: Future.Fail with a nil error", "Fail(nil) panicked with")
-	}()
-	new(sync.Future[int]).Fail(nil)
+	testenv.Panics(t, "sync: Future.Fail with a nil error", func() {
+		new(sync.Future[int]).Fail(nil)
+	})
 }
 
 // TestAsync: however the function ends, the Future is completed.

@@ -14,18 +14,11 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// panics returns what f panics with, or nil.
-func panics(f func()) (value any) {
-	defer func() { value = recover() }()
-	f()
-	return nil
-}
-
 func TestMutexMisuse(t *testing.T) {
 	const want = "sync: Unlock of unlocked Mutex"
 	var m sync.Mutex
 	for range 2 {
-		testenv.Equal(t, panics(m.Unlock), want, "panic with")
+		testenv.Equal(t, testenv.PanicOf(m.Unlock), want, "panic with")
 		if !m.AsNew() {
 			t.Error("it has changed the mutex")
 		}

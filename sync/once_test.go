@@ -43,10 +43,10 @@ func TestOnceFuncPanics(t *testing.T) {
 		calls := new(atomic.Int32)
 		f := func() int { calls.Add(1); panic(value) }
 		call, peer := sync.OnceValue(f), stdsync.OnceValue(f)
-		want := fmt.Sprint(panics(func() { peer() }))
+		want := fmt.Sprint(testenv.PanicOf(func() { peer() }))
 		crowd(t, 6, func(int) {
 			for range 2 {
-				testenv.Equal(t, fmt.Sprint(panics(func() { call() })), want, "panics with")
+				testenv.Equal(t, fmt.Sprint(testenv.PanicOf(func() { call() })), want)
 			}
 		})
 		testenv.Equal(t, calls.Load(), 2, "calls")

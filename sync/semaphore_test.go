@@ -70,10 +70,7 @@ func TestSemaphoreMisuse(t *testing.T) {
 				wg.Go(func() { s.Acquire(5); s.Release(5) })
 			}
 			sync.Await(s, waiters)
-			func() {
-				defer func() { testenv.Equal(t, recover(), any(c.want), "panic with") }()
-				c.op(s)
-			}()
+			testenv.Equal(t, testenv.PanicOf(func() { c.op(s) }), any(c.want), "panic with")
 			if free, _ := s.Free(); free != 3 {
 				t.Errorf("after %q %d are free", c.want, free)
 			}

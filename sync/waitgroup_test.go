@@ -34,7 +34,8 @@ func TestWaitGroupMisuse(t *testing.T) {
 	} {
 		wg = sync.WaitGroup{}
 		wg.Add(c.count)
-		testenv.Equal(t, panics(func() { wg.Add(c.delta) }), c.want, c.count, c.delta, "panic with")
+		got := testenv.PanicOf(func() { wg.Add(c.delta) })
+		testenv.Equal(t, got, c.want, c.count, c.delta, "panic with")
 		if c.want != nil {
 			wg.Add(-c.count) // it is as it was
 			if !wg.AsNew() {
@@ -107,7 +108,7 @@ func TestWaitGroupStartPanics(t *testing.T) {
 		l.Set(1)
 		var wg sync.WaitGroup
 		start := func() { wg.Go(func() { t.Error("called") }) }
-		if got := panics(start); got != any(os.ErrInvalid) || !wg.AsNew() {
+		if got := testenv.PanicOf(start); got != any(os.ErrInvalid) || !wg.AsNew() {
 			t.Errorf("panic with %v, or not as new", got)
 		}
 	})

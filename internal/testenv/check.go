@@ -73,14 +73,17 @@ func AsText(p []byte, err error) (string, error) { return string(p), err }
 // Err returns a call's error.
 func Err[T any](_ T, err error) error { return err }
 
+// PanicOf returns what f panics with, or nil.
+func PanicOf(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
+}
+
 // Panics checks that f panics with a text that contains want.
 func Panics(t testing.TB, want string, f func()) {
 	t.Helper()
-	defer func() {
-		t.Helper()
-		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
-			t.Errorf("panic %q, want one with %q", got, want)
-		}
-	}()
-	f()
+	if got := fmt.Sprint(PanicOf(f)); !strings.Contains(got, want) {
+		t.Errorf("panic %q, want one with %q", got, want)
+	}
 }

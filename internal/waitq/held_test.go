@@ -10,6 +10,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/fiber"
 	"github.com/netco-go/netco/internal/invariant"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/internal/waitq"
 )
@@ -55,7 +56,7 @@ func TestHeldAcrossASwitch(t *testing.T) {
 			for want, all := range doings(coroutine.Current(), w) {
 				for i, f := range all {
 					hold.take()
-					got := panicOf(f)
+					got := fmt.Sprint(testenv.PanicOf(f))
 					hold.give()
 					if !strings.Contains(got, want+" under a lock of netco's") {
 						t.Errorf("%s: %s, %d: %q", hold.name, want, i, got)
@@ -76,32 +77,21 @@ func TestHeldByAFiber(t *testing.T) {
 	}
 	testrun.With(t, 1, func() {
 		var g waitq.Guard
-		var yield, resume string
+		var yield, resume any
 		f := fiber.New(func(y *fiber.Yielder[int, int], _ int) int {
 			g.Lock()
-			yield = panicOf(func() { y.Yield(1) })
+			yield = testenv.PanicOf(func() { y.Yield(1) })
 			g.Unlock()
 			return 0
 		})
 		g.Lock()
-		resume = panicOf(func() { f.Resume(1) })
+		resume = testenv.PanicOf(func() { f.Resume(1) })
 		g.Unlock()
-		if f.Resume(1); !strings.Contains(yield, "suspends its fiber") {
-			t.Errorf("Yield: %q", yield)
+		if f.Resume(1); !strings.Contains(fmt.Sprint(yield), "suspends its fiber") {
+			t.Errorf("Yield: %v", yield)
 		}
-		if !strings.Contains(resume, "under a lock") {
-			t.Errorf("Resume: %q", resume)
+		if !strings.Contains(fmt.Sprint(resume), "under a lock") {
+			t.Errorf("Resume: %v", resume)
 		}
 	})
-}
-
-// panicOf returns what f panics with, "" if it does not.
-func panicOf(f func()) (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			text = fmt.Sprint(v)
-		}
-	}()
-	f()
-	return ""
 }
