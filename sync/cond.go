@@ -144,4 +144,8 @@ func (c *Cond) leaveLocked(w *coroutine.Waiter) {
 // that a forced shutdown ends, L.Lock would end the coroutine instead of
 // waiting, so the wait for L is shielded from that; the holder of L unlocks it
 // sooner or later.
-func (c *Cond) relock() { waitq.Shield(c.L.Lock) }
+func (c *Cond) relock() {
+	if l, ok := c.L.(interface{ TryLock() bool }); !ok || !l.TryLock() {
+		waitq.Shield(c.L.Lock)
+	}
+}
