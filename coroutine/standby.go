@@ -166,8 +166,10 @@ func (s *Standby) run(l blockedRun, co *Coroutine, onLeft func()) {
 			if since == 0 || run != l.run {
 				since, l.run = now, run
 			} else if now-since >= standbyAfterNs {
-				l.leave(s.Barrier, before)
-				return
+				if l.leave(s.Barrier, before) {
+					return
+				}
+				since = 0 // it has just woken, and may block again
 			}
 		case now-begin >= s.forNs:
 			return

@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -109,6 +110,28 @@ func TestStandbyHabit(t *testing.T) {
 			testenv.Equal(t, th.ex.Stats.Handoffs.Load(), 3*maxCredit+1, "handoffs")
 		})
 	}
+}
+
+// TestStandbyGoesOn: a standby whose coroutine wakes just as it is about to be
+// left behind is still there when the coroutine blocks again.
+func TestStandbyGoesOn(t *testing.T) {
+	th := newGuarded(t)
+	defer th.stop()
+	wake, awake := make(chan int), make(chan int)
+	var first sync.Once
+	th.ex.SetStandby(Standby{forNs: 1 << 60, Barrier: func() {
+		first.Do(func() { wake <- 1; <-awake })
+		sysx.Barrier()
+	}})
+	th.spawn(func() {
+		<-wake
+		w := found()
+		close(awake)
+		for w.away.load() == claimed { // until the standby has seen it run
+		}
+		th.block()
+	}).Join()
+	testenv.Equal(t, th.ex.Stats.Handoffs.Load(), 1, "handoffs")
 }
 
 // TestStandbyEnds: code that has blocked once does not have standbys for ever,
