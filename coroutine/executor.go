@@ -62,17 +62,15 @@ type Executor struct {
 	shared  *Executor // constant: the home of coroutines that wait shared; nil for none
 	sharing *byte     // constant: the same for all executors that share; nil for none
 
-	host    Host
-	ended   func() // Config.Ended
-	keep    int
-	idle    []*worker // LIFO: the stack used last is the warmest
-	workers roster    // all workers, so that their contexts stay reachable
-	pool    *objpool.Pool[Coroutine]
-	loopIs  *worker // the loop's entry in the table
-	locks   uintptr // the loop's thread locks, see asm.Where
-	ids     ids
+	host   Host
+	ended  func() // Config.Ended
+	keep   int
+	idle   []*worker // LIFO: the stack used last is the warmest
+	pool   *objpool.Pool[Coroutine]
+	loopIs *worker // the loop's entry in the table
+	locks  uintptr // the loop's thread locks, see asm.Where
+	ids    ids
 
-	fibers     roster         // all fibers with a goroutine, so that their contexts stay reachable
 	idleFibers []*fiberHandle // LIFO
 
 	standby atomic.Pointer[Standby] // nil for none; any thread
@@ -284,15 +282,16 @@ func (ex *Executor) upcoming(w *worker) *worker {
 }
 
 // Stop makes every park of this executor end at once with WakeShutdown,
-// including parks under way. Owner only.
+// including parks under way. Owner only. It takes as long as a Range.
 func (ex *Executor) Stop() {
 	if goruntime.RaceEnabled {
 		defer Own()()
 	}
 	ex.stopping = true
-	for _, w := range ex.workers {
-		co := w.co.Own()
-		if co != nil && State(co.status.Own()&0xff) == Waiting && !co.Shielded() {
+	for w := range workers {
+		co := w.co.Load()
+		if co != nil && co.ex.Load() == ex && State(co.status.Own()&0xff) == Waiting &&
+			!co.Shielded() {
 			ex.MakeReady(co, co.ticket, WakeShutdown)
 		}
 	}

@@ -13,26 +13,7 @@ import (
 func (f *fiber) start() {
 	f.started = true
 	_, f.made = asm.Where()
-	if ex := f.w.ex; ex != nil {
-		ex.listFiber(f)
-	}
 	f.w.ctx.Init(fiberMain)
-}
-
-// listFiber adds f to the executor's fibers. Owner only.
-func (ex *Executor) listFiber(f *fiber) {
-	if goruntime.RaceEnabled {
-		defer Own()()
-	}
-	ex.fibers.add(&f.w)
-}
-
-// unlistFiber takes f out of the executor's fibers. Owner only.
-func (ex *Executor) unlistFiber(f *fiber) {
-	if goruntime.RaceEnabled {
-		defer f.w.enter()()
-	}
-	ex.fibers.remove(&f.w)
 }
 
 func fiberMain(c *context.Context) { fiberOf(c).main() }
@@ -59,9 +40,6 @@ func (f *fiber) finish() {
 		defer f.finish() // deferred, as a Local's Drop may unwind too
 		f.end(eventGoexit)
 		return
-	}
-	if ex := f.w.ex; ex != nil {
-		ex.unlistFiber(f)
 	}
 	expel(&f.w)
 	f.w.gone = true

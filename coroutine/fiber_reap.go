@@ -45,22 +45,32 @@ type Reaper interface {
 // have a goroutine and were never resumed: the thread is about to end. To be
 // run as a coroutine of the executor, after Stop.
 func (ex *Executor) ReapAll() {
-	for t := ex.suspended(); t != nil; t = ex.suspended() {
-		t.reapLocked()
+	for ex.Suspended() {
+		for w := range workers {
+			if w.fiber.toReap(ex) {
+				w.fiber.reapLocked()
+			}
+		}
 	}
 }
 
-// Suspended reports whether ReapAll has something to do. Owner only.
-func (ex *Executor) Suspended() bool { return ex.suspended() != nil }
-
-//go:norace
-func (ex *Executor) suspended() *fiber {
-	for _, w := range ex.fibers {
-		if t := w.fiber; t.of != nil && !t.running && !t.lost {
-			return t
+// Suspended reports whether ReapAll has something to do. Owner only. It takes
+// as long as a Range.
+func (ex *Executor) Suspended() bool {
+	for w := range workers {
+		if w.fiber.toReap(ex) {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+// toReap reports whether f, which may be nil, is suspended at ex. Owner of ex
+// only.
+//
+//go:norace
+func (f *fiber) toReap(ex *Executor) bool {
+	return f != nil && f.w.ex == ex && f.of != nil && !f.running && !f.lost
 }
 
 // maxLocks is how many thread locks reapLocked takes for one fiber.

@@ -292,7 +292,7 @@ func (w *worker) post(worth bool) {
 	e := new(Coroutine)
 	e.fn = func() {
 		w.away.Store(attached)
-		w.ex.Stats.Outside.Set(w.ex.Stats.Outside.Own() - 1)
+		w.ex.Stats.Outside.Dec()
 		w.cameBack(worth)
 		w.ex.runq.push(w.co.Own())
 	}

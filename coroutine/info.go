@@ -44,11 +44,9 @@ type Info struct {
 // starts or ends meanwhile may be missed; f gets all others once. Each field of
 // an Info was true of that coroutine, though not all at one instant.
 func Range(f func(Info) bool) {
-	t := table.Load() // growing or shrinking meanwhile makes another table
-	for i := range t.slots {
-		t.prefetch(i)
+	for w := range workers {
 		var info Info
-		if w := t.slots[i].Load(); w.fiber == nil && info.of(w) && !f(info) {
+		if w.fiber == nil && info.of(w) && !f(info) {
 			return
 		}
 	}
@@ -162,9 +160,8 @@ func (ex *Executor) Goroutines(co *Coroutine) []uintptr {
 		return []uintptr{ex.loopIs.ctx.G()}
 	}
 	var found []uintptr
-	t := table.Load()
-	for i := range t.slots {
-		if w := t.slots[i].Load(); w.co.Load() == co {
+	for w := range workers {
+		if w.co.Load() == co {
 			found = append(found, w.ctx.G())
 		}
 	}

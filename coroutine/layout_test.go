@@ -27,7 +27,7 @@ func TestLayout(t *testing.T) {
 		{"a Coroutine, to its waiter's ticket",
 			unsafe.Offsetof(Coroutine{}.waiter) + unsafe.Offsetof(Waiter{}.ticket) + 8,
 			line - header},
-		{"a worker, to its index", unsafe.Offsetof(worker{}.index) + 4, line},
+		{"a worker, to its fiber", unsafe.Offsetof(worker{}.fiber) + 8, line},
 	} {
 		testenv.True(t, c.end <= c.most, "%s: %d bytes, want at most %d", c.what, c.end, c.most)
 	}

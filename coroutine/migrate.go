@@ -11,11 +11,11 @@ import (
 // stack depends on the executor it is leaving:
 //
 //	its goroutine    MoveTo suspends it
-//	the old loop     depart takes it off the old executor's lists, makes the
+//	the old loop     depart takes it off the old executor's counts, makes the
 //	                 new one its home, and sends it there
 //	a waker          meanwhile posts it to either loop; the old one forwards it
 //	                 (Arrive), and the wake is for a park that has ended
-//	the new loop     Settle puts it on the new executor's lists and queues it
+//	the new loop     Settle counts it there and queues it
 //
 // Other coroutines of the old executor must not refer to parts of the coroutine
 // that only that executor may touch. So a coroutine stays that is joined there,
@@ -139,8 +139,8 @@ func (ex *Executor) depart() {
 	co, to := ex.moving, ex.movingTo
 	ex.moving, ex.movingTo = nil, nil
 	w := co.w.Own()
-	ex.unlist(w)
-	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
+	ex.Stats.Workers.Dec()
+	ex.Stats.Live.Dec()
 	ex.current.Set(nil)
 	w.setExecutor(to)
 	if to == ex.shared {
@@ -154,7 +154,7 @@ func (ex *Executor) depart() {
 // Settle is the new loop's part of MoveTo. Owner only.
 func (ex *Executor) Settle(co *Coroutine) {
 	co.w.Own().raceMoved(ex)
-	ex.list(co.w.Own())
+	ex.Stats.Workers.Inc()
 	ex.Stats.Live.Inc()
 	co.w.Own().moved = true
 	co.setState(Ready, ReasonNone, ex.stamp)

@@ -121,7 +121,7 @@ func (ex *Executor) take(co *Coroutine, from *Executor) bool {
 	w.moved = w.moved || from != ex.shared
 	w.setExecutor(ex)
 	w.raceMoved(ex)
-	ex.list(w)
+	ex.Stats.Workers.Inc()
 	ex.Stats.Live.Inc()
 	ex.host.(Sharer).EndShared(from.host)
 	return true

@@ -428,9 +428,9 @@ func (w *world) settle() {
 		}
 	}
 	for _, h := range w.hosts {
-		for _, worker := range h.ex.workers {
-			co := worker.co.Own()
-			if co == nil {
+		for worker := range workers {
+			co := worker.co.Load()
+			if co == nil || co.ex.Load() != &h.ex {
 				continue
 			}
 			if co.State() != Waiting {

@@ -189,8 +189,21 @@ func (t *gTable) rebuilt() *gTable {
 	return n
 }
 
-// prefetch loads the workers and coroutines that Range will read some slots
-// after i: with a million coroutines they are not in the cache.
+// workers calls f for every worker in the table, and for some that stand for
+// empty slots or have ended. It may miss workers that are enrolled meanwhile.
+// Any thread.
+func workers(f func(*worker) bool) {
+	t := table.Load() // growing or shrinking meanwhile makes another table
+	for i := range t.slots {
+		t.prefetch(i)
+		if !f(t.slots[i].Load()) {
+			return
+		}
+	}
+}
+
+// prefetch loads the workers and coroutines that workers will pass on some
+// slots after i: with a million coroutines they are not in the cache.
 func (t *gTable) prefetch(i int) {
 	if i+16 < len(t.slots) {
 		w := uintptr(unsafe.Pointer(t.slots[i+16].Load()))

@@ -20,12 +20,11 @@ import (
 //
 // The fields that a switch and CurrentWorker touch come first: one cache line.
 type worker struct {
-	ctx   context.Context
-	ex    *Executor
-	co    counter.Pointer[Coroutine] // nil while idle, and always in the loop's entry in the table
-	open  inside.Openness            // odd while its goroutine may be left behind, or move
-	away  away                       // whether the loop drives the coroutine
-	index int32                      // in ex.workers, or ex.fibers
+	ctx  context.Context
+	ex   *Executor
+	co   counter.Pointer[Coroutine] // nil while idle, and always in the loop's entry in the table
+	open inside.Openness            // odd while its goroutine may be left behind, or move
+	away away                       // whether the loop drives the coroutine
 
 	fiber    *fiber                 // the fiber that it belongs to, or nil
 	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
@@ -67,49 +66,10 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 func (ex *Executor) newWorker() *worker {
 	w := new(worker)
 	w.setExecutor(ex)
-	ex.list(w)
+	ex.Stats.Workers.Inc()
 	ex.Stats.Made.Inc()
 	w.ctx.Init(workerMain)
 	return w
-}
-
-// roster is a list of workers, each of which has its index in it.
-type roster []*worker
-
-func (r *roster) add(w *worker) {
-	l := *r
-	w.index = int32(len(l))
-	if len(l) == cap(l) {
-		// append would grow it by a quarter, and leave five times as much
-		// garbage.
-		l = append(make(roster, 0, max(2*len(l), 64)), l...)
-	}
-	*r = append(l, w)
-}
-
-func (r *roster) remove(w *worker) {
-	l := *r
-	last := len(l) - 1
-	l[w.index] = l[last]
-	l[w.index].index = w.index
-	l[last] = nil
-	l = l[:last]
-	if c := cap(l); c > 1024 && last < c/4 { // a burst is over
-		l = append(make(roster, 0, c/2), l...)
-	}
-	*r = l
-}
-
-// list adds w to the executor's workers.
-func (ex *Executor) list(w *worker) {
-	ex.workers.add(w)
-	ex.Stats.Workers.Set(uint64(len(ex.workers)))
-}
-
-// unlist takes w out of the executor's workers.
-func (ex *Executor) unlist(w *worker) {
-	ex.workers.remove(w)
-	ex.Stats.Workers.Set(uint64(len(ex.workers)))
 }
 
 // workerMain is what a worker's context runs: one coroutine after the other
@@ -157,7 +117,7 @@ func (w *worker) finish() {
 	}
 	expel(w)
 	w.gone = true
-	w.ex.unlist(w) // its goroutine keeps its context reachable, and nothing will switch to it
+	w.ex.Stats.Workers.Dec()
 	w.raceRetire()
 }
 
@@ -281,7 +241,7 @@ func (w *worker) end() {
 			j.wake()
 		}
 	}
-	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
+	ex.Stats.Live.Dec()
 	children.leave()
 	ex.pool.Put(co)
 }

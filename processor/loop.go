@@ -175,7 +175,7 @@ func (p *Processor) advance() (over bool) {
 		// The Processor stays in the earlier phase until nothing lives here, so
 		// that every turn checks that.
 		p.phase = Stopping
-		if p.ex.Suspended() && p.nothingLives() {
+		if p.nothingLives() && p.ex.Suspended() {
 			// Run the deferred calls of coroutines driven by hand.
 			p.group.Go(p, p, own(p.ex.ReapAll))
 		}

@@ -16,6 +16,11 @@ type Counter struct{ v uint64 } // owner: writes; atomic: reads
 //go:norace
 func (c *Counter) Inc() { store(&c.v, c.v+1) }
 
+// Dec takes one away. Owner only.
+//
+//go:norace
+func (c *Counter) Dec() { store(&c.v, c.v-1) }
+
 // Add adds n. Owner only.
 //
 //go:norace

@@ -26,7 +26,7 @@ func (m *Mark) Set() {
 func (m *Mark) Clear() {
 	if by := m.by; by != nil {
 		m.by = nil
-		by.held.n.Add(^uint64(0))
+		by.held.n.Dec()
 	}
 }
 
@@ -45,7 +45,7 @@ func Begin() Busy {
 // Done ends what Begin has begun.
 func (b Busy) Done() {
 	if b.o != nil {
-		b.o.held.n.Add(^uint64(0))
+		b.o.held.n.Dec()
 	}
 }
 
