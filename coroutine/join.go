@@ -46,8 +46,7 @@ type Handle struct {
 // another.
 type joins struct {
 	mu      inside.Mutex           // also held while a waker walks the joiners
-	here    *Waiter                // owner: waiters of its thread, a stack through Waiter.Link
-	joiners atomic.Pointer[Waiter] // other waiters, a stack through Waiter.Link; stores under mu
+	joiners atomic.Pointer[Waiter] // a stack through Waiter.Link; stores under mu
 }
 
 // joined returns co's joins, making them if it was never joined before. Any
@@ -80,25 +79,18 @@ func (h Handle) Join() error {
 	if h.Done() {
 		return nil
 	}
-	if w := CurrentWorker(); w != nil && w.co.Own() != nil {
-		if w.co.Own() == h.co {
-			return ErrJoinSelf
-		}
-		near := h.co.ex.Load() == w.ex
-		var err error
-		if near {
-			err = w.join(h)
-		} else {
-			err = h.joinFar()
-		}
-		w.co.Own().MoveOn()
-		return err
+	co := Current()
+	if co != nil && co == h.co {
+		return ErrJoinSelf
 	}
-	return h.joinFar()
+	err := h.join()
+	if co != nil {
+		co.MoveOn()
+	}
+	return err
 }
 
-// joinFar is Join where the two coroutines need not be on one thread.
-func (h Handle) joinFar() error {
+func (h Handle) join() error {
 	w := AcquireWaiter()
 	defer w.Release()
 	if w.InBubble() {
@@ -118,53 +110,6 @@ func (h Handle) joinFar() error {
 		}
 	}
 	return nil
-}
-
-// join is Join where both are on this thread, so that it needs no atomics.
-//
-//go:norace
-func (w *worker) join(h Handle) error {
-	if goruntime.RaceEnabled {
-		defer h.co.raceOver() // in the caller's context, as Done was in the owner's
-		defer w.enter()()
-	}
-	co := w.co.Own()
-	me, j := &co.waiter, h.co.joined()
-	for !h.Done() {
-		me.ticket.Set(co.ticket)
-		me.Link = j.here
-		j.here = me
-		why := co.Park(ReasonJoin)
-		if h.Done() {
-			break
-		}
-		p := &j.here // the park ended early or by force: remove w
-		for *p != nil && *p != me {
-			p = &(*p).Link
-		}
-		if *p == me {
-			*p = me.Link
-		}
-		if why == WakeShutdown {
-			me.Link = nil
-			return ErrShutdown
-		}
-	}
-	me.Link = nil
-	return nil
-}
-
-// wakeHere wakes the waiters of join. Owner only.
-//
-//go:norace
-func (ex *Executor) wakeHere(j *joins) {
-	w := j.here
-	j.here = nil
-	for w != nil {
-		next := w.Link
-		ex.MakeReady(w.co, w.ticket.Own(), WakeReady)
-		w = next
-	}
 }
 
 // Waiter.Tag of a joiner.

@@ -18,8 +18,8 @@ import (
 //	the new loop     Settle counts it there and queues it
 //
 // Other coroutines of the old executor must not refer to parts of the coroutine
-// that only that executor may touch. So a coroutine stays that is joined there,
-// has made or resumed fibers there, or was given a Processor for good (Pin).
+// that only that executor may touch. So a coroutine stays that has made or
+// resumed fibers there, or was given a Processor for good (Pin).
 //
 // So the executor of another coroutine may change at once after it was read.
 // The caller's own executor does not, until the caller waits for an fd, calls a
@@ -51,8 +51,7 @@ func (co *Coroutine) Pin() { co.pinned = true }
 
 // Movable reports whether the coroutine could move now. Owner only.
 func (co *Coroutine) Movable() bool {
-	j := co.joins.Load()
-	return context.Direct() && !co.pinned && (j == nil || j.here == nil) && co.ex.Own().locks == 0
+	return context.Direct() && !co.pinned && co.ex.Own().locks == 0
 }
 
 // Moved reports whether this incarnation has moved. Owner only.

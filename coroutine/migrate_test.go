@@ -110,15 +110,10 @@ var stays = []struct {
 	setUp func(t *testing.T, from, to *thread, co *Coroutine)
 }{
 	{"pinned", func(_ *testing.T, _, _ *thread, co *Coroutine) { co.Pin() }},
-	{"joined from here", func(_ *testing.T, from, _ *thread, co *Coroutine) {
-		h := co.Handle()
-		from.ex.Spawn(Spawn{Fn: func() { h.Join() }})
-		Yield()
-	}},
 	{"has made a fiber", func(*testing.T, *thread, *thread, *Coroutine) {
 		New(func(*Yielder[int, int], int) int { return 0 })
 	}},
-	{"has resumed a fiber", func(t *testing.T, from, _ *thread, co *Coroutine) {
+	{"has resumed a fiber", func(_ *testing.T, from, _ *thread, _ *Coroutine) {
 		var f Fiber[int, int]
 		h := from.ex.Spawn(Spawn{Fn: func() {
 			f = New(func(*Yielder[int, int], int) int { return 0 })
@@ -127,7 +122,6 @@ var stays = []struct {
 			Yield()
 		}
 		f.Resume(0)
-		testenv.True(t, co.joined().here == nil, "joined")
 	}},
 	{"in a fiber", func(t *testing.T, _, to *thread, co *Coroutine) {
 		New(func(*Yielder[int, int], int) int {

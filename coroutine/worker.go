@@ -235,11 +235,8 @@ func (w *worker) end() {
 	co.woken, co.cancelled, co.pinned, co.children = false, false, false, nil
 	co.waiter.Link = nil
 	co.ticket++ // a late wake names the old ticket
-	if j := co.joins.Load(); j != nil {
-		ex.wakeHere(j)
-		if j.joiners.Load() != nil {
-			j.wake()
-		}
+	if j := co.joins.Load(); j != nil && j.joiners.Load() != nil {
+		j.wake()
 	}
 	ex.Stats.Live.Dec()
 	children.leave()
