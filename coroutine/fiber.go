@@ -68,7 +68,8 @@ func (s Status) String() string {
 //
 // A suspended coroutine is cancelled some time after a garbage collection that
 // finds no copy of its Fiber. A body that refers to its own Fiber keeps it
-// alive; use Cancel to end it.
+// alive; use Cancel to end it, and to end what was made under
+// runtime.LockOSThread.
 //
 // In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
 // these are full asymmetric coroutines; Transfer makes them symmetric ones.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -324,48 +323,6 @@ func TestDropped(t *testing.T) {
 			seen[i] = true
 		}
 	}
-	testenv.Settle(t, before)
-}
-
-// TestDroppedWhenLocked: those of a goroutine locked to its thread are ended by
-// the next that is made there, in a fiber too.
-func TestDroppedWhenLocked(t *testing.T) {
-	before := runtime.NumGoroutine()
-	elsewhere(func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		test := func(who string, next func()) {
-			n, ended := testenv.Rounds(1000), 0
-			for range n {
-				New(func(y *Yielder[int, int], _ int) int {
-					defer func() { ended++ }()
-					y.Yield(0)
-					return 0
-				}).Resume(0)
-			}
-			for goesOn := spell(20 * time.Second); ended < n && goesOn(); {
-				runtime.GC()
-				runtime.Gosched()
-				next()
-			}
-			testenv.True(t, ended == n, "ended by %s: %d of %d have ended", who, ended, n)
-		}
-		next := func() { New(sum) }
-		test("the goroutine", next)
-		New(func(*Yielder[int, int], int) int {
-			test("the fiber that made them", next)
-			return 0
-		}).Resume(0)
-		f := New(func(y *Yielder[int, int], _ int) int {
-			for {
-				next()
-				y.Yield(0)
-			}
-		})
-		f.Resume(0)
-		test("another fiber", func() { f.Resume(0) })
-		f.Cancel()
-	})
 	testenv.Settle(t, before)
 }
 

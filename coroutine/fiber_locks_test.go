@@ -18,14 +18,6 @@ const LockedInitVar = "NETCO_TEST_LOCKED_INIT"
 // in others.
 var LockedInInit func()
 
-// Retired reports whether a fiber waits for a goroutine that is locked to its
-// thread as its creator was.
-func Retired() bool {
-	retiredMu.Lock()
-	defer retiredMu.Unlock()
-	return len(retired) > 0
-}
-
 // TestLockedInInit: a coroutine made in an init that has called LockOSThread,
 // under a lock of the runtime's own besides, is refused in main, where only the
 // former is left. Without that the runtime throws: "coro: OS thread locking

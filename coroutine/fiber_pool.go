@@ -52,8 +52,6 @@ func acquireFiber() (*fiberHandle, creator) {
 		// clock, and the bubble ends when it has ended.
 	} else if by.locks == 0 {
 		s, _ = idleFibers.Get().(*fiberHandle)
-	} else {
-		endRetired(by.locks)
 	}
 	if s != nil {
 		s.t.raceAcquire()

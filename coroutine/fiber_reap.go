@@ -1,23 +1,19 @@
 package coroutine
 
-import (
-	"runtime"
-	"sync"
-
-	"github.com/netco-go/netco/asm"
-)
+import "github.com/netco-go/netco/asm"
 
 // Reaping ends fibers that nothing can resume any more. The garbage collector
 // does not: a goroutine that is parked in a coro stays for ever. Only code at
 // the fiber's home may switch to it:
 //
-//	home                              ended by
-//	a Processor                       a coroutine there, see Reaper; at the
-//	                                  Processor's end by ReapAll
-//	a goroutine                       another goroutine, which becomes its home
-//	a goroutine locked to its thread  the next New under the same locks, see
-//	                                  retired
-//	a goroutine in a bubble           nothing: the bubble reports it
+//	home                                  ended by
+//	a Processor                           a coroutine there, see Reaper; at the
+//	                                      Processor's end by ReapAll
+//	a goroutine                           another goroutine, which becomes its
+//	                                      home
+//	a goroutine locked to its thread, or  nothing: its fibers are to be
+//	a coroutine while it was              cancelled
+//	a goroutine in a bubble               nothing: the bubble reports it
 
 // abandoned is the cleanup of t's handle. It runs on a goroutine of the Go
 // runtime, which must not be blocked.
@@ -27,12 +23,9 @@ func abandoned(t *fiber) {
 		if r, ok := ex.host.(Reaper); ok {
 			r.Reap(t.reap) // each on its own: its deferred calls may park, or panic
 		}
-	case t.bubble:
-	case t.made == 0:
+	case !t.bubble && t.made == 0:
 		go t.reap()
-	case asm.LocksKnown():
-		t.retire()
-	} // else it stays: two goroutines' locks look alike
+	}
 }
 
 // Reaper is a Host that can start coroutines from any thread.
@@ -48,7 +41,7 @@ func (ex *Executor) ReapAll() {
 	for ex.Suspended() {
 		for w := range workers {
 			if w.fiber.toReap(ex) {
-				w.fiber.reapLocked()
+				w.fiber.reap()
 			}
 		}
 	}
@@ -65,31 +58,12 @@ func (ex *Executor) Suspended() bool {
 	return false
 }
 
-// toReap reports whether f, which may be nil, is suspended at ex. Owner of ex
-// only.
+// toReap reports whether f, which may be nil, is suspended at ex and may be
+// resumed there. Owner of ex only.
 //
 //go:norace
 func (f *fiber) toReap(ex *Executor) bool {
-	return f != nil && f.w.ex == ex && f.of != nil && !f.running && !f.lost
-}
-
-// maxLocks is how many thread locks reapLocked takes for one fiber.
-const maxLocks = 64
-
-// reapLocked is reap for a fiber that may have been made under more thread
-// locks than the loop's: it takes them meanwhile, which it may since after Stop
-// nothing parks. A fiber made under fewer, or on another thread, is given up.
-func (f *fiber) reapLocked() {
-	f.raceAcquire()
-	for range maxLocks {
-		if _, locks := asm.Where(); locks == f.of.locks {
-			f.reap()
-			return
-		}
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-	}
-	f.lost = true
+	return f != nil && f.w.ex == ex && f.of != nil && f.of.locks == ex.locks && !f.running
 }
 
 // reap ends f, which nothing can resume: its incarnation, if it has one, or its
@@ -118,30 +92,5 @@ func (ex *Executor) trimFibers() {
 		if t.started {
 			t.endIdle(nil)
 		}
-	}
-}
-
-// retired are the abandoned fibers of goroutines that are locked to their
-// threads, by those locks.
-var (
-	retiredMu sync.Mutex
-	retired   = map[uintptr][]*fiber{} // under retiredMu
-)
-
-func (f *fiber) retire() {
-	retiredMu.Lock()
-	retired[f.made] = append(retired[f.made], f)
-	retiredMu.Unlock()
-}
-
-// endRetired ends retired fibers that were made under the caller's thread
-// locks.
-func endRetired(locks uintptr) {
-	retiredMu.Lock()
-	list := retired[locks]
-	delete(retired, locks)
-	retiredMu.Unlock()
-	for _, t := range list {
-		t.reap()
 	}
 }

@@ -39,7 +39,6 @@ type fiber struct {
 	event     event
 	running   bool // between enter and exit; the Resume keeps the handle meanwhile
 	started   bool
-	lost      bool // it cannot be reaped
 	cancelled bool
 	bubble    bool    // its home is a goroutine in a bubble of testing/synctest; constant
 	made      uintptr // the thread locks under which its goroutine was made

@@ -22,7 +22,7 @@
 //
 // When the last copy of a suspended Fiber is gone it is cancelled some time
 // after a garbage collection. A body that refers to its own Fiber keeps it
-// alive; Cancel ends such a one.
+// alive; Cancel ends such a one, and one made under runtime.LockOSThread.
 //
 // In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
 // these are full asymmetric coroutines; Transfer makes them symmetric ones.

@@ -274,14 +274,9 @@ type atShutdown struct {
 	keep                              [2][]numbers
 }
 
-// suspend makes 100 fibers that are suspended, some of them made while
-// LockOSThread was in force, and as many that have not begun.
+// suspend makes 100 fibers that are suspended, and as many that have not begun.
 func (a *atShutdown) suspend(p int) {
-	for i := range 100 {
-		locked := i%20 == 19
-		if locked {
-			runtime.LockOSThread()
-		}
+	for range 100 {
 		f := coroutine.New(func(y *yielder, in int) int {
 			defer a.suspended.Add(1)
 			defer netco.Sleep(time.Hour) // which unwinds at once
@@ -289,9 +284,6 @@ func (a *atShutdown) suspend(p int) {
 			return 0
 		})
 		f.Resume(0)
-		if locked {
-			runtime.UnlockOSThread()
-		}
 		a.keep[p] = append(a.keep[p], f, coroutine.New(func(*yielder, int) int { return 0 }))
 	}
 }
@@ -327,8 +319,7 @@ func (a *atShutdown) allDead() {
 func TestFibersAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
-		// Locked, or those made under LockOSThread could not be ended.
-		testenv.OK(t, netco.Start(netco.Options{Processors: 2, LockThreads: true}))
+		testenv.OK(t, netco.Start(netco.Options{Processors: 2, LockThreads: force}))
 		e := &atShutdown{t: t}
 		for p := range 2 {
 			step(t, p, func() { e.suspend(p) })

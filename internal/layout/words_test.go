@@ -28,7 +28,7 @@ var privateWords = map[string]string{
 	"nobody":   "no caller, no waiter, nothing", "anybody": "any caller, any thread",
 	"errand": "remote call", "kin": "children", "unborn": "starting",
 	"heed": "check", "heeds": "checks", "heeded": "checked",
-	"conceive": "new", "doomed": "retired", "bury": "endRetired", "orphanage": "retired",
+	"conceive": "new", "doomed": "abandoned", "bury": "reap", "orphanage": "abandoned",
 	"lookout": "goroutine poller", "roomer": "permit waiter", "abroad": "freed remotely",
 	"thief": "stealer", "doze": "pause", "rouse": "resume", "excuse": "rebaseline",
 }
