@@ -2,47 +2,41 @@
 
 package asm
 
-import "testing"
+import (
+	"sync/atomic"
+	"testing"
+)
 
-// TestFindGoid: an offset is found if it alone fits all goroutines.
-func TestFindGoid(t *testing.T) {
-	sample := func(fill func(i int, s *numbered)) func(int) []numbered {
-		return func(n int) []numbered {
-			all := make([]numbered, n)
-			for i := range all {
-				all[i].id = uint64(100 + i)
-				fill(i, &all[i])
-			}
-			return all
-		}
-	}
+// TestAgreed: a place is found if it alone fits all goroutines.
+func TestAgreed(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		fill func(i int, s *numbered)
-		want uintptr // 0: none
+		name  string
+		finds func(i int32) []int // the places that goroutine i finds
+		want  int                 // 0: none
 	}{
-		{"one", func(i int, s *numbered) { s.words[20] = uintptr(s.id) }, 160},
-		{"one, and another in all but one", func(i int, s *numbered) {
-			s.words[20] = uintptr(s.id)
-			if i > 0 {
-				s.words[7] = uintptr(s.id)
-			}
-		}, 160},
-		{"two", func(i int, s *numbered) {
-			s.words[20], s.words[21] = uintptr(s.id), uintptr(s.id)
-		}, 0},
-		{"none", func(i int, s *numbered) {}, 0},
-		{"only the first's", func(i int, s *numbered) { s.words[20] = 100 }, 0},
-		{"no numbers", func(i int, s *numbered) { s.id = 0 }, 0},
+		{"one", func(int32) []int { return []int{20} }, 20},
+		{"one, and another in all but one", func(i int32) []int {
+			return []int{20, 7}[:min(i, 2)]
+		}, 20},
+		{"two", func(int32) []int { return []int{20, 21} }, 0},
+		{"none", func(int32) []int { return nil }, 0},
+		{"only the first's", func(i int32) []int { return []int{20}[min(i, 2)-1:] }, 0},
 	} {
-		got, err := findGoid(9, sample(c.fill))
-		if got != c.want || (err == nil) != (c.want != 0) {
-			t.Errorf("%s: %d, %v; want %d", c.name, got, err, c.want)
+		var calls atomic.Int32
+		got, ok := agreed(9, func() map[int]bool {
+			places := map[int]bool{}
+			for _, at := range c.finds(calls.Add(1)) {
+				places[at] = true
+			}
+			return places
+		})
+		if ok != (c.want != 0) || ok && got != c.want {
+			t.Errorf("%s: %d, %v; want %d", c.name, got, ok, c.want)
 		}
 	}
 	for range 50 {
-		if got, err := findGoid(9, goroutineNumbers); err != nil || got == 0 {
-			t.Fatalf("the real one: %d, %v", got, err)
+		if got, ok := agreed(9, goidPlaces); !ok || got == 0 {
+			t.Fatalf("a goroutine's number: %d, %v", got, ok)
 		}
 	}
 }

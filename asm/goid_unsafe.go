@@ -4,12 +4,19 @@ package asm
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 )
 
 // goidOffset returns the offset in a goroutine's struct of its number, which
 // stack traces show.
-var goidOffset = sync.OnceValues(func() (uintptr, error) { return findGoid(9, goroutineNumbers) })
+var goidOffset = sync.OnceValues(func() (uintptr, error) {
+	offset, ok := agreed(9, goidPlaces)
+	if !ok {
+		return 0, errGoid
+	}
+	return offset, nil
+})
 
 var errGoid = errors.New(
 	"netco/asm: where this Go release keeps a goroutine's number was not found")
@@ -31,51 +38,47 @@ func Goid(g uintptr) (uint64, error) {
 	return uint64(peek(g + offset)), nil
 }
 
-// numbered is the searched part of a goroutine's struct, as words, and the
-// goroutine's number as a stack trace shows it.
-type numbered struct {
-	words [searchG / 8]uintptr
-	id    uint64
+// goidPlaces returns the offsets in the calling goroutine's struct at which its
+// number is. It may be elsewhere too, by chance.
+func goidPlaces() map[uintptr]bool {
+	g, id := Getg(), ownGoid()
+	places := map[uintptr]bool{}
+	for k := uintptr(0); k < searchG; k += 8 {
+		if uint64(peek(g+k)) == id {
+			places[k] = true
+		}
+	}
+	return places
 }
 
-// goroutineNumbers returns n goroutines, all alive at once, so that no two have
-// one struct or one number.
-func goroutineNumbers(n int) []numbered {
-	all := make([]numbered, n)
-	var group, alive sync.WaitGroup
+// agreed calls places on n goroutines, all alive at once, so that no two have
+// one struct, number or thread. It returns the one place that all have found;
+// false unless there is exactly one. places may lock its thread.
+func agreed[P comparable](n int, places func() map[P]bool) (at P, ok bool) {
+	found := make([]map[P]bool, n)
+	var alive, over sync.WaitGroup
 	alive.Add(n)
-	for i := range all {
-		group.Go(func() {
-			g := Getg()
-			for k := range all[i].words {
-				all[i].words[k] = peek(g + uintptr(k)*8)
-			}
-			all[i].id = ownGoid()
+	for i := range found {
+		over.Go(func() {
+			found[i] = places()
 			alive.Done()
 			alive.Wait()
+			runtime.UnlockOSThread()
 		})
 	}
-	group.Wait()
-	return all
-}
-
-// findGoid returns the one offset at which every goroutine's struct has that
-// goroutine's number. Other words may be equal to the number of one by chance;
-// unless exactly one offset fits all, nothing is found.
-func findGoid(n int, sample func(int) []numbered) (uintptr, error) {
-	var found []uintptr
-	all := sample(n)
-	for k := range all[0].words {
-		fits := true
-		for i := range all {
-			fits = fits && all[i].id != 0 && uint64(all[i].words[k]) == all[i].id
-		}
-		if fits {
-			found = append(found, uintptr(k)*8)
+	over.Wait()
+	in := map[P]int{}
+	for _, places := range found {
+		for at := range places {
+			in[at]++
 		}
 	}
-	if len(found) != 1 {
-		return 0, errGoid
+	fit := 0
+	for place, times := range in {
+		if times == n {
+			at = place
+			fit++
+		}
 	}
-	return found[0], nil
+	return at, fit == 1
 }

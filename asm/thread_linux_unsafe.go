@@ -35,41 +35,23 @@ func ThreadOf(g uintptr) (tid int, err error) {
 }
 
 // findThread searches the structs of several goroutines, each locked to a
-// thread of its own. The thread it is locked to is known and is the one it runs
-// on, so another word of the goroutine's struct is equal, and a word of the
-// thread's struct is the thread's number. No layout is assumed beyond the
-// sizes; unless exactly one pair of offsets fits, nothing is found.
+// thread of its own. No layout is assumed beyond the sizes; unless exactly one
+// pair of offsets fits, nothing is found.
 func findThread() (threadPlace, error) {
-	const n = 4
-	if !LocksKnown() {
-		return threadPlace{}, errThread
-	}
-	var fits [n]map[threadPlace]bool
-	var alive, over sync.WaitGroup
-	alive.Add(n)
-	for i := range fits {
-		over.Go(func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			alive.Done()
-			alive.Wait() // so that no two have one thread
-			fits[i] = threadPlaces(Getg(), uintptr(syscall.Gettid()))
-		})
-	}
-	over.Wait()
-	var found []threadPlace
-	for at := range fits[0] {
-		if fits[1][at] && fits[2][at] && fits[3][at] {
-			found = append(found, at)
+	if LocksKnown() {
+		if at, ok := agreed(4, threadPlaces); ok {
+			return at, nil
 		}
 	}
-	if len(found) != 1 {
-		return threadPlace{}, errThread
-	}
-	return found[0], nil
+	return threadPlace{}, errThread
 }
 
-func threadPlaces(g, tid uintptr) map[threadPlace]bool {
+// threadPlaces locks the calling goroutine to its thread. That thread is known
+// and is the one it runs on, so another word of the goroutine's struct is
+// equal, and a word of the thread's struct is the thread's number.
+func threadPlaces() map[threadPlace]bool {
+	runtime.LockOSThread()
+	g, tid := Getg(), uintptr(syscall.Gettid())
 	m := peek(g + lockedmOffset)
 	places := map[threadPlace]bool{}
 	for k := uintptr(0); k < searchG; k += 8 {
