@@ -51,9 +51,6 @@ var entries = map[string]string{
 	"at the start of the process, or in a bubble, where no coroutines are": `
 		internal/clock.kernelNow
 	`,
-	"in test processes only, some times at their start": `
-		context.record
-	`,
 }
 
 // unlisted are functions of packages unix and syscall that do not enter the
