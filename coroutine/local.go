@@ -75,8 +75,11 @@ func (l *Local[T]) Get() *T {
 	if values == nil {
 		return l.getShared()
 	}
-	if v := values.find(&l.key); v != nil {
-		return v.(*T)
+	switch v := values.find(&l.key).(type) {
+	case *T:
+		return v
+	case beingMade:
+		panic(makeAsks)
 	}
 	return l.makeFor(values)
 }
@@ -91,7 +94,11 @@ func (l *Local[T]) getShared() *T {
 	if l.shared == nil {
 		l.maker.Store(asm.Getg())
 		defer l.maker.Store(0)
-		l.shared = l.fresh()
+		v := new(T)
+		if l.make != nil {
+			*v = l.make()
+		}
+		l.shared = v
 	}
 	return l.shared
 }
@@ -101,20 +108,15 @@ func (l *Local[T]) isMaker() bool { return l.maker.Load() == asm.Getg() }
 
 // makeFor adds a fresh value to a coroutine's others.
 func (l *Local[T]) makeFor(values *localValues) *T {
-	if l.make != nil {
-		values.beginMake(&l.key)
-		defer values.endMake()
-	}
-	v := l.fresh()
-	values.add(&l.key, v)
-	return v
-}
-
-func (l *Local[T]) fresh() *T {
 	v := new(T)
 	if l.make != nil {
-		*v = l.make()
+		values.add(&l.key, beingMade{})
+		func() {
+			defer values.remove(&l.key)
+			*v = l.make()
+		}()
 	}
+	values.add(&l.key, v)
 	return v
 }
 
@@ -144,24 +146,23 @@ func (l *Local[T]) Set(v T) {
 		*l.getShared() = v
 		return
 	}
-	if values.makes(&l.key) {
+	if values.find(&l.key) != nil {
 		panic(makeAsks)
 	}
 	values.add(&l.key, &v)
 }
 
-// localValues are one coroutine's values: nil until there is one.
-type localValues struct{ set *localSet }
-
-type localSet struct {
-	list   []localValue // in the order in which they were made
-	making []*localKey  // Locals whose Make is being called, each by the one before
-}
+// localValues are one coroutine's values, in the order in which they were made;
+// nil until there is one.
+type localValues struct{ list *[]localValue }
 
 type localValue struct {
 	key   *localKey
 	value any
 }
+
+// beingMade is a Local's value while its Make is being called.
+type beingMade struct{}
 
 // currentLocals returns the caller's place for values; nil for ordinary
 // goroutines.
@@ -178,64 +179,45 @@ func currentLocals() *localValues {
 	return nil
 }
 
-func (v *localValues) any() bool { return v.set != nil }
+func (v *localValues) any() bool { return v.list != nil }
 
 func (v *localValues) find(key *localKey) any {
-	if v.set == nil {
+	if v.list == nil {
 		return nil
 	}
-	for i := range v.set.list {
-		if v.set.list[i].key == key {
-			return v.set.list[i].value
+	for i := range *v.list {
+		if at := &(*v.list)[i]; at.key == key {
+			return at.value
 		}
 	}
 	return nil
 }
 
 func (v *localValues) add(key *localKey, value any) {
-	if v.set == nil {
-		v.set = new(localSet)
+	if v.list == nil {
+		v.list = new([]localValue)
 	}
-	v.set.list = append(v.set.list, localValue{key, value})
+	*v.list = append(*v.list, localValue{key, value})
 }
 
-// beginMake precedes the Make of a Local that has no value.
-func (v *localValues) beginMake(key *localKey) {
-	if v.makes(key) {
-		panic(makeAsks)
+func (v *localValues) remove(key *localKey) {
+	*v.list = slices.DeleteFunc(*v.list, func(l localValue) bool { return l.key == key })
+	if len(*v.list) == 0 {
+		v.list = nil
 	}
-	if v.set == nil {
-		v.set = new(localSet)
-	}
-	v.set.making = append(v.set.making, key)
-}
-
-// endMake ends the last beginMake.
-func (v *localValues) endMake() {
-	s := v.set
-	if s.making = s.making[:len(s.making)-1]; len(s.making)+len(s.list) == 0 {
-		v.set = nil // the Make has not returned
-	}
-}
-
-// makes reports whether the Make of key's Local is being called.
-func (v *localValues) makes(key *localKey) bool {
-	return v.set != nil && slices.Contains(v.set.making, key)
 }
 
 // drop drops all values, the latest first. Values that a Drop makes are dropped
 // too.
 func (v *localValues) drop() {
-	for v.set != nil {
-		set := v.set
-		last := len(set.list) - 1
-		if last < 0 {
-			v.set = nil
-			return
+	for v.list != nil {
+		list := *v.list
+		last := len(list) - 1
+		l := list[last]
+		list[last] = localValue{}
+		if *v.list = list[:last]; last == 0 {
+			v.list = nil
 		}
-		l := set.list[last]
-		set.list[last] = localValue{}
-		set.list = set.list[:last]
 		if l.key.drop != nil {
 			l.key.drop(l.value)
 		}
@@ -247,7 +229,7 @@ func (v *localValues) drop() {
 // will be no such coroutine.
 func inheritLocals(to *localValues) {
 	from := currentLocals()
-	if from == nil || from.set == nil {
+	if from == nil || from.list == nil {
 		return
 	}
 	inherited := false
@@ -259,8 +241,9 @@ func inheritLocals(to *localValues) {
 	// Pinned, or a user's function could make the caller move, in the middle of
 	// an operation of the executor.
 	defer inside.Pin().Unpin()
-	for i := 0; i < len(from.set.list); i++ {
-		if l := from.set.list[i]; l.key.inherit != nil {
+	for i := 0; from.list != nil && i < len(*from.list); i++ {
+		l := (*from.list)[i]
+		if l.key.inherit != nil && l.value != any(beingMade{}) {
 			to.add(l.key, l.key.inherit(l.value))
 		}
 	}
