@@ -387,28 +387,7 @@ func TestModel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for i := range testenv.Rounds(60) {
-				on(c, func(ex *Executor) {
-					w := newStage(t, 2+i%30, 3000)
-					w.park = func() {
-						switch w.rnd.IntN(8) {
-						case 0:
-							w.parkFor(ex)
-						case 1:
-							ex.Spawn(Spawn{Fn: func() { Yield() }})
-							Yield()
-						case 2, 3, 4:
-							Yield()
-						}
-					}
-					var drivers []Handle
-					for range 1 + i%4 {
-						drivers = append(drivers, ex.Spawn(Spawn{Fn: w.drive}).Handle())
-					}
-					for _, h := range drivers {
-						h.Join()
-					}
-					w.end()
-				})
+				on(c, func(ex *Executor) { newStage(t, 2+i%30, 3000).driveIn(ex, 1+i%4) })
 			}
 		})
 		testenv.Settle(t, before)

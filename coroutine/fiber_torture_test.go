@@ -35,7 +35,7 @@ func TestFiberTorture(t *testing.T) {
 	for _, c := range []Config{{Idle: 8}, {Idle: 2}} {
 		workers.Go(func() {
 			for range rounds {
-				on(c, func(ex *Executor) { newStage(t, 12, steps).driveIn(ex) })
+				on(c, func(ex *Executor) { newStage(t, 12, steps).driveIn(ex, 3) })
 			}
 		})
 	}
@@ -44,20 +44,23 @@ func TestFiberTorture(t *testing.T) {
 	testenv.Settle(t, before)
 }
 
-// driveIn has three coroutines of ex drive s to its end, and actors park.
-func (s *stage) driveIn(ex *Executor) {
+// driveIn has n coroutines of ex drive s to its end, and actors park.
+func (s *stage) driveIn(ex *Executor, n int) {
 	s.park = func() {
-		switch s.rnd.IntN(6) {
+		switch s.rnd.IntN(8) {
 		case 0:
 			s.parkFor(ex)
 		case 1:
 			deep(s.t, 40, Yield)
-		default:
+		case 2:
+			ex.Spawn(Spawn{Fn: Yield})
+			Yield()
+		case 3, 4, 5:
 			Yield()
 		}
 	}
 	var drivers []Handle
-	for range 3 {
+	for range n {
 		drivers = append(drivers, ex.Spawn(Spawn{Fn: s.drive}).Handle())
 	}
 	for _, h := range drivers {
