@@ -59,7 +59,7 @@ func (g *Group) balance(b *balancer, now time.Time) {
 	b.at = now
 	var d decision
 	b.policy, d = b.policy.decide(m)
-	g.carryOut(d, m.sharing && !d.endSharing)
+	g.carryOut(d)
 }
 
 // measure returns the measurements of the interval that ends now.
@@ -85,37 +85,27 @@ func (g *Group) measure(b *balancer, span time.Duration) interval {
 			cpuNs:  int(p.runCPU.Load()),
 			active: p.active.Load(),
 			shares: p.movable(),
-			holds:  p.ep.Registered() > 0 || p.ex.Stats.Live.Load() > 0,
 		}
 	}
 	return m
 }
 
-// carryOut makes the members act on the decision; sharing says whether they go
-// on sharing.
-func (g *Group) carryOut(d decision, sharing bool) {
+// carryOut makes the members act on the decision.
+func (g *Group) carryOut(d decision) {
 	if d.endSharing {
 		g.sharing.Store(false)
 	}
-	for _, i := range d.activate { // first: work moves to active ones only
-		g.members[i].active.Store(true)
-	}
-	for _, i := range d.deactivate {
-		g.members[i].active.Store(false)
-	}
 	for _, m := range d.moves {
-		p, n := g.members[m.from], moveAll
+		p, to := g.members[m.from], g.members[m.to]
+		to.active.Store(true) // first: work moves to active ones only
 		switch {
-		case m.part == 1:
-		case sharing:
-			n = int(m.part * float64(p.homes()))
-		default:
-			n = int(m.part * float64(p.movable()))
-		}
-		if m.sleeping {
-			p.moveRequest.CompareAndSwap(nil, &moveRequest{g.members[m.to], n})
-		} else {
-			p.requestMove(g.members[m.to], n)
+		case m.part < 1:
+			p.requestMove(to, int(m.part*float64(p.movable())))
+		case p.active.Load():
+			p.active.Store(false)
+			p.requestMove(to, moveAll)
+		default: // one that sleeps may go on sleeping
+			p.moveRequest.CompareAndSwap(nil, &moveRequest{to, moveAll})
 		}
 	}
 }

@@ -39,39 +39,35 @@ func registerFds(t testing.TB, p *Processor, n int) {
 }
 
 // TestCarryOut: what a decision moves becomes numbers of what its Processor
-// has, and comes after what becomes active.
+// has; what gets work becomes active, and what gives all inactive.
 func TestCarryOut(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		d       decision
+		moves   []move
+		active  string // as marks, before
 		ready   uint64 // coroutines of the first
-		sharing bool
-		asked   []string // as requests
+		asked   []string
+		becomes string
 	}{
-		{"half", decision{activate: []int{1}, moves: []move{{0, 1, 0.5, false}}}, 0, false,
-			[]string{"0>1:4"}},
-		{"half of what is ready", decision{moves: []move{{0, 1, 0.5, false}}}, 17, false,
-			[]string{"0>1:8"}},
-		{"of its own alone", decision{moves: []move{{0, 1, 0.5, false}}}, 17, true,
-			[]string{"0>1:4"}},
-		{"all", decision{deactivate: []int{1}, moves: []move{{1, 0, 1, false}}}, 0, true,
-			[]string{"1>0:all"}},
-		{"asked already", decision{moves: []move{{0, 1, 0.5, false}, {0, 2, 1, true}}}, 0, false,
-			[]string{"0>1:4"}},
-		{"asked anew", decision{moves: []move{{0, 1, 0.5, false}, {0, 2, 1, false}}}, 0, false,
-			[]string{"0>2:all"}},
+		{"half", []move{{0, 1, 0.5}}, "+--", 0, []string{"0>1:4"}, "++-"},
+		{"half of what is ready", []move{{0, 1, 0.5}}, "++-", 17, []string{"0>1:8"}, "++-"},
+		{"all", []move{{1, 0, 1}}, "+++", 0, []string{"1>0:all"}, "+-+"},
+		{"asked already", []move{{0, 1, 1}, {0, 2, 1}}, "-++", 0, []string{"0>1:all"}, "-++"},
+		{"asked anew", []move{{0, 1, 0.5}, {0, 2, 1}}, "+++", 0, []string{"0>2:all"}, "-++"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t, 3)
 			defer g.Discard()
-			g.members[1].active.Store(len(c.d.activate) == 0)
+			for i, p := range g.members {
+				p.active.Store(c.active[i] == '+')
+			}
 			registerFds(t, g.members[0], 8)
 			g.members[0].Stats.Queued.Set(c.ready)
-			g.carryOut(c.d, c.sharing)
+			g.carryOut(decision{moves: c.moves})
 			asked := requests(g)
 			testenv.True(t, slices.Equal(asked, c.asked), "asked for %q, want %q", asked, c.asked)
-			if g.members[1].active.Load() == (len(c.d.deactivate) > 0) {
-				t.Errorf("active: %t", g.members[1].active.Load())
+			for i, p := range g.members {
+				testenv.Equal(t, p.active.Load(), c.becomes[i] == '+', "Processor", i, "is active")
 			}
 		})
 	}

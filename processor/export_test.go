@@ -1,18 +1,6 @@
 package processor
 
-import (
-	"testing"
-
-	"github.com/netco-go/netco/coroutine"
-)
-
-// AnyGain lets every spread stay, until the test ends: whether it brings more
-// work done is for the machine to say.
-func AnyGain(t testing.TB) {
-	was := trialGain
-	trialGain = 0
-	t.Cleanup(func() { trialGain = was })
-}
+import "github.com/netco-go/netco/coroutine"
 
 // Give asks p to give away n connections, and as many ready coroutines. Any
 // thread.

@@ -33,7 +33,8 @@ type Group struct {
 
 	OnRefused func() // called for each refused start, on the thread of its caller
 
-	members       []*Processor // constant once the first has started
+	members       []*Processor   // constant once the first has started
+	domains       [][]*Processor // constant likewise: share fds, see share.go; or nil
 	phase         atomic.Int32
 	active        atomic.Int64
 	spinners      atomic.Int32  // Processors that spin

@@ -238,7 +238,6 @@ func elsewhere(p *processor.Processor) *processor.Processor {
 // and are together again when they do not.
 func TestComputingSpreadsAndPacks(t *testing.T) {
 	needMoves(t)
-	processor.AnyGain(t)
 	procs := begin(t, netco.Options{Processors: 2})
 	defer netco.Shutdown(context.Background())
 	var light, over, strayed atomic.Bool

@@ -307,7 +307,6 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 // when they keep it busy, and are together again when they do not.
 func TestSpreadsAndPacks(t *testing.T) {
 	needMoves(t)
-	processor.AnyGain(t)
 	for _, kind := range []string{"coroutines", "Server"} {
 		t.Run(kind, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2})

@@ -17,58 +17,46 @@ import (
 // tests drive them, and a simulation of up to 128 Processors
 // (docs/SCALING.md).
 //
-// Units are spread, evened out and packed: a Processor, or while Processors
-// share their fds (share.go) a domain of them.
-//
 //	finding                               action
 //	a Processor is busier than busyAbove  spread: each that is so busy moves
-//	spreadAfter times in a row and runs   half of its connections and of its
-//	wait for waitAboveNs there, or a      ready coroutines to an inactive one,
-//	domain than domainAbove, and not all  which becomes active
-//	are active
-//	a spread of Processors did not raise  undo it, and wait before the next
-//	the work done per second, nor was it
-//	kept for shorter waits
-//	a Processor is as busy twice in a     even out the difference
-//	row, or a domain, and another is
-//	less busy by unevenAbove
-//	the active ones together, packAfter   pack: the least busy gives all away
-//	times in a row, would keep one fewer  and becomes inactive
-//	busy for packBelow or domainBelow
+//	spreadAfter times in a row, and runs  half of its connections and of its
+//	wait for waitAboveNs there            ready coroutines to an inactive one,
+//	                                      which becomes active
+//	after a spread the work done per      undo it, and wait before the next
+//	second has not risen by trialGain,
+//	but the Processors are busier by
+//	trialBusy
+//	a Processor is so busy evenAfter      even out the difference
+//	times in a row, and another is less
+//	busy by unevenAbove
+//	the active ones together, packAfter   pack, until it is not so: the least
+//	times in a row, would keep one fewer  busy gives all away and becomes
+//	busy for packBelow                    inactive
 //	an inactive Processor was busy        it gives all away in its next turn
-//	a Processor's runs take longAboveNs   the members of a domain share, from
-//	and waited for waitAboveNs, on        its next turn on
+//	a Processor's runs take longAboveNs   all become active and share, from
+//	and waited for waitAboveNs, on        their next turn on (share.go)
 //	average
 //	packAfter times in a row runs take    sharing ends
 //	less than longBelowNs, or would
 //	wait for less than waitBelowNs on
 //	one Processor
 //
-// A spread of Processors is a trial, because only its outcome shows whether
-// there is a core for another thread. Where the peers, or other programs, are
-// on this machine, a second thread may take from them what the first one needs.
-// An open loop's work cannot rise: a spread is kept as well if runs hardly wait
-// any more, no less work is done, and the Processors together are not much
-// busier with it, as they are where they wait for a core. In a closed loop
-// waits fall too, since fewer coroutines are in each queue, but not by so much,
-// and requests wait elsewhere instead.
+// A spread is a trial, because only its outcome shows whether there is a core
+// for another thread. Where the peers, or other programs, are on this machine,
+// a second thread may take from them what the first one needs: then the threads
+// wait for a core, which makes the Processors busier, and do no more work.
 //
 // Where a run takes longAboveNs, an event waits for the handler before it, and
 // one wake serves no more than one event: packing saves little and costs much.
 // With 100 µs in the handler and 8,000 requests a second, one Processor has six
-// times the p90 of two.
-//
-// Domains are spread sooner than Processors: with long runs the next thread's
-// wakes cost a hundredth of the work, and every domain has a queue of its own.
+// times the p90 of two. So while a group shares nothing is packed.
 const (
 	busyAbove   = 0.9
 	spreadAfter = 4
 	unevenAbove = 0.25
+	evenAfter   = 2
 	packBelow   = 0.6
 	packAfter   = 15
-
-	domainAbove = 0.5
-	domainBelow = 0.3
 
 	longAboveNs = 30_000
 	longBelowNs = 20_000
@@ -78,13 +66,10 @@ const (
 	offerRunNs  = 15_000
 	offerWaitNs = 100_000
 
-	trialSettles  = 2      // intervals until the connections have moved
-	trialSamples  = 5      // intervals after these
-	trialWaitNs   = 50_000 // of a run's wait must be saved
-	trialSaves    = 0.75   // and such a part of it
-	trialKeeps    = 0.97
-	trialBusy     = 1.2
-	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
+	trialSettles  = 2   // intervals until the connections have moved
+	trialSamples  = 5   // intervals after these
+	trialGain     = 1.2 // by what factor the work done has to rise,
+	trialBusy     = 1.2 // unless the Processors together are no busier than so
 	trialPauseMin = 200 // intervals
 	trialPauseMax = 3200
 
@@ -105,10 +90,6 @@ const (
 	batchNs = 40_000
 )
 
-// trialGain is by what factor a spread has to raise the work done. A variable
-// for tests.
-var trialGain = 1.2
-
 // interval has the measurements of a group in some time. The members are in the
 // order of their indices.
 type interval struct {
@@ -125,32 +106,28 @@ type measured struct {
 	busy   float64 // as a share of the interval
 	waitNs float64 // how long a run was ready before, on average
 	active bool
-	shares int  // how many pieces of work could move, see Processor.movable
-	cpuNs  int  // CPU time of a run, by its runMeter; 0: not known
-	holds  bool // fds or coroutines
+	shares int // how many pieces of work could move, see Processor.movable
+	cpuNs  int // CPU time of a run, by its runMeter; 0: not known
 }
 
-// decision says what a group is to do, in this order.
+// decision says what a group is to do.
 type decision struct {
 	endSharing bool
-
-	activate, deactivate []int // members
-	moves                []move
+	moves      []move
 }
 
-// move makes a member give a part of its work to another, all of it if the part
-// is 1.
+// move makes a member give a part of its work to another, which becomes active.
+// If the part is 1 the giver becomes inactive.
 type move struct {
 	from, to int
 	part     float64
-	sleeping bool // a member that sleeps may go on sleeping
 }
 
 // policy is the state that decide keeps from one interval for the next.
 type policy struct {
 	runNs  float64 // mean length of the runs of the last interval that had any
 	seldom int     // how often in a row sharing was not worth it
-	high   tally   // the last intervals, in which a unit was too busy
+	high   tally   // the last intervals, in which a Processor was too busy
 	low    int     // how often in a row one fewer would have been enough
 	trial  trial
 }
@@ -167,16 +144,14 @@ type trial struct {
 
 // tally has the sums over n intervals.
 type tally struct {
-	n      int
-	rate   float64 // resumes per second
-	waitNs float64 // of the busiest unit's runs
-	busy   float64 // of all units
+	n    int
+	rate float64 // resumes per second
+	busy float64 // of all active Processors
 }
 
-func (t *tally) add(rate, waitNs, busy float64) {
+func (t *tally) add(rate, busy float64) {
 	t.n++
 	t.rate += rate
-	t.waitNs += waitNs
 	t.busy += busy
 }
 
@@ -185,55 +160,78 @@ func (t *tally) add(rate, waitNs, busy float64) {
 func (po policy) decide(m interval) (policy, decision) {
 	var d decision
 	d.endSharing = po.endsSharing(m)
-	if m.stale {
+	if m.sharing {
+		po.trial.added = nil
+	}
+	if m.stale || m.sharing {
 		po.high, po.low = tally{}, 0
 		return po, d
 	}
-	size, above, below := 1, busyAbove, packBelow
-	after, evenAfter := spreadAfter, 2
-	if m.sharing && !d.endSharing {
-		size, above, below = domainSize, domainAbove, domainBelow
-		after, evenAfter = 1, 1
-		po.trial.added = nil
-	}
-	u := m.units(size)
-	if u.active == 0 {
+	l := m.levels()
+	if l.active == 0 {
 		return po, d
 	}
-	rate, waitNs := float64(m.runs)/m.seconds, m.members[u.hot].waitNs
-	if u.most > above && (size > 1 || waitNs >= waitAboveNs) {
-		po.high.add(rate, waitNs, u.sum)
+	rate, hot := float64(m.runs)/m.seconds, m.members[l.hot]
+	if hot.busy > busyAbove && hot.waitNs >= waitAboveNs {
+		po.high.add(rate, l.sum)
 	} else {
 		po.high = tally{}
 	}
-	po.low = rising(po.low, u.packs >= 0 && u.sum < below*float64(u.active-1))
+	po.low = rising(po.low, l.packs >= 0 && l.sum < packBelow*float64(l.active-1))
 	po.trial.wait = max(po.trial.wait-1, 0)
-	switch {
+	switch uneven := hot.busy - m.members[l.cold].busy; {
 	case po.trial.added != nil:
-		over, failed := po.trial.sample(rate, waitNs, u.sum)
+		over, failed := po.trial.sample(rate, l.sum)
 		if failed {
-			po.undo(m, &d)
+			for _, i := range po.trial.added {
+				d.moves = append(d.moves, move{i, m.leastBusy(po.trial.added...), 1})
+			}
 		}
 		if over {
 			po.trial.added = nil
 		}
-	case po.high.n >= after && u.spare >= 0 && (size > 1 ||
-		po.trial.wait == 0 && m.members[u.hot].shares > 1):
-		po.spread(m, size, above, &d)
-	case po.high.n >= evenAfter && u.most-u.least > unevenAbove:
-		m.give(u.hot, u.cold, size, (u.most-u.least)/(2*u.most), &d)
+	case po.high.n >= spreadAfter && l.spare >= 0 && po.trial.wait == 0 && hot.shares > 1:
+		m.spread(&d)
+		po.trial.begin(d, po.high)
+		po.high = tally{}
+	case po.high.n >= evenAfter && uneven > unevenAbove:
+		d.moves = append(d.moves, move{l.hot, l.cold, uneven / (2 * hot.busy)})
 		po.high = tally{}
 	case po.low >= packAfter:
-		for i := range m.unit(u.packs, size) {
-			d.deactivate = append(d.deactivate, u.packs+i)
-		}
-		m.give(u.packs, m.leastBusy(size, u.packs), size, 1, &d)
-		po.low = 0
+		d.moves = append(d.moves, move{l.packs, m.leastBusy(l.packs), 1})
 	}
-	if size == 1 {
+	if d.moves == nil {
 		m.packAgain(&d)
 	}
 	return po, d
+}
+
+// begin begins the trial of a spread.
+func (t *trial) begin(spread decision, before tally) {
+	t.before, t.since, t.age = before, tally{}, 0
+	for _, m := range spread.moves {
+		t.added = append(t.added, m.to)
+	}
+}
+
+// sample adds what a tally has of an interval, and reports whether the trial is
+// over, and whether it has failed.
+func (t *trial) sample(rate, busy float64) (over, failed bool) {
+	if t.age++; t.age > trialSettles {
+		t.since.add(rate, busy)
+	}
+	if t.age < trialSettles+trialSamples {
+		return false, false
+	}
+	scale := float64(t.since.n) / float64(t.before.n)
+	if t.since.rate >= trialGain*scale*t.before.rate ||
+		t.since.busy <= trialBusy*scale*t.before.busy {
+		t.pause = 0
+		return true, false
+	}
+	t.pause = min(max(2*t.pause, trialPauseMin), trialPauseMax)
+	t.wait = t.pause
+	return true, true
 }
 
 // endsSharing reports whether sharing is to end: it has not been worth it
@@ -272,144 +270,77 @@ func alone(busy, runNs float64) float64 {
 	return busy * runNs / (2 * (1 - busy))
 }
 
-// spread makes every unit that is busier than above give half of its work to an
+// spread makes every Processor that is too busy give half of its work to an
 // inactive one.
-func (po *policy) spread(m interval, size int, above float64, d *decision) {
+func (iv interval) spread(d *decision) {
 	spare := 0
-	for i := 0; i < len(m.members); i += size {
-		if p := m.members[i]; !p.active || m.busy(i, size) <= above || size == 1 && p.shares < 2 {
+	for i, p := range iv.members {
+		if !p.active || p.busy <= busyAbove || p.shares < 2 {
 			continue
 		}
-		for spare < len(m.members) && m.members[spare].active {
-			spare += size
+		for spare < len(iv.members) && iv.members[spare].active {
+			spare++
 		}
-		if spare >= len(m.members) {
-			break
+		if spare == len(iv.members) {
+			return
 		}
-		for j := range m.unit(spare, size) {
-			d.activate = append(d.activate, spare+j)
-		}
-		m.give(i, spare, size, 0.5, d)
-		spare += size
-	}
-	if t := &po.trial; size == 1 {
-		t.added, t.before, t.since, t.age = d.activate, po.high, tally{}, 0
-	}
-	po.high = tally{}
-}
-
-// undo takes a spread back that has failed.
-func (po *policy) undo(m interval, d *decision) {
-	d.deactivate = po.trial.added
-	for _, i := range po.trial.added {
-		d.moves = append(d.moves, move{i, m.leastBusy(1, po.trial.added...), 1, false})
+		d.moves = append(d.moves, move{i, spare, 0.5})
+		spare++
 	}
 }
 
-// sample adds what a tally has of an interval, and reports whether the trial is
-// over, and whether it has failed.
-func (t *trial) sample(rate, waitNs, busy float64) (over, failed bool) {
-	if t.age++; t.age > trialSettles {
-		t.since.add(rate, waitNs, busy)
-	}
-	if t.age < trialSettles+trialSamples {
-		return false, false
-	}
-	n := float64(t.before.n)
-	scale := n / float64(t.since.n)
-	waited := t.before.waitNs
-	saves := waited-t.since.waitNs*scale >= max(trialWaitNs*n, trialSaves*waited) &&
-		t.since.busy*scale <= trialBusy*t.before.busy
-	switch gain := t.since.rate * scale / t.before.rate; {
-	case gain >= trialGain, gain >= trialKeeps && saves:
-		t.pause = 0
-	case gain > trialGone:
-		t.pause = min(max(2*t.pause, trialPauseMin), trialPauseMax)
-		t.wait = t.pause
-		return true, true
-	}
-	return true, false
+// levels compares the members; -1 is none of them.
+type levels struct {
+	hot, cold int     // the busiest active one, and the least busy, the last of equals
+	spare     int     // the first inactive one
+	packs     int     // the least busy one that may become inactive, the last of equals
+	sum       float64 // how busy the active ones are together
+	active    int
 }
 
-// units has the units that decide compares. A unit is given by its first
-// member, -1 for none.
-type units struct {
-	hot, cold   int     // the busiest active one, and the least busy, the last of equals
-	spare       int     // the first inactive one
-	packs       int     // the least busy one that may become inactive, the last of equals
-	most, least float64 // how busy hot and cold are
-	sum         float64 // of all active ones
-	active      int
-}
-
-// units compares the units of a size.
-func (iv interval) units(size int) units {
-	u := units{hot: -1, cold: -1, spare: -1, packs: -1}
-	for i := 0; i < len(iv.members); i += size {
-		if !iv.members[i].active {
-			if u.spare < 0 {
-				u.spare = i
+func (iv interval) levels() levels {
+	l := levels{hot: -1, cold: -1, spare: -1, packs: -1}
+	for i, p := range iv.members {
+		if !p.active {
+			if l.spare < 0 {
+				l.spare = i
 			}
 			continue
 		}
-		busy := iv.busy(i, size)
-		u.active++
-		u.sum += busy
-		if u.hot < 0 || busy > u.most {
-			u.hot, u.most = i, busy
+		l.active++
+		l.sum += p.busy
+		if l.hot < 0 || p.busy > iv.members[l.hot].busy {
+			l.hot = i
 		}
-		if u.cold < 0 || busy <= u.least {
-			u.cold, u.least = i, busy
+		if l.cold < 0 || p.busy <= iv.members[l.cold].busy {
+			l.cold = i
 		}
-		if i >= iv.minActive && (u.packs < 0 || busy <= iv.busy(u.packs, size)) {
-			u.packs = i
+		if i >= iv.minActive && (l.packs < 0 || p.busy <= iv.members[l.packs].busy) {
+			l.packs = i
 		}
 	}
-	return u
+	return l
 }
 
-// unit returns the members of the unit that begins with one.
-func (iv interval) unit(from, size int) []measured {
-	return iv.members[from:min(from+size, len(iv.members))]
-}
-
-// busy returns how busy the members of a unit are on average.
-func (iv interval) busy(from, size int) (sum float64) {
-	unit := iv.unit(from, size)
-	for _, p := range unit {
-		sum += p.busy
-	}
-	return sum / float64(len(unit))
-}
-
-// leastBusy returns the least busy active unit that is not in except, the first
-// of equals. Precondition: there is one.
-func (iv interval) leastBusy(size int, except ...int) int {
+// leastBusy returns the least busy active member that is not in except, the
+// first of equals. Precondition: there is one.
+func (iv interval) leastBusy(except ...int) int {
 	least := -1
-	for i := 0; i < len(iv.members); i += size {
-		if iv.members[i].active && !slices.Contains(except, i) &&
-			(least < 0 || iv.busy(i, size) < iv.busy(least, size)) {
+	for i, p := range iv.members {
+		if p.active && !slices.Contains(except, i) &&
+			(least < 0 || p.busy < iv.members[least].busy) {
 			least = i
 		}
 	}
 	return least
 }
 
-// give makes the members of a unit move a part of their work to the members of
-// another.
-func (iv interval) give(from, to, size int, part float64, d *decision) {
-	n := len(iv.unit(to, size))
-	for i := range iv.unit(from, size) {
-		d.moves = append(d.moves, move{from: from + i, to: to + i%n, part: part})
-	}
-}
-
 // packAgain makes inactive Processors give away work that has come to them
 // since, and coroutines that were running when they gave the rest.
 func (iv interval) packAgain(d *decision) {
 	for i, p := range iv.members {
-		if !p.active && p.holds && p.busy > 0 && !slices.Contains(d.activate, i) {
-			d.moves = append(d.moves, move{i, iv.leastBusy(1, d.deactivate...), 1, true})
+		if !p.active && p.busy > 0 && p.shares > 0 {
+			d.moves = append(d.moves, move{i, iv.leastBusy(), 1})
 		}
 	}
 }

@@ -30,7 +30,7 @@ import (
 // An event that wakes no member stands in the epolls of all of them, also of
 // the last. There the Processors of other domains find it before they sleep,
 // and one that sleeps is called (callOthers). So a domain that gets more than
-// its share is helped at once, before the policy evens it out.
+// its share is helped.
 //
 // Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
@@ -45,7 +45,9 @@ import (
 //	               it the domain's           that is not worth it any more; when
 //	                                         the group leaves Running
 //
-// Each fd follows at its next wait, so that a change costs nothing by itself.
+// All members become active, and each fd has the domain that its number says:
+// numbers are dense, so each domain has as many. An fd follows at its next
+// wait, so that a change costs nothing by itself.
 // Until then its events are its home's, which polls many at a time while there
 // are such events, and offers what they make ready to members that sleep.
 //
@@ -80,8 +82,9 @@ func (g *Group) setDomains() {
 		}
 		executors = append(executors, &p.ex)
 	}
+	g.domains = slices.Collect(slices.Chunk(g.members, domainSize))
 	var lasts []*Processor
-	for d := range slices.Chunk(g.members, domainSize) {
+	for _, d := range g.domains {
 		lasts = append(lasts, d[len(d)-1])
 		for _, p := range d {
 			p.domain = d
@@ -129,16 +132,12 @@ func (p *Processor) runTimed(max int, until int64) (runs int) {
 	return runs
 }
 
-// share begins sharing, unless the group is at its end. If a member of a domain
-// is active, all members become active. Any thread.
+// share begins sharing, unless the group is at its end. All members become
+// active. Any thread.
 func (g *Group) share() {
 	g.sharing.Store(true)
-	for d := range slices.Chunk(g.members, domainSize) {
-		if slices.ContainsFunc(d, (*Processor).IsActive) {
-			for _, p := range d {
-				p.active.Store(true)
-			}
-		}
+	for _, p := range g.members {
+		p.active.Store(true)
 	}
 	if g.Phase() != Running { // Advance may not have seen the change
 		g.sharing.Store(false)
@@ -190,7 +189,7 @@ func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (boo
 		if regs != nil {
 			return true, nil
 		}
-		return true, pd.share(fd, p)
+		return true, pd.share(fd, p.group.domains[fd%len(p.group.domains)])
 	case home == nil:
 		return false, pd.bind(fd)
 	case regs != nil && !on && home.group == p.group:
@@ -201,18 +200,18 @@ func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (boo
 	return false, nil
 }
 
-// share registers fd with the domain of p, in place of its home.
-func (pd *PollDesc) share(fd int, p *Processor) error {
+// share registers fd with a domain, in place of its home.
+func (pd *PollDesc) share(fd int, domain []*Processor) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.flags.Load()&(flagClosing|flagDetached) != 0 {
 		return nil
 	}
 	pd.unregisterLocked(fd)
-	s := &sharedRegs{domain: p.domain}
+	s := &sharedRegs{domain: domain}
 	var failed error
 	done := 0
-	for i, q := range p.domain {
+	for i, q := range domain {
 		reg, err := q.ep.RegisterShared(fd, pd)
 		if err != nil {
 			failed = err
@@ -225,7 +224,7 @@ func (pd *PollDesc) share(fd int, p *Processor) error {
 		return failed
 	}
 	pd.shared.Store(s)
-	pd.home.Store(p)
+	pd.home.Store(domain[fd/len(domain)%len(domain)])
 	return nil
 }
 
@@ -318,12 +317,6 @@ func (p *Processor) takeReturned() {
 	}
 	p.returned.list = p.returned.list[:0]
 	p.returned.any.Store(false)
-}
-
-// homes returns the number of fds whose home is p. Any thread.
-func (p *Processor) homes() (n int) {
-	p.PollDescs(func(*PollDesc) bool { n++; return true })
-	return n
 }
 
 // offer makes up to half of the ready coroutines move to a member that sleeps,

@@ -295,7 +295,7 @@ func TestPollOthers(t *testing.T) {
 				c.asleep.ep.Asleep()
 				defer c.asleep.ep.Awake()
 			}
-			testenv.OK(t, l.pd.share(l.fd, first)) // has each epoll report that it is writable
+			testenv.OK(t, l.pd.share(l.fd, first.domain)) // has each epoll report that it is writable
 			defer func() {
 				l.pd.mu.Lock()
 				l.pd.unregisterLocked(l.fd)
@@ -329,7 +329,7 @@ func TestCallOthers(t *testing.T) {
 	for range 3 { // each has an event, as it is writable
 		l := newLine(t)
 		defer l.close()
-		testenv.OK(t, l.pd.share(l.fd, p))
+		testenv.OK(t, l.pd.share(l.fd, p.domain))
 	}
 	last.ep.Asleep()
 	if called() {
@@ -350,8 +350,9 @@ func TestCallOthers(t *testing.T) {
 // runs in another one, and waits there for the same registrations.
 func TestDomainsHelp(t *testing.T) {
 	g := sharing(t, domainSize+1)
-	p, outside := g.members[0], g.members[domainSize]
 	l := newLine(t)
+	of := l.fd % 2
+	p, outside := g.domains[of][0], g.domains[1-of][0]
 	ran := make(chan *Processor, 1)
 	h := p.Open(func() {
 		for {
@@ -373,7 +374,7 @@ func TestDomainsHelp(t *testing.T) {
 			outside.Wake()
 			select {
 			case at := <-ran:
-				if at != outside {
+				if at.domain[0] != outside {
 					t.Errorf("it runs on Processor %d, which is busy", at.Index())
 				}
 				return true

@@ -343,18 +343,9 @@ func (s *simulation) noted(i int, ns int64) {
 	if begin {
 		s.sharing = true
 		for j := range s.procs {
-			s.procs[j].active = s.procs[j].active || s.domainActive(j)
+			s.procs[j].active = true
 		}
 	}
-}
-
-func (s *simulation) domainActive(i int) bool {
-	for j := i / s.domain * s.domain; j < min((i/s.domain+1)*s.domain, len(s.procs)); j++ {
-		if s.procs[j].active {
-			return true
-		}
-	}
-	return false
 }
 
 // full reports whether no member of a domain sleeps.
@@ -481,6 +472,9 @@ func (s *simulation) ran(i int, c int32) {
 		s.at(s.now+simThink, -1, c)
 	}
 	if !s.fixed {
+		if s.sharing && !x.shared {
+			x.home = int(c) % len(s.events) * s.domain
+		}
 		x.shared = s.sharing
 		if !x.shared && x.home != i {
 			x.home = i // it has moved
@@ -515,27 +509,23 @@ func (s *simulation) balance() {
 		m.members = append(m.members, measured{
 			busy:   float64(ns-s.busyNs[i]) / float64(simBalance),
 			waitNs: float64(p.waits) / float64(max(p.noted, 1)),
-			active: p.active, shares: max(homes[i], len(p.ready)), holds: homes[i] > 0,
-			cpuNs: int(p.meter.cpuNs)})
+			active: p.active, shares: max(homes[i], len(p.ready)), cpuNs: int(p.meter.cpuNs)})
 		s.busyNs[i] = ns
 		p.waits, p.noted = 0, 0
 	}
 	var d decision
 	s.policy, d = s.policy.decide(m)
 	s.sharing = s.sharing && !d.endSharing
-	for _, i := range d.activate {
-		s.procs[i].active = true
-	}
-	for _, i := range d.deactivate {
-		s.procs[i].active = false
-	}
 	for _, m := range d.moves {
-		if s.procs[m.from].move == nil || !m.sleeping {
-			s.procs[m.from].move = &m
+		p := &s.procs[m.from]
+		s.procs[m.to].active = true
+		if p.move == nil || p.active {
+			p.move = &m
 		}
-		if !m.sleeping {
+		if p.active {
 			s.wake(m.from)
 		}
+		p.active = m.part < 1
 	}
 }
 
