@@ -14,7 +14,7 @@ type object struct {
 const burst = 64
 
 func BenchmarkPool(b *testing.B) {
-	p := objpool.New(objpool.Options[object]{})
+	p := objpool.New[object](objpool.Options{})
 	b.Run("single", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

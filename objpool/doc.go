@@ -18,16 +18,16 @@
 //   - Single owner: all methods of a Pool are called from one thread or
 //     goroutine, or under one lock. There are no locks and no atomics inside.
 //     An object may be used anywhere between its Get and its Put.
-//   - Get returns an object as its last user and Options.Reset left it. Only an
-//     object that was never used is zero for certain.
+//   - Get returns an object as its last user left it. Only an object that was
+//     never used is zero for certain.
 //   - An object is put once per Get, and not touched after. A second Put would
 //     hand it out twice. Builds with -race or the tag netco_invariants panic on
 //     it, as long as the object is still free.
 //   - A chunk is one allocation: the collector frees it when all its objects
 //     are unreachable, so one object in use keeps its Chunk-1 neighbours'
-//     memory (not what they pointed to, if Reset cleared it). A Chunk of 1
-//     avoids that.
+//     memory (not what they pointed to, if their user cleared it before Put). A
+//     Chunk of 1 avoids that.
 //
-// Unlike sync.Pool, a Pool is never emptied by the garbage collector, has no
-// per-P bookkeeping, and counts the objects in use.
+// Unlike sync.Pool, a Pool is never emptied by the garbage collector, and has
+// no per-P bookkeeping.
 package objpool

@@ -8,7 +8,7 @@ const (
 )
 
 // Options configures a Pool. The zero value is useful.
-type Options[T any] struct {
+type Options struct {
 	// Chunk is the number of objects allocated at once when none is free. 0
 	// means 16, or 1 when Cap is negative: a pool that keeps nothing wants each
 	// object freed on its own.
@@ -17,17 +17,11 @@ type Options[T any] struct {
 	// Cap is the highest number of free objects that Put keeps. 0 means 1024,
 	// negative none.
 	Cap int
-
-	// Reset, if not nil, is called by every Put, also by one that drops the
-	// object: a dropped object stays in memory as long as its chunk does. It
-	// must clear whatever keeps other memory alive. It may use the Pool for
-	// other objects.
-	Reset func(*T)
 }
 
 // withDefaults returns o with every default filled in. It panics on an invalid
 // value.
-func (o Options[T]) withDefaults() Options[T] {
+func (o Options) withDefaults() Options {
 	if o.Chunk < 0 {
 		panic(fmt.Sprintf("objpool: Options.Chunk is %d, want 0 or more", o.Chunk))
 	}
@@ -51,30 +45,22 @@ func (o Options[T]) withDefaults() Options[T] {
 type Pool[T any] struct {
 	// All fields are the owner's.
 
-	free []*T // stack of free objects, the warmest on top; slots above its length are nil
-	gets uint64
-	puts uint64
-	opts Options[T] // after withDefaults, so Cap is the real limit
-
-	fresh     []T    // the part of the current chunk that was never handed out
-	issued    uint64 // objects taken from fresh by Get
-	chunks    uint64
-	allocated uint64
-	dropped   uint64
+	free  []*T    // stack of free objects, the warmest on top; slots above its length are nil
+	fresh []T     // the part of the current chunk that was never handed out
+	opts  Options // after withDefaults, so Cap is the real limit
 
 	ledger ledger[T]
 }
 
 // New returns an empty Pool. It allocates no object yet. It panics if o is
 // invalid.
-func New[T any](o Options[T]) *Pool[T] {
+func New[T any](o Options) *Pool[T] {
 	return &Pool[T]{opts: o.withDefaults()}
 }
 
 // Get returns a free object, the one put last, or else a new zero one. It
 // allocates only when a chunk is used up.
 func (p *Pool[T]) Get() *T {
-	p.gets++
 	n := len(p.free) - 1
 	if n < 0 {
 		return p.issue()
@@ -99,22 +85,19 @@ func (p *Pool[T]) issue() *T {
 			panic("objpool: Get on a Pool not made by New")
 		}
 		p.fresh = make([]T, p.opts.Chunk)
-		p.chunks++
-		p.allocated += uint64(p.opts.Chunk)
 	}
 	x := &p.fresh[0]
 	p.fresh = p.fresh[1:]
 	if len(p.fresh) == 0 {
 		p.fresh = nil // an empty tail still points at the chunk, and would keep it alive
 	}
-	p.issued++
 	return x
 }
 
-// Put gives x back. x comes from a Get of this Pool, was not put since, and is
-// not used after. Put panics if x is nil. If Options.Reset panics, x is not
-// put. The list of free objects grows by doubling up to Cap; other than that
-// Put does not allocate.
+// Put gives x back, or leaves it to the garbage collector if Cap are free. x
+// comes from a Get of this Pool, was not put since, and is not used after. Put
+// panics if x is nil. The list of free objects grows by doubling up to Cap;
+// other than that Put does not allocate.
 func (p *Pool[T]) Put(x *T) {
 	if x == nil {
 		panic("objpool: Put(nil)")
@@ -122,76 +105,11 @@ func (p *Pool[T]) Put(x *T) {
 	if checkDoublePut {
 		p.ledger.mustBeOut(x)
 	}
-	if p.opts.Reset != nil {
-		p.opts.Reset(x)
-	}
-	p.puts++
 	if len(p.free) >= p.opts.Cap {
-		p.dropped++
 		return
 	}
 	if checkDoublePut {
 		p.ledger.in(x)
 	}
 	p.free = append(p.free, x)
-}
-
-// Trim drops free objects until at most keep are left, the coldest first: the
-// never used rest of the current chunk, which goes as a whole, then those put
-// longest ago. A negative keep counts as 0. It costs O(free objects) and is
-// meant for idle moments.
-func (p *Pool[T]) Trim(keep int) {
-	keep = max(keep, 0)
-	if rest := len(p.fresh); rest > 0 && len(p.free)+rest > keep {
-		p.fresh = nil
-		p.dropped += uint64(rest)
-	}
-	excess := len(p.free) - keep
-	if excess <= 0 {
-		return
-	}
-	p.dropped += uint64(excess)
-	if checkDoublePut {
-		for _, x := range p.free[:excess] {
-			p.ledger.out(x)
-		}
-	}
-	if keep < cap(p.free)/4 {
-		p.free = append(make([]*T, 0, keep), p.free[excess:]...)
-		return
-	}
-	copy(p.free, p.free[excess:])
-	clear(p.free[keep:])
-	p.free = p.free[:keep]
-}
-
-// Stats are a Pool's counters since New, and its present size. Allocated =
-// InUse + Free + Fresh + Dropped, where an object that was never put back
-// counts as in use.
-type Stats struct {
-	Gets      uint64 // calls of Get
-	Reused    uint64 // of which returned an object that had been put
-	Chunks    uint64 // allocations of a chunk
-	Allocated uint64 // objects in those chunks
-	Puts      uint64 // calls of Put
-	Dropped   uint64 // objects let go by Put over Cap, or by Trim
-
-	Free  int // objects that were put and are ready for reuse
-	Fresh int // objects of the current chunk that were never handed out
-	InUse int // Gets less Puts
-}
-
-// Stats returns the counters. Like every method it is the owner's to call.
-func (p *Pool[T]) Stats() Stats {
-	return Stats{
-		Gets:      p.gets,
-		Reused:    p.gets - p.issued,
-		Chunks:    p.chunks,
-		Allocated: p.allocated,
-		Puts:      p.puts,
-		Dropped:   p.dropped,
-		Free:      len(p.free),
-		Fresh:     len(p.fresh),
-		InUse:     int(p.gets - p.puts),
-	}
 }
