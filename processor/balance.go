@@ -66,7 +66,7 @@ func (g *Group) balance(b *balancer, now time.Time) {
 func (g *Group) measure(b *balancer, span time.Duration) interval {
 	m := interval{
 		minActive: g.minActive,
-		sharing:   g.sharing.Load(),
+		sharing:   g.Sharing(),
 		seconds:   span.Seconds(),
 		stale:     span > 10*balanceEvery || b.members == nil,
 	}
@@ -93,17 +93,16 @@ func (g *Group) measure(b *balancer, span time.Duration) interval {
 // carryOut makes the members act on the decision.
 func (g *Group) carryOut(d decision) {
 	if d.endSharing {
-		g.sharing.Store(false)
+		g.EndSharing()
 	}
 	for _, m := range d.moves {
 		p, to := g.members[m.from], g.members[m.to]
 		to.active.Store(true) // first: work moves to active ones only
 		switch {
 		case m.part < 1:
-			p.requestMove(to, int(m.part*float64(p.movable())))
+			p.Give(to, int(m.part*float64(p.movable())))
 		case p.active.Load():
-			p.active.Store(false)
-			p.requestMove(to, moveAll)
+			p.GiveAll(to)
 		default: // one that sleeps may go on sleeping
 			p.moveRequest.CompareAndSwap(nil, &moveRequest{to, moveAll})
 		}
@@ -116,10 +115,17 @@ func (p *Processor) movable() int {
 	return max(p.ep.Registered(), int(p.Stats.Queued.Load()))
 }
 
-// requestMove asks p to move n connections to another Processor, and as many of
-// its ready coroutines. Any thread.
-func (p *Processor) requestMove(to *Processor, n int) {
+// Give asks p to move n connections to another Processor, and as many of its
+// ready coroutines. Any thread.
+func (p *Processor) Give(to *Processor, n int) {
 	p.moveRequest.Store(&moveRequest{to, n})
 	p.ex.RequestPreempt()
 	p.ep.Ring()
+}
+
+// GiveAll makes p inactive, and asks it to move all to another Processor. Any
+// thread.
+func (p *Processor) GiveAll(to *Processor) {
+	p.active.Store(false)
+	p.Give(to, moveAll)
 }

@@ -82,7 +82,7 @@ func (g *Group) Advance(ph Phase) {
 		}
 	}
 	if ph > Running {
-		g.sharing.Store(false)
+		g.EndSharing()
 	}
 	for _, p := range g.members {
 		p.ex.RequestPreempt()

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -76,4 +77,30 @@ func end(g *Group) {
 func on(t testing.TB, p *Processor, fn func()) {
 	t.Helper()
 	testenv.NoError(t, p.PinnedFrom(Current(), fn).Join())
+}
+
+// Pinned starts fn on p, for good, whatever the limit; for a caller outside. It
+// returns the zero Handle if p has ended.
+func (p *Processor) Pinned(fn func()) coroutine.Handle { return p.PinnedFrom(nil, fn) }
+
+// PinnedFrom is Pinned for a caller on Processor here.
+func (p *Processor) PinnedFrom(here *Processor, fn func()) coroutine.Handle {
+	h, _ := p.group.Go(here, p, own(fn))
+	return h
+}
+
+// PinnedHere is Pinned for a caller on p.
+func (p *Processor) PinnedHere(fn func()) coroutine.Handle { return p.PinnedFrom(p, fn) }
+
+// Open is Pinned for a coroutine that may be stolen.
+func (p *Processor) Open(fn func()) coroutine.Handle {
+	h, _ := p.group.Go(nil, p, spawnOf(fn, false, true))
+	return h
+}
+
+// spawnOf returns a Spawn with the fields that a literal cannot set.
+func spawnOf(fn func(), pinned, unlimited bool) coroutine.Spawn {
+	s := coroutine.Spawn{Fn: fn}
+	s.Pinned, s.Unlimited = pinned, unlimited
+	return s
 }

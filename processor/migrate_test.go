@@ -128,7 +128,7 @@ func moveWhile(t *testing.T, when string, from, to *Processor,
 	case "while":
 		release = hog(to)
 	}
-	from.requestMove(to, 1)
+	from.Give(to, 1)
 	switch when {
 	case "while":
 		testenv.Until(t, "it is in transit", func() bool { return to.sub.waiting.Load() == 1 })
@@ -223,7 +223,7 @@ func TestWriterStays(t *testing.T) {
 		drained := int64(0)
 		into := make([]byte, 64<<10)
 		for round := range 20 {
-			g.members[round%3].requestMove(g.members[(round+1)%3], 1)
+			g.members[round%3].Give(g.members[(round+1)%3], 1)
 			home := g.members[(round+1)%3]
 			testenv.Until(t, "it has moved", func() bool {
 				return l.pd.Home() == home && l.waits()
@@ -271,7 +271,7 @@ func TestOtherFdsFollow(t *testing.T) {
 	testenv.Until(t, "it reads the one", one.waits)
 	one.send(1)
 	testenv.Until(t, "it reads the other", two.waits)
-	a.requestMove(b, 1)
+	a.Give(b, 1)
 	testenv.Until(t, "it has moved", func() bool { return two.pd.Home() == b && two.waits() })
 	testenv.Equal(t, one.pd.Home(), a, "an fd has moved for which nothing waits")
 	two.send(2)
@@ -293,7 +293,7 @@ func TestOtherFdsFollow(t *testing.T) {
 	h = b.Pinned(func() { l.read() })
 	testenv.Until(t, "it reads", l.waits)
 	testenv.Equal(t, l.pd.Home(), a, "it was not at home")
-	a.requestMove(b, 1)
+	a.Give(b, 1)
 	testenv.Until(t, "it has followed", func() bool { return l.pd.Home() == b && l.waits() })
 	testenv.Equal(t, b.Stats.Moved.Load(), 1, "counted N moves of coroutines")
 	l.send(1)
@@ -313,7 +313,7 @@ func TestEverythingFollows(t *testing.T) {
 		l.read()
 		l.pd.SetDeadline(Read, 0)
 	})
-	from.requestMove(to, moveAll)
+	from.Give(to, moveAll)
 	testenv.Until(t, "the line is to follow", func() bool { return l.pd.to.Load() == to })
 	testenv.Until(t, "the Watch has moved", func() bool { return a.pd.Home() == to && a.waits() })
 	testenv.Equal(t, l.pd.Home(), from, "an fd has moved for which nothing waits")
@@ -366,7 +366,7 @@ func TestMoveRefused(t *testing.T) {
 	defer remove()
 	for i := range 3 {
 		before := refusals.Load()
-		from.requestMove(to, 2)
+		from.Give(to, 2)
 		testenv.Until(t, "it was refused", func() bool { return refusals.Load() > before })
 		calls := a.calls.Load()
 		a.send(1)

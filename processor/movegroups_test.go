@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -30,31 +31,44 @@ func marked(t *testing.T, l *line, p, to *Processor) {
 }
 
 // TestReaderStaysInGroup: a coroutine that reads a connection of another group
-// stays where it is when that group packs its work. It became one of that
-// group, which its own then neither counted nor waited for.
+// stays where it is when that group packs its work. Its own counts it, limits
+// it, and ends without it no more than the other ends it.
 func TestReaderStaysInGroup(t *testing.T) {
-	theirs, own := roaming(t, 2), roaming(t, 2)
+	theirs, own := startRoaming(t, 2), NewGroup(nil)
+	own.SetMaxCoroutines(1)
+	addLike(t, own, 2, Config{Idle: 64})
+	start(t, own)
+	t.Cleanup(func() { end(own) })
 	l := newLine(t)
 	bindTo(t, l, theirs.members[0])
 	at := make(chan *Group)
-	h := own.members[0].Open(func() {
-		for {
-			if _, v := l.read(); v != Try {
-				return
-			}
+	var over atomic.Bool
+	h := testenv.Must(own.Go(nil, own.members[0], coroutine.Spawn{Fn: func() {
+		for range 2 {
+			l.read()
 			at <- Current().group
 		}
-	})
+		for !over.Load() {
+			Sleep(time.Millisecond)
+		}
+	}}))
 	testenv.Until(t, "it waits", l.waits)
 	marked(t, l, theirs.members[0], theirs.members[1])
 	for range 2 {
 		l.send(1)
 		testenv.Equal(t, <-at, own, "it runs in the other group")
 	}
-	l.pd.Evict()
-	h.Join()
+	testenv.True(t, own.Alive() == 1 && theirs.Alive() == 0, "%d are its own, %d the other's",
+		own.Alive(), theirs.Alive())
+	_, err := own.Go(nil, nil, coroutine.Spawn{Fn: func() {}})
+	testenv.Equal(t, err, ErrTooManyCoroutines, "beside it")
+	theirs.Advance(Stopping)
+	end(theirs)
+	own.Advance(Draining)
+	testenv.True(t, own.Active() && own.Alive() == 1, "its group would end without it")
+	over.Store(true)
+	testenv.NoError(t, h.Join())
 	l.close()
-	quiet(t, theirs)
 	quiet(t, own)
 }
 
@@ -102,7 +116,7 @@ func packer(groups []*Group) (stop func()) {
 		wg.Go(func() {
 			for !over.Load() {
 				n := rand.IntN(len(g.members))
-				g.members[n].requestMove(g.members[(n+1)%len(g.members)], moveAll)
+				g.members[n].Give(g.members[(n+1)%len(g.members)], moveAll)
 				pauseNow()
 			}
 		})

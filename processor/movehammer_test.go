@@ -19,7 +19,7 @@ func mover(g *Group) (stop func()) {
 		for !over.Load() {
 			from, to := g.members[rand.IntN(len(g.members))], g.members[rand.IntN(len(g.members))]
 			if from != to {
-				from.requestMove(to, 1+rand.IntN(8))
+				from.Give(to, 1+rand.IntN(8))
 			}
 			unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
 		}

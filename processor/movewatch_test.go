@@ -144,17 +144,17 @@ func TestIdleWatchesStayIdle(t *testing.T) {
 		list = append(list, armed(t, from, int64(i%2)*(clock.Now()+1e12)))
 	}
 	for round := range 6 {
-		from.requestMove(to, n)
+		from.Give(to, n)
 		testenv.Until(t, "all have moved", func() bool {
 			return to.Watches() == n && from.Watches() == 0 && from.Registered() == 0
 		})
 		from, to = to, from
 		if round%2 == 1 {
-			from.requestMove(to, n/3)
+			from.Give(to, n/3)
 			testenv.Until(t, "a third has moved", func() bool {
 				return to.Watches() == n/3 && from.Watches() == n-n/3
 			})
-			to.requestMove(from, n)
+			to.Give(from, n)
 			testenv.Until(t, "all are back", func() bool { return from.Watches() == n })
 		}
 	}

@@ -108,7 +108,7 @@ func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 		p.runCPU.Store(cpu)
 	}
 	if begin {
-		g.share()
+		g.Share()
 	}
 	if batch != 0 {
 		if p.homeEvents {
@@ -132,17 +132,23 @@ func (p *Processor) runTimed(max int, until int64) (runs int) {
 	return runs
 }
 
-// share begins sharing, unless the group is at its end. All members become
+// Share begins sharing, unless the group is at its end. All members become
 // active. Any thread.
-func (g *Group) share() {
+func (g *Group) Share() {
 	g.sharing.Store(true)
 	for _, p := range g.members {
 		p.active.Store(true)
 	}
 	if g.Phase() != Running { // Advance may not have seen the change
-		g.sharing.Store(false)
+		g.EndSharing()
 	}
 }
+
+// EndSharing ends sharing. Any thread.
+func (g *Group) EndSharing() { g.sharing.Store(false) }
+
+// Sharing reports whether domains share their fds. Any thread.
+func (g *Group) Sharing() bool { return g.sharing.Load() }
 
 // sharedWaits counts the shared waits that began on a Processor.
 type sharedWaits struct{ coroutines, watches atomic.Int32 }

@@ -26,7 +26,7 @@ func sharing(t testing.TB, n int) *Group {
 	g.SetMinActive(1)
 	start(t, g)
 	t.Cleanup(func() { end(g) })
-	g.share()
+	g.Share()
 	return g
 }
 
@@ -166,7 +166,9 @@ func TestSharingEnds(t *testing.T) {
 	})
 	for _, on := range []bool{true, false, true, false} {
 		testenv.Until(t, "it waits", l.waits)
-		p.Share(on)
+		if p.group.Share(); !on {
+			p.group.EndSharing()
+		}
 		l.send(1)
 		want := 1
 		if on {
@@ -209,11 +211,11 @@ func TestSharingBegins(t *testing.T) {
 				}
 				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)
 			}
-			testenv.True(t, g.sharing.Load() == c.on && g.members[1].IsActive() == c.on,
-				"shares: %t, the other is active: %t", g.sharing.Load(), g.members[1].IsActive())
-			g.sharing.Store(false) // as the monitor does
+			testenv.True(t, g.Sharing() == c.on && g.members[1].IsActive() == c.on,
+				"shares: %t, the other is active: %t", g.Sharing(), g.members[1].IsActive())
+			g.EndSharing() // as the monitor does
 			p.noteRuns(c.runNs, c.waitNs, 1)
-			testenv.True(t, !g.sharing.Load(), "shares again at once")
+			testenv.True(t, !g.Sharing(), "shares again at once")
 		})
 	}
 }
@@ -295,7 +297,8 @@ func TestPollOthers(t *testing.T) {
 				c.asleep.ep.Asleep()
 				defer c.asleep.ep.Awake()
 			}
-			testenv.OK(t, l.pd.share(l.fd, first.domain)) // has each epoll report that it is writable
+			// Each epoll reports that it is writable.
+			testenv.OK(t, l.pd.share(l.fd, first.domain))
 			defer func() {
 				l.pd.mu.Lock()
 				l.pd.unregisterLocked(l.fd)
@@ -446,7 +449,7 @@ func TestHomeEvents(t *testing.T) {
 		lines[i].pd.reg = reg
 		lines[i].pd.home.Store(p)
 	}
-	g.share()
+	g.Share()
 	for _, want := range []int{1, 7} { // each has an event, as it is writable
 		p.noteRuns(2560*batchNs, 0, 256)
 		n := p.ep.Poll()
@@ -461,5 +464,5 @@ func TestHomeEvents(t *testing.T) {
 	lines[0].send(1)
 	lines[1].send(1)
 	testenv.Equal(t, p.ep.Poll(), 1, "events at once after none of these")
-	g.sharing.Store(false)
+	g.EndSharing()
 }

@@ -33,11 +33,13 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// needHandoff skips a test of what the portable backend does not have.
+// needHandoff skips a test of coroutines that are left behind, or that move by
+// themselves.
 func needHandoff(t testing.TB) {
 	t.Helper()
 	if !cocontext.Direct() {
-		t.Skip("with the portable backend no coroutine is left behind; NETCO_CONTEXT=asm has more")
+		t.Skip("with the portable backend no coroutine is left behind, all Processors are active " +
+			"and coroutines do not move; NETCO_CONTEXT=asm has more")
 	}
 }
 

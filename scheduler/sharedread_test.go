@@ -1,4 +1,4 @@
-package processor_test
+package scheduler_test
 
 import (
 	"errors"
@@ -18,7 +18,7 @@ func shares(t *testing.T) (own, peer net.Conn, procs []*processor.Processor) {
 	t.Helper()
 	procs = begin(t, netco.Options{Processors: 2})
 	t.Cleanup(func() { netco.Shutdown(t.Context()) })
-	procs[0].Share(true)
+	procs[0].Group().Share()
 	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	peer = testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
@@ -46,7 +46,7 @@ func TestSharedRead(t *testing.T) {
 				break
 			}
 			own.Write(b[:1])
-			procs[0].Share(true) // the monitor may have ended it: runs are short
+			procs[0].Group().Share() // the monitor may have ended it: runs are short
 		}
 		done <- errors.Join(err, own.Close())
 	})

@@ -1,4 +1,4 @@
-package processor_test
+package scheduler_test
 
 import (
 	"bytes"
@@ -15,16 +15,12 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
 )
-
-// limit is when a test gives up waiting. No test passes by waiting that long.
-const limit = 2 * time.Minute
 
 // begin starts the default Scheduler and returns its Processors.
 func begin(t *testing.T, o netco.Options) []*processor.Processor {
@@ -50,8 +46,11 @@ func shuffle(procs []*processor.Processor) (stop func()) {
 			case <-over:
 				return
 			}
-			if rand.IntN(16) == 0 {
-				procs[0].Share(rand.IntN(2) == 0)
+			switch rand.IntN(32) {
+			case 0:
+				procs[0].Group().Share()
+			case 1:
+				procs[0].Group().EndSharing()
 			}
 			if from, to := procs[rand.IntN(len(procs))], procs[rand.IntN(len(procs))]; from != to {
 				from.Give(to, 1+rand.IntN(8))
@@ -109,7 +108,7 @@ func oneConn(address string, goesOn func() bool) error {
 		return err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(limit))
+	c.SetDeadline(time.Now().Add(testenv.Limit))
 	for range rand.IntN(40) {
 		if !goesOn() {
 			break
@@ -265,7 +264,7 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 					return server.stops || ending.Load()
 				})
 				time.Sleep(span)
-				ctx, cancel := context.WithTimeout(context.Background(), limit)
+				ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 				defer cancel()
 				over.Store(!forced)
 				if forced {
@@ -306,7 +305,7 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 // TestSpreadsAndPacks: connections that all came to one Processor are spread
 // when they keep it busy, and are together again when they do not.
 func TestSpreadsAndPacks(t *testing.T) {
-	needMoves(t)
+	needHandoff(t)
 	for _, kind := range []string{"coroutines", "Server"} {
 		t.Run(kind, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2})
@@ -325,10 +324,10 @@ func TestSpreadsAndPacks(t *testing.T) {
 				})
 				light.Store(true)
 				testenv.Until(t, "all connections on one", func() bool {
-					return procs[0].Shares() || !procs[1].IsActive() &&
+					return procs[0].Group().Sharing() || !procs[1].IsActive() &&
 						procs[1].Registered() == 0 && procs[1].Live() == 0
 				})
-				if got := procs[0].Registered(); got != n+1 && !procs[0].Shares() {
+				if got := procs[0].Registered(); got != n+1 && !procs[0].Group().Sharing() {
 					t.Errorf("round %d: %d fds on the first, want %d", round, got, n+1)
 				}
 			}
@@ -336,15 +335,6 @@ func TestSpreadsAndPacks(t *testing.T) {
 			wait()
 			end()
 		})
-	}
-}
-
-// needMoves skips a test of what moves by itself.
-func needMoves(t *testing.T) {
-	t.Helper()
-	if !cocontext.Direct() {
-		t.Skip("with the portable backend all Processors are active and coroutines do not move; " +
-			"NETCO_CONTEXT=asm has those that do")
 	}
 }
 

@@ -1,4 +1,4 @@
-package processor_test
+package scheduler_test
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // function it returns is called.
 func partner(p *processor.Processor, f func()) (end func()) {
 	var over atomic.Bool
-	h := p.PinnedFrom(processor.Current(), func() {
+	h := pinned(p, func() {
 		for !over.Load() {
 			f()
 		}
@@ -42,10 +42,10 @@ var movesAt = []struct {
 	{"Yield", func(*processor.Processor) { netco.Yield() }, false},
 	{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
 	{"Join of one here", func(p *processor.Processor) {
-		p.PinnedFrom(processor.Current(), netco.Yield).Join()
+		pinned(p, netco.Yield).Join()
 	}, false},
 	{"Join of one elsewhere", func(p *processor.Processor) {
-		elsewhere(p).PinnedFrom(processor.Current(), netco.Yield).Join()
+		pinned(elsewhere(p), netco.Yield).Join()
 	}, false},
 	{"a channel", func(p *processor.Processor) {
 		c := channel.Make[int](0)
@@ -61,19 +61,19 @@ var movesAt = []struct {
 	{"Mutex", func(p *processor.Processor) {
 		var mu sync.Mutex
 		mu.Lock()
-		p.PinnedFrom(processor.Current(), mu.Unlock)
+		pinned(p, mu.Unlock)
 		mu.Lock()
 	}, false},
 	{"RWMutex", func(p *processor.Processor) {
 		var mu rwmutex.RWMutex
 		mu.Lock()
-		p.PinnedFrom(processor.Current(), mu.Unlock)
+		pinned(p, mu.Unlock)
 		mu.RLock()
 	}, false},
 	{"WaitGroup", func(p *processor.Processor) {
 		var wg sync.WaitGroup
 		wg.Add(1)
-		p.PinnedFrom(processor.Current(), wg.Done)
+		pinned(p, wg.Done)
 		wg.Wait()
 	}, false},
 	{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
@@ -87,21 +87,21 @@ var movesAt = []struct {
 // TestReadyCoroutinesMove: a coroutine of a Processor that gives all away moves
 // where it comes out of a wait, unless it must stay.
 func TestReadyCoroutinesMove(t *testing.T) {
-	needMoves(t)
+	needHandoff(t)
 	for _, c := range movesAt {
 		t.Run(c.name, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2, MinActive: 2})
 			defer netco.Shutdown(context.Background())
 			end := partner(procs[0], netco.Yield)
 			moved := false
-			procs[0].Open(func() {
+			testenv.Must(netco.Go(func() {
 				settle(procs[0])
 				procs[0].GiveAll(procs[1])
 				for i := 0; i < 1000 && !moved; i++ {
 					c.op(procs[0])
 					moved = processor.Current() == procs[1]
 				}
-			}).Join()
+			})).Join()
 			testenv.True(t, moved != c.stays, "it has moved: %v", moved)
 			n := procs[1].Stats.Moved.Load()
 			testenv.True(t, (n == 1) == moved, "%d moves were counted", n)
@@ -113,7 +113,7 @@ func TestReadyCoroutinesMove(t *testing.T) {
 // TestMoveFromOwnedChannel: a coroutine moves after a wait in a channel that is
 // its Processor's own, and the channel goes on.
 func TestMoveFromOwnedChannel(t *testing.T) {
-	needMoves(t)
+	needHandoff(t)
 	for _, name := range []string{"Recv", "Send"} {
 		t.Run(name, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2, MinActive: 2})
@@ -124,13 +124,13 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 				next, other = other, next
 			}
 			const n = 1000 // by the half of which the channel is the Processor's own
-			procs[0].Pinned(func() {
+			pinned(procs[0], func() {
 				for range n {
 					other()
 				}
 			})
 			moved := false
-			procs[0].Open(func() {
+			testenv.Must(netco.Go(func() {
 				settle(procs[0])
 				for i := range n {
 					if i == n/2 {
@@ -139,7 +139,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 					next()
 					moved = moved || processor.Current() == procs[1]
 				}
-			}).Join()
+			})).Join()
 			testenv.True(t, moved, "it has not moved")
 		})
 	}
@@ -148,7 +148,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 // TestFdFollowsAmidReads: a connection that always has something to read moves
 // with its coroutine, although that never waits.
 func TestFdFollowsAmidReads(t *testing.T) {
-	needMoves(t)
+	needHandoff(t)
 	// a Server's has more turns than bursts
 	enough := map[string]int{"coroutine": 1000, "Server": 20}
 	for _, kind := range []string{"coroutine", "Server"} {
@@ -215,6 +215,11 @@ func serveReads(l net.Listener, kind string, read func(net.Conn) error) {
 	}()
 }
 
+// pinned starts fn on p, for good.
+func pinned(p *processor.Processor, fn func()) coroutine.Handle {
+	return testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(p.Index()), Fn: fn}))
+}
+
 // settle moves the caller to a Processor, from which it may have been stolen
 // before it started.
 func settle(at *processor.Processor) {
@@ -237,7 +242,7 @@ func elsewhere(p *processor.Processor) *processor.Processor {
 // fd are spread when they keep a Processor busy, but for those that must stay,
 // and are together again when they do not.
 func TestComputingSpreadsAndPacks(t *testing.T) {
-	needMoves(t)
+	needHandoff(t)
 	procs := begin(t, netco.Options{Processors: 2})
 	defer netco.Shutdown(context.Background())
 	var light, over, strayed atomic.Bool
@@ -256,13 +261,13 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 			pause()
 		}
 		for range 4 {
-			procs[0].Open(func() {
+			testenv.Must(netco.Go(func() {
 				for !over.Load() {
 					work()
 				}
-			})
+			}))
 		}
-		procs[0].Pinned(func() {
+		pinned(procs[0], func() {
 			for !over.Load() {
 				work()
 				if processor.Current() != procs[0] {
@@ -279,7 +284,7 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 		})
 		light.Store(true)
 		testenv.Until(t, "all coroutines on one", func() bool {
-			return procs[0].Shares() || !procs[1].IsActive() && procs[1].Live() == 0
+			return procs[0].Group().Sharing() || !procs[1].IsActive() && procs[1].Live() == 0
 		})
 	}
 	over.Store(true)
