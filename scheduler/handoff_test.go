@@ -23,6 +23,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
@@ -45,21 +46,23 @@ func needHandoff(t testing.TB) {
 
 // blocker is something that a coroutine blocks in until it is released.
 type blocker struct {
-	name string
-	make func(t *testing.T) (wait, release func())
+	name  string
+	cause string // what its handoffs are counted as
+	make  func(t *testing.T) (wait, release func())
 }
 
-// blockers are all kinds of waits outside of netco.
+// blockers are all kinds of waits outside of netco. In an iterator of Go's the
+// coroutine itself is parked, and another goroutine blocks.
 var blockers = []blocker{
-	{"channel receive", func(*testing.T) (wait, release func()) {
+	{"channel receive", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		c := make(chan int)
 		return func() { <-c }, func() { close(c) }
 	}},
-	{"channel send", func(*testing.T) (wait, release func()) {
+	{"channel send", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		c := make(chan int)
 		return func() { c <- 1 }, func() { <-c }
 	}},
-	{"nested select", func(*testing.T) (wait, release func()) {
+	{"nested select", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		c, never := make(chan int), make(chan int)
 		return func() {
 			select {
@@ -68,11 +71,11 @@ var blockers = []blocker{
 			}
 		}, func() { close(c) }
 	}},
-	{"context", func(*testing.T) (wait, release func()) {
+	{"context", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		ctx, cancel := context.WithCancel(context.Background())
 		return func() { <-ctx.Done() }, cancel
 	}},
-	{"Sleep", func(*testing.T) (wait, release func()) {
+	{"Sleep", diagnose.CauseSleep, func(*testing.T) (wait, release func()) {
 		var over atomic.Bool
 		return func() {
 			for !over.Load() {
@@ -80,22 +83,22 @@ var blockers = []blocker{
 			}
 		}, func() { over.Store(true) }
 	}},
-	{"Mutex", func(*testing.T) (wait, release func()) {
+	{"Mutex", diagnose.CauseMutex, func(*testing.T) (wait, release func()) {
 		var mu stdsync.Mutex
 		mu.Lock()
 		return func() { through(&mu) }, mu.Unlock
 	}},
-	{"RWMutex for reading", func(*testing.T) (wait, release func()) {
+	{"RWMutex for reading", diagnose.CauseMutex, func(*testing.T) (wait, release func()) {
 		var mu stdsync.RWMutex
 		mu.Lock()
 		return func() { through(mu.RLocker()) }, mu.Unlock
 	}},
-	{"RWMutex for writing", func(*testing.T) (wait, release func()) {
+	{"RWMutex for writing", diagnose.CauseMutex, func(*testing.T) (wait, release func()) {
 		var mu stdsync.RWMutex
 		mu.RLock()
 		return func() { through(&mu) }, mu.RUnlock
 	}},
-	{"Cond", func(*testing.T) (wait, release func()) {
+	{"Cond", diagnose.CauseWait, func(*testing.T) (wait, release func()) {
 		var mu stdsync.Mutex
 		c, over := stdsync.NewCond(&mu), false
 		return func() {
@@ -111,12 +114,12 @@ var blockers = []blocker{
 				mu.Unlock()
 			}
 	}},
-	{"WaitGroup", func(*testing.T) (wait, release func()) {
+	{"WaitGroup", diagnose.CauseWait, func(*testing.T) (wait, release func()) {
 		var g stdsync.WaitGroup
 		g.Add(1)
 		return g.Wait, g.Done
 	}},
-	{"system call", func(t *testing.T) (wait, release func()) {
+	{"system call", diagnose.CauseSyscall, func(t *testing.T) (wait, release func()) {
 		var fds [2]int
 		testenv.OK(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
 		t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
@@ -128,13 +131,13 @@ var blockers = []blocker{
 			}
 		}, func() { unix.Write(fds[1], []byte{1}) }
 	}},
-	{"file", func(t *testing.T) (wait, release func()) {
+	{"file", diagnose.CauseIO, func(t *testing.T) (wait, release func()) {
 		r, w, err := os.Pipe()
 		testenv.OK(t, err)
 		t.Cleanup(func() { r.Close(); w.Close() })
 		return func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1}) }
 	}},
-	{"file that another reads", func(t *testing.T) (wait, release func()) {
+	{"file that another reads", diagnose.CauseIO, func(t *testing.T) (wait, release func()) {
 		if strings.HasPrefix(runtime.Version(), "go1.25") {
 			t.Skip("Go 1.25 does not tell for which semaphore a goroutine waits; later releases do")
 		}
@@ -151,7 +154,7 @@ var blockers = []blocker{
 		})
 		return func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1, 1}) }
 	}},
-	{"bubble", func(t *testing.T) (wait, release func()) {
+	{"bubble", diagnose.CauseWait, func(t *testing.T) (wait, release func()) {
 		var over atomic.Bool
 		return func() {
 			synctest.Test(t, func(*testing.T) {
@@ -161,15 +164,15 @@ var blockers = []blocker{
 			})
 		}, func() { over.Store(true) }
 	}},
-	{"iterator that blocks", func(*testing.T) (wait, release func()) {
+	{"iterator that blocks", diagnose.CauseUnknown, func(*testing.T) (wait, release func()) {
 		c := make(chan int)
 		return pulls(func() { <-c }), func() { close(c) }
 	}},
-	{"iterator that waits in netco", func(*testing.T) (wait, release func()) {
+	{"iterator that parks", diagnose.CauseUnknown, func(*testing.T) (wait, release func()) {
 		c := channel.Make[int](0)
 		return pulls(func() { c.Recv() }), c.Close
 	}},
-	{"fiber that blocks", func(*testing.T) (wait, release func()) {
+	{"fiber that blocks", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		c := make(chan int)
 		return func() {
 			f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
@@ -185,7 +188,7 @@ var blockers = []blocker{
 			}
 		}, func() { close(c) }
 	}},
-	{"fiber in a fiber", func(*testing.T) (wait, release func()) {
+	{"fiber in a fiber", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		c := make(chan int)
 		return func() {
 			inner := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
@@ -332,7 +335,8 @@ func echoes() error {
 
 // TestHandoff: while a coroutine is blocked outside of netco the others of its
 // Processor run, and when it is released it goes on as any coroutine, several
-// times over.
+// times over. The handoff is counted by what blocked it and by the user's call;
+// one that had woken meanwhile by neither.
 func TestHandoff(t *testing.T) {
 	needHandoff(t)
 	for _, b := range blockers {
@@ -342,11 +346,12 @@ func TestHandoff(t *testing.T) {
 			var p pulse
 			s.Go(p.run)
 			defer p.stop.Store(true)
-			for round := range 2 {
+			var last scheduler.Handoff
+			for round := 0; round < 2 || last.BlockedAt == ""; round++ { // a sleep may be over
 				name := fmt.Sprintf("blocks %d", round)
 				wait, release := b.make(t)
 				var in, out atomic.Bool
-				before := handoffs(s)
+				before := counted(s)
 				h := testenv.Must(s.GoWith(scheduler.Spawn{Name: name, Fn: func() {
 					inherited.Set(name)
 					if err := usesAll(name); err != nil {
@@ -363,13 +368,22 @@ func TestHandoff(t *testing.T) {
 				}}))
 				testenv.Until(t, "the coroutine", in.Load)
 				p.goes(t)
-				testenv.Until(t, "a handoff", func() bool { return handoffs(s) > before })
+				testenv.Until(t, "a handoff", func() bool { return counted(s) > before })
+				for _, one := range s.Handoffs() {
+					if one.Coroutine == h.ID() {
+						last = one
+						testenv.Equal(t, one.Name, name, "it is counted as")
+					}
+				}
 				testenv.True(t, !out.Load(), "the blocker does not block")
 				release()
 				err := h.Join()
 				testenv.True(t, err == nil && out.Load(), "Join: %v", err)
 				p.goes(t)
 			}
+			testenv.True(t, last.Cause == b.cause &&
+				strings.Contains(last.BlockedAt, "/scheduler/handoff_test.go") &&
+				(last.Detail != "" || last.Cause == diagnose.CauseUnknown), "%+v", last)
 		})
 	}
 }
