@@ -21,7 +21,7 @@ func figuresOf(s *scheduler.Scheduler, p *processor.Processor) processorJSON {
 		Live: p.Live(), Spawned: p.Coroutines().Spawned.Load(),
 		Queued: p.Stats.Queued.Load(), Inbox: max(p.InboxDepth(), 0), Submitted: p.Submitted(),
 		FDs: p.Registered(), Timers: p.Stats.Timers.Load(),
-		Moved: p.Stats.Moved.Load() + p.Stats.MovedWatches.Load(),
+		Moved: p.Stats.Moved.Load(),
 		Turns: p.Stats.Turns.Load(), Sleeps: p.Stats.Sleeps.Load(),
 		BytesIn: io.BytesIn, BytesOut: io.BytesOut,
 		IdleNs: p.IdleNs(), SpinNs: int64(p.Stats.SpinNs.Load()), CPUNs: -1,

@@ -35,13 +35,9 @@ var ofProcessor = described([]family[*view]{
 		help: "Coroutines that a Processor with nothing to do took from another before " +
 			"they started.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Stolen.Load()) }},
-	{name: "netco_moved_total", kind: count, label: "kind",
-		values: []string{"coroutine", "idle_connection"},
-		help: "Coroutines, and idle connections of a socket.Server, that have moved here from " +
-			"another Processor.",
-		read: func(v *view, i int) float64 {
-			return float64([...]uint64{v.p.Stats.Moved.Load(), v.p.Stats.MovedWatches.Load()}[i])
-		}},
+	{name: "netco_moved_total", kind: count,
+		help: "Coroutines that have moved here from another Processor.",
+		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Moved.Load()) }},
 	{name: "netco_coroutine_panics_total", kind: count,
 		help: "Panics of coroutines, handled by Options.OnPanic.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Panics.Load()) }},

@@ -12,14 +12,15 @@ import (
 // half of those in the run queue, or on an inactive Processor all of them
 // (lending).
 //
-// Connections move with their waiter: a coroutine, which moves itself when it
-// comes out of its wait (PollDesc.follow), or a Watch (Watch.moveTo). The fd is
+// Connections move with the coroutine that reads from them: it moves itself
+// when it comes out of its next wait, or before it arms a Watch
+// (PollDesc.follow). What is idle stays until something comes. The fd is
 // registered with the new Processor before it is taken out of the old
 // Processor's epoll, so no event is lost: adding an fd reports its present
 // readiness. An event that both report is a spurious wake.
 //
-// Only waiters that wait to read move. A coroutine that waits to write to the
-// same fd stays, and is woken by the Processor that the fd is registered with.
+// A coroutine that waits to write to the same fd stays, and is woken by the
+// Processor that the fd is registered with.
 //
 // Both move within their group only. A reader of another group than the fd's
 // Processor stays, and so does the fd.
@@ -43,14 +44,6 @@ func (p *Processor) Reserve(from coroutine.Host) bool {
 	return true
 }
 
-// unreserve undoes Reserve.
-func (p *Processor) unreserve() {
-	p.sub.mu.Lock()
-	p.sub.coming--
-	p.sub.mu.Unlock()
-	p.group.giveToken()
-}
-
 // Send implements coroutine.Traveller.
 func (p *Processor) Send(co *coroutine.Coroutine) {
 	p.sub.mu.Lock()
@@ -62,18 +55,17 @@ func (p *Processor) Send(co *coroutine.Coroutine) {
 	p.ep.Ring()
 }
 
-// follow moves the calling coroutine to a Processor of its group, and the fd
-// with it. If the caller is there already only the fd moves.
+// follow moves the fd to a Processor of its group, and the calling coroutine
+// with it. If the fd cannot be registered there both stay.
 func (pd *PollDesc) follow(fd int, to *Processor) {
 	co := coroutine.Current()
 	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() ||
-		Current().group != to.group {
+		Current().group != to.group || Current() != to && !co.Movable() {
 		return
 	}
-	if !co.MoveTo(&to.ex) && Current() != to {
-		return
+	if pd.move(fd, to) == nil {
+		co.MoveTo(&to.ex)
 	}
-	pd.move(fd, to)
 }
 
 // fetch moves an fd to the Processor of the caller, a coroutine that has moved,
@@ -123,72 +115,13 @@ func (pd *PollDesc) move(fd int, to *Processor) error {
 	return nil
 }
 
-// inTransit stands in a PollDesc for a Watch that is moving. A wake takes
-// inTransit out and has no other effect; the Watch, on its arrival, finds it
-// gone and counts as woken.
-var inTransit = new(coroutine.Waiter)
-
-// transit is inTransit's Hook.
-type transit struct{}
-
-func (transit) Woken() {}
-
-func init() { inTransit.SetHook(transit{}) }
-
-// follow moves a Watch that has just been armed at p to the Processor that its
-// fd is to move to. Owner of p.
-func (wa *Watch) follow(p, to *Processor) {
-	if wa.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() && to.group == p.group {
-		wa.moveTo(p, to)
-	}
-}
-
-// moveTo moves an armed Watch from p to another Processor, and reports whether
-// it has done so. Owner of p.
-func (wa *Watch) moveTo(p, to *Processor) bool {
-	g := &wa.pd.read
-	if wa.home != p || !to.Reserve(p) {
-		return false
-	}
-	if !g.w.CompareAndSwap(&wa.w, inTransit) {
-		to.unreserve()
-		return false
-	}
-	wa.disarm(p)
-	p.watches.Set(p.watches.Own() - 1)
-	if wa.pd.move(wa.fd, to); wa.pd.home.Load() != to {
-		to.unreserve()
-		wa.arrived(p)
-		return false
-	}
-	to.sub.mu.Lock()
-	to.sub.coming--
-	to.sub.watches = append(to.sub.watches, arrival{x: wa, moved: true})
-	to.sub.waiting.Add(1)
-	to.sub.mu.Unlock()
-	to.ex.RequestPreempt()
-	to.ep.Ring()
-	return true
-}
-
-// arrived ends moveTo: the Watch is armed at p again, or is woken if a wake
-// came while it was in transit. Owner of p.
-func (wa *Watch) arrived(p *Processor) {
-	wa.home = p
-	if !wa.publish(p, inTransit) {
-		p.watches.Inc()
-		p.woken.add(p, wa)
-	}
-}
-
 // moveRequest asks a Processor to give work away.
 type moveRequest struct {
 	to *Processor
 	n  int // connections at most
 }
 
-// moveAll is a moveRequest's n for all that can move. A running coroutine moves
-// when it comes out of its next wait.
+// moveAll is a moveRequest's n for all that can move.
 const moveAll = math.MaxInt
 
 // lending says which coroutines move when they call MoveOn. All fields: owner.
@@ -235,47 +168,11 @@ func (p *Processor) moveWork() {
 		return
 	}
 	p.lend(r.to, r.n)
-	remaining := r.n
+	n := r.n
 	p.ep.Each(func(pd *PollDesc) {
-		switch {
-		case remaining <= 0 || pd.isListener() || pd.home.Load() != p:
-		case p.moveOne(pd, r.to):
-			remaining--
-		case r.n == moveAll:
+		if n > 0 && pd.home.Load() == p && !pd.isListener() {
 			pd.to.Store(r.to)
+			n--
 		}
 	})
-}
-
-// moveOne moves an fd with the Watch that waits to read from it, or makes the
-// coroutine that waits to read move itself. It returns false if neither waits,
-// or can move.
-func (p *Processor) moveOne(pd *PollDesc, to *Processor) bool {
-	w := pd.read.w.Load()
-	if w == nil || w == readyW {
-		return false
-	}
-	if pd.shared.Load() != nil { // whichever member takes the waiter, its next wait moves the fd
-		pd.to.Store(to)
-		pd.read.unblock()
-		return true
-	}
-	if x, ok := w.Hook().(*Watch); ok {
-		return x.moveTo(p, to)
-	}
-	co := w.Coroutine()
-	if co == nil {
-		return false
-	}
-	switch host := of(co.Executor()); {
-	case host == nil || host.group != p.group:
-		return false
-	case host != p:
-		to = host // it has moved with another fd, or has this one from another coroutine
-	case !co.Movable():
-		return false
-	}
-	pd.to.Store(to)
-	pd.read.unblock()
-	return true
 }

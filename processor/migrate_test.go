@@ -101,7 +101,7 @@ func (l *line) send(b byte) { unix.Write(l.peer, []byte{b}) }
 // waits reports whether a coroutine, or a Watch, waits to read.
 func (l *line) waits() bool {
 	w := l.pd.read.w.Load()
-	return w != nil && w != readyW && w != inTransit
+	return w != nil && w != readyW
 }
 
 func quiet(t testing.TB, g *Group) {
@@ -115,27 +115,11 @@ func quiet(t testing.TB, g *Group) {
 	}
 }
 
-// moveWhile asks from to move its connection, and returns before the move has
-// begun, while the connection is in transit, or after it has arrived. What it
-// returns lets the Processors go on.
-func moveWhile(t *testing.T, when string, from, to *Processor,
-	arrived func() bool) (release func()) {
+// mark has p note that l's fd is to move, as what Give asks for does.
+func (l *line) mark(t testing.TB, p, to *Processor, n int) {
 	t.Helper()
-	release = func() {}
-	switch when {
-	case "before":
-		release = hog(from)
-	case "while":
-		release = hog(to)
-	}
-	from.Give(to, 1)
-	switch when {
-	case "while":
-		testenv.Until(t, "it is in transit", func() bool { return to.sub.waiting.Load() == 1 })
-	case "after":
-		testenv.Until(t, "it has moved", arrived)
-	}
-	return release
+	p.Give(to, n)
+	testenv.Until(t, "it is to move", func() bool { return l.pd.to.Load() == to })
 }
 
 // endsOfReads are for TestConnectionMoves.
@@ -155,37 +139,36 @@ var endsOfReads = []struct {
 }
 
 // TestConnectionMoves: a connection moves to another Processor with the
-// coroutine that reads from it, and whatever ends a read ends it there.
+// coroutine that reads from it, when something comes, and whatever ends a read
+// ends it.
 func TestConnectionMoves(t *testing.T) {
 	needMoves(t)
 	for _, c := range endsOfReads {
-		for _, when := range []string{"before", "while", "after"} {
-			t.Run(c.name+" "+when, func(t *testing.T) {
-				g := roaming(t, 2)
-				from, to := g.members[0], g.members[1]
-				l := newLine(t)
-				var got Verdict
-				var at *Processor
-				h := from.Open(func() {
-					_, got = l.read()
-					at = Current()
-				})
-				testenv.Until(t, "it waits", l.waits)
-				release := moveWhile(t, when, from, to, func() bool {
-					return l.pd.Home() == to && l.waits()
-				})
-				c.do(l, h)
-				release()
-				h.Join()
-				testenv.Equal(t, got, c.want, "verdict")
-				moves := [2]uint64{from.Stats.Moved.Load(), to.Stats.Moved.Load()}
-				testenv.True(t, when == "before" || at == to && moves == [2]uint64{0, 1},
-					"it has not moved; counted %v", moves)
-				testenv.Equal(t, from.Registered()+to.Registered(), 1, "it is registered N times")
-				l.close()
-				quiet(t, g)
+		t.Run(c.name, func(t *testing.T) {
+			g := roaming(t, 2)
+			from, to := g.members[0], g.members[1]
+			l := newLine(t)
+			var got Verdict
+			var at *Processor
+			h := from.Open(func() {
+				_, got = l.read()
+				at = Current()
 			})
-		}
+			testenv.Until(t, "it waits", l.waits)
+			l.mark(t, from, to, 1)
+			testenv.Equal(t, l.pd.Home(), from, "it has moved though nothing has come")
+			c.do(l, h)
+			h.Join()
+			testenv.Equal(t, got, c.want, "verdict")
+			if c.want == Try || c.want == Timeout {
+				moves := [2]uint64{from.Stats.Moved.Load(), to.Stats.Moved.Load()}
+				testenv.True(t, at == to && l.pd.Home() == to && moves == [2]uint64{0, 1},
+					"it has not moved; counted %v", moves)
+			}
+			testenv.Equal(t, from.Registered()+to.Registered(), 1, "it is registered N times")
+			l.close()
+			quiet(t, g)
+		})
 	}
 }
 
@@ -223,8 +206,9 @@ func TestWriterStays(t *testing.T) {
 		drained := int64(0)
 		into := make([]byte, 64<<10)
 		for round := range 20 {
-			g.members[round%3].Give(g.members[(round+1)%3], 1)
 			home := g.members[(round+1)%3]
+			l.mark(t, g.members[round%3], home, 1)
+			l.send(0)
 			testenv.Until(t, "it has moved", func() bool {
 				return l.pd.Home() == home && l.waits()
 			})
@@ -271,9 +255,8 @@ func TestOtherFdsFollow(t *testing.T) {
 	testenv.Until(t, "it reads the one", one.waits)
 	one.send(1)
 	testenv.Until(t, "it reads the other", two.waits)
-	a.Give(b, 1)
-	testenv.Until(t, "it has moved", func() bool { return two.pd.Home() == b && two.waits() })
-	testenv.Equal(t, one.pd.Home(), a, "an fd has moved for which nothing waits")
+	two.mark(t, a, b, 2)
+	one.pd.to.Store(nil) // as if it was the other alone
 	two.send(2)
 	testenv.Until(t, "the one has followed", func() bool {
 		return one.pd.Home() == b && one.waits()
@@ -293,43 +276,43 @@ func TestOtherFdsFollow(t *testing.T) {
 	h = b.Pinned(func() { l.read() })
 	testenv.Until(t, "it reads", l.waits)
 	testenv.Equal(t, l.pd.Home(), a, "it was not at home")
-	a.Give(b, 1)
-	testenv.Until(t, "it has followed", func() bool { return l.pd.Home() == b && l.waits() })
-	testenv.Equal(t, b.Stats.Moved.Load(), 1, "counted N moves of coroutines")
+	l.mark(t, a, b, 1)
 	l.send(1)
 	h.Join()
+	testenv.Equal(t, l.pd.Home(), b, "it has not followed its reader to")
+	testenv.Equal(t, b.Stats.Moved.Load(), 1, "counted N moves of coroutines")
 	l.close()
 	quiet(t, g)
 }
 
 // TestEverythingFollows: what nothing waits for when all is given away goes
-// when it has waited next, or when its Watch is armed.
+// when it has waited next; an idle connection of a Watch when it was woken.
 func TestEverythingFollows(t *testing.T) {
+	needMoves(t)
 	g := roaming(t, 2)
 	from, to := g.members[0], g.members[1]
-	l, a := newLine(t), armed(t, from, 0)
+	l, a := newLine(t), armed(t, from, clock.Now()+1e12)
 	on(t, from, func() { // which makes it the home of the line
 		l.pd.SetDeadline(Read, 1)
 		l.read()
 		l.pd.SetDeadline(Read, 0)
 	})
-	from.Give(to, moveAll)
-	testenv.Until(t, "the line is to follow", func() bool { return l.pd.to.Load() == to })
-	testenv.Until(t, "the Watch has moved", func() bool { return a.pd.Home() == to && a.waits() })
-	testenv.Equal(t, l.pd.Home(), from, "an fd has moved for which nothing waits")
-	a.pd.to.Store(from)
-	a.send(1)
-	testenv.Until(t, "the Watch has followed", func() bool {
-		return a.pd.Home() == from && a.waits()
-	})
-	if context.Direct() {
-		h := from.Open(func() { l.read() })
-		testenv.Until(t, "it waits", l.waits)
-		l.send(1)
-		h.Join()
-		testenv.True(t, l.pd.Home() == to && to.Stats.Moved.Load() == 1,
-			"the line has not followed; %d moves", to.Stats.Moved.Load())
+	l.mark(t, from, to, moveAll)
+	testenv.True(t, l.pd.Home() == from && a.pd.Home() == from && a.calls.Load() == 1,
+		"something has moved that was idle")
+	for _, want := range []*Processor{to, from, to} {
+		a.pd.to.Store(want)
+		a.send(1)
+		testenv.Until(t, "the Watch has followed", func() bool {
+			return a.pd.Home() == want && a.waits() && want.Watches() == 1
+		})
+		on(t, want, func() { testenv.Equal(t, want.pending(), 1, "timers, with its deadline's") })
 	}
+	h := from.Open(func() { l.read() })
+	testenv.Until(t, "it waits", l.waits)
+	l.send(1)
+	h.Join()
+	testenv.Equal(t, l.pd.Home(), to, "the line has not followed to")
 	a.pd.Evict()
 	<-a.ended
 	a.close()
@@ -340,6 +323,7 @@ func TestEverythingFollows(t *testing.T) {
 // TestMoveRefused: where the other Processor's epoll takes no more fds, the
 // connection stays, and nothing is lost.
 func TestMoveRefused(t *testing.T) {
+	needMoves(t)
 	g := roaming(t, 2)
 	from, to := g.members[0], g.members[1]
 	a := armed(t, from, clock.Now()+1e12)
@@ -367,13 +351,16 @@ func TestMoveRefused(t *testing.T) {
 	for i := range 3 {
 		before := refusals.Load()
 		from.Give(to, 2)
-		testenv.Until(t, "it was refused", func() bool { return refusals.Load() > before })
+		testenv.Until(t, "both are to move", func() bool {
+			return l.pd.to.Load() == to && a.pd.to.Load() == to
+		})
 		calls := a.calls.Load()
 		a.send(1)
 		testenv.Until(t, "the Watch was woken", func() bool { return a.calls.Load() > calls })
 		l.send(byte(i))
 		testenv.Equal(t, <-read, byte(i), "read")
 		testenv.Until(t, "both wait", func() bool { return a.waits() && l.waits() })
+		testenv.Equal(t, refusals.Load(), before+2, "refusals")
 	}
 	testenv.True(t, a.pd.Home() == from && l.pd.Home() == from && from.Registered() == 2 &&
 		to.Registered() == 0, "%d and %d fds", from.Registered(), to.Registered())
@@ -393,7 +380,8 @@ func TestReserved(t *testing.T) {
 	p := g.members[0]
 	testenv.True(t, p.Reserve(p) && !p.closeSubmissions() && g.Active(),
 		"it would end although something is coming")
-	p.unreserve()
+	p.sub.coming--
+	g.giveToken()
 	testenv.True(t, p.closeSubmissions() && !p.Reserve(p) && !g.Active(),
 		"it does not end, or could be reserved after its end")
 }
@@ -406,12 +394,16 @@ func TestAliveInTransit(t *testing.T) {
 	l := newLine(t)
 	h := g.members[0].Open(func() { l.read() })
 	testenv.Until(t, "it waits", l.waits)
-	release := moveWhile(t, "while", g.members[0], g.members[1], nil)
+	l.mark(t, g.members[0], g.members[1], 1)
+	release := hog(g.members[1])
+	l.send(0)
+	testenv.Until(t, "it is in transit", func() bool {
+		return g.members[1].sub.waiting.Load() == 1
+	})
 	if n := g.Alive(); n != 2 { // with the one that keeps the other Processor busy
 		t.Errorf("%d are alive, want 2", n)
 	}
 	release()
-	l.send(0)
 	h.Join()
 	testenv.Until(t, "none is alive", func() bool { return g.Alive() == 0 })
 	l.close()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -103,6 +105,32 @@ func TestNoMoveToAnotherGroup(t *testing.T) {
 		testenv.True(t, recover() != nil, "it would take what another group has started")
 	}()
 	theirs.members[0].Reserve(own.members[0])
+}
+
+// mover moves connections at random until it is stopped.
+func mover(g *Group) (stop func()) {
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !over.Load() {
+			from, to := g.members[rand.IntN(len(g.members))], g.members[rand.IntN(len(g.members))]
+			if from != to {
+				from.Give(to, 1+rand.IntN(8))
+			}
+			unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
+		}
+	})
+	return func() {
+		over.Store(true)
+		wg.Wait()
+	}
+}
+
+// pauseNow is what lies between two bytes.
+func pauseNow() {
+	if rand.IntN(4) == 0 {
+		unix.Nanosleep(&unix.Timespec{Nsec: rand.Int64N(200_000)}, nil)
+	}
 }
 
 // packer has each group pack and spread its connections at random until it is

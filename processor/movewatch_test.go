@@ -8,7 +8,6 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -65,111 +64,6 @@ func armed(t testing.TB, p *Processor, deadline int64) *armer {
 	a.x.Begin(nil, p)
 	testenv.Until(t, "it is armed", func() bool { return a.waits() && p.Watches() > 0 })
 	return a
-}
-
-// soon is a deadline, in ns, that has not passed when a move is asked for,
-// also on a crowded machine.
-const soon = 400e6
-
-// endsOfWatches are for TestWatchMoves.
-var endsOfWatches = []struct {
-	name     string
-	deadline int64 // from now
-	do       func(a *armer, g *Group)
-	want     Verdict
-	goesOn   bool // it is woken, and armed again
-}{
-	{"data", 0, func(a *armer, _ *Group) { a.send(7) }, Try, true},
-	{"data under a deadline", 1e12, func(a *armer, _ *Group) { a.send(7) }, Try, true},
-	{"Unblock", 0, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Try, true},
-	{"Unblock under a deadline", 1e12, func(a *armer, _ *Group) {
-		a.pd.Unblock(Read)
-	}, Try, true},
-	{"its deadline", soon, func(*armer, *Group) {}, Timeout, false},
-	{"another deadline", 1e12, func(a *armer, _ *Group) {
-		a.pd.SetDeadline(Read, clock.Now()+2e6)
-	}, Timeout, false},
-	{"a deadline", 0, func(a *armer, _ *Group) {
-		a.pd.SetDeadline(Read, clock.Now()+2e6)
-	}, Timeout, false},
-	{"the end", 0, func(a *armer, _ *Group) { unix.Shutdown(a.peer, unix.SHUT_WR) }, Try, false},
-	{"Evict", 0, func(a *armer, _ *Group) { a.pd.Evict() }, Closing, false},
-	{"draining", 0, func(_ *armer, g *Group) { g.Advance(Draining) }, Shutdown, false},
-}
-
-// TestWatchMoves: an idle connection moves without a coroutine, and whatever
-// wakes it does so before, during and after the move.
-func TestWatchMoves(t *testing.T) {
-	for _, c := range endsOfWatches {
-		for _, when := range []string{"before", "while", "after"} {
-			t.Run(c.name+" "+when, func(t *testing.T) {
-				g := roaming(t, 2)
-				from, to := g.members[0], g.members[1]
-				d := c.deadline
-				if d != 0 {
-					d += clock.Now()
-				}
-				a := armed(t, from, d)
-				calls := a.calls.Load()
-				release := moveWhile(t, when, from, to, func() bool {
-					return a.pd.Home() == to && (a.waits() || c.deadline == soon) &&
-						to.Stats.MovedWatches.Load() == 1
-				})
-				testenv.True(t, when != "while" || from.Watches() == 0 && a.pd.Watched(),
-					"it is not in transit")
-				c.do(a, g)
-				release()
-				if c.goesOn {
-					testenv.Until(t, "it was woken", func() bool { return a.calls.Load() > calls })
-					testenv.Until(t, "it is armed", a.waits)
-					a.pd.Evict()
-					<-a.ended
-				} else if got := <-a.ended; got != c.want {
-					t.Errorf("it was ended by %d, want %d", got, c.want)
-				}
-				a.close()
-				quiet(t, g)
-			})
-		}
-	}
-}
-
-// TestIdleWatchesStayIdle: a move starts no coroutine where nothing has come.
-func TestIdleWatchesStayIdle(t *testing.T) {
-	g := roaming(t, 2)
-	from, to := g.members[0], g.members[1]
-	const n = 300
-	var list []*armer
-	for i := range n {
-		list = append(list, armed(t, from, int64(i%2)*(clock.Now()+1e12)))
-	}
-	for round := range 6 {
-		from.Give(to, n)
-		testenv.Until(t, "all have moved", func() bool {
-			return to.Watches() == n && from.Watches() == 0 && from.Registered() == 0
-		})
-		from, to = to, from
-		if round%2 == 1 {
-			from.Give(to, n/3)
-			testenv.Until(t, "a third has moved", func() bool {
-				return to.Watches() == n/3 && from.Watches() == n-n/3
-			})
-			to.Give(from, n)
-			testenv.Until(t, "all are back", func() bool { return from.Watches() == n })
-		}
-	}
-	on(t, from, func() {
-		if timers := from.pending(); timers != n/2 {
-			t.Errorf("%d timers, want %d", timers, n/2)
-		}
-	})
-	for _, a := range list {
-		testenv.Equal(t, a.calls.Load(), 1, "calls")
-		a.pd.Evict()
-		<-a.ended
-		a.close()
-	}
-	quiet(t, g)
 }
 
 // TestMovedWatchesUnderLimit: coroutines of Watches that end on another

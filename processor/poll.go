@@ -19,7 +19,7 @@ import (
 //
 //	nil      nothing is known; a waiter may publish itself
 //	readyW   an edge has come since the word was last cleared
-//	*Waiter  a coroutine, a goroutine or a Watch waits; or a Watch is inTransit
+//	*Waiter  a coroutine, a goroutine or a Watch waits
 //
 //	nil → *Waiter     the waiter, which then checks once more whether to wait
 //	nil → readyW      the Processor, on an event
@@ -471,15 +471,15 @@ func (pd *PollDesc) Waiter(m Mode) uint64 {
 	}
 }
 
-// Watched reports whether a Watch, and not a coroutine, waits for the fd or is
-// in transit. Any thread; the wait may be over by then.
+// Watched reports whether a Watch, and not a coroutine, waits for the fd. Any
+// thread; the wait may be over by then.
 func (pd *PollDesc) Watched() bool {
 	w := pd.read.w.Load()
 	if w == nil || w == readyW {
 		return false
 	}
 	_, ok := w.Hook().(*Watch) // else a pollWait
-	return ok || w == inTransit
+	return ok
 }
 
 // Home returns the Processor with which the fd is registered, or nil.

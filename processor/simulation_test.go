@@ -296,7 +296,7 @@ func (s *simulation) step(i int) {
 	p.began, p.used = s.now, p.cpu
 	if m := p.move; m != nil {
 		p.move = nil
-		cost += s.moveWork(*m)
+		s.moveWork(*m)
 	}
 	full := s.poll(i)
 	if s.sharing && !s.fixed {
@@ -479,9 +479,11 @@ func (s *simulation) ran(i int, c int32) {
 		if !x.shared && x.home != i {
 			x.home = i // it has moved
 		}
-		if x.to >= 0 {
-			x.home, x.to = x.to, -1
+		if x.to >= 0 && s.procs[x.to].active && !s.sharing {
+			x.home = x.to
+			p.cpu += simMove
 		}
+		x.to = -1
 	}
 	if x.waits = len(x.pending) == 0; !x.waits {
 		s.raise(c) // what has come meanwhile
@@ -529,9 +531,8 @@ func (s *simulation) balance() {
 	}
 }
 
-// moveWork has connections move, and returns what that costs. One that a
-// coroutine serves moves at its next wait, or stays.
-func (s *simulation) moveWork(m move) (cost int64) {
+// moveWork has connections move at their next wait.
+func (s *simulation) moveWork(m move) {
 	n := 0
 	for i := range s.conn {
 		if s.conn[i].home == m.from {
@@ -540,25 +541,11 @@ func (s *simulation) moveWork(m move) (cost int64) {
 	}
 	n = int(m.part * float64(n))
 	for i := range s.conn {
-		x := &s.conn[i]
-		switch {
-		case n == 0 || x.home != m.from:
-			continue
-		case x.waits:
-			x.home = m.to
-		case x.raised:
-			x.home = m.to
-			s.raise(int32(i))
-		default:
-			if m.part == 1 {
-				x.to = m.to
-			}
-			continue
+		if x := &s.conn[i]; n > 0 && x.home == m.from {
+			x.to = m.to
+			n--
 		}
-		n--
-		cost += simMove
 	}
-	return cost
 }
 
 func (s *simulation) cpuNs() (ns int64) {

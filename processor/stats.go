@@ -14,20 +14,19 @@ import (
 // Stats are a Processor's own counters: the owner writes them, at the cost of
 // an ordinary add, and any thread reads them.
 type Stats struct {
-	Turns        counter.Counter
-	TurnStart    counter.Counter // CLOCK_MONOTONIC, ns
-	Sleeps       counter.Counter // times blocked in epoll
-	SpinNs       counter.Counter // time spent polling instead
-	RemoteWakes  counter.Counter // coroutines woken by other threads
-	Stolen       counter.Counter // coroutines stolen from other Processors
-	Moved        counter.Counter // started coroutines that have moved here
-	MovedWatches counter.Counter // armed Watches that have moved here
-	TimersFired  counter.Counter
-	Queued       counter.Counter   // ready coroutines when the last turn began
-	Timers       counter.Counter   // in the heap when the last turn began
-	TurnNs       counter.Histogram // length of the turns that ran something
-	WaitNs       counter.Histogram // how long coroutines were ready before they ran, see noteWaits
-	LateNs       counter.Histogram // how late timers fired
+	Turns       counter.Counter
+	TurnStart   counter.Counter // CLOCK_MONOTONIC, ns
+	Sleeps      counter.Counter // times blocked in epoll
+	SpinNs      counter.Counter // time spent polling instead
+	RemoteWakes counter.Counter // coroutines woken by other threads
+	Stolen      counter.Counter // coroutines stolen from other Processors
+	Moved       counter.Counter // started coroutines that have moved here
+	TimersFired counter.Counter
+	Queued      counter.Counter   // ready coroutines when the last turn began
+	Timers      counter.Counter   // in the heap when the last turn began
+	TurnNs      counter.Histogram // length of the turns that ran something
+	WaitNs      counter.Histogram // how long coroutines were ready before they ran, see noteWaits
+	LateNs      counter.Histogram // how late timers fired
 }
 
 // Executor returns the executor that runs the coroutines. Most of its methods

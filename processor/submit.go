@@ -23,7 +23,7 @@ type submissions struct {
 	pinned    []submission           // FIFO; under mu
 	watches   []arrival              // FIFO; under mu
 	moved     []*coroutine.Coroutine // started elsewhere, FIFO; under mu
-	coming    int                    // Watches and coroutines moving here, see Reserve; under mu
+	coming    int                    // coroutines moving here, see Reserve; under mu
 	closed    bool                   // the loop has ended and adopts nothing; under mu
 }
 

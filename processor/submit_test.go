@@ -175,17 +175,26 @@ func TestTake(t *testing.T) {
 }
 
 // TestStealBehindALongOne: what has not started behind a coroutine that
-// computes, or stalls its thread, runs elsewhere; what is pinned stays.
+// computes, or stalls its thread, runs elsewhere, even where more coroutines
+// live, and also if it is a single one; what is pinned stays.
 func TestStealBehindALongOne(t *testing.T) {
 	g := started(t, 2)
-	p := g.members[0]
+	p, other := g.members[0], g.members[1]
 	release := make(chan struct{})
 	stalled := make(chan struct{})
 	long := p.Pinned(func() { close(stalled); <-release })
 	<-stalled
+	var parked []coroutine.Handle
+	for range 60 {
+		parked = append(parked, other.Pinned(func() { long.Join() }))
+	}
 	testenv.Until(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	var where [2]atomic.Int32
 	note := func() { where[Current().Index()].Add(1) }
+	for range 10 {
+		testenv.Until(t, "the other is idle", other.ep.Sleeping)
+		testenv.NoError(t, p.Open(note).Join())
+	}
 	var open, pinned []coroutine.Handle
 	for range 40 {
 		pinned = append(pinned, p.Pinned(note))
@@ -194,12 +203,12 @@ func TestStealBehindALongOne(t *testing.T) {
 	for _, h := range open {
 		h.Join()
 	}
-	if got := where[1].Load(); got != 40 || where[0].Load() != 0 {
-		t.Errorf("%d of 40 ran on the idle Processor, %d on the stalled one", got, where[0].Load())
+	if got := where[1].Load(); got != 50 || where[0].Load() != 0 {
+		t.Errorf("%d of 50 ran on the idle Processor, %d on the stalled one", got, where[0].Load())
 	}
-	testenv.Equal(t, g.members[1].Stats.Stolen.Load(), 40, "counted as stolen")
+	testenv.Equal(t, other.Stats.Stolen.Load(), 50, "counted as stolen")
 	close(release)
-	for _, h := range append(pinned, long) {
+	for _, h := range append(pinned, parked...) {
 		h.Join()
 	}
 	testenv.Equal(t, where[0].Load(), 40, "of 40 pinned ones ran on their own Processor")
@@ -248,27 +257,4 @@ func TestStealPastPinned(t *testing.T) {
 		g.members[1].Open(func() {})
 	}
 	testenv.True(t, g.members[2].steal(0), "nothing was stolen, with three to steal")
-}
-
-// TestStalledGetsHelp: also a single submission to a stalled Processor runs
-// elsewhere, even where more coroutines live.
-func TestStalledGetsHelp(t *testing.T) {
-	g := started(t, 2)
-	p, other := g.members[0], g.members[1]
-	release, stalled := make(chan struct{}), make(chan struct{})
-	gate := p.Pinned(func() { close(stalled); <-release })
-	<-stalled
-	var parked []coroutine.Handle
-	for range 20 {
-		parked = append(parked, other.Pinned(func() { gate.Join() }))
-	}
-	testenv.Until(t, "stalled", func() bool { return p.stalled(clock.Now()) })
-	for range 10 {
-		testenv.Until(t, "the other is idle", func() bool { return other.ep.Sleeping() })
-		testenv.NoError(t, p.Open(func() {}).Join())
-	}
-	close(release)
-	for _, h := range parked {
-		h.Join()
-	}
 }

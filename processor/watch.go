@@ -21,7 +21,6 @@ import (
 //	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning
 //	                of draining: any thread
 //	woken → idle    on the home, before the Watcher is called
-//	armed → armed   at another home, see moveTo
 //
 // As with other waits a wake means "try again": the Watcher checks the fd, and
 // arms the Watch again if need be.
@@ -29,7 +28,7 @@ type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
 	owner Watcher          // constant
-	home  *Processor       // constant while armed, except in moveTo: the new home writes
+	home  *Processor       // constant while armed
 	fd    int              // owner: home; Arm's argument
 	t     *timer.Timer     // owner: home; nil unless armed under a deadline
 
@@ -61,21 +60,23 @@ func (wa *Watch) own() func() {
 }
 
 // Arm begins to wait for fd at the caller's Processor, and registers fd there
-// if need be. It returns false if an edge has come, or Check does not return
-// Try. After true the Watcher may be called at any time, on another Processor
-// if the Watch moves: from then on the caller touches only fields that any
-// thread may. The error is from registering the fd.
+// if need be. It may move the caller, as a wait for an fd does. It returns
+// false if an edge has come, or Check does not return Try. After true the
+// Watcher may be called at any time, on another Processor if fds are shared:
+// from then on the caller touches only fields that any thread may. The error is
+// from registering the fd.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (wa *Watch) Arm(fd int) (bool, error) {
-	pd, p := wa.pd, Current()
-	shared, err := false, error(nil)
-	if to := pd.to.Load(); to == nil || pd.home.Load() == nil {
-		shared, err = pd.register(fd, p, coroutine.Current())
+	pd := wa.pd
+	if to := pd.to.Load(); to != nil {
+		pd.follow(fd, to)
 	}
+	p := Current()
+	shared, err := pd.register(fd, p, coroutine.Current())
 	if home := pd.home.Load(); err == nil && !shared && home != nil &&
 		(home != p || pd.shared.Load() != nil) {
-		err = pd.move(fd, p) // the caller has moved with another fd; or it is to move
+		err = pd.move(fd, p) // the caller has moved with another fd
 	}
 	if err != nil || !shared && pd.home.Load() != p {
 		return false, err
@@ -87,20 +88,13 @@ func (wa *Watch) Arm(fd int) (bool, error) {
 	if shared {
 		return wa.publishShared(p), nil
 	}
-	if !wa.publish(p, nil) {
-		return false, nil
-	}
-	if to := pd.to.Load(); to != nil {
-		wa.follow(p, to)
-	}
-	return true, nil
+	return wa.publish(p), nil
 }
 
-// publish arms the Watch at p, its fd's home, if the reading direction's word
-// equals old. Owner of p.
-func (wa *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
+// publish arms the Watch at p, its fd's home. Owner of p.
+func (wa *Watch) publish(p *Processor) bool {
 	pd, g := wa.pd, &wa.pd.read
-	if !g.w.CompareAndSwap(old, &wa.w) {
+	if !g.w.CompareAndSwap(nil, &wa.w) {
 		return false // an edge; or a second waiter, the caller's mistake, which panics in Wait
 	}
 	p.watches.Inc()
@@ -267,12 +261,11 @@ func (wa *Watch) disarm(p *Processor) {
 	}
 }
 
-// arrival is a Watch that another thread sends to its home because it is woken,
-// new (see Begin) or moved.
+// arrival is a Watch that another thread sends to its home because it is woken
+// or new (see Begin).
 type arrival struct {
 	x      *Watch
 	new    bool // it carries one of the group's tokens
-	moved  bool // it was armed on another Processor; it carries a token
 	shared bool // it was armed shared, here
 }
 
@@ -351,11 +344,6 @@ func (p *Processor) arrive(a arrival) {
 	case a.shared:
 		p.watches.Inc()
 		p.endShared(p, &p.shared.watches)
-	case a.moved:
-		p.takeOverToken()
-		p.Stats.MovedWatches.Inc()
-		a.x.arrived(p)
-		return
 	}
 	p.woken.add(p, a.x)
 }
