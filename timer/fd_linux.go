@@ -18,7 +18,7 @@ type FD struct {
 	// All fields are the owner's.
 
 	fd       int    // -1 when closed
-	armed    int64  // the time last armed for; 0: nothing armed, or its edge was seen
+	armed    int64  // the time last armed for; 0: nothing armed
 	settimes uint64 // timerfd_settime calls
 }
 
@@ -48,9 +48,8 @@ func (f *FD) Settimes() uint64 { return f.settimes }
 // changes. With timeouts that are set and cancelled per request, that is one
 // syscall per timeout period and not per request.
 //
-// Precondition: now is not older than the last epoll_wait, or fired was called
-// for its edge. With an older now Arm would treat an armed time whose edge is
-// consumed as one still to come.
+// Precondition: now is not older than the last epoll_wait. With an older now
+// Arm would treat an armed time whose edge is consumed as one still to come.
 //
 // Errors are *os.SyscallError, or os.ErrClosed after Close.
 func (f *FD) Arm(deadline, now int64) error {
@@ -65,19 +64,6 @@ func (f *FD) Arm(deadline, now int64) error {
 	return f.settime(max(deadline, 1))
 }
 
-// fired records that the edge of the FD was seen, so that the next Arm makes a
-// syscall whatever its now.
-func (f *FD) fired() { f.armed = 0 }
-
-// disarm cancels the armed time. An expiry that epoll has not reported yet is
-// dropped. Without anything armed it has no effect.
-func (f *FD) disarm() error {
-	if f.armed == 0 {
-		return nil
-	}
-	return f.settime(0)
-}
-
 // Close closes the file descriptor, which removes it from every epoll. A second
 // Close returns os.ErrClosed.
 func (f *FD) Close() error {
@@ -89,7 +75,7 @@ func (f *FD) Close() error {
 	return os.NewSyscallError("close", err)
 }
 
-// settime arms the absolute time when, or disarms if it is 0. The kernel never
+// settime arms the absolute time when, which is not 0. The kernel never
 // blocks here and x/sys makes a raw syscall, so this costs the syscall and
 // nothing in the Go scheduler.
 func (f *FD) settime(when int64) error {

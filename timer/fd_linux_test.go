@@ -156,43 +156,6 @@ func TestArmMakesASyscallOnlyIfNeeded(t *testing.T) {
 	}
 }
 
-func TestFired(t *testing.T) {
-	f := open(t)
-	p := newPoller(t, f)
-	stale := monotonic(t)
-	testenv.OK(t, f.Arm(stale+ms, stale))
-	if edge, _ := p.wait(patience); !edge {
-		t.Fatal("no edge")
-	}
-	f.fired()
-	if err := f.Arm(stale+2*ms, stale); err != nil { // a now from before the edge
-		t.Fatal(err)
-	}
-	if edge, _ := p.wait(patience); !edge || f.Settimes() != 2 {
-		t.Errorf("after fired, Arm with a stale now: edge %v, %d settimes", edge, f.Settimes())
-	}
-}
-
-func TestDisarm(t *testing.T) {
-	f := open(t)
-	p := newPoller(t, f)
-	if err := f.disarm(); err != nil || f.Settimes() != 0 {
-		t.Errorf("disarm with nothing armed: %v, %d settimes", err, f.Settimes())
-	}
-	now := monotonic(t)
-	testenv.OK(t, errors.Join(f.Arm(now+3600*second, now), f.disarm()))
-	testenv.Equal(t, remaining(t, f), 0, "ns remain after disarm")
-	if err := errors.Join(f.Arm(now, now), f.disarm()); err != nil { // expired, not reported
-		t.Fatal(err)
-	}
-	if edge, _ := p.wait(10); edge {
-		t.Error("an edge after disarm")
-	}
-	testenv.OK(t, f.Arm(now, now))
-	edge, _ := p.wait(patience)
-	testenv.True(t, edge, "no edge when armed after disarm")
-}
-
 // With a clock of the caller's own, a deadline up to its now fires at once, and
 // no deadline is zero or negative to the kernel.
 func TestForeignClock(t *testing.T) {
@@ -220,7 +183,7 @@ func TestLongDeadlines(t *testing.T) {
 	p := newPoller(t, f)
 	for _, d := range []int64{8 * second, 41 * second, 61 * second, 30 * day, 30 * year,
 		100 * year} {
-		f.fired() // so that a longer one is armed
+		f.armed = 0 // so that a longer one is armed
 		now := monotonic(t)
 		testenv.OK(t, f.Arm(now+d, now))
 		want := d
@@ -234,7 +197,7 @@ func TestLongDeadlines(t *testing.T) {
 			t.Errorf("an edge long before %d s", d/second)
 		}
 	}
-	f.fired()
+	f.armed = 0
 	now := monotonic(t)
 	testenv.OK(t, f.Arm(math.MaxInt64, now))
 	if left := remaining(t, f); left < 60*year {
@@ -276,7 +239,6 @@ func TestClose(t *testing.T) {
 	testenv.Equal(t, f.Fd(), -1, "Fd N after Close")
 	testenv.Fails(t, f.Close(), os.ErrClosed, "second Close")
 	testenv.Fails(t, f.Arm(now+2*second, now), os.ErrClosed, "Arm after Close")
-	testenv.Fails(t, f.disarm(), nil, "disarm after Close, with nothing armed")
 }
 
 // A failed settime is not taken for an armed one.

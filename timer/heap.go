@@ -109,17 +109,6 @@ func (h *Heap) place(t *Timer) {
 	t.seq = h.seq
 }
 
-// pending reports whether t is queued in h.
-func (h *Heap) pending(t *Timer) bool { return t.pos != 0 && h.index(t) != 0 }
-
-// deadline returns the time t is queued for; ok is false if t is not queued.
-func (h *Heap) deadline(t *Timer) (when int64, ok bool) {
-	if t.pos == 0 {
-		return 0, false
-	}
-	return h.items[h.index(t)].t.when, true
-}
-
 // index returns the place of t, which is queued, in items.
 func (h *Heap) index(t *Timer) int {
 	i := int(t.pos)

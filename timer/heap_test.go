@@ -42,6 +42,17 @@ func check(t *testing.T, h *Heap) {
 	}
 }
 
+// pending reports whether t is queued in h.
+func (h *Heap) pending(t *Timer) bool { return t.pos != 0 && h.index(t) != 0 }
+
+// deadline returns the time t is queued for; ok is false if t is not queued.
+func (h *Heap) deadline(t *Timer) (when int64, ok bool) {
+	if t.pos == 0 {
+		return 0, false
+	}
+	return h.items[h.index(t)].t.when, true
+}
+
 // recorder gives out Timers that note their number when they run.
 type recorder struct{ ran []int }
 
