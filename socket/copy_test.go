@@ -298,31 +298,6 @@ func TestMoveUrgent(t *testing.T) {
 	testenv.True(t, s.splices() != 0, "nothing was spliced")
 }
 
-// TestMoveNoAllocation: messages through a copy, and starting one, allocate
-// nothing.
-func TestMoveNoAllocation(t *testing.T) {
-	testenv.NoRace(t)
-	start(t, 1)
-	c, peer := withPeer(t)
-	k := testrun.First.Go(func() {
-		for {
-			if n, err := io.CopyN(c, c, 5000); n == 0 || err != nil {
-				return
-			}
-		}
-	})
-	buf := make([]byte, 1000)
-	// CopyN itself allocates its LimitedReader, every fifth message.
-	if n := testing.AllocsPerRun(2000, func() {
-		testenv.Must(peer.Write(buf))
-		testenv.Must(io.ReadFull(peer, buf))
-	}); n >= 1 {
-		t.Errorf("%v allocations for a message", n)
-	}
-	peer.Close()
-	k.Wait(t)
-}
-
 // TestMoveConcurrent: both ways at once between two connections, by coroutines
 // of the same Processor, of two, and by goroutines.
 func TestMoveConcurrent(t *testing.T) {

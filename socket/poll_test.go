@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"syscall"
@@ -782,21 +781,4 @@ func TestPollFails(t *testing.T) {
 				call.Syscall == "poll", "%d, %v, want %v", n, err, want)
 		}
 	})
-}
-
-// TestPollNoAllocation: a Poll that waits allocates little. One that need not
-// wait allocates nothing: TestNoAllocationAtOnce.
-func TestPollNoAllocation(t *testing.T) {
-	testenv.NoRace(t)
-	start(t, 1)
-	set := in(eventfd(t, 0))
-	testrun.First.Do(t, func() {
-		n := fewestMallocs(150, func() {
-			for range 100 {
-				socket.Poll(set, time.Microsecond)
-			}
-		})
-		testenv.True(t, n <= 150, "%d allocations of 100 calls", n)
-	})
-	runtime.KeepAlive(set)
 }
