@@ -174,50 +174,6 @@ func TestBatchError(t *testing.T) {
 	}
 }
 
-// TestBatchFaults: whatever the kernel does to a call for many, nothing is lost
-// or sent twice.
-func TestBatchFaults(t *testing.T) {
-	type (
-		ops    = map[sysx.Op]syscall.Errno
-		limits = map[sysx.Op]int
-	)
-	for _, c := range []struct {
-		name  string
-		every ops
-		limit limits
-	}{
-		{"one at a time", nil, limits{sysx.Recv: 1, sysx.Send: 1}},
-		{"some", nil, limits{sysx.Recv: 3, sysx.Send: 5}},
-		{"interrupted", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
-		{"denied reads", ops{sysx.Recv: unix.EAGAIN}, nil},
-		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR},
-			limits{sysx.Recv: 2, sysx.Send: 3}},
-	} {
-		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
-			a, b := batchPair(t, loopback4)
-			s := &script{every: c.every, limit: c.limit}
-			defer s.install(t)()
-			testenv.Gives(t, 100, nil)(a.WriteBatch(numbered(0, 100, portOf(b))))
-			k := p.Go(func() {
-				testenv.NoError(t, receive(b, room(16, 300, 0), 0, 100, portOf(a)))
-			})
-			if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
-				testenv.Until(t, "a denied read", func() bool {
-					return s.called[sysx.Recv].Load() > 0
-				})
-				for !k.Over() { // one edge for each
-					tried := s.called[sysx.Recv].Load()
-					a.WriteToUDPAddrPort(nil, portOf(b))
-					testenv.Until(t, "a read", func() bool {
-						return k.Over() || s.called[sysx.Recv].Load() > tried
-					})
-				}
-			}
-			k.Wait(t)
-		})
-	}
-}
-
 // TestBatchSendFaults: errors of sendmmsg, before the first and between, are
 // returned with the right n, and room that comes back is waited for.
 func TestBatchSendFaults(t *testing.T) {

@@ -43,63 +43,6 @@ func holdsNone(t *testing.T, b *socket.Buffered) {
 	testenv.True(t, !r && !w, "holds buffers: %v, %v", r, w)
 }
 
-// TestBufferedUnderFaults: lines of all lengths come back whole and in order
-// whatever the kernel does, and a copy to itself is an echo.
-func TestBufferedUnderFaults(t *testing.T) {
-	serve := map[string]func(b *socket.Buffered) error{
-		"lines": answerLines,
-		"copy":  func(b *socket.Buffered) error { _, err := io.Copy(b, b); return err },
-	}
-	const littleRoom = "little room" // so that most writes meet EAGAIN
-	for _, c := range []struct {
-		name  string
-		lines int
-		every map[sysx.Op]syscall.Errno
-		limit map[sysx.Op]int
-	}{
-		{"none", 500, nil, nil},
-		{"one byte per call", 60, nil, map[sysx.Op]int{sysx.Recv: 1, sysx.Send: 1}},
-		{"short", 150, nil, map[sysx.Op]int{sysx.Recv: 777, sysx.Send: 555, sysx.Sendv: 333}},
-		{"interrupted", 150, map[sysx.Op]syscall.Errno{sysx.Recv: unix.EINTR,
-			sysx.Send: unix.EINTR}, nil},
-		{littleRoom, 100, map[sysx.Op]syscall.Errno{sysx.EpollWait: unix.EINTR},
-			map[sysx.Op]int{sysx.EpollWait: 1}},
-	} {
-		for how, serve := range serve {
-			inPlacesOf(t, c.name+"/"+how, func(t *testing.T, p testrun.Place) {
-				conn, peer := withPeer(t)
-				if c.name == littleRoom {
-					conn.SetWriteBuffer(1) // the least there is
-				}
-				defer (&script{every: c.every, limit: c.limit}).install(t)()
-				k := buffered(p, conn, func(b *socket.Buffered) {
-					if err := serve(b); err != nil && err != io.EOF {
-						t.Error(err)
-					}
-					testenv.NoError(t, b.Flush())
-				})
-				r := rand.New(rand.NewPCG(1, uint64(c.lines)))
-				var input bytes.Buffer
-				for i := range c.lines {
-					fmt.Fprintf(&input, "%d %s\n", i, bytes.Repeat([]byte{'a' + byte(i%26)},
-						r.IntN(100)<<(r.IntN(10)/8*5)))
-				}
-				want := bytes.Clone(input.Bytes())
-				go func() { // in random pieces
-					for input.Len() > 0 {
-						peer.Write(input.Next(1 + r.IntN(50)<<(r.IntN(3)*4)))
-					}
-					peer.CloseWrite()
-				}()
-				got, err := io.ReadAll(peer)
-				testenv.True(t, err == nil && bytes.Equal(got, want),
-					"%d bytes came back of %d, %v", len(got), len(want), err)
-				k.Wait(t)
-			})
-		}
-	}
-}
-
 // letters returns n bytes without a newline.
 func letters(n int) []byte {
 	p := make([]byte, n)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,52 +27,6 @@ func cut(r *rand.Rand, total, most int) (pieces [][]byte) {
 		pieces, all = append(pieces, all[:n:n]), all[n:]
 	}
 	return append(pieces, nil)
-}
-
-// TestBuffersArrive: vectors of many shapes arrive whole and are consumed,
-// whatever the kernel takes at a time, by either way to write them, over TCP
-// and Unix.
-func TestBuffersArrive(t *testing.T) {
-	for _, c := range []struct {
-		name         string
-		total, most  int
-		limit        int           // of bytes in a call
-		every, first syscall.Errno // that a call fails with
-	}{
-		{"few", 10_000, 5000, 0, 0, 0},
-		{"thousands", 100_000, 50, 0, 0, 0},
-		{"large", 5 << 20, 1 << 20, 0, 0, 0},
-		{"byte by byte", 3000, 300, 1, 0, 0},
-		{"at odd places", 200_000, 3000, 777, 0, 0},
-		{"interrupted", 200_000, 3000, 0, unix.EINTR, 0},
-		{"no room at first", 200_000, 3000, 0, 0, unix.EAGAIN},
-	} {
-		for _, network := range []string{"tcp", "unix"} {
-			inPlacesOf(t, c.name+"/"+network, func(t *testing.T, p testrun.Place) {
-				conn, down := withPeerOf(t, network)
-				pieces := cut(rand.New(rand.NewPCG(9, uint64(c.most))), c.total, c.most)
-				drained := swallow(t, down, c.total)
-				defer (&script{
-					first: errnos{sysx.Sendv: {c.first}},
-					every: map[sysx.Op]syscall.Errno{sysx.Sendv: c.every},
-					limit: map[sysx.Op]int{sysx.Sendv: c.limit},
-				}).install(t)()
-				p.Do(t, func() {
-					defer conn.Close()
-					v := socket.Buffers(pieces)
-					write := v.WriteTo
-					if p.Name == testrun.Second.Name {
-						write = func(w io.Writer) (int64, error) {
-							return writeBuffers(w.(diffEnd), (*net.Buffers)(&v))
-						}
-					}
-					testenv.Gives(t, int64(c.total), nil)(write(conn))
-					testenv.Equal(t, len(v), 0, "pieces left")
-				})
-				testenv.Await(t, drained, "reads")
-			})
-		}
-	}
 }
 
 // TestBuffersCalls: a thousand small pieces take one call, and more take few.

@@ -2,17 +2,12 @@ package socket_test
 
 import (
 	"errors"
-	"io"
-	"math/rand/v2"
 	"net"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sysx"
@@ -72,260 +66,30 @@ func (before tally) since(t testing.TB) (d tally, sum processor.IOSnapshot) {
 	return d, sum
 }
 
-// calls of each sort, as an Injector has seen them.
-func (c *callCounts) reads() uint64 {
-	return uint64(c[sysx.Recv].Load() + c[sysx.FileRead].Load() + c[sysx.SpliceIn].Load())
-}
+// readOps and writeOps are calls of each sort.
+var (
+	readOps  = []sysx.Op{sysx.Recv, sysx.FileRead, sysx.SpliceIn}
+	writeOps = []sysx.Op{sysx.Send, sysx.Sendv, sysx.FileWrite, sysx.SpliceOut, sysx.Sendfile}
+)
 
-func (c *callCounts) writes() uint64 {
-	return uint64(c[sysx.Send].Load() + c[sysx.Sendv].Load() + c[sysx.FileWrite].Load() +
-		c[sysx.SpliceOut].Load() + c[sysx.Sendfile].Load())
-}
-
-// check holds what was counted against the calls that were made and the bytes
-// that were moved.
-func check(t *testing.T, got processor.IOSnapshot, calls *callCounts, in, out int) {
+// check holds what was counted against the calls that s has seen, each once
+// however often it was interrupted, and the bytes that were moved.
+func check(t *testing.T, got processor.IOSnapshot, s *script, in, out int) {
 	t.Helper()
-	testenv.Equal(t, [3]uint64{got.Reads, got.Writes, got.Accepts}, [3]uint64{calls.reads(),
-		calls.writes(), uint64(calls[sysx.Accept].Load())}, "reads, writes, accepts;", calls)
+	made := func(ops ...sysx.Op) uint64 {
+		return s.called.sum(ops...) - s.interrupted.sum(ops...)
+	}
+	testenv.Equal(t, [3]uint64{got.Reads, got.Writes, got.Accepts}, [3]uint64{
+		made(readOps...), made(writeOps...), made(sysx.Accept)}, "reads, writes, accepts;", &s.called)
 	testenv.Equal(t, [2]uint64{got.BytesIn, got.BytesOut}, [2]uint64{uint64(in), uint64(out)},
 		"bytes in and out")
 	testenv.True(t, got.ReadAgain <= got.Reads && got.WriteAgain <= got.Writes &&
 		got.AcceptAgain+got.Accepted <= got.Accepts, "more in vain than made: %+v", got)
+	testenv.True(t, got.ReadAgain >= s.denied.sum(readOps...) &&
+		got.WriteAgain >= s.denied.sum(writeOps...), "less in vain than made up: %+v", got)
 	testenv.True(t, got.SavedReads <= got.Reads-got.ReadAgain,
 		"%d reads saved, each by a short one, of which there were %d at most", got.SavedReads,
 		got.Reads-got.ReadAgain)
-}
-
-// readN reads so many bytes of the pattern.
-func readN(t *testing.T, r io.Reader, n int) {
-	got := make([]byte, n)
-	m, err := io.ReadFull(r, got)
-	if d := differs(got[:m], 0); err != nil || d != "" {
-		t.Errorf("%d of %d bytes read: %v %s", m, n, err, d)
-	}
-}
-
-func writeAll(t *testing.T, w io.Writer, p []byte) {
-	if n, err := w.Write(p); err != nil {
-		t.Errorf("%d of %d bytes written: %v", n, len(p), err)
-	}
-}
-
-// traffic is one way of moving bytes. move does so in a place and returns how
-// many went in and out.
-type traffic struct {
-	name string
-	move func(t *testing.T, p testrun.Place) (in, out int)
-	sure []sysx.Op // which calls it is about
-	file bool      // what blocks does so elsewhere
-}
-
-// inAndOut runs both sides.
-func inAndOut(t *testing.T, p testrun.Place, write, read func()) {
-	w, r := p.Go(write), p.Go(read)
-	w.Wait(t)
-	r.Wait(t)
-}
-
-var traffics = []traffic{
-	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send},
-		move: func(t *testing.T, p testrun.Place) (int, int) {
-			const n = 3 << 20
-			a, b := pair(t)
-			inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
-			return n, n
-		}},
-	{name: "end of stream", move: func(t *testing.T, p testrun.Place) (int, int) {
-		a, b := pair(t)
-		inAndOut(t, p, func() { a.Write([]byte("last")); a.Close() }, func() {
-			testenv.Gives(t, "last", nil)(testenv.AsText(io.ReadAll(b)))
-		})
-		return 4, 4
-	}},
-	{name: "unix", move: func(t *testing.T, p testrun.Place) (int, int) {
-		const n = 1 << 20
-		a, b := unixPair(t, "unix")
-		inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
-		return n, n
-	}},
-	{name: "unix with fds", move: func(t *testing.T, p testrun.Place) (int, int) {
-		a, b := unixPair(t, "unix")
-		inAndOut(t, p, func() {
-			_, _, err := a.WriteMsgUnix([]byte("fd"), syscall.UnixRights(1), nil)
-			testenv.NoError(t, err)
-		}, func() {
-			oob := make([]byte, 64)
-			n, oobn, _, _, err := b.ReadMsgUnix(make([]byte, 64), oob)
-			testenv.Gives(t, 2, nil)(n, err)
-			msgs, _ := syscall.ParseSocketControlMessage(oob[:oobn])
-			for _, m := range msgs {
-				fds, _ := syscall.ParseUnixRights(&m)
-				for _, fd := range fds {
-					unix.Close(fd)
-				}
-			}
-		})
-		return 2, 2
-	}},
-	{name: "unixpacket", move: func(t *testing.T, p testrun.Place) (int, int) {
-		a, b := unixPair(t, "unixpacket")
-		inAndOut(t, p, func() {
-			for i := range 300 {
-				writeAll(t, a, pattern(i+1))
-			}
-			a.Close()
-		}, func() {
-			buf := make([]byte, 1000)
-			for i := range 300 {
-				testenv.Gives(t, i+1, nil)(b.Read(buf))
-			}
-			testenv.Gives(t, 0, io.EOF)(b.Read(buf))
-		})
-		return 300 * 301 / 2, 300 * 301 / 2
-	}},
-	{name: "tcp Buffered", move: func(t *testing.T, p testrun.Place) (int, int) {
-		const lines = 500
-		x, y := pair(t)
-		a, b := socket.NewBuffered(x), socket.NewBuffered(y)
-		inAndOut(t, p, func() {
-			defer a.Close()
-			for range lines {
-				a.WriteString("question\n")
-				testenv.Gives(t, "answer", nil)(testenv.AsText(a.ReadLine()))
-			}
-		}, func() {
-			defer b.Close()
-			for testenv.Err(b.ReadLine()) == nil {
-				b.WriteString("answer\n")
-			}
-		})
-		n := lines * len("question\nanswer\n")
-		return n, n
-	}},
-	{name: "wait, then read", move: func(t *testing.T, p testrun.Place) (int, int) {
-		const rounds = 300
-		a, b := pair(t)
-		serve := func(c *socket.TCPConn, first bool) {
-			buf := make([]byte, 16)
-			for i := range rounds {
-				if i > 0 || !first {
-					testenv.MustOK(c.WaitReadable())
-					testenv.Gives(t, 1, nil)(c.Read(buf))
-				}
-				writeAll(t, c, buf[:1])
-			}
-		}
-		inAndOut(t, p, func() { serve(a, true) }, func() { serve(b, false) })
-		return 2*rounds - 1, 2 * rounds
-	}},
-	{name: "pieces", sure: []sysx.Op{sysx.Sendv},
-		move: func(t *testing.T, p testrun.Place) (int, int) {
-			a, b := pair(t)
-			const n = 4 << 20
-			v := socket.Buffers(cut(rand.New(rand.NewPCG(12, 12)), n, 3000))
-			inAndOut(t, p, func() {
-				testenv.Gives(t, int64(n), nil)(v.WriteTo(a))
-			}, func() { readN(t, b, n) })
-			return n, n
-		}},
-	{name: "udp", move: func(t *testing.T, p testrun.Place) (int, int) {
-		l, c := udpTo(t)
-		buf := make([]byte, 100)
-		p.Do(t, func() {
-			for i := range 100 { // one at a time: none may be dropped
-				writeAll(t, c, pattern(i))
-				n, from, err := l.ReadFromUDPAddrPort(buf)
-				testenv.Gives(t, i, nil)(n, err)
-				testenv.Gives(t, i, nil)(l.WriteToUDPAddrPort(buf[:n], from))
-				n, _, _, _, err = c.ReadMsgUDPAddrPort(buf, nil)
-				testenv.Gives(t, i, nil)(n, err)
-				n, _, err = c.WriteMsgUDP(buf[:i], nil, nil)
-				testenv.Gives(t, i, nil)(n, err)
-				testenv.Gives(t, i, nil)(l.Read(buf))
-			}
-		})
-		return 3 * 99 * 100 / 2, 3 * 99 * 100 / 2
-	}},
-	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send},
-		move: func(t *testing.T, p testrun.Place) (int, int) {
-			l, c := udpTo(t)
-			n := 0
-			p.Do(t, func() {
-				in := room(40, 100, 0)
-				for range 10 {
-					out := numbered(0, 20, netip.AddrPort{})
-					testenv.Gives(t, len(out), nil)(c.WriteBatch(out))
-					for _, m := range out {
-						n += len(m.Buf)
-					}
-					for got := 0; got < len(out); {
-						got += testenv.Must(l.ReadBatch(in))
-					}
-				}
-			})
-			return n, n
-		}},
-	{name: "copy", sure: []sysx.Op{sysx.SpliceIn, sysx.SpliceOut},
-		move: func(t *testing.T, p testrun.Place) (int, int) {
-			const n = 24 << 20
-			a, b := pair(t)
-			c, d := pair(t)
-			through := p.Go(func() {
-				testenv.Gives(t, int64(n), nil)(io.Copy(c, b))
-				c.CloseWrite()
-			})
-			inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.CloseWrite() }, func() {
-				readN(t, d, n)
-			})
-			through.Wait(t)
-			return 2 * n, 2 * n
-		}},
-	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile},
-		move: func(t *testing.T, p testrun.Place) (int, int) {
-			const n = 1<<20 + 7
-			name := filepath.Join(t.TempDir(), "f")
-			testenv.OK(t, os.WriteFile(name, pattern(n), 0o600))
-			f := testenv.Closing(t, testenv.Must(os.Open(name)))
-			a, b := pair(t)
-			inAndOut(t, p, func() {
-				testenv.Gives(t, int64(n), nil)(io.Copy(a, f))
-			}, func() { readN(t, b, n) })
-			return n, n
-		}},
-	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite},
-		move: func(t *testing.T, p testrun.Place) (int, int) {
-			const n = 1 << 20
-			r, w := pipeFiles(t)
-			inAndOut(t, p, func() { writeAll(t, w, pattern(n)) }, func() { readN(t, r, n) })
-			return n, n
-		}},
-	{name: "regular file", file: true, move: func(t *testing.T, p testrun.Place) (int, int) {
-		const n = 100_000
-		t.Cleanup(blocking.Default().CloseIdle)
-		theirs := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "f"))))
-		f := testenv.Closing(t, testenv.Must(socket.NewFile(theirs)))
-		p.Do(t, func() {
-			writeAll(t, f, pattern(n))
-			theirs.Seek(0, io.SeekStart)
-			readN(t, f, n)
-		})
-		return n, n
-	}},
-	{name: "any family", move: func(t *testing.T, p testrun.Place) (int, int) {
-		a, b := socketPair(t, unix.SOCK_SEQPACKET)
-		p.Do(t, func() {
-			testenv.Gives(t, 5, nil)(a.Sendmsg([]byte("hello"), nil, nil, 0))
-			buf := make([]byte, 10)
-			for _, flags := range []int{unix.MSG_PEEK, 0} {
-				n, _, _, _, err := b.Recvmsg(buf, nil, flags)
-				testenv.Gives(t, 5, nil)(n, err)
-			}
-			_, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT)
-			testenv.Fails(t, err, unix.EAGAIN)
-		})
-		return 5, 5
-	}},
 }
 
 // udpTo returns a UDP socket and one that is connected to it.
@@ -351,72 +115,10 @@ func socketPair(t testing.TB, typ int) (a, b *socket.Socket) {
 	return a, testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[1])))
 }
 
-// TestCounts: for each way of moving bytes, each call is counted once, by
-// whoever made it, and each byte. A call that an interrupt repeats counts as
-// one.
-func TestCounts(t *testing.T) {
-	for _, c := range traffics {
-		for at, p := range testrun.Places {
-			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				before := counted(t)
-				var calls callCounts
-				remove := sysx.Inject(calls.inject)
-				in, out := c.move(t, p)
-				remove()
-				got, sum := before.since(t)
-				check(t, sum, &calls, in, out)
-				for _, op := range c.sure {
-					testenv.True(t, calls[op].Load() != 0,
-						"no call %d was made, which this is about: %s", op, &calls)
-				}
-				if c.file {
-					at = 2
-				}
-				for i := range got {
-					if n := got[i].Reads + got[i].Writes + got[i].BytesIn + got[i].BytesOut +
-						got[i].SavedReads; i != at && n != 0 {
-						t.Errorf("%d was to count; %d has counted, too: %+v", at, i, got[i])
-					}
-				}
-			})
-		}
-	}
-}
-
 // counts is the index of what counts a place: of its Processor, or of those for
 // goroutines.
 func counts(p testrun.Place) int {
 	return slices.IndexFunc(testrun.Places, func(q testrun.Place) bool { return p.Name == q.Name })
-}
-
-// TestCountsAgain: calls that find nothing are counted as such, interrupted
-// ones once.
-func TestCountsAgain(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		const n = 64 << 10
-		// not registered yet: that makes the edges which end the waits for
-		// nothing
-		a, b := socketPair(t, unix.SOCK_STREAM)
-		before := counted(t)
-		s := script{first: errnos{
-			sysx.Recv: {unix.EINTR, unix.EAGAIN, unix.EINTR, unix.EINTR},
-			sysx.Send: {unix.EINTR, unix.EAGAIN},
-		}}
-		remove := s.install(t)
-		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.Close() }, func() {
-			readN(t, b, n)
-			b.Read(make([]byte, 1))
-		})
-		remove()
-		got, _ := before.since(t)
-		g := got[counts(p)]
-		testenv.Equal(t, int64(g.Reads), s.called[sysx.Recv].Load()-3, "reads, 3 interrupted")
-		testenv.Equal(t, int64(g.Writes), s.called[sysx.Send].Load()-1, "writes, 1 interrupted")
-		testenv.True(t, g.ReadAgain >= 1 && g.WriteAgain >= 1,
-			"in vain were %d reads and %d writes", g.ReadAgain, g.WriteAgain)
-		testenv.Equal(t, [2]uint64{g.BytesIn, g.BytesOut}, [2]uint64{n, n}, "bytes in and out")
-	})
 }
 
 // TestCountsErrors: a call that fails is counted, without bytes.
@@ -509,14 +211,14 @@ func TestSavedReadsOfServers(t *testing.T) {
 	exchange(t, c, "first")
 	idleAfter(t, begin, len("first"))
 	before := counted(t)
-	var calls callCounts
-	defer sysx.Inject(calls.inject)()
+	var calls script
+	defer calls.install(t)()
 	const rounds = 100
 	for range rounds {
 		exchange(t, c, "hello")
 	}
 	g := idleAfter(t, before, rounds*5)
-	calls[sysx.Accept].Store(0)
+	calls.called[sysx.Accept].Store(0)
 	check(t, g, &calls, rounds*5, rounds*5)
 	testenv.True(t, g.Reads == rounds && g.SavedReads >= rounds-1,
 		"%d requests took %d reads and saved %d", rounds, g.Reads, g.SavedReads)
@@ -546,15 +248,15 @@ func TestCountsPoll(t *testing.T) {
 	c := dialNet(t, address)
 	untilRest(t, 1) // it has been accepted, and looked at once
 	before := counted(t)
-	var calls callCounts
-	remove := sysx.Inject(calls.inject)
+	var calls script
+	remove := calls.install(t)
 	const text = "twenty bytes of text"
 	exchange(t, c, text)
 	g := idleAfter(t, before, len(text))
 	remove()
-	calls[sysx.Accept].Store(0)
+	calls.called[sysx.Accept].Store(0)
 	check(t, g, &calls, len(text), len(text))
-	if polls := calls[sysx.PollFDs].Load(); g.Reads != uint64(len(text)) ||
+	if polls := calls.called[sysx.PollFDs].Load(); g.Reads != uint64(len(text)) ||
 		polls < int64(len(text)) || g.SavedReads != 0 {
 		t.Errorf("%d reads, %d polls, %d saved; want a read and a poll for each of %d bytes",
 			g.Reads, polls, g.SavedReads, len(text))

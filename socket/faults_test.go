@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,21 +28,56 @@ import (
 // errnos are the errors of system calls, in order.
 type errnos = map[sysx.Op][]syscall.Errno
 
+// callCounts counts system calls by kind.
+type callCounts [32]atomic.Int64
+
+func (c *callCounts) String() (s string) {
+	for op := range c {
+		if n := c[op].Load(); n > 0 {
+			s += fmt.Sprintf("call %d: %d; ", op, n)
+		}
+	}
+	return s
+}
+
+// sum is how many there were of some kinds, or of all.
+func (c *callCounts) sum(kinds ...sysx.Op) (n uint64) {
+	for op := range c {
+		if len(kinds) == 0 || slices.Contains(kinds, sysx.Op(op)) {
+			n += uint64(c[op].Load())
+		}
+	}
+	return n
+}
+
 // script is an Injector.
 type script struct {
-	first  map[sysx.Op][]syscall.Errno // what the first calls fail with
-	every  map[sysx.Op]syscall.Errno   // each second call fails so
-	limit  map[sysx.Op]int             // most bytes or events per call
-	called [16]atomic.Int64
+	first map[sysx.Op][]syscall.Errno // what the first calls fail with
+	every map[sysx.Op]syscall.Errno   // each second call fails so
+	limit map[sysx.Op]int             // most bytes or events per call
+
+	called              callCounts
+	interrupted, denied callCounts // those that were made to fail so
 }
 
 func (s *script) install(t *testing.T) (remove func()) {
 	remove = sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
 		n := int(s.called[op].Add(1)) - 1
-		if errs := s.first[op]; n < len(errs) {
-			return asked, errs[n]
+		errno := s.every[op]
+		if n%2 != 0 {
+			errno = 0
 		}
-		if errno := s.every[op]; errno != 0 && n%2 == 0 {
+		if errs := s.first[op]; n < len(errs) {
+			errno = errs[n]
+		}
+		switch errno {
+		case 0:
+		case unix.EINTR:
+			s.interrupted[op].Add(1)
+		case unix.EAGAIN:
+			s.denied[op].Add(1)
+		}
+		if errno != 0 {
 			return asked, errno
 		}
 		if l := s.limit[op]; l > 0 && asked > l {
@@ -59,45 +95,6 @@ func repeat(n int, errno syscall.Errno) []syscall.Errno {
 		all[i] = errno
 	}
 	return all
-}
-
-// TestEchoUnderFaults: under each fault the kernel might show, and some that it
-// shows rarely, connections are made and no byte is lost, doubled or swapped.
-func TestEchoUnderFaults(t *testing.T) {
-	type (
-		ops    = map[sysx.Op]syscall.Errno
-		limits = map[sysx.Op]int
-	)
-	for _, c := range []struct {
-		name  string
-		size  int
-		every ops
-		limit limits
-	}{
-		{"one byte per call", 4 << 10, nil, limits{sysx.Recv: 1, sysx.Send: 1}},
-		{"short reads", 128 << 10, nil, limits{sysx.Recv: 777}},
-		{"short writes", 128 << 10, nil, limits{sysx.Send: 777}},
-		{"one event per wait", 128 << 10, nil, limits{sysx.EpollWait: 1}},
-		{"interrupted reads and writes", 128 << 10,
-			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
-		{"interrupted accept and epoll_wait", 128 << 10,
-			ops{sysx.Accept: unix.EINTR, sysx.EpollWait: unix.EINTR}, nil},
-		{"all at once", 4 << 10,
-			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.EpollWait: unix.EINTR,
-				sysx.Accept: unix.ECONNABORTED},
-			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
-	} {
-		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
-			defer (&script{every: c.every, limit: c.limit}).install(t)()
-			a, b := pair(t)
-			s := p.Go(func() { echo(b) })
-			p.Do(t, func() {
-				testenv.NoError(t, roundTrip(p, a, c.size))
-				a.Close()
-			})
-			s.Wait(t)
-		})
-	}
 }
 
 // untilReadable waits until there is something to read or to accept.
@@ -633,30 +630,6 @@ func TestFirstWaitEdges(t *testing.T) {
 	}
 }
 
-// callCounts counts system calls by kind.
-type callCounts [64]atomic.Int64
-
-func (c *callCounts) inject(op sysx.Op, _, asked int) (int, syscall.Errno) {
-	c[op].Add(1)
-	return asked, 0
-}
-
-func (c *callCounts) String() (s string) {
-	for op := range c {
-		if n := c[op].Load(); n > 0 {
-			s += fmt.Sprintf("call %d: %d; ", op, n)
-		}
-	}
-	return s
-}
-
-func (c *callCounts) sum() (n int64) {
-	for op := range c {
-		n += c[op].Load()
-	}
-	return n
-}
-
 // waitInAllWays makes a task for each kind of wait, on sockets that are open,
 // half closed and hung up, and returns when all wait. end ends them.
 func waitInAllWays(t *testing.T) (end func()) {
@@ -725,7 +698,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	var others callCounts
 	removeOthers := sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
 		if at != fd && op != sysx.EpollWait && op != sysx.EpollCtl {
-			others.inject(op, at, asked)
+			others[op].Add(1)
 		}
 		return asked, 0
 	})
@@ -738,8 +711,9 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	if n := others.sum(); n > 200*5 { // peer's own are some
 		t.Errorf("200 round trips of one connection: others made %s", others.String())
 	}
-	var counts callCounts
-	defer sysx.Inject(counts.inject)()
+	var calls script
+	defer calls.install(t)()
+	counts := &calls.called
 	settled := counts.sum()
 	testenv.Until(t, "rest", func() bool { // until a while passes without a call
 		time.Sleep(50 * time.Millisecond)
@@ -747,12 +721,12 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 		settled = counts.sum()
 		return settled == before
 	})
-	polls := counts[sysx.EpollWait].Load()
+	polls := counts.sum(sysx.EpollWait)
 	time.Sleep(300 * time.Millisecond) // what is looked at
 	// The kernel may find a little room for the writers yet, and a Processor
 	// that an event has woken polls for up to 50 µs before it sleeps again. One
 	// that never sleeps would poll a million times.
-	polls = counts[sysx.EpollWait].Load() - polls
+	polls = counts.sum(sysx.EpollWait) - polls
 	if n := counts.sum() - settled - polls; n > 50 || polls > 10_000 {
 		t.Errorf("%d calls and %d polls while all wait: %s", n, polls, counts.String())
 	}
