@@ -28,7 +28,7 @@ import (
 )
 
 // buffered runs f in a place with a Buffered of c, which is closed then.
-func buffered(p testrun.Place, c *socket.TCPConn, f func(b *socket.Buffered)) *testrun.Task {
+func buffered(p testrun.Place, c socket.Stream, f func(b *socket.Buffered)) *testrun.Task {
 	return p.Go(func() {
 		b := socket.NewBuffered(c)
 		defer b.Close()
@@ -549,25 +549,6 @@ func TestBufferedShutdown(t *testing.T) {
 	force(t)
 	k.Wait(t)
 	noneOpen(t)
-}
-
-// TestBufferedUnix: a Buffered on a Unix stream; one on packets is a mistake.
-func TestBufferedUnix(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := unixWithPeer(t)
-		k := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
-			answerLines(b)
-		})
-		for range 3 {
-			exchange(t, peer, strings.Repeat("line\n", 100))
-		}
-		peer.Close()
-		k.Wait(t)
-		packets, _ := unixPair(t, "unixgram")
-		panics(t, "NewBuffered", func() { socket.NewBuffered(packets) })
-	})
 }
 
 // TestBufferedCloseBesideWriter: what a writer has copied when Close comes is

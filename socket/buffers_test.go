@@ -5,15 +5,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -63,47 +58,6 @@ func TestBuffersCalls(t *testing.T) {
 		c.Close()
 	})
 	testenv.Await(t, drained, "reads")
-}
-
-// TestBuffersEnd: a deadline, Close and a failure in the middle: n is what the
-// peer gets, and the vector has the rest, which can then be sent if the
-// connection still is.
-func TestBuffersEnd(t *testing.T) {
-	const total = 4 << 20
-	for want, end := range map[error]func(c *socket.UnixConn, down streamPeer){
-		unix.EPIPE:             func(_ *socket.UnixConn, down streamPeer) { down.Close() },
-		os.ErrDeadlineExceeded: func(c *socket.UnixConn, _ streamPeer) { c.SetWriteDeadline(past) },
-		net.ErrClosed:          func(c *socket.UnixConn, _ streamPeer) { c.Close() },
-	} {
-		inPlacesOf(t, want.Error(), func(t *testing.T, p testrun.Place) {
-			c, down := unixWithPeer(t)
-			v := socket.Buffers(cut(rand.New(rand.NewPCG(10, 10)), total, 10_000))
-			var n int64
-			var err error
-			k := p.Go(func() { n, err = v.WriteTo(c) })
-			k.UntilParked(t, coroutine.ReasonWrite)
-			end(c, down)
-			k.Wait(t)
-			failsIn(t, "writev", err, want)
-			left := 0
-			for _, b := range v {
-				left += len(b)
-			}
-			testenv.Equal(t, int(n)+left, total, n, "written and", left, "left")
-			switch want {
-			case os.ErrDeadlineExceeded:
-				drained := swallow(t, down, total)
-				p.Do(t, func() {
-					defer c.Close()
-					c.SetWriteDeadline(time.Time{})
-					testenv.Gives(t, int64(left), nil, "the rest")(v.WriteTo(c))
-				})
-				testenv.Await(t, drained, "reads")
-			case net.ErrClosed:
-				testenv.Await(t, swallow(t, down, int(n)), "reads")
-			}
-		})
-	}
 }
 
 // TestBuffersLikeNet: what does not depend on the writer is what net.Buffers

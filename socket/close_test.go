@@ -451,7 +451,7 @@ func TestStopServed(t *testing.T) {
 func force(t *testing.T) {
 	t.Helper()
 	// nil if draining was enough
-	if err := netco.Shutdown(cancelled()); err != nil && err != context.Canceled {
+	if err := netco.Shutdown(testenv.Over()); err != nil && err != context.Canceled {
 		t.Errorf("Shutdown: %v", err)
 	}
 }

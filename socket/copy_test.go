@@ -168,20 +168,6 @@ func TestMoveSmallFirst(t *testing.T) {
 	testenv.Equal(t, s.splices()+s.called[sysx.Pipe].Load(), 0, "calls that splice")
 }
 
-// TestMoveEchoItself: io.Copy of a connection to itself echoes, messages and
-// bulk, and returns at the end.
-func TestMoveEchoItself(t *testing.T) {
-	for _, size := range []int{1, 5000, 3 << 20} {
-		inPlacesOf(t, fmt.Sprint(size), func(t *testing.T, p testrun.Place) {
-			c, peer := withPeer(t)
-			through(t, p, peer, peer, size, func() {
-				testenv.Gives(t, int64(size), nil)(io.Copy(c, c))
-				c.CloseWrite()
-			})
-		})
-	}
-}
-
 // TestMoveLimited: a LimitedReader's N goes down by what was moved, the rest
 // stays in the source, and the next copy goes on there.
 func TestMoveLimited(t *testing.T) {
@@ -765,19 +751,6 @@ func TestPipesComeBackEmpty(t *testing.T) {
 		})
 		testenv.Await(t, fed, "writes")
 		copies(t, 1<<20)
-	}
-}
-
-// TestPipeFaults: whatever keeps a pipe from being made, a copy does without,
-// and leaves no fd.
-func TestPipeFaults(t *testing.T) {
-	start(t, 1)
-	noPipes(t)
-	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
-		remove := (&script{first: errnos{sysx.Pipe: repeat(1000, errno)}}).install(t)
-		copies(t, 3<<20)
-		remove()
-		testenv.Equal(t, socket.OpenPipes(), 0, errno)
 	}
 }
 

@@ -79,8 +79,9 @@ func check(t *testing.T, got processor.IOSnapshot, s *script, in, out int) {
 	made := func(ops ...sysx.Op) uint64 {
 		return s.called.sum(ops...) - s.interrupted.sum(ops...)
 	}
-	testenv.Equal(t, [3]uint64{got.Reads, got.Writes, got.Accepts}, [3]uint64{
-		made(readOps...), made(writeOps...), made(sysx.Accept)}, "reads, writes, accepts;", &s.called)
+	testenv.Equal(t, [3]uint64{got.Reads, got.Writes, got.Accepts},
+		[3]uint64{made(readOps...), made(writeOps...), made(sysx.Accept)},
+		"reads, writes, accepts;", &s.called)
 	testenv.Equal(t, [2]uint64{got.BytesIn, got.BytesOut}, [2]uint64{uint64(in), uint64(out)},
 		"bytes in and out")
 	testenv.True(t, got.ReadAgain <= got.Reads && got.WriteAgain <= got.Writes &&

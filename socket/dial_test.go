@@ -1095,7 +1095,7 @@ func TestRaceHammer(t *testing.T) {
 	port := twoFaced(t, serves, serves)
 	s := serveNames(t, both)
 	r := s.resolver()
-	seed := diffSeed(t)
+	seed := testenv.Seed(t)
 	before := socket.OpenCount()
 	var tasks []*testrun.Task
 	const each = 10

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -252,24 +251,11 @@ func (d *diffRun) writes(e int) bool {
 		!peer.noReads
 }
 
-// diffSeed is where the random sequences come from; NETCO_SEED repeats a run.
-func diffSeed(t testing.TB) uint64 {
-	n := rand.Uint64()
-	if s := os.Getenv("NETCO_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("repeat with NETCO_SEED=%d", n)
-	return n
-}
-
 // TestDifferential: random sequences of operations come out as package net's
 // do, over TCP and Unix sockets, from all places.
 func TestDifferential(t *testing.T) {
 	sequences, most := testenv.Rounds(600), 5*time.Second
-	seed := diffSeed(t)
+	seed := testenv.Seed(t)
 	start(t, 2)
 	began := time.Now()
 	for i := range sequences {
@@ -287,6 +273,20 @@ func TestDifferential(t *testing.T) {
 		}
 		if n := socket.OpenCount(); n != 0 {
 			t.Fatalf("%d sockets open after sequence %d", n, i)
+		}
+	}
+}
+
+// TestDifferentialFull: each way to write, ended in each way when there is no
+// room: by a deadline, a Close, the peer. What is said to be written is what
+// the peer finds, and of Buffers the rest is left over.
+func TestDifferentialFull(t *testing.T) {
+	start(t, 2)
+	for network := range byte(2) {
+		for how := range diffWriters {
+			for ending := range byte(fullEndings) {
+				runDiff(t, []byte{network, fillUpCode, ending, byte(how<<3) | ending%3<<1})
+			}
 		}
 	}
 }
@@ -524,6 +524,9 @@ var diffOps = func() (ops []func(d *diffRun, o diffOp, e int)) {
 	}
 	return ops
 }()
+
+// fillUpCode is the code of fillUp in a sequence.
+const fillUpCode = 12 + 12 + 5 + 5 + 6
 
 func (d *diffRun) operate(o diffOp) { diffOps[int(o.code)%len(diffOps)](d, o, o.end()) }
 

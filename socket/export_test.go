@@ -142,15 +142,8 @@ const (
 	UDP4 = udp4
 )
 
-// CloseIdleWorkers ends goroutines of pools that are idle, which would end by
+// CloseIdle ends goroutines of pools that are idle, which would end by
 // themselves some seconds later: a run of tests waits for that.
-func CloseIdleWorkers() {
-	files.CloseIdle()
-	lookups.CloseIdle()
-	blocking.Default().CloseIdle()
-}
-
-// CloseIdle ends the idle goroutines of look-ups, files and package blocking.
 func CloseIdle() {
 	lookups.CloseIdle()
 	files.CloseIdle()

@@ -239,7 +239,7 @@ func TestStorm(t *testing.T) {
 	if goruntime.RaceEnabled {
 		total = 15 << 10
 	}
-	seed := diffSeed(t)
+	seed := testenv.Seed(t)
 	for _, network := range []string{"tcp", "unix"} {
 		for _, server := range []string{"tasks", "Server"} {
 			t.Run(network+"/"+server, func(t *testing.T) {
@@ -688,7 +688,7 @@ func waitInAllWays(t *testing.T) (end func()) {
 // the others look.
 func TestWaitsMakeNoCalls(t *testing.T) {
 	start(t, 2)
-	remove := (&storm{seed: diffSeed(t)}).install(t)
+	remove := (&storm{seed: testenv.Seed(t)}).install(t)
 	end := waitInAllWays(t)
 	remove()
 	// Now one connection is busy while the others wait.

@@ -183,7 +183,7 @@ func answered(c net.Conn, text string) error {
 
 // TestCoroutineWaitsForGoroutine: a coroutine that blocks its Processor until a
 // goroutine has dialled and been answered is not waited for by that goroutine
-// in turn.
+// in turn, nor until one has used its own connection, which it uses again.
 func TestCoroutineWaitsForGoroutine(t *testing.T) {
 	address := echoNet(t)
 	for _, n := range []int{1, 2} {
@@ -192,38 +192,24 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 			var tasks []*testrun.Task
 			for i := range n { // all of them are held up
 				tasks = append(tasks, testrun.On(i).Go(func() {
+					var c net.Conn
 					done := make(chan error)
-					go func() {
-						c, err := netco.Dial("tcp", address)
-						if err == nil {
-							err = answered(c, "hello")
-							c.Close()
-						}
-						done <- err
+					go func() { // and uses it here for the first time
+						c = testenv.Must(netco.Dial("tcp", address))
+						done <- answered(c, "hello")
 					}()
 					testenv.NoError(t, <-done)
+					defer c.Close()
+					for range 20 {
+						testenv.NoError(t, answered(c, "coroutine"))
+						go func() { done <- answered(c, "goroutine") }()
+						testenv.NoError(t, <-done)
+					}
 				}))
 			}
 			testrun.WaitAll(t, tasks...)
 		})
 	}
-}
-
-// TestGoroutineTakesOver: the same with a connection that the coroutine has
-// used, and uses again.
-func TestGoroutineTakesOver(t *testing.T) {
-	address := echoNet(t)
-	start(t, 1)
-	testrun.First.Do(t, func() {
-		c := testenv.Must(netco.Dial("tcp", address))
-		defer c.Close()
-		for i := range 20 {
-			testenv.NoError(t, answered(c, fmt.Sprint("coroutine ", i)))
-			done := make(chan error)
-			go func() { done <- answered(c, fmt.Sprint("goroutine ", i)) }()
-			testenv.NoError(t, <-done)
-		}
-	})
 }
 
 // TestGoroutineAccepts: goroutines serve while every Processor is held up.

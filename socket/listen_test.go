@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -18,38 +17,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
-
-// TestListenNetworks holds wrong networks and addresses against net's errors.
-// It leaves out unixgram, of which net makes a listener that cannot accept.
-func TestListenNetworks(t *testing.T) {
-	t.Cleanup(blocking.Default().CloseIdle) // it made listeners that have files
-	start(t, 2)
-	askNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"),
-		"elsewhere.test.": addresses("192.0.2.77"), "six.test.": addresses("2001:db8::6")})
-	dir := t.TempDir()
-	everywhere(t, func(p testrun.Place) {
-		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix",
-			"unixpacket", "bogus", ""} {
-			for _, address := range []string{"127.0.0.1:0", "", ":", ":0", "[::1]:0", "[::]:0",
-				"0.0.0.0:0", "192.0.2.77:0", "here.test.:0", "elsewhere.test.:0", "six.test.:0",
-				"none.test.:0",
-				"127.0.0.1", "127.0.0.1:nosuchservice", "[::ffff:127.0.0.1]:0",
-				filepath.Join(dir, "a", "b"), "[fe80::1%nosuch]:0"} {
-				if strings.HasPrefix(network, "unix") && (address == "" || address[0] != '/') {
-					continue // would make a socket
-				}
-				testenv.Equal(t, made(socket.Listen(network, address)),
-					made(net.Listen(network, address)), p.Name, network, address)
-			}
-		}
-	})
-}
 
 // TestListenContext: the context is for the look-up only.
 func TestListenContext(t *testing.T) {
@@ -110,7 +82,7 @@ func TestListenControl(t *testing.T) {
 	testenv.Gives(t, 2*12345, nil)(
 		unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET, unix.SO_RCVBUF))
 	c.Close()
-	testenv.True(t, shut(lc.ListenPacket(cancelled(), "udp", "localhost:0")) != nil,
+	testenv.True(t, shut(lc.ListenPacket(testenv.Over(), "udp", "localhost:0")) != nil,
 		"after its context")
 	testenv.Equal(t, socket.OpenCount(), before, "sockets open, before")
 }

@@ -2,7 +2,6 @@ package socket_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -49,7 +48,7 @@ func startLocked(t testing.TB, n int) {
 func startWith(t testing.TB, o netco.Options) {
 	t.Helper()
 	t.Cleanup(func() { // runs after the Scheduler is shut down
-		socket.CloseIdleWorkers()
+		socket.CloseIdle()
 		if !t.Failed() {
 			noneOpen(t)
 		}
@@ -184,13 +183,6 @@ func panics(t testing.TB, what string, f func()) {
 	t.Helper()
 	defer func() { testenv.True(t, recover() != nil, "%s: no panic", what) }()
 	f()
-}
-
-// cancelled is a context that has ended.
-func cancelled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }
 
 // ofAny gives the result of a function of either package a type that both have,

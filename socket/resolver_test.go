@@ -242,59 +242,74 @@ type lookups interface {
 	LookupTXT(context.Context, string) ([]string, error)
 }
 
-// TestResolverIsNets holds every method against net's: answers and errors.
-func TestResolverIsNets(t *testing.T) {
-	start(t, 2)
-	s := serveNames(t, zone)
-	ours, theirs := s.resolver(), s.net()
-	ctx := context.Background()
-	cases := map[string]func(r lookups) (any, error){}
+// question is one to a resolver.
+type question = func(c context.Context, r lookups) (any, error)
+
+// questions are those of every method, about names of all sorts.
+func questions() map[string]question {
+	type ctx = context.Context
+	cases := map[string]question{}
 	names := []string{"one.test.", "both.test.", "six.test.", "empty.test.", "none.test.", "",
-		"not a name", "192.0.2.9", "fe80::1%lo", "::",
+		"not a name", "192.0.2.9", "fe80::1%lo", "::", "::1", "localhost",
 		"mail.test.", "ns.test.", "txt.test.", "test.", "1.2.3"}
 	for _, name := range names {
-		cases["LookupHost "+name] = func(r lookups) (any, error) { return r.LookupHost(ctx, name) }
-		cases["LookupIPAddr "+name] = func(r lookups) (any, error) {
-			return r.LookupIPAddr(ctx, name)
-		}
-		cases["LookupCNAME "+name] = func(r lookups) (any, error) {
-			return r.LookupCNAME(ctx, name)
-		}
-		cases["LookupMX "+name] = func(r lookups) (any, error) { return r.LookupMX(ctx, name) }
-		cases["LookupNS "+name] = func(r lookups) (any, error) { return r.LookupNS(ctx, name) }
-		cases["LookupTXT "+name] = func(r lookups) (any, error) { return r.LookupTXT(ctx, name) }
-		cases["LookupAddr "+name] = func(r lookups) (any, error) { return r.LookupAddr(ctx, name) }
-		cases["LookupSRV "+name] = func(r lookups) (any, error) {
-			cname, srvs, err := r.LookupSRV(ctx, "web", "tcp", name)
-			return append([]*net.SRV{{Target: cname}}, srvs...), err
+		for what, ask := range map[string]question{
+			"Host":  func(c ctx, r lookups) (any, error) { return r.LookupHost(c, name) },
+			"CNAME": func(c ctx, r lookups) (any, error) { return r.LookupCNAME(c, name) },
+			"MX":    func(c ctx, r lookups) (any, error) { return r.LookupMX(c, name) },
+			"NS":    func(c ctx, r lookups) (any, error) { return r.LookupNS(c, name) },
+			"TXT":   func(c ctx, r lookups) (any, error) { return r.LookupTXT(c, name) },
+			"Addr":  func(c ctx, r lookups) (any, error) { return r.LookupAddr(c, name) },
+			"IPAddr": func(c ctx, r lookups) (any, error) {
+				return r.LookupIPAddr(c, name)
+			},
+			"SRV": func(c ctx, r lookups) (any, error) {
+				cname, srvs, err := r.LookupSRV(c, "web", "tcp", name)
+				return append([]*net.SRV{{Target: cname}}, srvs...), err
+			},
+		} {
+			cases[what+" "+name] = ask
 		}
 		for _, network := range []string{"ip", "ip4", "ip6", "ip:icmp", "ip4:1", "ip:nosuch", "tcp",
 			"", "ip5"} {
-			cases["LookupIP "+network+" "+name] = func(r lookups) (any, error) {
-				return r.LookupIP(ctx, network, name)
+			cases["IP "+network+" "+name] = func(c ctx, r lookups) (any, error) {
+				return r.LookupIP(c, network, name)
 			}
-			cases["LookupNetIP "+network+" "+name] = func(r lookups) (any, error) {
-				return r.LookupNetIP(ctx, network, name)
+			cases["NetIP "+network+" "+name] = func(c ctx, r lookups) (any, error) {
+				return r.LookupNetIP(c, network, name)
 			}
 		}
 	}
-	cases["LookupAddr 192.0.2.1"] = func(r lookups) (any, error) {
-		return r.LookupAddr(ctx, "192.0.2.1")
+	cases["Addr 192.0.2.1"] = func(c ctx, r lookups) (any, error) {
+		return r.LookupAddr(c, "192.0.2.1")
 	}
 	for _, network := range []string{"tcp", "tcp4", "udp6", "ip", "", "unix", "bogus"} {
 		for _, service := range []string{"", "0", "80", "+80", "-1", "65536",
 			"99999999999999999999", "http", "nosuchservice", "domain", "8o", "+", "1+1"} {
-			cases["LookupPort "+network+" "+service] = func(r lookups) (any, error) {
-				return r.LookupPort(ctx, network, service)
+			cases["Port "+network+" "+service] = func(c ctx, r lookups) (any, error) {
+				return r.LookupPort(c, network, service)
 			}
 		}
 	}
+	return cases
+}
+
+// TestResolverIsNets holds every method against net's: answers, errors and the
+// hooks of httptrace: the DNS hooks in order, those of the connections to name
+// servers as often.
+func TestResolverIsNets(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	ours, theirs := s.resolver(), s.net()
+	cases := questions()
 	check := func() {
 		for what, ask := range cases {
-			got, err := ask(ours)
-			want, wantErr := ask(theirs)
+			var a, b traced
+			got, err := ask(a.context(context.Background()), ours)
+			want, wantErr := ask(b.context(context.Background()), theirs)
 			testenv.True(t, reflect.DeepEqual(got, want), "%s: %v, want %v", what, got, want)
 			same(t, what, err, wantErr)
+			testenv.Equal(t, connectsLast(a.text(t)), connectsLast(b.text(t)), what)
 		}
 	}
 	testrun.First.Go(check).Wait(t)
@@ -796,43 +811,6 @@ func TestTraceDial(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestTraceLookup: a Resolver calls the hooks that net's calls: the DNS hooks
-// in order, those of the connections to name servers as often.
-func TestTraceLookup(t *testing.T) {
-	start(t, 2)
-	s := serveNames(t, zone)
-	ours, nets := s.resolver(), s.net()
-	type resolver = lookups
-	lookups := map[string]func(context.Context, resolver){}
-	for _, name := range []string{"one.test.", "both.test.", "none.test.", "empty.test.",
-		"192.0.2.1", "::1", "localhost", ""} {
-		lookups["host "+name] = func(ctx context.Context, r resolver) { r.LookupHost(ctx, name) }
-		lookups["ipaddr "+name] = func(ctx context.Context, r resolver) {
-			r.LookupIPAddr(ctx, name)
-		}
-		lookups["txt "+name] = func(ctx context.Context, r resolver) { r.LookupTXT(ctx, name) }
-		for _, network := range []string{"ip", "ip4", "ip6", "ip:icmp", "tcp", "ip:nosuch"} {
-			lookups[network+" "+name] = func(ctx context.Context, r resolver) {
-				r.LookupIP(ctx, network, name)
-			}
-			lookups["netip "+network+" "+name] = func(ctx context.Context, r resolver) {
-				r.LookupNetIP(ctx, network, name)
-			}
-		}
-	}
-	everywhere(t, func(p testrun.Place) {
-		for name, lookup := range lookups {
-			var a, b traced
-			lookup(a.context(context.Background()), ours)
-			lookup(b.context(context.Background()), nets)
-			if got, want := connectsLast(a.text(t)), connectsLast(b.text(t)); got != want {
-				t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", p.Name, name, got, want)
-			}
-		}
-	})
-	idle(t)
 }
 
 // connectsLast sorts connections, which are made at the same time, behind the

@@ -1062,8 +1062,8 @@ func TestServeRefuses(t *testing.T) {
 	})
 	t.Run("NewBuffered", func(t *testing.T) {
 		start(t, 1)
-		c, _ := withPeer(t)
-		for _, bad := range []socket.Stream{loudConn{c}, &loudConn{c}, nil} {
+		c, packets := first(withPeer(t)), first(unixPair(t, "unixgram"))
+		for _, bad := range []socket.Stream{loudConn{c}, &loudConn{c}, nil, packets} {
 			func() {
 				defer func() { names(t, fmt.Errorf("%v", recover()), "NewBuffered") }()
 				socket.NewBuffered(bad)

@@ -25,12 +25,14 @@ import (
 // or as many as it likes, and returns how many went in and out.
 type traffic struct {
 	name  string
-	move  func(t *testing.T, p testrun.Place, n int) (in, out int)
+	move  moveFunc
 	sure  []sysx.Op // which calls it is about
 	file  bool      // what blocks does so elsewhere
 	whole bool      // a call moves all or loses the rest
 	mixed bool      // what writes may be waited for before
 }
+
+type moveFunc = func(t *testing.T, p testrun.Place, n int) (in, out int)
 
 // inAndOut runs both sides.
 func inAndOut(t *testing.T, p testrun.Place, write, read func()) {
@@ -56,8 +58,7 @@ func writeAll(t *testing.T, w io.Writer, p []byte) {
 
 // streaming writes the pattern to one end of a stream, which write closes for
 // writing, and reads it to the end from the other.
-func streaming(network string, write func(t *testing.T, c diffEnd, n int)) func(t *testing.T,
-	p testrun.Place, n int) (in, out int) {
+func streaming(network string, write func(t *testing.T, c diffEnd, n int)) moveFunc {
 	return func(t *testing.T, p testrun.Place, n int) (int, int) {
 		c, peer := netcoPair(t, network)
 		inAndOut(t, p, func() {
@@ -119,13 +120,12 @@ func copying(from, to string) traffic {
 }
 
 // echoing sends lines of all lengths in random pieces, and takes them back from
-// what serve makes of them.
-func echoing(prepare func(c *socket.TCPConn),
-	serve func(b *socket.Buffered) error) func(t *testing.T, p testrun.Place, n int) (in, out int) {
+// what serve makes of them. With room for little most writes wait.
+func echoing(network string, room int, serve func(b *socket.Buffered) error) moveFunc {
 	return func(t *testing.T, p testrun.Place, n int) (int, int) {
-		peer, c := pair(t)
-		prepare(c)
-		k := buffered(p, c, func(b *socket.Buffered) {
+		peer, c := netcoPair(t, network)
+		c.SetWriteBuffer(room)
+		k := buffered(p, c.(socket.Stream), func(b *socket.Buffered) {
 			if err := serve(b); err != nil && err != io.EOF {
 				t.Error(err)
 			}
@@ -152,8 +152,6 @@ func echoing(prepare func(c *socket.TCPConn),
 		return 2 * len(want), 2 * len(want)
 	}
 }
-
-func copyItself(b *socket.Buffered) error { return testenv.Err(io.Copy(b, b)) }
 
 var traffics = []traffic{
 	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: streaming("tcp", byWrite)},
@@ -203,12 +201,11 @@ var traffics = []traffic{
 		})
 		return 300 * 301 / 2, 300 * 301 / 2
 	}},
-	{name: "Buffered lines", mixed: true,
-		move: echoing(func(*socket.TCPConn) {}, answerLines)},
-	// so that most writes find no room
-	{name: "Buffered lines, little room", mixed: true,
-		move: echoing(func(c *socket.TCPConn) { c.SetWriteBuffer(1) }, answerLines)},
-	{name: "Buffered copy", mixed: true, move: echoing(func(*socket.TCPConn) {}, copyItself)},
+	{name: "Buffered lines", mixed: true, move: echoing("tcp", 64<<10, answerLines)},
+	{name: "Buffered lines, little room", mixed: true, move: echoing("tcp", 1, answerLines)},
+	{name: "unix Buffered lines", mixed: true, move: echoing("unix", 64<<10, answerLines)},
+	{name: "Buffered copy", mixed: true, move: echoing("tcp", 64<<10,
+		func(b *socket.Buffered) error { return testenv.Err(io.Copy(b, b)) })},
 	{name: "waits", mixed: true, move: func(t *testing.T, p testrun.Place, _ int) (int, int) {
 		const rounds = 300
 		a, b := pair(t)
@@ -226,7 +223,8 @@ var traffics = []traffic{
 		return 2*rounds - 1, 2 * rounds
 	}},
 	{name: "pieces", sure: []sysx.Op{sysx.Sendv}, move: streaming("tcp", byBuffers(3000, false))},
-	{name: "small pieces", sure: []sysx.Op{sysx.Sendv}, move: streaming("tcp", byBuffers(50, true))},
+	{name: "small pieces", sure: []sysx.Op{sysx.Sendv},
+		move: streaming("tcp", byBuffers(50, true))},
 	{name: "unix large pieces", sure: []sysx.Op{sysx.Sendv},
 		move: streaming("unix", byBuffers(1<<19, false))},
 	{name: "unix pieces", sure: []sysx.Op{sysx.Sendv},
@@ -265,6 +263,19 @@ var traffics = []traffic{
 			})
 			return n, n
 		}},
+	{name: "copied", mixed: true, move: func(t *testing.T, p testrun.Place, n int) (int, int) {
+		peer, c := pair(t)
+		k := p.Go(func() {
+			testenv.Gives(t, int64(n), nil)(io.Copy(c, c))
+			c.CloseWrite()
+		})
+		inAndOut(t, p, func() {
+			writeAll(t, peer, pattern(n))
+			peer.CloseWrite()
+		}, func() { readsAll(t, peer, n) })
+		k.Wait(t)
+		return 2 * n, 2 * n
+	}},
 	copying("tcp", "tcp"), copying("tcp", "unix"), copying("unix", "tcp"), copying("unix", "unix"),
 	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile}, move: streaming("tcp", byFile)},
 	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite},

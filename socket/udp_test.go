@@ -1,7 +1,6 @@
 package socket_test
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -174,99 +172,67 @@ var udpWrites = []struct {
 }
 
 // udpPeerWrites are all ways to send one to the peer of a connected socket.
-var udpPeerWrites = map[string]func(c *socket.UDPConn, p []byte) (n int, err error){
-	"Write": (*socket.UDPConn).Write,
-	"WriteMsgUDP": func(c *socket.UDPConn, p []byte) (int, error) {
+var udpPeerWrites = []func(c *socket.UDPConn, p []byte) (n int, err error){
+	(*socket.UDPConn).Write,
+	func(c *socket.UDPConn, p []byte) (int, error) {
 		n, _, err := c.WriteMsgUDP(p, nil, nil)
 		return n, err
 	},
-	"WriteMsgUDPAddrPort": func(c *socket.UDPConn, p []byte) (int, error) {
+	func(c *socket.UDPConn, p []byte) (int, error) {
 		n, _, err := c.WriteMsgUDPAddrPort(p, nil, netip.AddrPort{})
 		return n, err
 	},
-	"WriteBatch": func(c *socket.UDPConn, p []byte) (int, error) {
+	func(c *socket.UDPConn, p []byte) (int, error) {
 		ms := []socket.Message{{Buf: p}}
 		_, err := c.WriteBatch(ms)
 		return ms[0].N, err
 	},
 }
 
-// TestUDPConnected: both ends know each other; Read and Write, and the message
-// methods without an address, work.
-func TestUDPConnected(t *testing.T) {
-	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		inPlacesOf(t, at.IP.String(), func(t *testing.T, p testrun.Place) {
-			peer := netPeer(t, at)
-			c := dialTo(t, peer)
-			testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
-			buf := make([]byte, 65536)
-			got := func(n int, err error, size int, what string) {
-				testenv.Gives(t, size, nil, what)(n, err)
-				testenv.Equal(t, differs(buf[:n], 0), "", what)
-			}
-			p.Do(t, func() {
-				for _, size := range sizes {
-					for name, write := range udpPeerWrites {
-						testenv.Gives(t, size, nil, name)(write(c, pattern(size)))
-						n, from, err := peer.ReadFromUDP(buf)
-						got(n, err, size, name)
-						testenv.Equal(t, from.String(), c.LocalAddr().String(), name)
-					}
-					peer.WriteToUDP(pattern(size), udpAddr(c))
-					n, err := c.Read(buf)
-					got(n, err, size, "Read")
-				}
-			})
-		})
-	}
-}
-
-// TestUDPEcho sends datagrams of all sizes by every pair of a write and a read,
-// between all kinds of place.
+// TestUDPEcho sends datagrams of all sizes from a connected socket by every way
+// to write to the peer, and takes them back by every pair of a read and a write
+// to an address, between all kinds of place and over both families.
 func TestUDPEcho(t *testing.T) {
-	for _, server := range testrun.Places {
-		for _, client := range testrun.Places {
+	for i, server := range testrun.Places {
+		for j, client := range testrun.Places {
 			t.Run(client.Name+" to "+server.Name, func(t *testing.T) {
 				start(t, 2)
-				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-				trips := len(udpReads) * len(udpWrites) * len(sizes)
-				s := server.Go(func() {
-					buf := make([]byte, 65536)
-					for range trips {
-						n, from, err := b.ReadFromUDPAddrPort(buf)
-						if err == nil {
-							_, err = b.WriteToUDPAddrPort(buf[:n], from)
-						}
-						if err != nil {
-							t.Error(err)
-							return
-						}
-					}
-				})
+				b := listenUDP(t, []*net.UDPAddr{loopback4, loopback6}[(i+j)%2])
+				a := dialTo(t, b)
+				testenv.Equal(t, a.RemoteAddr().String(), b.LocalAddr().String())
+				s := server.Go(func() { udpEcho(t, b, a.LocalAddr().String()) })
 				c := client.Go(func() {
 					buf := make([]byte, 65536)
-					for _, r := range udpReads {
-						for _, w := range udpWrites {
-							for _, size := range sizes {
-								n, err := w.write(a, pattern(size), udpAddr(b))
-								if n != size || err != nil {
-									t.Errorf("%s: %d, %v, want %d", w.name, n, err, size)
-									return
-								}
-								n, from, err := r.read(a, buf)
-								if n != size || err != nil || from != b.LocalAddr().String() ||
-									differs(buf[:n], 0) != "" {
-									t.Errorf("%s: %d from %s, %v, want %d; %s", r.name, n, from,
-										err, size, differs(buf[:n], 0))
-									return
-								}
-							}
+					for i := range len(udpReads) * len(udpWrites) {
+						for _, size := range sizes {
+							w := udpPeerWrites[i%len(udpPeerWrites)]
+							testenv.Gives(t, size, nil, i)(w(a, pattern(size)))
+							testenv.Gives(t, size, nil, i)(a.Read(buf))
+							testenv.Equal(t, differs(buf[:size], 0), "")
 						}
 					}
 				})
 				c.Wait(t)
 				s.Wait(t)
 			})
+		}
+	}
+}
+
+// udpEcho sends back what a peer sends, by all pairs of a read and a write.
+func udpEcho(t *testing.T, c *socket.UDPConn, peer string) {
+	buf := make([]byte, 65536)
+	for _, r := range udpReads {
+		for _, w := range udpWrites {
+			for _, size := range sizes {
+				n, from, err := r.read(c, buf)
+				if n != size || err != nil || from != peer || differs(buf[:n], 0) != "" {
+					t.Errorf("%s: %d from %s, %v, want %d; %s", r.name, n, from, err, size,
+						differs(buf[:n], 0))
+				}
+				to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(peer))
+				testenv.Gives(t, size, nil, w.name)(w.write(c, buf[:n], to))
+			}
 		}
 	}
 }
@@ -541,55 +507,6 @@ func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op,
 	defer again.Close()
 	again.WriteToUDP([]byte("back"), udpAddr(c))
 	readsText(t, c, "back", "after that")
-}
-
-// TestUDPConcurrent: several readers and writers on one socket each get and
-// send whole datagrams.
-func TestUDPConcurrent(t *testing.T) {
-	start(t, 2)
-	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-	testenv.OK(t, b.SetReadBuffer(4<<20))
-	const writers, each, size = 6, 50, 300
-	var (
-		mu   sync.Mutex
-		seen = map[string]int{}
-		all  []*testrun.Task
-	)
-	for i := range 6 {
-		all = append(all, place(i).Go(func() {
-			buf := make([]byte, 1000)
-			for {
-				n, err := b.Read(buf)
-				if err != nil {
-					failsIn(t, "read", err, net.ErrClosed)
-					return
-				}
-				testenv.True(t, n == size && bytes.Equal(buf[:size], bytes.Repeat(buf[:2], size/2)),
-					"a mixed datagram of %d", n)
-				mu.Lock()
-				seen[string(buf[:2])]++
-				mu.Unlock()
-			}
-		}))
-	}
-	for i := range writers {
-		place(i).Do(t, func() {
-			for j := range each {
-				testenv.Gives(t, size, nil)(a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)},
-					size/2), b.LocalAddr()))
-			}
-		})
-	}
-	testenv.Until(t, "all to arrive", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(seen) == writers*each
-	})
-	b.Close()
-	testrun.WaitAll(t, all...)
-	for k, n := range seen {
-		testenv.Equal(t, n, 1, "came times", k)
-	}
 }
 
 // TestUDPMulticast: two sockets join a group on one port; both get what is sent
