@@ -16,8 +16,6 @@ import (
 func BenchmarkDo(b *testing.B) {
 	inCoroutine := func(b *testing.B, call func()) {
 		testrun.Start(b, 1)
-		p := blocking.Default()
-		defer p.CloseIdle()
 		b.ReportAllocs()
 		<-testrun.First.Go(func() {
 			for b.Loop() {
@@ -73,7 +71,6 @@ func BenchmarkDo(b *testing.B) {
 func BenchmarkDoMany(b *testing.B) {
 	const n = 64
 	testrun.Start(b, 1)
-	defer blocking.Default().CloseIdle()
 	b.ReportAllocs()
 	b.ResetTimer()
 	var all []*testrun.Task

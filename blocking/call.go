@@ -1,65 +1,36 @@
 package blocking
 
 import (
+	"container/list"
 	"context"
 	"runtime/debug"
 	"sync"
-	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/ilist"
+	"github.com/netco-go/netco/internal/waitq"
 )
 
-// reason is the wait that a parked caller shows.
-const reason = coroutine.ReasonBlocking
-
 // call is one function to be run by a pool, and the coroutine that waits for
-// it.
-//
-// One word holds all that the caller, the worker and the context decide between
-// them: the state, whether the context is done, and the ticket of the caller's
-// park. Whoever changes the word so that the caller must check it again removes
-// the ticket, and wakes the caller by it.
-//
-//	state      means                          becomes, by
-//	waiting    in the queue, or with a        running, by the worker; abandoned,
-//	           worker                         by the caller
-//	running    the function runs              done, by the worker; abandoned, by
-//	                                          the caller
-//	done       the outcome is there           nothing: the caller reads the
-//	                                          outcome and reuses the struct
-//	abandoned  the caller waits no longer     nothing: the struct is garbage
-//	                                          when the worker is done with it
+// it. The caller reuses the struct when the function has ended; after a caller
+// that has stopped waiting it is garbage.
 type call struct {
-	word atomic.Uint64
-	pool *Pool // constant while the call is under way, as co, ctx and task
-
-	// Guarded by pool.mu.
-	ilist.Links[call]
-	queued bool
-
-	co   *coroutine.Coroutine
+	// Constant while the call is under way.
+	pool *Pool
 	ctx  context.Context
-	task task
+	fn   func()
 
-	// Written by the worker before done, read by the caller after it.
+	// Under pool.mu.
+	place  *list.Element     // in the pool's queue; nil once it has left that
+	caller *coroutine.Waiter // nil: abandoned
+
+	// Written by the function's goroutine, read by the caller after its wake.
 	outcome outcome
 	err     error // of refused
 	failure *coroutine.PanicError
 
-	cancelled func() // c.cancel, made once
+	main  func()      // c.run, made once
+	leave waitq.Leave // c.leaveLocked, made once
 }
-
-const (
-	waiting = iota
-	running
-	done
-	abandoned
-
-	states      = 3
-	contextDone = 1 << 2 // with waiting and running only
-	ticketShift = 3      // tickets begin with 1: 0 is none
-)
 
 // outcome is how a function ended.
 type outcome uint8
@@ -73,34 +44,32 @@ const (
 
 var calls = sync.Pool{New: func() any {
 	c := new(call)
-	c.cancelled = c.cancel
+	c.main, c.leave = c.run, c.leaveLocked
 	return c
 }}
 
-var afterFunc = context.AfterFunc // a test has its own
-
-// offload runs t on a worker while co, the caller, is parked.
-func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) error {
+// offload runs fn on a goroutine of its own while the caller, a coroutine, is
+// parked.
+func (p *Pool) offload(ctx context.Context, fn func()) error {
 	if coroutine.Stopping() {
-		return coroutine.ErrShutdown // it could not wait for t
+		return coroutine.ErrShutdown // it could not wait for fn
 	}
-	c := calls.Get().(*call)
-	c.word.Store(waiting)
-	c.pool, c.co, c.ctx, c.task = p, co, ctx, t
-	p.submit(c)
-	stop := func() bool { return true }
+	var limit coroutine.Limit
 	if ctx.Done() != nil {
-		stop = afterFunc(ctx, c.cancelled)
+		limit = coroutine.Context(ctx)
 	}
-	err := c.await()
-	quiet := stop()
-	if err != nil {
-		return err
+	w := waitq.Acquire(limit)
+	c := calls.Get().(*call)
+	c.pool, c.ctx, c.fn, c.caller = p, ctx, fn, w
+	p.submit(c)
+	why := waitq.Wait(w, coroutine.ReasonBlocking, limit, &p.mu, c.leave)
+	waitq.Release(w)
+	if why != coroutine.WakeReady {
+		return limit.Err(why)
 	}
 	outcome, failure, err := c.outcome, c.failure, c.err
-	if quiet { // else cancel may be about to look at it
-		c.release()
-	}
+	*c = call{main: c.main, leave: c.leave}
+	calls.Put(c)
 	switch outcome {
 	case panicked:
 		panic(failure)
@@ -110,90 +79,27 @@ func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) err
 	return err
 }
 
-func (c *call) release() {
-	c.pool, c.co, c.ctx, c.task = nil, nil, nil, nil
-	c.outcome, c.failure, c.err = unwound, nil, nil
-	calls.Put(c)
-}
-
-// await parks the caller until the call is done. An error is the reason why the
-// caller has abandoned it.
-func (c *call) await() error {
-	for {
-		old := c.word.Load()
-		if old&states == done {
-			return nil
-		}
-		if old&contextDone != 0 {
-			if c.abandon() {
-				return c.ctx.Err()
-			}
-			continue
-		}
-		if !c.word.CompareAndSwap(old, old&states|c.co.Ticket()<<ticketShift) {
-			continue
-		}
-		// The waker that removed the ticket wakes this park and no other,
-		// however late.
-		if c.co.Park(reason) == coroutine.WakeShutdown && c.abandon() {
-			return coroutine.ErrShutdown
-		}
+// leaveLocked abandons the call, whose caller stops waiting.
+func (c *call) leaveLocked(w *coroutine.Waiter) {
+	p := c.pool
+	p.callers.Remove(w)
+	c.caller = nil
+	if c.place == nil {
+		p.abandoned++
+		return
 	}
+	p.queue.Remove(c.place)
 }
 
-// abandon makes the call abandoned, unless it is done.
-func (c *call) abandon() bool {
-	for {
-		old := c.word.Load()
-		if old&states == done {
-			return false
-		}
-		if c.word.CompareAndSwap(old, abandoned) {
-			c.pool.forget(c, old&states == running)
-			return true
-		}
-	}
+// run is the goroutine of a call.
+func (c *call) run() {
+	defer c.finish() // also after a Goexit
+	c.invoke()
 }
 
-// cancel notifies the caller that the context is done. It runs on a goroutine
-// of its own.
-func (c *call) cancel() {
-	for {
-		old := c.word.Load()
-		if s := old & states; s == done || s == abandoned {
-			return
-		}
-		if c.word.CompareAndSwap(old, old&states|contextDone) {
-			wake(c.co, old)
-			return
-		}
-	}
-}
-
-// wake wakes the park whose ticket was in a call's word, if there was one.
-func wake(co *coroutine.Coroutine, word uint64) {
-	if ticket := word >> ticketShift; ticket != 0 {
-		co.MakeReady(ticket, coroutine.WakeReady)
-	}
-}
-
-// begin makes a waiting call a running one; it reports whether its caller still
-// waits.
-func (c *call) begin() bool {
-	for {
-		old := c.word.Load()
-		if old&states == abandoned {
-			return false
-		}
-		if c.word.CompareAndSwap(old, old|running) {
-			return true
-		}
-	}
-}
-
-// invoke runs the function and records how it ended; it reports whether it was
-// started. It does not return from a Goexit.
-func (c *call) invoke() (started bool) {
+// invoke runs the function and records how it ended. It does not return from a
+// Goexit.
+func (c *call) invoke() {
 	defer func() {
 		if c.outcome != unwound {
 			return
@@ -203,31 +109,31 @@ func (c *call) invoke() (started bool) {
 			c.failure = &coroutine.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	// cancel may be late, or the context a user's own.
-	if err := c.ctx.Err(); err != nil {
-		c.outcome, c.err = refused, err
-		return false
+	// The caller's wake may be late, or the context a user's own.
+	if c.err = c.ctx.Err(); c.err != nil {
+		c.outcome = refused
+		return
 	}
-	started = true
-	c.task.run()
+	c.fn()
 	c.outcome = returned
-	return started
 }
 
-// finish notifies the caller that the function has ended. The worker must not
-// use the call afterwards.
+// finish wakes the caller, if it still waits, after the books are right: its
+// next call finds this one's place free.
 func (c *call) finish() {
-	for {
-		old := c.word.Load()
-		if old&states == abandoned {
-			if c.failure != nil {
-				panic(c.failure) // no caller does
-			}
-			return
-		}
-		if co := c.co; c.word.CompareAndSwap(old, done) {
-			wake(co, old)
-			return
-		}
+	p := c.pool
+	p.mu.Lock()
+	p.running--
+	if c.outcome != refused {
+		p.done++
+	}
+	p.startLocked()
+	w, failure := c.caller, c.failure
+	if w != nil {
+		p.mu.Take(&p.callers, w)
+	}
+	p.mu.Unlock() // a caller that waits may reuse c from here on
+	if w == nil && failure != nil {
+		panic(failure) // no caller does
 	}
 }

@@ -24,7 +24,6 @@ var errOwn = errors.New("own")
 // returns, in every place.
 func TestResults(t *testing.T) {
 	testrun.Start(t, 2)
-	t.Cleanup(func() { rest(t, blocking.Default()) })
 	p := pool(t, 2)
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
@@ -41,7 +40,6 @@ func TestResults(t *testing.T) {
 		{"Pool.Do until", func() (n int, err error) { err = p.Do(ctx, set(&n)); return }, nil},
 		{"Call", func() (int, error) { return blocking.Call(bg, pair) }, errOwn},
 		{"Call until", func() (int, error) { return blocking.Call(ctx, pair) }, errOwn},
-		{"callOn until", func() (int, error) { return blocking.CallOn(ctx, p, pair) }, errOwn},
 	} {
 		for _, where := range testrun.Places {
 			where.Do(t, func() {
@@ -84,7 +82,7 @@ func TestNested(t *testing.T) {
 	p := pool(t, 1)
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
-			n, err := blocking.CallOn(bg, p, func() (n int, err error) {
+			n, err := callOn(bg, p, func() (n int, err error) {
 				outer := goroutine()
 				err = p.Do(context.Background(), func() {
 					err := p.Do(bg, func() {
@@ -128,27 +126,18 @@ func TestLockOSThread(t *testing.T) {
 	}
 }
 
-// TestAllocation: what a call allocates once there is a worker is what its
-// documentation says.
+// TestAllocation: what a call allocates is what its documentation says.
 func TestAllocation(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	testrun.Start(t, 1)
 	p := pool(t, 2)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	for _, c := range []struct {
-		name string
-		call func()
-		want float64
-	}{
-		{"Do", func() { p.Do(bg, func() {}) }, 0},
-		{"Call", func() { blocking.CallOn(bg, p, func() (int, error) { return 1, nil }) }, 1},
-		{"Do until", func() { p.Do(ctx, func() {}) }, 2},
+	for name, call := range map[string]func(){
+		"Do": func() { p.Do(bg, func() {}) }, "Stats": func() { p.Stats() },
 	} {
 		testrun.First.Do(t, func() {
-			testenv.Equal(t, testing.AllocsPerRun(300, c.call), c.want, c.name, "allocations")
+			testenv.Equal(t, testing.AllocsPerRun(300, call), 0, name, "allocations")
 		})
 	}
 }
@@ -165,7 +154,7 @@ func TestContextDoneBefore(t *testing.T) {
 			if err := p.Do(ctx, func() { ran = true }); err != context.Canceled || ran {
 				t.Errorf("Do on a %s: %v, ran: %v", where.Name, err, ran)
 			}
-			n, err := blocking.CallOn(ctx, p, func() (int, error) {
+			n, err := callOn(ctx, p, func() (int, error) {
 				ran = true
 				return 1, nil
 			})
@@ -205,14 +194,14 @@ func TestContextDoneQueued(t *testing.T) {
 			cancels[i]()
 			tasks[i].Wait(t)
 			left++
-			exact(t, p, blocking.Stats{Workers: 1, Queued: n - left}, "have left", left)
+			exact(t, p, blocking.Stats{Running: 1, Queued: n - left}, "have left", left)
 		}
 	}
 	close(g.opened)
 	k.Wait(t)
 	testrun.WaitAll(t, tasks...)
-	if !slices.Equal(turns, []int{1, 2, 5}) || p.Exact().Done != 4 {
-		t.Errorf("turns %v, %+v", turns, p.Exact())
+	if !slices.Equal(turns, []int{1, 2, 5}) || p.Stats().Done != 4 {
+		t.Errorf("turns %v, %+v", turns, p.Stats())
 	}
 }
 
@@ -245,7 +234,7 @@ func TestContextDoneUntold(t *testing.T) {
 	close(g.opened)
 	k.Wait(t)
 	queued.Wait(t)
-	if s := p.Exact(); ran || s.Done != 1 {
+	if s := p.Stats(); ran || s.Done != 1 {
 		t.Errorf("ran: %v, %+v", ran, s)
 	}
 }
@@ -268,11 +257,11 @@ func TestContextDoneRunning(t *testing.T) {
 				return context.WithTimeout(context.Background(), time.Millisecond)
 			}, context.DeadlineExceeded},
 		} {
-			before := p.Exact()
+			before := p.Stats()
 			ctx, cancel := how.make()
 			entered, notified, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			k := where.Go(func() {
-				n, err := blocking.CallOn(ctx, p, func() (int, error) {
+				n, err := callOn(ctx, p, func() (int, error) {
 					close(entered)
 					<-ctx.Done()
 					close(notified)
@@ -284,7 +273,7 @@ func TestContextDoneRunning(t *testing.T) {
 				}
 				// The coroutine's next parks are its own.
 				for range 100 {
-					if n, err := blocking.CallOn(bg, p, func() (int, error) {
+					if n, err := callOn(bg, p, func() (int, error) {
 						return 7, nil
 					}); n != 7 || err != nil {
 						t.Errorf("afterwards: %d, %v", n, err)
@@ -299,13 +288,13 @@ func TestContextDoneRunning(t *testing.T) {
 			select {
 			case <-entered: // with the deadline it may have passed before the start
 				testenv.Await(t, notified, "the function to hear of it")
-				if s := p.Exact(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
+				if s := p.Stats(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
 					t.Errorf("%s: %+v", how.name, s)
 				}
 			default:
 			}
 			close(end)
-			testenv.Until(t, "the function's end", func() bool { return p.Exact().Running == 0 })
+			testenv.Until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
 			cancel()
 		}
 	}
@@ -316,7 +305,7 @@ func TestContextDoneRunning(t *testing.T) {
 func TestContextInPlace(t *testing.T) {
 	p := pool(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := blocking.CallOn(ctx, p, func() (int, error) {
+	n, err := callOn(ctx, p, func() (int, error) {
 		cancel()
 		return 1, ctx.Err()
 	})
@@ -336,7 +325,7 @@ func TestContextDoneAtEnd(t *testing.T) {
 		tasks = append(tasks, where.Go(func() {
 			for range rounds {
 				ctx, cancel := context.WithCancel(context.Background())
-				n, err := blocking.CallOn(ctx, p, func() (int, error) {
+				n, err := callOn(ctx, p, func() (int, error) {
 					go cancel()
 					return 1, nil
 				})
@@ -355,25 +344,33 @@ func TestContextDoneAtEnd(t *testing.T) {
 func TestContextDoneLate(t *testing.T) {
 	testrun.Start(t, 2)
 	p := pool(t, 1)
-	var late func()
-	restore := blocking.SetAfterFunc(func(_ context.Context, f func()) func() bool {
-		late = f
-		return func() bool { return false } // f is about to run
-	})
-	defer restore()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
+	ctx := &late{held: held{Context: context.Background()}, done: make(chan struct{})}
 	g := newGate()
 	k := testrun.First.Go(func() {
 		testenv.Fails(t, p.Do(ctx, func() {}), nil, "Do")
-		n, err := blocking.CallOn(bg, p, func() (int, error) { g.pass(); return 1, nil })
+		n, err := callOn(bg, p, func() (int, error) { g.pass(); return 1, nil })
 		if n != 1 || err != nil {
 			t.Errorf("the call after it: %d, %v", n, err)
 		}
 	})
 	testenv.Await(t, g.entered, "the function")
 	k.UntilParked(t, coroutine.ReasonBlocking)
-	late()
+	ctx.err.Store(&errOwn)
+	ctx.call()
 	close(g.opened)
 	k.Wait(t)
+}
+
+// late is a context whose AfterFunc cannot be stopped: it is about to call.
+type late struct {
+	held
+	done chan struct{}
+	call func()
+}
+
+func (l *late) Done() <-chan struct{} { return l.done }
+
+func (l *late) AfterFunc(f func()) func() bool {
+	l.call = f
+	return func() bool { return false }
 }

@@ -7,20 +7,18 @@
 // A coroutine that blocks delays everything else on its Processor, for some
 // milliseconds, or as long as it blocks where Processors are not handed on
 // (README.md, "What blocks a Processor"); and nothing bounds how many block at
-// a time. [Do] hands the function to a worker, an ordinary goroutine out of a
-// [Pool], and parks until it has ended. Workers are started when they are
-// needed, up to the pool's limit, and reused, the one used last first; those
-// that were idle for five to ten seconds end. Calls beyond the limit wait in a
-// queue, first come, first served.
+// a time. [Do] runs the function on a goroutine of its own, and parks until it
+// has ended. A [Pool] runs as many at once as its limit says; calls beyond that
+// wait in a queue, first come, first served.
 //
 //	rows, err := blocking.Call(ctx, func() (*sql.Rows, error) {
 //		return db.Query(q)
 //	})
 //
 // An ordinary goroutine may block, so there every function of this package runs
-// its argument in place, as a plain call, and no limit holds. That goes for
-// workers too: a function that is being run may itself use this package, at any
-// depth, also when the pool is at its limit.
+// its argument in place, as a plain call, and no limit holds. So a function
+// that is being run may itself use this package, at any depth, also when the
+// pool is at its limit.
 //
 // # Results
 //
@@ -40,7 +38,7 @@
 //     an error. The result of [Call] is zero then, and safe to use.
 //   - it still counts against the limit.
 //   - a panic in it has no caller to continue in, and ends the program, as in
-//     any goroutine. A Goexit ends its worker only.
+//     any goroutine.
 //
 // The error does not say whether the function was started; where that matters,
 // let the function record it in an atomic.
@@ -52,9 +50,8 @@
 // microseconds where nothing else is going on, so a function that is certainly
 // shorter is better called in place.
 //
-// A function must leave its goroutine as it found it: what it locks with
-// runtime.LockOSThread it unlocks, and what it changes of the thread it changes
-// back. One that cannot starts a goroutine of its own, whose thread ends with
-// it if it is locked. A function that waits for a coroutine which itself waits
-// for the same pool may wait for ever when the pool is at its limit.
+// A function that changes its thread locks it first, by runtime.LockOSThread;
+// if it leaves it locked, the thread ends with its goroutine. A function that
+// waits for a coroutine which itself waits for the same pool may wait for ever
+// when the pool is at its limit.
 package blocking

@@ -34,27 +34,31 @@ func pool(t testing.TB, limit int) *blocking.Pool {
 	return p
 }
 
-// exact checks all figures of p but its limit, and its books.
+// exact checks all figures of p but its limit.
 func exact(t testing.TB, p *blocking.Pool, want blocking.Stats, when ...any) {
 	t.Helper()
-	got := p.Exact()
-	want.Limit, want.Running = got.Limit, want.Workers-want.Idle
+	got := p.Stats()
+	want.Limit = got.Limit
 	testenv.Equal(t, got, want, when...)
-	testenv.Equal(t, p.Check(), true, "the pool's books are right")
 }
 
-// rest waits until the pool has nothing to do and ends its workers.
+// rest waits until the pool has nothing to do.
 func rest(t testing.TB, p *blocking.Pool) {
 	t.Helper()
 	testenv.Until(t, "the pool to have nothing to do", func() bool {
-		s := p.Exact()
+		s := p.Stats()
 		return s.Running == 0 && s.Queued == 0
 	})
-	testenv.Equal(t, p.Check(), true, "the pool's books are right")
-	p.CloseIdle()
-	if s := p.Exact(); s.Workers != 0 || s.Idle != 0 {
-		t.Errorf("after CloseIdle: %+v", s)
+}
+
+// callOn is Call on a pool.
+func callOn[T any](ctx context.Context, p *blocking.Pool, fn func() (T, error)) (v T, err error) {
+	var got T
+	var own error
+	if err := p.Do(ctx, func() { got, own = fn() }); err != nil {
+		return v, err
 	}
+	return got, own
 }
 
 // goroutine names the calling goroutine.
@@ -74,12 +78,12 @@ func (g *gate) pass() {
 	<-g.opened
 }
 
-// occupy starts a coroutine that holds a worker of the pool until the gate that
-// it returns is opened.
+// occupy starts a coroutine whose function runs until the gate that it returns
+// is opened.
 func occupy(t testing.TB, p *blocking.Pool) (*gate, *testrun.Task) {
 	t.Helper()
 	g := newGate()
 	k := testrun.First.Go(func() { testenv.Fails(t, p.Do(bg, g.pass), nil, "Do") })
-	testenv.Await(t, g.entered, "the worker")
+	testenv.Await(t, g.entered, "the function")
 	return g, k
 }

@@ -31,13 +31,13 @@ func TestForcedShutdown(t *testing.T) {
 			started := false
 			starts := func() { started = true }
 			first := where.Go(func() {
-				n, err := blocking.CallOn(bg, p, func() (int, error) { g.pass(); return 1, errOwn })
+				n, err := callOn(bg, p, func() (int, error) { g.pass(); return 1, errOwn })
 				if n != 0 || !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one that runs: %d, %v", n, err)
 				}
 				if err := free.Do(bg, starts); !errors.Is(err, netco.ErrShutdown) ||
-					free.Exact().Workers != 0 {
-					t.Errorf("of a later one: %v, %+v", err, free.Exact())
+					free.Stats().Running != 0 {
+					t.Errorf("of a later one: %v, %+v", err, free.Stats())
 				}
 			})
 			testenv.Await(t, g.entered, "the function")
@@ -51,10 +51,10 @@ func TestForcedShutdown(t *testing.T) {
 			}
 			testrun.ShutdownByForce(t)
 			testrun.WaitAll(t, tasks...)
-			exact(t, p, blocking.Stats{Workers: 1, Abandoned: 1}, "after the shutdown")
+			exact(t, p, blocking.Stats{Running: 1, Abandoned: 1}, "after the shutdown")
 			close(g.opened)
-			testenv.Until(t, "the function's end", func() bool { return p.Exact().Running == 0 })
-			if s := p.Exact(); started || s.Done != 1 {
+			testenv.Until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
+			if s := p.Stats(); started || s.Done != 1 {
 				t.Errorf("started: %v, %+v", started, s)
 			}
 		})
@@ -83,8 +83,8 @@ func TestPatientShutdown(t *testing.T) {
 	testenv.NoError(t, testenv.Await(t, shut, "the shutdown"))
 }
 
-// TestGoexitOfLeft: an abandoned function ends by Goexit, and costs its worker
-// and nothing else.
+// TestGoexitOfLeft: an abandoned function that ends by Goexit gives its place
+// to the next.
 func TestGoexitOfLeft(t *testing.T) {
 	testrun.Start(t, 2)
 	p := pool(t, 1)
@@ -101,8 +101,7 @@ func TestGoexitOfLeft(t *testing.T) {
 	next.UntilParked(t, coroutine.ReasonBlocking) // behind the one that was left
 	close(g.opened)
 	next.Wait(t)
-	testenv.Until(t, "the worker to be idle", func() bool { return p.Exact().Idle == 1 })
-	exact(t, p, blocking.Stats{Workers: 1, Idle: 1, Done: 2, Abandoned: 1})
+	exact(t, p, blocking.Stats{Done: 2, Abandoned: 1})
 }
 
 // TestHammerShutdown: the scheduler ends by force in the middle of calls of all
@@ -120,9 +119,9 @@ func TestHammerShutdown(t *testing.T) {
 				for n := 0; ; n++ {
 					got, err := 0, error(nil)
 					if i%3 == 0 {
-						got, err = blocking.CallOn(ctx, p, func() (int, error) { return n, nil })
+						got, err = callOn(ctx, p, func() (int, error) { return n, nil })
 					} else {
-						got, err = blocking.CallOn(bg, p, func() (int, error) { return n, nil })
+						got, err = callOn(bg, p, func() (int, error) { return n, nil })
 					}
 					if errors.Is(err, netco.ErrShutdown) && got == 0 {
 						return
@@ -153,15 +152,14 @@ type hammer struct {
 	t       *testing.T
 	p       *blocking.Pool
 	running atomic.Int32
-	started atomic.Uint64 // functions on workers
+	started atomic.Uint64 // functions on goroutines of their own
 }
 
 const hammerLimit = 4 // the highest that is set
 
 // TestHammer: calls of every kind and with every end, from everywhere, on a
-// pool whose limit and idle workers change all the time. Every function runs
-// once, or, if its caller abandoned it, at most once; what a caller gets is its
-// own function's.
+// pool whose limit changes all the time. Every function runs once, or, if its
+// caller abandoned it, at most once; what a caller gets is its own function's.
 func TestHammer(t *testing.T) {
 	tasks, ops := 24, 400
 	if goruntime.RaceEnabled {
@@ -193,16 +191,9 @@ func TestHammer(t *testing.T) {
 				return
 			default:
 			}
-			switch rnd.IntN(4) {
-			case 0:
-				h.p.CloseIdle()
-			case 1:
-				h.p.Tick()
-			default:
-				h.p.SetLimit(1 + rnd.IntN(hammerLimit))
-			}
-			if !h.p.Check() {
-				t.Error("the pool's books are wrong")
+			h.p.SetLimit(1 + rnd.IntN(hammerLimit))
+			if s := h.p.Stats(); s.Running > hammerLimit || s.Queued > 0 && s.Running < s.Limit {
+				t.Errorf("the books are wrong: %+v", s)
 				return
 			}
 			time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond)
@@ -212,12 +203,12 @@ func TestHammer(t *testing.T) {
 	close(end)
 	disturber.Wait(t)
 	rest(t, h.p)
-	if s := h.p.Exact(); s.Done != h.started.Load() {
+	if s := h.p.Stats(); s.Done != h.started.Load() {
 		t.Errorf("%d functions ran, %+v", h.started.Load(), s)
 	}
 }
 
-// enter notes that a function runs. away says whether that is on a worker.
+// enter notes that a function runs. away says whether it runs elsewhere.
 func (h *hammer) enter(away bool, runs *atomic.Int32) (exit func()) {
 	testenv.Equal(h.t, runs.Add(1), 1, "runs of a function")
 	if !away {
@@ -275,7 +266,7 @@ func (h *hammer) op(rnd *rand.Rand) {
 	case 4, 5:
 		h.cancelled(rnd, body, runs)
 	default:
-		n, err := blocking.CallOn(bg, h.p, func() (int, error) { body(); return want, errOwn })
+		n, err := callOn(bg, h.p, func() (int, error) { body(); return want, errOwn })
 		if n != want || err != errOwn {
 			h.t.Errorf("%d, %v, want %d, %v", n, err, want, errOwn)
 		}
@@ -319,7 +310,7 @@ func (h *hammer) cancelled(rnd *rand.Rand, body func(), runs *atomic.Int32) {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(100))*time.Microsecond)
 		defer cancel()
 	}
-	n, err := blocking.CallOn(ctx, h.p, func() (int, error) {
+	n, err := callOn(ctx, h.p, func() (int, error) {
 		body()
 		return 1, nil
 	})

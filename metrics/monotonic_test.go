@@ -44,7 +44,6 @@ func watch(t *testing.T, r *prometheus.Registry) (scrapes *atomic.Int64, end fun
 func TestCountersNeverGoDown(t *testing.T) {
 	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 2}))
 	r := registered(t, s) // before its start: that is to be seen as well
-	defer blocking.Default().CloseIdle()
 	scrapes, unwatch := watch(t, r)
 	defer unwatch()
 	testenv.OK(t, s.Start())

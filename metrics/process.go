@@ -33,15 +33,12 @@ var ofProcess = described([]family[*process]{
 	{name: "netco_blocking_calls", kind: gauge, label: "state",
 		values: []string{"running", "queued"},
 		help: "Functions offloaded to the default pool of package blocking that run, or wait " +
-			"for a goroutine.",
+			"for others to end.",
 		read: func(p *process, i int) float64 {
 			return float64([...]int{p.blocking.Running, p.blocking.Queued}[i])
 		}},
-	{name: "netco_blocking_goroutines", kind: gauge,
-		help: "Goroutines of the pool, including idle ones.",
-		read: func(p *process, _ int) float64 { return float64(p.blocking.Workers) }},
 	{name: "netco_blocking_goroutines_max", kind: gauge,
-		help: "Limit of the pool's goroutines, see blocking.Pool.SetLimit.",
+		help: "Limit of functions that run at once, see blocking.Pool.SetLimit.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Limit) }},
 	{name: "netco_blocking_calls_done_total", kind: count,
 		help: "Functions of the pool that have ended, in any way.",

@@ -361,7 +361,7 @@ var badCalls = []badOwnCase{
 // TestBadInputOwn: what has no counterpart in package net. Each error says what
 // is wrong; nothing panics and no fd is left.
 func TestBadInputOwn(t *testing.T) {
-	startFiles(t)
+	start(t, 2)
 	r, w := rawPipe(t)
 	defer unix.Close(r)
 	defer unix.Close(w)

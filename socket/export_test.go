@@ -6,7 +6,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
 )
@@ -141,14 +140,6 @@ const (
 	UDP  = udp
 	UDP4 = udp4
 )
-
-// CloseIdle ends goroutines of pools that are idle, which would end by
-// themselves some seconds later: a run of tests waits for that.
-func CloseIdle() {
-	lookups.CloseIdle()
-	files.CloseIdle()
-	blocking.Default().CloseIdle()
-}
 
 // Functions of package net, which package netco/net has.
 var (

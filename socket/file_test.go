@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
@@ -31,13 +30,6 @@ type anyFile interface {
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
 	SyscallConn() (syscall.RawConn, error)
-}
-
-// startFiles is start, and ends the threads that were made for regular files.
-func startFiles(t *testing.T) {
-	t.Helper()
-	t.Cleanup(blocking.Default().CloseIdle)
-	start(t, 2)
 }
 
 // ours makes a File of an fd.
@@ -172,7 +164,7 @@ var fileCases = []struct {
 // TestFileAgainstOS: the same operations on our File and on os's come to the
 // same, errors included.
 func TestFileAgainstOS(t *testing.T) {
-	startFiles(t)
+	start(t, 2)
 	for _, c := range fileCases {
 		theirs := c.do(c.make(t, func(fd int, name string) anyFile {
 			return testenv.Closing(t, os.NewFile(uintptr(fd), name))
@@ -224,7 +216,6 @@ func TestNewFile(t *testing.T) {
 // the scheduler is ended by force. The fd stays open until it has ended. (The
 // file passes for one that is not pollable because epoll is made to say so.)
 func TestFileOffloadedShutdown(t *testing.T) {
-	t.Cleanup(blocking.Default().CloseIdle)
 	startAlone(t, 1)
 	master, slave := pty(t)
 	fd := testenv.Must(unix.Dup(slave))

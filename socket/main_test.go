@@ -48,7 +48,6 @@ func startLocked(t testing.TB, n int) {
 func startWith(t testing.TB, o netco.Options) {
 	t.Helper()
 	t.Cleanup(func() { // runs after the Scheduler is shut down
-		socket.CloseIdle()
 		if !t.Failed() {
 			noneOpen(t)
 		}

@@ -14,7 +14,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -285,7 +284,6 @@ var traffics = []traffic{
 			return n, n
 		}},
 	{name: "regular file", file: true, move: func(t *testing.T, p testrun.Place, n int) (int, int) {
-		t.Cleanup(blocking.Default().CloseIdle)
 		theirs := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "f"))))
 		f := testenv.Closing(t, testenv.Must(socket.NewFile(theirs)))
 		p.Do(t, func() {

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
@@ -27,10 +26,7 @@ import (
 func unixName(t testing.TB, name string) string {
 	t.Helper()
 	dir := testenv.Must(os.MkdirTemp("", "netco"))
-	t.Cleanup(func() {
-		os.RemoveAll(dir)
-		blocking.Default().CloseIdle() // it makes files on coroutines' behalf
-	})
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, name)
 }
 

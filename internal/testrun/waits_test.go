@@ -321,8 +321,7 @@ func pooled(t *testing.T) scene {
 		context: func(ctx context.Context) error { return p.Do(ctx, func() { <-c }) },
 		release: func() { close(c) },
 		over: func() error {
-			for p.Stats().Workers != 0 { // those left behind end too
-				p.CloseIdle()
+			for p.Stats().Running != 0 { // those left behind end too
 				runtime.Gosched()
 			}
 			return nil

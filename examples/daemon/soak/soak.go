@@ -163,7 +163,7 @@ func (s *soak) sample() (one sample, err error) {
 		return one, err
 	}
 	one.goroutines, err = m.sum("go_goroutines")
-	for _, name := range []string{"netco_goroutines", "netco_blocking_goroutines"} {
+	for _, name := range []string{"netco_goroutines", "netco_blocking_calls"} {
 		n, e := m.sum(name)
 		one.goroutines, err = one.goroutines-n, errors.Join(err, e)
 	}

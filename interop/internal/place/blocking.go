@@ -71,15 +71,14 @@ func through(p Place) Way {
 	return Way{p, Blocking}
 }
 
-// closeIdle ends package blocking's goroutines, which would else stay for some seconds.
-func closeIdle(t testing.TB) {
+// settle waits for the ends of functions that package blocking runs.
+func settle(t testing.TB) {
 	t.Helper()
 	p := blocking.Default()
-	for begin := time.Now(); p.Stats().Workers > 0; time.Sleep(time.Millisecond) {
+	for begin := time.Now(); p.Stats().Running > 0; time.Sleep(time.Millisecond) {
 		if time.Since(begin) > Limit {
 			t.Errorf("package blocking has not come to rest: %+v", p.Stats())
 			return
 		}
-		p.CloseIdle()
 	}
 }

@@ -72,7 +72,7 @@ func startWith(t testing.TB, o netco.Options) {
 		if err := netco.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
-		closeIdle(t)
+		settle(t)
 	})
 }
 
