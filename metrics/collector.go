@@ -3,7 +3,6 @@ package metrics
 import (
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -13,17 +12,7 @@ import (
 )
 
 // collector collects the metrics of a Scheduler.
-type collector struct {
-	s          *scheduler.Scheduler
-	own        []series[*scheduler.Scheduler]
-	goroutines []series[*view]
-	members    atomic.Pointer[[]member] // made when the Scheduler has Processors
-}
-
-// member has a collector's series of one Processor.
-type member struct {
-	series []series[*view] // constant
-}
+type collector struct{ s *scheduler.Scheduler }
 
 // handoffsBySite is in no table, as its label values come by and by.
 // Scheduler.Handoffs bounds their number.
@@ -43,12 +32,8 @@ var bySite = []string{"cause", "site"}
 
 // NewCollector returns a collector of the metrics of s, which may be started
 // later. A registry takes one of them; for several Schedulers see the package's
-// documentation. Collect may be called by several threads; it allocates some 6
-// KiB for each Processor.
-func NewCollector(s *scheduler.Scheduler) prometheus.Collector {
-	return &collector{s: s, own: seriesOf(ofScheduler),
-		goroutines: seriesOf(ofGoroutines, "outside")}
-}
+// documentation. Collect may be called by several threads.
+func NewCollector(s *scheduler.Scheduler) prometheus.Collector { return &collector{s} }
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
@@ -60,31 +45,23 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	collect(ch, c.own, c.s)
-	collect(ch, c.goroutines, ordinary())
+	collect(ch, ofScheduler, c.s)
+	collect(ch, ofGoroutines, ordinary(), "outside")
 	for _, h := range c.s.Handoffs() {
-		labels := prometheus.MakeLabelPairs(handoffsBySite,
-			[]string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
-		ch <- &sample{desc: handoffsBySite, labels: labels, kind: count, value: float64(h.Count)}
+		ch <- prometheus.MustNewConstMetric(handoffsBySite, count, float64(h.Count), h.Cause,
+			strings.ToValidUTF8(h.BlockedAt, "\uFFFD"))
 	}
 	collectCircles(ch, engine.Of(c.s).Circles())
-	processors := engine.Of(c.s).Processors()
-	if len(processors) == 0 {
-		return
-	}
-	members := c.membersOf(len(processors))
-	for i, p := range processors {
-		m := &members[i]
-		collect(ch, m.series, m.view(c.s, p))
+	for i, p := range engine.Of(c.s).Processors() {
+		collect(ch, ofProcessor, newView(c.s, p), strconv.Itoa(i))
 	}
 }
 
 // collectCircles sends a value for each circle, and 0 if there is none.
 func collectCircles(ch chan<- prometheus.Metric, found []diagnose.Circle) {
 	send := func(circle string, n int) {
-		labels := prometheus.MakeLabelPairs(circles,
-			[]string{strings.ToValidUTF8(circle, "\uFFFD")})
-		ch <- &sample{desc: circles, labels: labels, kind: gauge, value: float64(n)}
+		ch <- prometheus.MustNewConstMetric(circles, gauge, float64(n),
+			strings.ToValidUTF8(circle, "\uFFFD"))
 	}
 	others := 0
 	for i, c := range found {
@@ -100,18 +77,4 @@ func collectCircles(ch chan<- prometheus.Metric, found []diagnose.Circle) {
 	case others > 0:
 		send("others", others)
 	}
-}
-
-// membersOf returns the members for the Scheduler's n Processors: once there
-// are any, they stay the same.
-func (c *collector) membersOf(n int) []member {
-	if members := c.members.Load(); members != nil {
-		return *members
-	}
-	members := make([]member, n)
-	for i := range members {
-		members[i].series = seriesOf(ofProcessor, strconv.Itoa(i))
-	}
-	c.members.CompareAndSwap(nil, &members)
-	return *c.members.Load()
 }

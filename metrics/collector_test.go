@@ -379,7 +379,8 @@ func TestCostDoesNotGrow(t *testing.T) {
 		}
 	}
 	eventuallyParked(t, registered(t, s), many) // what is still to begin would allocate meanwhile
-	if more, m := cost(); more > few+2 || m != n {
+	// Histograms have more buckets with something in them.
+	if more, m := cost(); more > 1.25*few || m != n {
 		t.Errorf("%v allocations and %d series with %d coroutines, %v and %d with none", more, m,
 			many, few, n)
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
@@ -37,7 +37,7 @@ func TestPageHasEveryMetric(t *testing.T) {
 			continue
 		}
 		delete(rows, f.name)
-		testenv.Equal(t, cells[1], f.kind.String(), f.name, "is a", f.kind, "the page says")
+		testenv.Equal(t, cells[1], f.kind, f.name, "is a", f.kind, "the page says")
 		if want := labelsCell(f); cells[2] != want {
 			t.Errorf("%s: labels are %s, the page says %s", f.name, want, cells[2])
 		}
@@ -87,7 +87,7 @@ func TestPagesMentionMetrics(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range documented() {
 		names[f.name] = true
-		if f.kind == histogram {
+		if f.kind == "histogram" {
 			names[f.name+"_sum"], names[f.name+"_count"], names[f.name+"_bucket"] = true, true, true
 		}
 	}
@@ -103,17 +103,17 @@ func TestPagesMentionMetrics(t *testing.T) {
 // documentedFamily is what docs/METRICS.md has of a family.
 type documentedFamily struct {
 	name, label    string
-	kind           kind
+	kind           string
 	labels, values []string
 	goroutines     bool
 }
 
 // documented returns all families of both collectors.
 func documented() (all []documentedFamily) {
-	all = append(all, documentedFamily{name: "netco_info", kind: gauge, labels: infoLabels})
-	all = append(all, documentedFamily{name: "netco_handoffs_by_site_total", kind: count,
+	all = append(all, documentedFamily{name: "netco_info", kind: "gauge", labels: infoLabels})
+	all = append(all, documentedFamily{name: "netco_handoffs_by_site_total", kind: "counter",
 		labels: bySite})
-	all = append(all, documentedFamily{name: "netco_deadlocked_coroutines", kind: gauge,
+	all = append(all, documentedFamily{name: "netco_deadlocked_coroutines", kind: "gauge",
 		labels: []string{"circle"}})
 	all = append(all, documentedOf(ofScheduler)...)
 	all = append(all, documentedOf(ofProcessor)...)
@@ -122,7 +122,14 @@ func documented() (all []documentedFamily) {
 
 func documentedOf[S any](families []family[S]) (all []documentedFamily) {
 	for _, f := range families {
-		all = append(all, documentedFamily{f.name, f.label, f.kind, f.labels, f.values,
+		kind := "gauge"
+		switch {
+		case f.hist != nil:
+			kind = "histogram"
+		case f.kind == count:
+			kind = "counter"
+		}
+		all = append(all, documentedFamily{f.name, f.label, kind, f.labels, f.values,
 			f.goroutines > 0})
 	}
 	return all
@@ -238,8 +245,8 @@ func TestDashboard(t *testing.T) {
 
 // TestLint: names, units, types and help texts are as Prometheus wants them.
 func TestLint(t *testing.T) {
-	problems := testenv.Must(testutil.GatherAndLint(registered(t,
-		started(t, scheduler.Options{Processors: 2}))))
+	problems := testenv.Must(promlint.NewWithMetricFamilies(testenv.Must(registered(t,
+		started(t, scheduler.Options{Processors: 2})).Gather())).Lint())
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}

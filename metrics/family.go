@@ -2,36 +2,30 @@ package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// kind is a metric's type.
-type kind uint8
-
+// The types of metrics that are not histograms.
 const (
-	gauge kind = iota
-	count      // a counter: it only rises
-	histogram
+	gauge = prometheus.GaugeValue
+	count = prometheus.CounterValue // it only rises
 )
-
-func (k kind) String() string { return [...]string{"gauge", "counter", "histogram"}[k] }
 
 // family is a metric: its name and meaning, and functions that read its values
 // from an S, of which there may be many. Constant.
 type family[S any] struct {
 	name, help string
-	kind       kind
-	labels     []string // the labels that distinguish one S from another: "processor", or none
-	label      string   // one more label, or ""
-	values     []string // the values of label
+	kind       prometheus.ValueType // unless it is a histogram
+	labels     []string             // that distinguish one S from another: "processor", or none
+	label      string               // one more label, or ""
+	values     []string             // the values of label
 	// How many of the values, from the first on, ordinary goroutines have;
 	// without a label 1 or 0.
 	goroutines int
 
 	read func(from S, i int) float64            // of values[i]; for gauges and counters
-	hist func(from S) counter.HistogramSnapshot // for histograms
+	hist func(from S) counter.HistogramSnapshot // not nil: a histogram
 	has  func(from S) bool                      // nil: always
 	desc *prometheus.Desc                       // made from the above
 }
@@ -56,77 +50,26 @@ func describe[S any](ch chan<- *prometheus.Desc, families []family[S]) {
 	}
 }
 
-// series is one value of a family. Its labels are made once and shared by all
-// scrapes. Constant.
-type series[S any] struct {
-	*family[S]
-	index  int // of values
-	labels []*dto.LabelPair
-}
-
-// seriesOf returns the series of one S, whose labels have these values.
-func seriesOf[S any](families []family[S], of ...string) []series[S] {
-	var all []series[S]
+// collect reads all values of one S, whose labels have these values, so that
+// they are of about one moment, and then sends them: the receiver may be slow.
+func collect[S any](ch chan<- prometheus.Metric, families []family[S], from S, of ...string) {
+	all := make([]prometheus.Metric, 0, 2*len(families))
 	for i := range families {
 		f := &families[i]
-		if f.label == "" {
-			all = append(all, series[S]{f, 0, prometheus.MakeLabelPairs(f.desc, of)})
-			continue
+		switch {
+		case f.has != nil && !f.has(from):
+		case f.hist != nil:
+			all = append(all, newHistogram(f.desc, f.hist(from), of...))
+		case f.label == "":
+			all = append(all, prometheus.MustNewConstMetric(f.desc, f.kind, f.read(from, 0), of...))
 		}
 		for j, value := range f.values {
-			labels := prometheus.MakeLabelPairs(f.desc, append(of[:len(of):len(of)], value))
-			all = append(all, series[S]{f, j, labels})
+			labels := append(of[:len(of):len(of)], value)
+			all = append(all, prometheus.MustNewConstMetric(f.desc, f.kind, f.read(from, j),
+				labels...))
 		}
 	}
-	return all
-}
-
-// collect reads all values of one S first, so that they are of about one
-// moment, and then sends them: the receiver may be slow.
-func collect[S any](ch chan<- prometheus.Metric, all []series[S], from S) {
-	samples := make([]sample, len(all))
-	for i := range all {
-		s := &all[i]
-		if s.has != nil && !s.has(from) {
-			continue
-		}
-		samples[i] = sample{desc: s.desc, labels: s.labels, kind: s.kind}
-		if s.kind == histogram {
-			h := s.hist(from)
-			samples[i].hist = &h
-		} else {
-			samples[i].value = s.read(from, s.index)
-		}
+	for _, m := range all {
+		ch <- m
 	}
-	for i := range samples {
-		if samples[i].desc != nil {
-			ch <- &samples[i]
-		}
-	}
-}
-
-// sample is the value of a series at some moment: a prometheus.Metric.
-type sample struct {
-	desc   *prometheus.Desc
-	labels []*dto.LabelPair
-	kind   kind
-	value  float64
-	hist   *counter.HistogramSnapshot // for histograms
-}
-
-// Desc implements prometheus.Metric.
-func (s *sample) Desc() *prometheus.Desc { return s.desc }
-
-// Write implements prometheus.Metric.
-func (s *sample) Write(out *dto.Metric) error {
-	out.Label = s.labels
-	switch s.kind {
-	case gauge:
-		out.Gauge = &dto.Gauge{Value: &s.value}
-	case count:
-		out.Counter = &dto.Counter{Value: &s.value}
-	case histogram:
-		out.Histogram = encode(s.hist)
-	}
-	return nil
 }

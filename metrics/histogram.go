@@ -2,7 +2,9 @@ package metrics
 
 import (
 	"math"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/netco-go/netco/internal/counter"
@@ -18,55 +20,33 @@ const (
 	classicBounds = classicLast - classicFirst + 1
 )
 
-// maxGap is the number of empty buckets up to which a span goes on, as in
-// client_golang.
-const maxGap = 2
-
-// encode makes a histogram of both kinds. The number of observations is the sum
-// of the buckets, as Prometheus demands, even if one was counted while they
-// were read.
-func encode(s *counter.HistogramSnapshot) *dto.Histogram {
-	h := &dto.Histogram{
-		SampleSum:     ptr(float64(s.SumNs) / 1e9),
-		Schema:        ptr[int32](counter.HistogramSchema),
-		ZeroThreshold: ptr(counter.HistogramZero),
-		ZeroCount:     ptr(s.Zero),
-	}
-	h.PositiveSpan, h.PositiveDelta = spans(s.Buckets)
-	h.Bucket = classic(s)
-	total := s.Zero
-	for _, n := range s.Buckets {
-		total += n
-	}
-	h.SampleCount = &total
-	return h
+// histogram is a native histogram of client_golang's with classic buckets.
+type histogram struct {
+	prometheus.Metric
+	classic []*dto.Bucket
 }
 
-// spans returns the sparse form of native buckets: runs of them, each given by
-// its distance from the last run, and the differences of the counts.
-func spans(buckets []uint64) (runs []*dto.BucketSpan, deltas []int64) {
-	// The bucket that Prometheus numbers 0, then the one after the last run.
-	end, last := -counter.FirstBucket, int64(0)
-	add := func(n uint64) {
-		*runs[len(runs)-1].Length++
-		deltas = append(deltas, int64(n)-last)
-		last = int64(n)
-	}
-	for i, n := range buckets {
-		if n == 0 {
-			continue
+// newHistogram makes a histogram of both kinds. The number of observations is
+// the sum of the buckets, as Prometheus demands, even if one was counted while
+// they were read.
+func newHistogram(desc *prometheus.Desc, s counter.HistogramSnapshot,
+	labels ...string) histogram {
+	total, native := s.Zero, map[int]int64{}
+	for i, n := range s.Buckets {
+		if total += n; n > 0 {
+			native[counter.FirstBucket+i] = int64(n)
 		}
-		if gap := i - end; len(runs) == 0 || gap > maxGap {
-			runs = append(runs, &dto.BucketSpan{Offset: ptr(int32(gap)), Length: ptr[uint32](0)})
-		} else {
-			for range gap {
-				add(0)
-			}
-		}
-		add(n)
-		end = i + 1
 	}
-	return runs, deltas
+	return histogram{prometheus.MustNewConstNativeHistogram(desc, total, float64(s.SumNs)/1e9,
+		native, nil, s.Zero, counter.HistogramSchema, counter.HistogramZero, time.Time{},
+		labels...), classic(&s)}
+}
+
+// Write implements prometheus.Metric.
+func (h histogram) Write(out *dto.Metric) error {
+	err := h.Metric.Write(out)
+	out.Histogram.Bucket, out.Histogram.CreatedTimestamp = h.classic, nil
+	return err
 }
 
 // classic sums the native buckets up. The last bound, infinity, is left to the
@@ -79,10 +59,8 @@ func classic(s *counter.HistogramSnapshot) []*dto.Bucket {
 			next < len(s.Buckets); next++ {
 			sum += s.Buckets[next]
 		}
-		buckets = append(buckets, &dto.Bucket{UpperBound: ptr(math.Ldexp(1, 2*k)),
-			CumulativeCount: ptr(sum)})
+		bound, upTo := math.Ldexp(1, 2*k), sum
+		buckets = append(buckets, &dto.Bucket{UpperBound: &bound, CumulativeCount: &upTo})
 	}
 	return buckets
 }
-
-func ptr[T any](v T) *T { return &v }

@@ -61,16 +61,13 @@ var ofProcess = described([]family[*process]{
 			httpinfo.Each(func(httpinfo.Request) bool { n++; return true })
 			return n
 		}},
-	{name: "netco_http_request_duration_seconds", kind: histogram,
+	{name: "netco_http_request_duration_seconds",
 		help: "How long handlers of net/http's Servers took.",
 		hist: func(*process) counter.HistogramSnapshot { return httpinfo.Durations() }},
 })
 
 // processCollector collects the metrics of the process.
-type processCollector struct {
-	series []series[*process]
-	info   prometheus.Metric
-}
+type processCollector struct{}
 
 // info describes netco's build.
 var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's version, the Go "+
@@ -85,23 +82,20 @@ var infoLabels = []string{"version", "goversion", "backend"}
 // registry takes one.
 func NewProcessCollector() prometheus.Collector {
 	httpinfo.Count()
-	return &processCollector{
-		series: seriesOf(ofProcess),
-		info: prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, version(),
-			runtime.Version(), context.Backend()),
-	}
+	return processCollector{}
 }
 
 // Describe implements prometheus.Collector.
-func (c *processCollector) Describe(ch chan<- *prometheus.Desc) {
+func (processCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- info
 	describe(ch, ofProcess)
 }
 
 // Collect implements prometheus.Collector.
-func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
-	ch <- c.info
-	collect(ch, c.series, &process{blocking: blocking.Default().Stats()})
+func (processCollector) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.MustNewConstMetric(info, gauge, 1, version(), runtime.Version(),
+		context.Backend())
+	collect(ch, ofProcess, &process{blocking: blocking.Default().Stats()})
 }
 
 const module = "github.com/netco-go/netco"

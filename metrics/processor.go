@@ -63,10 +63,10 @@ var ofProcessor = described([]family[*view]{
 	{name: "netco_turns_total", kind: count,
 		help: "Turns of the loop, including those that found nothing to run.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Turns.Load()) }},
-	{name: "netco_turn_duration_seconds", kind: histogram,
+	{name: "netco_turn_duration_seconds",
 		help: "Length of the turns that ran something.",
 		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.TurnNs.Snapshot() }},
-	{name: "netco_wait_duration_seconds", kind: histogram,
+	{name: "netco_wait_duration_seconds",
 		help: "How long an event, a wake or a start waited until its coroutine ran, as estimated " +
 			"from the turns.",
 		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.WaitNs.Snapshot() }},
@@ -112,7 +112,7 @@ var ofProcessor = described([]family[*view]{
 	{name: "netco_timers_fired_total", kind: count,
 		help: "Timers and deadlines whose time has come.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.TimersFired.Load()) }},
-	{name: "netco_timer_lateness_seconds", kind: histogram,
+	{name: "netco_timer_lateness_seconds",
 		help: "How late timers and deadlines fired.",
 		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.LateNs.Snapshot() }},
 

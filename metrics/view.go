@@ -31,7 +31,7 @@ type view struct {
 // The names of the states of coroutines, in the order of view.states.
 var states = []string{"ready", "running", "waiting", "outside"}
 
-func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
+func newView(s *scheduler.Scheduler, p *processor.Processor) *view {
 	v := &view{s: s, p: p, co: p.Coroutines(), ep: p.Events(), io: p.IO().Snapshot(), cpuNs: -1}
 	v.busyNs, v.idleNs, v.spinNs = p.BusyNs(), p.IdleNs(), int64(p.Stats.SpinNs.Load())
 	select {
