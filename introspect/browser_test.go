@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/zap"
-
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
@@ -26,7 +24,6 @@ func browserSite(t *testing.T) string {
 	testenv.NeedBrowser(t)
 	testenv.Long(t)
 	once(t)
-	level := zap.NewAtomicLevel()
 	stuck := newFake(40)
 	stuck.coroutine = func(i int, c *seen) {
 		madeUp(i, c)
@@ -35,7 +32,7 @@ func browserSite(t *testing.T) string {
 	stuck.progress = func() diagnose.Progress { return diagnose.Progress{Asleep: true, Live: 40} }
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/",
-		newFake(5000).handler(Options{AllowStop: true, AllowLogLevel: &level}))
+		newFake(5000).handler(Options{AllowStop: true}))
 	mux.HandleFunc("/control", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, `<!DOCTYPE html><p id="p">no scripts</p>`+
 			`<script>document.getElementById("p").textContent = "scr" + "ipts run"</script>`)

@@ -93,49 +93,6 @@ func TestStop(t *testing.T) {
 
 func count0(n uint64) string { return strings.ReplaceAll(count(n), "\u202f", "") }
 
-// TestLogLevel: it is shown and set if that is allowed.
-func TestLogLevel(t *testing.T) {
-	level := zap.NewAtomicLevelAt(zap.InfoLevel)
-	h := newFake(1).handler(Options{AllowLogLevel: &level})
-	if got := getJSON[logLevelJSON](t, h, "/loglevel"); got.Level != "info" {
-		t.Errorf("level %q", got.Level)
-	}
-	if text, _ := get(t, h, "/", 200); !strings.Contains(text, `action="loglevel"`) ||
-		!strings.Contains(text, "<option selected>info") {
-		t.Error("the overview has no form for it")
-	}
-	if w := send(h, "PUT", "/loglevel", `{"level":"debug"}`); w.Code != 200 ||
-		level.Level() != zap.DebugLevel || !strings.Contains(w.Body.String(), `"debug"`) {
-		t.Errorf("PUT: %d %s, level %v", w.Code, w.Body, level)
-	}
-	if w := send(h, "POST", "/loglevel", "level=warn", "Content-Type", form, "Sec-Fetch-Site",
-		"same-origin"); w.Code != 303 || level.Level() != zap.WarnLevel {
-		t.Errorf("POST: %d, level %v", w.Code, level)
-	}
-	for _, c := range []struct {
-		method, body string
-		status       int
-		headers      []string
-	}{
-		{"PUT", `{"level":"loud"}`, 400, nil},
-		{"PUT", `{}`, 400, nil},
-		{"PUT", `debug`, 400, nil},
-		{"PUT", `{"level":"debug"}`, 403, []string{"Origin", "https://evil.example"}},
-		{"POST", "level=debug", 403, []string{"Content-Type", form, "Sec-Fetch-Site",
-			"cross-site"}},
-		{"DELETE", "", 405, nil},
-	} {
-		if w := send(h, c.method, "/loglevel", c.body, c.headers...); w.Code != c.status {
-			t.Errorf("%s %s: status %d, want %d", c.method, c.body, w.Code, c.status)
-		}
-	}
-	testenv.Equal(t, level.Level(), zap.WarnLevel, "the level")
-	if w := send(newFake(1).handler(Options{}), "PUT", "/loglevel",
-		`{"level":"debug"}`); w.Code != 403 {
-		t.Errorf("by default: %d", w.Code)
-	}
-}
-
 // TestPagesCheckHost: the pages as New makes them cannot be read by DNS
 // rebinding; a name in Options.Hosts can.
 func TestPagesCheckHost(t *testing.T) {

@@ -40,7 +40,6 @@
 //	requests
 //	timers
 //	stalls        processor, cause
-//	loglevel      GET; PUT of the same JSON
 //	stop          POST of a form with id; redirects
 //
 // Lists take sort, a column's name, with a minus for the largest first; rows,

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/httpinfo"
@@ -27,9 +26,6 @@ import (
 type Options struct {
 	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does.
 	AllowStop bool
-	// AllowLogLevel, if set, lets "loglevel" show and change the level of a
-	// logger: GET, and PUT of {"level":"debug"}.
-	AllowLogLevel *zap.AtomicLevel
 	// Hosts are further names under which the pages are reached: see CheckHost.
 	Hosts []string
 }
@@ -85,7 +81,6 @@ var pages = map[string]func(*handler, context.Context, *query) (any, error){
 	"requests":   (*handler).requests,
 	"timers":     (*handler).timers,
 	"stalls":     (*handler).listStalls,
-	"loglevel":   (*handler).level,
 }
 
 // ServeHTTP implements http.Handler.
@@ -112,12 +107,8 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error 
 	switch {
 	case processor.Current() != nil || coroutine.RunningID() != 0:
 		return errCoroutine
-	case q.Page == "loglevel" && h.opt.AllowLogLevel == nil:
-		return errForbidden
 	case q.Page == "stop":
-		return h.change(w, r, h.stop, http.MethodPost)
-	case q.Page == "loglevel" && !gets:
-		return h.change(w, r, h.setLevel, http.MethodPut, http.MethodPost)
+		return h.stop(w, r)
 	case !gets:
 		w.Header().Set("Allow", "GET, HEAD")
 		return errMethod
@@ -133,12 +124,11 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error 
 	return h.answer(w, http.StatusOK, q, data)
 }
 
-// change calls do, if the request comes from one of these pages or from no web
-// page at all.
-func (h *handler) change(w http.ResponseWriter, r *http.Request,
-	do func(http.ResponseWriter, *http.Request) error, methods ...string) error {
-	if !slices.Contains(methods, r.Method) {
-		w.Header().Set("Allow", strings.Join(methods, ", "))
+// stop ends a coroutine, by Handle.Stop, if the request comes from one of these
+// pages or from no web page at all.
+func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
 		return errMethod
 	}
 	if err := h.guard.Check(r); err != nil {
@@ -148,11 +138,6 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request,
 	if err := r.ParseForm(); err != nil {
 		return failure{400, err}
 	}
-	return do(w, r)
-}
-
-// stop ends a coroutine, by Handle.Stop.
-func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 	if !h.opt.AllowStop {
 		return errForbidden
 	}
@@ -170,42 +155,10 @@ func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 		return errNoCoroutine
 	}
 	handle.Stop()
-	h.log("coroutine stopped by hand", r, zap.Uint64("coroutine", id),
-		zap.String("name", cut(c.Name, maxText)))
+	h.src.logger().Warn("coroutine stopped by hand", zap.Uint64("coroutine", id),
+		zap.String("name", cut(c.Name, maxText)), zap.String("by", r.RemoteAddr))
 	redirect(w, http.StatusSeeOther, "coroutines")
 	return nil
-}
-
-// level is the page "loglevel".
-func (h *handler) level(context.Context, *query) (any, error) {
-	return logLevelJSON{h.opt.AllowLogLevel.Level().String()}, nil
-}
-
-// setLevel takes a PUT of JSON, or a POST of the overview's form.
-func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
-	want := logLevelJSON{r.PostForm.Get("level")}
-	if want.Level == "" {
-		if err := json.NewDecoder(r.Body).Decode(&want); err != nil {
-			return failure{400, err}
-		}
-	}
-	level, err := zapcore.ParseLevel(want.Level)
-	if err != nil || want.Level == "" {
-		return failure{400, errors.New(`want {"level":"debug"}, or info, warn, error, fatal`)}
-	}
-	// First: the new level may suppress the line.
-	h.log("log level changed by hand", r, zap.Stringer("level", level))
-	h.opt.AllowLogLevel.SetLevel(level)
-	if r.Method == http.MethodPost {
-		redirect(w, http.StatusSeeOther, "./")
-		return nil
-	}
-	return h.answer(w, http.StatusOK, &query{json: true}, logLevelJSON{level.String()})
-}
-
-// log records a change and its author.
-func (h *handler) log(what string, r *http.Request, fields ...zap.Field) {
-	h.src.logger().Warn(what, append(fields, zap.String("by", r.RemoteAddr))...)
 }
 
 func redirect(w http.ResponseWriter, code int, to string) {

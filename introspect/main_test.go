@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,7 +76,7 @@ func newFake(n int) *fake {
 	f := &fake{n: n, fds: n, coroutine: madeUp, socket: madeUpSocket}
 	f.source = source{
 		processors: func() []processorJSON {
-			return []processorJSON{madeUpProcessor(0), madeUpProcessor(1)}
+			return slices.Clone(madeUpProcessors())
 		},
 		phase: func() string { return "running" },
 		coroutines: func(see func(*seen) bool) {
@@ -153,6 +155,10 @@ func madeUpSocket(i int, s *sockinfo.Info) {
 		s.ReadWaiter = uint64(i + 1)
 	}
 }
+
+var madeUpProcessors = sync.OnceValue(func() []processorJSON {
+	return []processorJSON{madeUpProcessor(0), madeUpProcessor(1)}
+})
 
 // madeUpProcessor has a history like that of a Processor with some load, and
 // one bad minute.

@@ -26,9 +26,6 @@ func (h *handler) overview(ctx context.Context, _ *query) (any, error) {
 		Backend: cocontext.Backend(), BackendReason: cocontext.BackendReason(),
 		Refused: h.src.refused(),
 	}
-	if h.opt.AllowLogLevel != nil {
-		o.LogLevel = h.opt.AllowLogLevel.Level().String()
-	}
 	before := h.src.progress()
 	c, err := h.census(ctx)
 	if err != nil {

@@ -53,7 +53,6 @@ var choices = map[string][]string{
 	"group": {"", "name", "site", "state", "reason", "processor"},
 	"kind":  {"", "listener", "connection", "idle"},
 	"waits": {"", "any", "read", "write", "none"},
-	"level": {"debug", "info", "warn", "error"},
 }
 
 // columns are the columns of the lists, by which these can be sorted.
@@ -80,7 +79,7 @@ func parse(r *http.Request) *query {
 			q.values.Del(key)
 		}
 	}
-	q.json = q.oneOf("format") == "json" || q.json || q.Page == "loglevel"
+	q.json = q.oneOf("format") == "json" || q.json
 	q.values.Del("format")
 	q.Page = cmp.Or(q.Page, "overview")
 	q.template = q.Page

@@ -196,7 +196,6 @@ func TestAnswers(t *testing.T) {
 		Requests   requestsJSON   `json:"requests"`
 		Timers     timersJSON     `json:"timers"`
 		Stalls     stallsJSON     `json:"stalls"`
-		LogLevel   logLevelJSON   `json:"loglevel"`
 		Failure    failureJSON    `json:"error"`
 	}
 	n := 0

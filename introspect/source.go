@@ -104,7 +104,6 @@ type (
 		Go            string              `json:"go"`
 		Backend       string              `json:"backend"`
 		BackendReason string              `json:"backend_reason"`
-		LogLevel      string              `json:"log_level,omitempty"`
 		Processors    []processorJSON     `json:"processors"`
 		Coroutines    countsJSON          `json:"coroutines"`
 		Refused       uint64              `json:"refused"`
@@ -259,9 +258,6 @@ type (
 	stallsJSON struct {
 		Stalls   []scheduler.Stall   `json:"stalls"`
 		Handoffs []scheduler.Handoff `json:"handoffs"`
-	}
-	logLevelJSON struct {
-		Level string `json:"level"`
 	}
 	failureJSON struct {
 		Error string `json:"error"`

@@ -366,7 +366,7 @@ func TestWatchdogOption(t *testing.T) {
 func ExampleOptions_watchdog() {
 	channel, stalls := make(chan int), make(chan scheduler.Stall, 100)
 	s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: true,
-		Watchdog: time.Second, OnStall: func(s scheduler.Stall) {
+		Watchdog: 100 * time.Millisecond, OnStall: func(s scheduler.Stall) {
 			if s.Name == "reader" {
 				stalls <- s
 			}
