@@ -329,7 +329,7 @@ func TestMillion(t *testing.T) {
 		t.Skip("the race detector takes too much memory and time for a million")
 	}
 	once(t)
-	n := max(200_000, testenv.Rounds(1_000_000))
+	n := testenv.Rounds(1_000_000)
 	f := newFake(n)
 	var walks atomic.Int32
 	var heap liveHeap
