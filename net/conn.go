@@ -1,10 +1,8 @@
 package net
 
 import (
-	"errors"
 	stdnet "net"
 	"os"
-	"syscall"
 
 	// Package netco starts the default Scheduler at the first wait, also in a
 	// program that has only goroutines.
@@ -40,13 +38,7 @@ func Pipe() (Conn, Conn) { return stdnet.Pipe() }
 
 // FileConn returns a connection of a duplicate of f's fd. Both are to be
 // closed.
-func FileConn(f *os.File) (c Conn, err error) {
-	c, err = names.FileConn(f)
-	if raw := rawFile(f, err); raw != nil {
-		return raw, nil
-	}
-	return c, err
-}
+func FileConn(f *os.File) (c Conn, err error) { return names.FileConn(f) }
 
 // FileListener returns a listener of a duplicate of f's fd. Both are to be
 // closed.
@@ -54,28 +46,4 @@ func FileListener(f *os.File) (ln Listener, err error) { return names.FileListen
 
 // FilePacketConn returns a packet connection of a duplicate of f's fd. Both are
 // to be closed.
-func FilePacketConn(f *os.File) (c PacketConn, err error) {
-	c, err = names.FilePacketConn(f)
-	if raw := rawFile(f, err); raw != nil {
-		return raw, nil
-	}
-	return c, err
-}
-
-// rawFile returns what package socket does not have: an IPConn of f's fd, if it
-// is one; else nil.
-func rawFile(f *os.File, err error) *IPConn {
-	if !errors.Is(err, syscall.EPROTONOSUPPORT) {
-		return nil
-	}
-	c, err := stdnet.FileConn(f)
-	if err != nil {
-		return nil
-	}
-	raw, ok := c.(*IPConn)
-	if !ok {
-		c.Close()
-		return nil
-	}
-	return raw
-}
+func FilePacketConn(f *os.File) (c PacketConn, err error) { return names.FilePacketConn(f) }

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -8,26 +9,120 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/fd"
-	"github.com/netco-go/netco/internal/sysx"
 )
 
-// adopted is an fd that came from elsewhere, and its network.
-type adopted struct {
-	fd      int
-	network network
+// take makes a socket of this package of one of package net's, at an address,
+// which is closed in any case.
+func take[T any](n network, theirs interface {
+	syscall.Conn
+	io.Closer
+}, at net.Addr, ours func(fd int) T) (made T, err error) {
+	defer theirs.Close()
+	fd, err := duplicate(theirs)
+	if err != nil {
+		return made, &net.OpError{Op: "listen", Net: n.String(), Addr: at, Err: err}
+	}
+	return ours(fd), nil
 }
 
-// adopt finds out fd's network and makes it non-blocking. It does not close it.
-// Errors are net's.
-func adopt(fd int) (adopted, error) {
-	n, err := kernelNetwork(fd)
-	switch {
-	case err != nil:
-		return adopted{}, os.NewSyscallError("getsockopt", err)
-	case n == noNetwork:
-		return adopted{}, syscall.EPROTONOSUPPORT
+// takeConn is take of a connection, or a packet connection. connected says that
+// a UDPConn was dialled. There is no type for raw IP here: an IPConn is
+// returned as it is.
+func takeConn(n network, connected bool, theirs net.Conn) (net.Conn, error) {
+	at := theirs.LocalAddr()
+	switch c := theirs.(type) {
+	case *net.TCPConn:
+		return as[net.Conn](take(n, c, at, func(fd int) *TCPConn {
+			c := newKeptTCPConn(fd, n)
+			c.s.CloseWhenLost()
+			c.remote.RemoteAddr(fd)
+			return c
+		}))
+	case *net.UDPConn:
+		return as[net.Conn](take(n, c, at, func(fd int) *UDPConn {
+			return newUDPConn(fd, n, connected)
+		}))
+	case *net.UnixConn:
+		return as[net.Conn](take(n, c, at, func(fd int) *UnixConn {
+			return newUnixConn(fd, n, localName(fd, n), peerName(fd, n))
+		}))
 	}
-	return adopted{fd, n}, makeNonblocking(fd)
+	return theirs, nil
+}
+
+// duplicate returns an fd of ours for a socket or file of net's or os's, or -1.
+// An error that is not fcntl's says that it is closed.
+func duplicate(c syscall.Conn) (fd int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	if cerr := raw.Control(func(theirs uintptr) {
+		fd, err = unix.FcntlInt(theirs, unix.F_DUPFD_CLOEXEC, 0)
+	}); cerr != nil {
+		return -1, cerr
+	}
+	return fd, os.NewSyscallError("fcntl", err)
+}
+
+// netFileConn is net.FileConn: a *TCPConn, *UDPConn, *UnixConn or *net.IPConn
+// of a duplicate of f's fd. The socket is non-blocking from then on, for f too.
+// For a socket of any other family or type there is AdoptSocket.
+func netFileConn(f *os.File) (net.Conn, error) { return takeFile(f, net.FileConn) }
+
+// netFilePacketConn is net.FilePacketConn, otherwise as netFileConn.
+func netFilePacketConn(f *os.File) (net.PacketConn, error) {
+	return as[net.PacketConn](takeFile(f, net.FilePacketConn))
+}
+
+func takeFile[C any](f *os.File, nets func(f *os.File) (C, error)) (net.Conn, error) {
+	theirs, err := as[net.Conn](ofDuplicate(f, nets))
+	if err != nil {
+		return nil, err
+	}
+	n, _ := parseNetwork(theirs.LocalAddr().Network())
+	c, err := takeConn(n, false, theirs) // as with net WriteTo is allowed, peer or not
+	if own, ok := c.(interface{ base() *conn }); ok {
+		own.base().s.Share()
+	}
+	return c, err
+}
+
+// netFileListener is net.FileListener: a *TCPListener or *UnixListener, whose
+// file stays when it is closed. As with net, whether the socket listens is for
+// Accept to find out, and TCP connections get net's options (TCP_NODELAY,
+// keep-alive every 15 s) whatever the socket's own are. The rest is as for
+// netFileConn.
+func netFileListener(f *os.File) (net.Listener, error) {
+	theirs, err := ofDuplicate(f, net.FileListener)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := parseNetwork(theirs.Addr().Network())
+	if u, ok := theirs.(*net.UnixListener); ok {
+		return as[net.Listener](take(n, u, u.Addr(), func(fd int) *UnixListener {
+			l := newUnixListener(fd, n)
+			l.s.Share()
+			return l
+		}))
+	}
+	return as[net.Listener](take(n, theirs.(*net.TCPListener), theirs.Addr(),
+		func(fd int) *TCPListener {
+			l := newTCPListener(fd, n)
+			l.adopted = true
+			l.s.Share()
+			return l
+		}))
+}
+
+// ofDuplicate calls a function of package net with a file of a duplicate of f's
+// fd: the function calls Fd, which might make f's blocking.
+func ofDuplicate[T any](f *os.File, nets func(f *os.File) (T, error)) (T, error) {
+	if fd, err := duplicate(f); err == nil { // else it is for net to return the error
+		f = os.NewFile(uintptr(fd), f.Name())
+		defer f.Close()
+	}
+	return nets(f)
 }
 
 // makeNonblocking sets O_NONBLOCK if it is not set.
@@ -66,119 +161,8 @@ func networkOf(domain, kind int) network {
 	return noNetwork
 }
 
-// conn makes a connection of it.
-func (a adopted) conn() net.Conn {
-	switch {
-	case a.network.isTCP():
-		setDefaults(a.fd)
-		c := newKeptTCPConn(a.fd, a.network)
-		c.s.CloseWhenLost()
-		c.s.Share()
-		c.remote.RemoteAddr(a.fd)
-		return c
-	case a.network.isUDP():
-		return a.udpConn()
-	}
-	return a.unixConn()
-}
-
-// packetConn makes a packet connection of it. It is not TCP.
-func (a adopted) packetConn() net.PacketConn {
-	if a.network.isUDP() {
-		return a.udpConn()
-	}
-	return a.unixConn()
-}
-
-func (a adopted) udpConn() *UDPConn {
-	c := newUDPConn(a.fd, a.network, false) // as with net WriteTo is allowed, peer or not
-	c.s.Share()
-	c.remote.RemoteAddr(a.fd)
-	return c
-}
-
-func (a adopted) unixConn() *UnixConn {
-	c := newUnixConn(a.fd, a.network, localName(a.fd, a.network), peerName(a.fd, a.network))
-	c.s.Share()
-	return c
-}
-
-// listener makes a listener of it. It is not UDP.
-func (a adopted) listener() net.Listener {
-	if a.network.isUnix() {
-		l := newUnixListener(a.fd, a.network)
-		l.s.Share()
-		return l
-	}
-	l := &TCPListener{adopted: true}
-	l.init(a.fd, a.network)
-	l.at.local.LocalAddr(a.fd)
-	l.s.Share()
-	return l
-}
-
 // listens reports whether a socket is one that listens.
 func listens(fd int) bool {
 	yes, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	return err == nil && yes != 0
-}
-
-// netFileConn returns a connection of a duplicate of f's fd: a *TCPConn,
-// *UDPConn or *UnixConn. Both are to be closed, each by its owner. The socket
-// is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for any
-// other file, EPROTONOSUPPORT for a socket of any other family or type, for
-// which there is AdoptSocket.
-func netFileConn(f *os.File) (net.Conn, error) {
-	a, err := adoptFile(f, func(network) bool { return false })
-	if err != nil {
-		return nil, err
-	}
-	return a.conn(), nil
-}
-
-// netFileListener returns a listener of a duplicate of f's fd: a *TCPListener
-// or *UnixListener. As with net, whether the socket listens is for Accept to
-// find out, TCP connections get net's options (TCP_NODELAY, keep-alive every 15
-// s) whatever the socket's own are, and closing a UnixListener does not remove
-// its file. The rest is as for netFileConn. Errors are *net.OpError with net's
-// contents.
-func netFileListener(f *os.File) (net.Listener, error) {
-	a, err := adoptFile(f, network.isUDP)
-	if err != nil {
-		return nil, err
-	}
-	return a.listener(), nil
-}
-
-// netFilePacketConn returns a packet connection of a duplicate of f's fd: a
-// *UDPConn or *UnixConn. The rest is as for netFileConn.
-func netFilePacketConn(f *os.File) (net.PacketConn, error) {
-	a, err := adoptFile(f, network.isTCP)
-	if err != nil {
-		return nil, err
-	}
-	return a.packetConn(), nil
-}
-
-// fileAddr is the address in errors about a file.
-type fileAddr string
-
-func (fileAddr) Network() string  { return "file+net" }
-func (a fileAddr) String() string { return string(a) }
-
-// adoptFile duplicates f's fd, of a network that is not refused.
-func adoptFile(f *os.File, refused func(network) bool) (a adopted, err error) {
-	fd, err := duplicate(f) // f.Fd might make it blocking
-	if err == nil {
-		if a, err = adopt(fd); err == nil && refused(a.network) {
-			err = syscall.EINVAL
-		}
-		if err == nil {
-			return a, nil
-		}
-		sysx.CloseStream(fd)
-	} else if _, open := err.(*os.SyscallError); !open {
-		err = os.NewSyscallError("fcntl", unix.EBADF)
-	}
-	return a, &net.OpError{Op: "file", Net: "file+net", Addr: fileAddr(f.Name()), Err: err}
 }

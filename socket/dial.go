@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http/httptrace"
 	"os"
 	"time"
 
@@ -12,30 +13,6 @@ import (
 	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/sysx"
 )
-
-// serial tries addresses one after the other. If none can be reached, the first
-// one's error is the most specific.
-func (d *Dialer) serial(l limits, n network, targets []net.Addr) (net.Conn, error) {
-	var first error
-	for i, to := range targets {
-		if err := l.ctx.Err(); err != nil {
-			return nil, d.opError(n, to, contextError(err))
-		}
-		part, err := l.forAddress(len(targets) - i)
-		if err != nil {
-			err = d.opError(n, to, err)
-		} else {
-			var c net.Conn
-			if c, err = d.single(part, n, to); err == nil {
-				return c, nil
-			}
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return nil, first
-}
 
 func (d *Dialer) opError(n network, to net.Addr, err error) error {
 	return &net.OpError{Op: "dial", Net: n.String(), Source: d.LocalAddr, Addr: to, Err: err}
@@ -61,6 +38,23 @@ func (d *Dialer) single(l limits, n network, to net.Addr) (c net.Conn, err error
 		return nil, d.opError(n, to, err)
 	}
 	return c, nil
+}
+
+// traceConnect calls httptrace's ConnectStart, as package net does for each
+// attempt to connect, and returns what calls ConnectDone, nil for nothing.
+func traceConnect(ctx context.Context, n network, to net.Addr) (done func(error)) {
+	trace := httptrace.ContextClientTrace(ctx)
+	if trace == nil {
+		return nil
+	}
+	address := to.String()
+	if trace.ConnectStart != nil {
+		trace.ConnectStart(n.String(), address)
+	}
+	if trace.ConnectDone == nil {
+		return nil
+	}
+	return func(err error) { trace.ConnectDone(n.String(), address, err) }
 }
 
 // dialUDP makes a socket with a peer, which takes no time. As net does, it
@@ -225,9 +219,8 @@ var longAgo = time.Unix(1, 0)
 
 func sysError(call string, err error) error { return os.NewSyscallError(call, err) }
 
-// limits end a dial or a look-up early. The time is kept apart from
-// the context, so that a timeout, the common case, takes no context and no
-// timer of Go's.
+// limits end a dial early. The time is kept apart from the context, so that a
+// timeout, the common case, takes no context and no timer of Go's.
 type limits struct {
 	ctx   context.Context // may have a deadline of its own, which is then in until as well
 	until time.Time       // zero is never
@@ -242,22 +235,6 @@ func (l limits) err() error {
 		return errTimeout
 	}
 	return nil
-}
-
-// forAddress are the limits for the next of so many addresses that are left: a
-// part of the time, but no less than is sensible.
-func (l limits) forAddress(left int) (limits, error) {
-	if l.until.IsZero() {
-		return l, nil
-	}
-	now := time.Now()
-	remaining := l.until.Sub(now)
-	if remaining <= 0 {
-		return l, errTimeout
-	}
-	const sensible = 2 * time.Second
-	part := max(remaining/time.Duration(left), min(remaining, sensible))
-	return limits{l.ctx, now.Add(part)}, nil
 }
 
 // earliest is the earlier of two times, of which zero is never.

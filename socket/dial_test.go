@@ -25,7 +25,6 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -490,54 +489,30 @@ func TestDialCancelledLate(t *testing.T) {
 	t.Logf("%d of %d connected", made.Load(), each*len(testrun.Places))
 }
 
-// TestDialUnwound: a hook that panics, or ends its goroutine, leaves no fd,
-// with one family or two.
+// TestDialUnwound: a hook that panics, or ends its goroutine, leaves no fd.
 func TestDialUnwound(t *testing.T) {
 	start(t, 2)
-	port := twoFaced(t, accepts, accepts)
-	s := serveNames(t, both)
+	address := listen(t).Addr().String()
 	before, fds := socket.OpenCount(), testenv.Files()
 	dial := func(network, address string, end func()) {
 		defer func() { recover() }()
-		d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Hour,
-			Control: func(string, string, syscall.RawConn) error { end(); return nil }}
+		d := socket.Dialer{Control: func(string, string, syscall.RawConn) error {
+			end()
+			return nil
+		}}
 		d.Dial(network, address)
 		t.Errorf("Dial of %s returned", network)
 	}
 	for _, p := range testrun.Places {
-		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port,
-			"tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
+		for network, address := range map[string]string{"tcp": address, "udp": address,
+			"unix": "@nobody"} {
 			p.Do(t, func() { dial(network, address, func() { panic("by the hook") }) })
 			p.Do(t, func() { dial(network, address, runtime.Goexit) })
 		}
 	}
-	// a look-up's may stay a while
 	testenv.Until(t, "the sockets to be closed", func() bool {
-		return socket.OpenCount() == before && testenv.Files() <= fds+2
+		return socket.OpenCount() == before && testenv.Files() <= fds
 	})
-}
-
-// TestDialShares: several addresses share the time that is left, as with net.
-func TestDialShares(t *testing.T) {
-	for _, c := range []struct {
-		left      time.Duration
-		addresses int
-		want      time.Duration
-		err       error
-	}{
-		{12 * time.Second, 1, 12 * time.Second, nil},
-		{12 * time.Second, 3, 4 * time.Second, nil},
-		{12 * time.Second, 100, 2 * time.Second, nil},
-		{3 * time.Second, 2, 2 * time.Second, nil},
-		{time.Second, 2, time.Second, nil},
-		{-time.Second, 2, 0, context.DeadlineExceeded},
-	} {
-		began := time.Now()
-		got, err := socket.ForAddress(c.left, c.addresses)
-		passed := time.Since(began) // between its two looks at the clock, or less
-		testenv.Fails(t, err, c.err, c)
-		testenv.True(t, err != nil || got <= c.want && got >= c.want-passed, "%v: %v", c, got)
-	}
 }
 
 // TestDialFrom: the local address is what was asked for, on every network.
@@ -865,221 +840,44 @@ func behave(t testing.TB, family, port int, m manner) bool {
 var both = map[string][]record{"both.test.": addresses("::1", "127.0.0.1"),
 	"four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1")}
 
-// racing runs f in all places, with an address of a host of two families that
-// behave so, and waits for the losers to be closed.
-func racing(t *testing.T, v6, v4 manner,
-	f func(p testrun.Place, r *socket.Resolver, address string)) {
-	t.Helper()
-	start(t, 2)
-	address := "both.test.:" + twoFaced(t, v6, v4)
-	s := serveNames(t, both)
-	before := socket.OpenCount()
-	everywhere(t, func(p testrun.Place) { f(p, s.resolver(), address) })
-	untilOpen(t, before)
-}
-
-// TestRace: with two families, whichever can be reached is; the other costs no
-// more time than it must.
-func TestRace(t *testing.T) {
-	const never = time.Hour
-	for _, c := range []struct {
-		name   string
-		v6, v4 manner
-		delay  time.Duration
-		v4wins bool
-	}{
-		{"both accept, later", accepts, accepts, never, false},
-		{"both accept", accepts, accepts, 0, false},
-		{"only the first accepts", accepts, refuses, never, false},
-		{"the first refuses", refuses, accepts, never, true}, // does not wait out the delay
-		{"the first does not answer", ignores, accepts, time.Millisecond, true},
-		{"the other does not answer", accepts, ignores, never, false},
-		{"one after the other", refuses, accepts, -1, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			racing(t, c.v6, c.v4, func(p testrun.Place, r *socket.Resolver, address string) {
-				d := socket.Dialer{Resolver: r, FallbackDelay: c.delay}
-				began := time.Now()
-				conn, err := d.Dial("tcp", address)
-				if err != nil {
-					t.Errorf("%s: %v", p.Name, err)
-					return
-				}
-				// so the other family may have won
-				late := c.delay == 0 && time.Since(began) >= 300*time.Millisecond
-				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
-					t.Errorf("%s: connected to %v", p.Name, conn.RemoteAddr())
-				}
-				if home := conn.(*socket.TCPConn).Home(); home != processor.Current() &&
-					processor.Current() != nil {
-					t.Errorf("%s: registered with another Processor", p.Name)
-				}
-				conn.SetReadDeadline(past)
-				failsIn(t, "read", testenv.Err(conn.Read(make([]byte, 1))), os.ErrDeadlineExceeded)
-				testenv.Gives(t, 1, nil, p.Name)(conn.Write([]byte("x")))
-				conn.Close()
-			})
-		})
-	}
-}
-
 func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// TestRaceErrors: if no address can be reached, the error is that of the first
-// family's first, as net's is.
-func TestRaceErrors(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		v6, v4  manner
-		timeout time.Duration
-		delay   time.Duration
-	}{
-		{"both refuse", refuses, refuses, 0, 0},
-		{"both refuse, one after the other", refuses, refuses, 0, -1},
-		{"the first does not answer", ignores, refuses, 20 * time.Millisecond, time.Millisecond},
-		{"the other does not answer", refuses, ignores, 20 * time.Millisecond, time.Millisecond},
-		{"none answers", ignores, ignores, 20 * time.Millisecond, time.Millisecond},
-		{"none answers, later", ignores, ignores, 20 * time.Millisecond, time.Hour},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			racing(t, c.v6, c.v4, func(p testrun.Place, r *socket.Resolver, address string) {
-				d := &socket.Dialer{Resolver: r, FallbackDelay: c.delay, Timeout: c.timeout}
-				for _, network := range []string{"tcp", "tcp4", "tcp6"} {
-					sameDialInTime(t, p.Name, *d, network, address)
-				}
-			})
-		})
-	}
-}
-
-// sameDialInTime is sameDial for a Dialer whose timeout may be over before this
-// machine has come as far as the connect, in which case the two have no reason
-// to agree: it tries again with twice the time.
-func sameDialInTime(t *testing.T, what string, d socket.Dialer, network, address string) {
-	t.Helper()
-	for ; ; d.Timeout *= 2 {
-		got, want := dialBoth(&d, context.Background(), network, address)
-		var name *net.DNSError
-		if agree := describeError(got) == describeError(want) && !errors.As(got, &name); agree ||
-			d.Timeout == 0 || d.Timeout > 5*time.Second {
-			testenv.True(t, name == nil, "%s: %v: the look-up has not ended", what, got)
-			same(t, fmt.Sprintf("%s: Dial(%q, %q)", what, network, address), got, want)
-			return
-		}
-	}
-}
-
-// TestRaceCancelled: both racers end when the context does.
-func TestRaceCancelled(t *testing.T) {
+// TestDialNameEnds: a dial of a name that a context or the scheduler ends
+// leaves no socket, also where package net connects to two families by then.
+func TestDialNameEnds(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		port := twoFaced(t, ignores, ignores)
-		s := serveNames(t, both)
-		before := socket.OpenCount()
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		k := p.Go(func() {
-			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
-			testenv.Fails(t, shut(d.DialContext(ctx, "tcp", "both.test.:"+port)), context.Canceled)
-		})
-		untilOpen(t, before+2)
-		cancel()
-		k.Wait(t)
-		untilOpen(t, before)
-	})
-}
-
-// TestRaceShutdown: neither holds up the end of the scheduler, whatever stage
-// they are in.
-func TestRaceShutdown(t *testing.T) {
-	for _, delay := range []time.Duration{time.Nanosecond, time.Hour} {
-		port := twoFaced(t, ignores, ignores)
-		s := serveNames(t, both)
-		start(t, 1)
-		k := testrun.First.Go(func() {
-			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: delay}
-			testenv.Fails(t, shut(d.Dial("tcp", "both.test.:"+port)), coroutine.ErrShutdown)
-		})
-		untilOpen(t, map[time.Duration]int{1: 2, time.Hour: 1}[delay])
-		force(t)
-		k.Wait(t)
-		untilOpen(t, 0)
-	}
-}
-
-// TestNoRace: to one family there is nothing but the caller: no coroutine and
-// no goroutine helps.
-func TestNoRace(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		address, _ := testenv.Deaf(t)
-		_, port, _ := net.SplitHostPort(address)
-		s := serveNames(t, both)
-		r := s.resolver()
-		d := socket.Dialer{Resolver: r, FallbackDelay: time.Nanosecond, Timeout: time.Hour}
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		settled := func() (n int) {
-			n = runtime.NumGoroutine()
-			for same := 0; same < 1000; same++ {
-				runtime.Gosched()
-				if now := runtime.NumGoroutine(); now != n {
-					n, same = now, 0
-				}
+		for _, forced := range []bool{false, true} {
+			if forced && p.Name == testrun.Goroutine.Name {
+				return // which a scheduler does not end
 			}
-			return n
-		}
-		p.Do(t, yield) // so that there is a goroutine for a coroutine to run on
-		before, open := settled(), socket.OpenCount()
-		k := p.Go(func() {
-			testenv.Fails(t, shut(d.DialContext(ctx, "tcp", "four.test.:"+port)), context.Canceled)
-		})
-		untilOpen(t, open+1)
-		k.UntilParked(t, coroutine.ReasonConnect)
-		more := 0
-		if p.Name == testrun.Goroutine.Name {
-			// the task itself, and the goroutine poller, which begins with
-			// a goroutine's first wait
-			more = 2
-		}
-		testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool {
-			return settled() <= before+more
-		})
-		cancel()
-		k.Wait(t)
-	})
-}
-
-// TestRaceBoth: two connections made at the same moment are one too many, which
-// is closed.
-func TestRaceBoth(t *testing.T) {
-	rounds := testenv.Rounds(5000)
-	start(t, 2)
-	port := twoFaced(t, serves, serves)
-	s := serveNames(t, both)
-	r := s.resolver()
-	before := socket.OpenCount()
-	var families [2]int
-	testrun.Goroutine.Do(t, func() {
-		for range rounds {
-			var met atomic.Int32
-			d := socket.Dialer{Resolver: r, FallbackDelay: 1,
-				Control: func(string, string, syscall.RawConn) error {
-					met.Add(1)
-					for spins := 0; met.Load() < 2 && spins < 1000; spins++ {
-						runtime.Gosched()
-					}
-					return nil
-				}}
-			c := testenv.Must(d.Dial("tcp", "both.test.:"+port))
-			testenv.NoError(t, testenv.Err(c.Read(make([]byte, 1))))
-			families[len(c.RemoteAddr().(*net.TCPAddr).IP)/16]++
-			c.Close()
+			port, s := twoFaced(t, ignores, ignores), serveNames(t, both)
+			ctx, cancel := context.WithCancel(context.Background())
+			want, before := error(context.Canceled), testenv.Files()
+			if forced {
+				want = coroutine.ErrShutdown
+			}
+			k := p.Go(func() {
+				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
+				testenv.Fails(t, shut(d.DialContext(ctx, "tcp", "both.test.:"+port)), want)
+			})
+			testenv.Until(t, "both to connect", func() bool {
+				return testenv.Files() >= before+2 && s.askers.Load() == 0
+			})
+			if forced {
+				force(t)
+			} else {
+				cancel()
+			}
+			k.Wait(t)
+			cancel()
+			testenv.Until(t, "the sockets to be closed", func() bool {
+				return testenv.Files() <= before
+			})
 		}
 	})
-	t.Log("connected by family: ", families)
-	untilOpen(t, before)
 }
 
 // TestRaceHammer: both families accept, at about the same time, and many dials
@@ -1095,7 +893,7 @@ func TestRaceHammer(t *testing.T) {
 	s := serveNames(t, both)
 	r := s.resolver()
 	seed := testenv.Seed(t)
-	before := socket.OpenCount()
+	before, fds := socket.OpenCount(), testenv.Files()
 	var tasks []*testrun.Task
 	const each = 10
 	for i := range dials / each {
@@ -1109,6 +907,7 @@ func TestRaceHammer(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 	untilOpen(t, before)
 	idle(t)
+	testenv.Until(t, "no more fds than before", func() bool { return testenv.Files() <= fds })
 }
 
 // serveOne sends one byte on each connection to a listening fd.

@@ -3,86 +3,46 @@ package socket
 import (
 	"errors"
 	"net"
+	"net/netip"
 
 	"golang.org/x/sys/unix"
 )
 
 var errMissingAddress = errors.New("missing address") // net's own has no name
 
-// targets are the addresses to try, in order.
-func (d *Dialer) targets(l limits, n network, address string) ([]net.Addr, error) {
+// target returns the one address that is meant. It is nil if that takes
+// a look-up, or an error of package net's: the socket cannot be of that address
+// or not come from d's.
+func (d *Dialer) target(n network, address string) (net.Addr, error) {
 	local := d.LocalAddr
 	switch {
 	case address == "":
 		return nil, errMissingAddress
 	case n.isUnix():
 		a, err := net.ResolveUnixAddr(n.String(), address)
-		if err != nil {
-			return nil, err
+		if err == nil && local != nil && local.Network() != a.Network() {
+			err = &net.AddrError{Err: "mismatched local address type", Addr: local.String()}
 		}
-		if local != nil && local.Network() != a.Network() {
-			return nil, mismatched(local)
-		}
-		return []net.Addr{a}, nil
+		return as[net.Addr](a, err)
 	}
-	// Without httptrace's hooks, which would take a name server for the host
-	// that is dialled.
-	addrs, err := d.Resolver.internetAddrs(l, untraced{l.ctx}, n.String(), address)
-	if err != nil || local == nil {
-		return addrs, err
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil || ap.Addr() == netip.IPv6Unspecified() { // which is 0.0.0.0 too
+		return nil, nil
 	}
-	return reachableFrom(addrs, local)
-}
-
-func mismatched(local net.Addr) error {
-	return &net.AddrError{Err: "mismatched local address type", Addr: local.String()}
-}
-
-// reachableFrom returns those of the family that local is of; one without an IP
-// is of both.
-func reachableFrom(addrs []net.Addr, local net.Addr) ([]net.Addr, error) {
-	from := ipOf(local)
-	fits := addrs[:0]
-	for _, a := range addrs {
-		if a.Network() != local.Network() {
-			return nil, mismatched(local)
-		}
-		if to := ipOf(a); wildcard(from) || wildcard(to) || sameFamily(from, to) {
-			fits = append(fits, a)
-		}
+	to := makeAddr(n.String(), net.IPAddr{IP: ap.Addr().AsSlice(), Zone: ap.Addr().Zone()},
+		int(ap.Port()))
+	v4 := isIPv4(to)
+	if v4 && (n == tcp6 || n == udp6) || !v4 && (n == tcp4 || n == udp4) {
+		return nil, nil
 	}
-	if len(fits) == 0 {
-		return nil, &net.AddrError{Err: noSuitableAddress, Addr: local.String()}
+	if from := ipOf(local); local != nil && (local.Network() != to.Network() ||
+		!wildcard(from) && (from.To4() != nil) != v4) {
+		return nil, nil
 	}
-	return fits, nil
+	return to, nil
 }
 
 func wildcard(ip net.IP) bool { return ip == nil || ip.IsUnspecified() }
-
-func sameFamily(a, b net.IP) bool {
-	return (a.To4() != nil) == (b.To4() != nil) && a.To16() != nil && b.To16() != nil
-}
-
-// byFamily splits addresses into those of the first one's family and the
-// others.
-func byFamily(addrs []net.Addr) (first, others []net.Addr) {
-	v4 := isIPv4(addrs[0])
-	for i, a := range addrs {
-		if isIPv4(a) == v4 {
-			continue
-		}
-		first = append(first, addrs[:i]...)
-		for _, a := range addrs[i:] {
-			if isIPv4(a) == v4 {
-				first = append(first, a)
-			} else {
-				others = append(others, a)
-			}
-		}
-		return first, others
-	}
-	return addrs, nil
-}
 
 // family returns the address family to connect with, as net chooses it. No IP
 // is one of either.

@@ -9,13 +9,18 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/netco-go/netco/coroutine"
 )
 
 // Dialer has the settings of Dial. The zero value is what Dial uses. Its fields
 // are those of net.Dialer and mean the same. Its methods may be called
 // concurrently. Hooks of net/http/httptrace in a context are called as package
-// net calls them, on the caller's coroutine or goroutine or on that of the
-// other family's attempt. Errors are *net.OpError with net's contents.
+// net calls them. Errors are *net.OpError with net's contents.
+//
+// An address is dialled by the caller. A host that has to be looked up is
+// dialled by a net.Dialer, for a coroutine on an ordinary goroutine: there the
+// hooks are called as well, and Control.
 type Dialer struct {
 	// Timeout is how long a dial may take, look-up included, and Deadline until
 	// when; the earlier counts, and a context's deadline as well. Zero is no
@@ -81,20 +86,52 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	l, stop := d.limits(ctx)
-	defer stop()
-	targets, err := d.targets(l, n, address)
+	to, err := d.target(n, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	if n != tcp || d.FallbackDelay < 0 {
-		return d.serial(l, n, targets)
+	if to == nil {
+		return d.dialElsewhere(ctx, n, address)
 	}
-	primaries, fallbacks := byFamily(targets)
-	if len(fallbacks) == 0 {
-		return d.serial(l, n, primaries)
+	l, stop := d.limits(ctx)
+	defer stop()
+	if err := l.err(); err != nil {
+		return nil, d.opError(n, to, err)
 	}
-	return d.race(l, n, primaries, fallbacks)
+	return d.single(l, n, to)
+}
+
+// dialElsewhere has package net dial what takes a look-up, or has an error.
+func (d *Dialer) dialElsewhere(ctx context.Context, n network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // also where the caller is ended by force
+	theirs := d.nets()
+	theirs.Resolver = d.Resolver.asked()
+	c, err := openElsewhere(lookups, func() (net.Conn, error) {
+		c, err := theirs.DialContext(ctx, n.String(), address)
+		if err != nil {
+			return nil, err
+		}
+		return takeConn(n, true, c)
+	})
+	op, ok := err.(*net.OpError)
+	switch {
+	case ok && op.Err.Error() == errTimeout.Error():
+		op.Err = errTimeout // of net's two only one is a context's
+	case err == coroutine.ErrShutdown:
+		err = &net.OpError{Op: "dial", Net: n.String(), Err: err}
+	}
+	return c, err
+}
+
+// nets returns a Dialer of package net with the same settings, but for the
+// Resolver.
+func (d *Dialer) nets() *net.Dialer {
+	return &net.Dialer{
+		Timeout: d.Timeout, Deadline: d.Deadline, LocalAddr: d.LocalAddr,
+		FallbackDelay: d.FallbackDelay, KeepAlive: d.KeepAlive, KeepAliveConfig: d.KeepAliveConfig,
+		Cancel: d.Cancel, Control: d.Control, ControlContext: d.ControlContext,
+	}
 }
 
 // DialTCP connects to one TCP address, from laddr if that is valid. An address

@@ -40,13 +40,6 @@ func (c *TCPConn) Home() *processor.Processor { return c.s.Home() }
 // that their askers have left.
 func Lookups() int { return lookups.Stats().Running }
 
-// ForAddress is how long the next of so many addresses is given when so much is
-// left for all.
-func ForAddress(left time.Duration, addresses int) (time.Duration, error) {
-	l, err := limits{context.Background(), time.Now().Add(left)}.forAddress(addresses)
-	return time.Until(l.until), err
-}
-
 // Places returns how many places are taken under the first limit of l.
 func Places(l net.Listener) (open int) {
 	open, _ = underFirstLimit(l)

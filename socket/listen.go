@@ -54,7 +54,7 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	n, err := parseNetwork(network)
 	if n == unixNet || n == unixpacket {
 		// It makes a file.
-		return openElsewhere(func() (net.Listener, error) {
+		return openElsewhere(&files, func() (net.Listener, error) {
 			return lc.borrowListener(ctx, n, address)
 		})
 	}
@@ -76,7 +76,7 @@ func localAddr(ctx context.Context, n network, address string, other network) (a
 		at, err = as[net.Addr](net.ResolveUnixAddr(n.String(), address))
 	} else {
 		var addrs []net.Addr
-		addrs, err = (*Resolver)(nil).internetAddrs(only(ctx), ctx, n.String(), address)
+		addrs, err = (*Resolver)(nil).internetAddrs(ctx, n.String(), address)
 		if err == nil {
 			at = firstAddr(addrs, true)
 		}
@@ -101,44 +101,14 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 	if u, ok := nl.(*net.UnixListener); ok {
 		return as[net.Listener](takeUnixListener(u))
 	}
-	defer nl.Close()
-	fd, err := borrow(n, nl.(syscall.Conn), nl.Addr())
-	if err != nil {
-		return nil, err
-	}
-	// Connections inherit options, which saves calls for each.
-	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	if k := keepAlive(lc.KeepAlive, lc.KeepAliveConfig); k.Enable {
-		setKeepAlive(fd, k)
-	}
-	l := new(TCPListener)
-	l.init(fd, n)
-	l.at.local.LocalAddr(fd)
-	return l, nil
-}
-
-// borrow returns an fd of ours for a socket of net's at an address, which may
-// then be closed.
-func borrow(n network, theirs syscall.Conn, at net.Addr) (fd int, err error) {
-	if fd, err = duplicate(theirs); err != nil {
-		err = &net.OpError{Op: "listen", Net: n.String(), Addr: at, Err: err}
-	}
-	return fd, err
-}
-
-// duplicate returns an fd of ours for a socket or file of net's or os's, or -1.
-// An error that is not fcntl's says that it is closed.
-func duplicate(c syscall.Conn) (fd int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	if cerr := raw.Control(func(theirs uintptr) {
-		fd, err = unix.FcntlInt(theirs, unix.F_DUPFD_CLOEXEC, 0)
-	}); cerr != nil {
-		return -1, cerr
-	}
-	return fd, os.NewSyscallError("fcntl", err)
+	return as[net.Listener](take(n, nl.(*net.TCPListener), nl.Addr(), func(fd int) *TCPListener {
+		// Connections inherit options, which saves calls for each.
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		if k := keepAlive(lc.KeepAlive, lc.KeepAliveConfig); k.Enable {
+			setKeepAlive(fd, k)
+		}
+		return newTCPListener(fd, n)
+	}))
 }
 
 // ListenReusePort returns n listeners on one address by SO_REUSEPORT: the
@@ -241,8 +211,8 @@ func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address strin
 	n, err := parseNetwork(network)
 	if n == unixgram {
 		// It makes a file.
-		return openElsewhere(func() (net.PacketConn, error) {
-			return lc.borrowUnixgram(ctx, address)
+		return openElsewhere(&files, func() (net.PacketConn, error) {
+			return lc.borrowPacket(ctx, n, address)
 		})
 	}
 	var at net.Addr
@@ -264,35 +234,28 @@ func (lc *ListenConfig) borrowPacket(ctx context.Context, n network,
 	if err != nil {
 		return nil, err
 	}
-	return as[net.PacketConn](takeUDP(n, c.(*net.UDPConn), nil))
-}
-
-// takeUDP takes over what net's function returned.
-func takeUDP(n network, theirs *net.UDPConn, err error) (*UDPConn, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer theirs.Close()
-	fd, err := borrow(n, theirs, theirs.LocalAddr())
-	if err != nil {
-		return nil, err
-	}
-	return newUDPConn(fd, n, false), nil
+	return as[net.PacketConn](takeConn(n, false, c.(net.Conn)))
 }
 
 // netListenUDP is net.ListenUDP. It does not park.
 func netListenUDP(network string, laddr *net.UDPAddr) (*UDPConn, error) {
 	theirs, err := net.ListenUDP(network, laddr)
-	n, _ := parseNetwork(network) // net knows of no more
-	return takeUDP(n, theirs, err)
+	return takeUDP(network, theirs, err)
 }
 
 // netListenMulticastUDP is net.ListenMulticastUDP. It does not park.
 func netListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) (*UDPConn,
 	error) {
 	theirs, err := net.ListenMulticastUDP(network, ifi, group)
-	n, _ := parseNetwork(network)
-	return takeUDP(n, theirs, err)
+	return takeUDP(network, theirs, err)
+}
+
+func takeUDP(network string, theirs *net.UDPConn, err error) (*UDPConn, error) {
+	if err != nil {
+		return nil, err
+	}
+	n, _ := parseNetwork(network) // net knows of no more
+	return as[*UDPConn](takeConn(n, false, theirs))
 }
 
 // ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the

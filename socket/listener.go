@@ -44,6 +44,13 @@ type TCPListener struct {
 	adopted bool
 }
 
+func newTCPListener(fd int, n network) *TCPListener {
+	l := new(TCPListener)
+	l.init(fd, n)
+	l.at.local.LocalAddr(fd)
+	return l
+}
+
 // Close stops listening. Accepts under way end with net.ErrClosed; connections
 // that were accepted go on. A Close of nil returns EINVAL. It does not park; a
 // goroutine may wait for up to 0.1 s for accepts in the middle of a system

@@ -72,7 +72,7 @@ func (r *Resolver) asked() *net.Resolver {
 // LookupHost returns the addresses of a host. The error is a *net.DNSError.
 // Parks, unless it is an address.
 func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error) {
-	return askHost(r, only(ctx), ctx, "", host,
+	return askHost(r, ctx, host,
 		func(of *net.Resolver, ctx context.Context) ([]string, error) {
 			return of.LookupHost(ctx, host)
 		})
@@ -81,7 +81,7 @@ func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error
 // LookupIPAddr returns the IPv4 and IPv6 addresses of a host. The error is a
 // *net.DNSError. Parks, unless it is an address.
 func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
-	return r.ipAddrs(only(ctx), ctx, "ip", host)
+	return r.ipAddrs(ctx, "ip", host)
 }
 
 // LookupIP returns the addresses of a host for network ip, ip4 or ip6. The
@@ -100,14 +100,22 @@ func (r *Resolver) LookupIP(ctx context.Context, network, host string) ([]net.IP
 // error is a net.UnknownNetworkError or a *net.DNSError. Parks, unless it is an
 // address.
 func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	return r.netIPs(only(ctx), ctx, network, host)
+	return askHost(r, ctx, host,
+		func(of *net.Resolver, ctx context.Context) ([]netip.Addr, error) {
+			return of.LookupNetIP(ctx, network, host)
+		})
 }
 
 // LookupPort returns the port number of a service, for network tcp, tcp4, tcp6,
 // udp, udp4, udp6 or ip. The error is a *net.AddrError for an invalid network
 // or number, else a *net.DNSError. Parks, unless it is a number.
 func (r *Resolver) LookupPort(ctx context.Context, network, service string) (int, error) {
-	return r.port(only(ctx), network, service)
+	if strings.Trim(strings.TrimLeft(service, "+-"), "0123456789") == "" { // no name
+		return r.asked().LookupPort(ctx, network, service)
+	}
+	return ask(r, ctx, service, func(of *net.Resolver, ctx context.Context) (int, error) {
+		return of.LookupPort(ctx, network, service)
+	})
 }
 
 // LookupAddr returns the names of an address. The error is a *net.DNSError.
@@ -159,48 +167,26 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 // lookup asks for the records of a name.
 func lookup[T any](r *Resolver, ctx context.Context, name string,
 	by func(*net.Resolver, context.Context, string) (T, error)) (T, error) {
-	return ask(r, only(ctx), ctx, name,
+	return ask(r, ctx, name,
 		func(of *net.Resolver, ctx context.Context) (T, error) { return by(of, ctx, name) })
 }
 
 // ipAddrs is LookupIPAddr for network ip, ip4 or ip6.
-func (r *Resolver) ipAddrs(l limits, ctx context.Context, network,
+func (r *Resolver) ipAddrs(ctx context.Context, network,
 	host string) (addrs []net.IPAddr, err error) {
 	if network != "ip" && !literal(host) {
-		ips, err := r.netIPs(l, ctx, network, host)
+		ips, err := r.LookupNetIP(ctx, network, host)
 		for _, ip := range ips {
 			addrs = append(addrs, net.IPAddr{IP: ip.AsSlice(), Zone: ip.Zone()})
 		}
 		return addrs, err
 	}
-	return askHost(r, l, ctx, network, host,
+	return askHost(r, ctx, host,
 		func(of *net.Resolver, ctx context.Context) ([]net.IPAddr, error) {
 			addrs, err := of.LookupIPAddr(ctx, host)
 			return cloneIPAddrs(addrs), err // callers that share a look-up share memory
 		})
 }
-
-// netIPs is LookupNetIP.
-func (r *Resolver) netIPs(l limits, ctx context.Context, network, host string) ([]netip.Addr,
-	error) {
-	return askHost(r, l, ctx, network, host,
-		func(of *net.Resolver, ctx context.Context) ([]netip.Addr, error) {
-			return of.LookupNetIP(ctx, network, host)
-		})
-}
-
-// port is LookupPort.
-func (r *Resolver) port(l limits, network, service string) (int, error) {
-	if strings.Trim(strings.TrimLeft(service, "+-"), "0123456789") == "" { // no name
-		return r.asked().LookupPort(l.ctx, network, service)
-	}
-	return ask(r, l, l.ctx, service, func(of *net.Resolver, ctx context.Context) (int, error) {
-		return of.LookupPort(ctx, network, service)
-	})
-}
-
-// only are the limits of a context and nothing else.
-func only(ctx context.Context) limits { return limits{ctx: ctx} }
 
 // literal reports whether net answers for a host without looking it up: an
 // address, or "", which is an error.
@@ -209,17 +195,13 @@ func literal(host string) bool {
 	return err == nil || host == ""
 }
 
-// askHost is ask for the addresses of a host, with httptrace's hooks for the
-// networks for which net calls them.
-func askHost[T any](r *Resolver, l limits, ctx context.Context, network, host string,
+// askHost is ask for the addresses of a host.
+func askHost[T any](r *Resolver, ctx context.Context, host string,
 	fn func(*net.Resolver, context.Context) (T, error)) (T, error) {
 	if literal(host) {
-		return fn(r.asked(), l.ctx)
+		return fn(r.asked(), ctx)
 	}
-	if network == "ip" || network == "ip4" || network == "ip6" {
-		return askTraced(r, l, ctx, host, fn)
-	}
-	return ask(r, l, ctx, host, fn)
+	return ask(r, ctx, host, fn)
 }
 
 // lookups runs Go's resolver for coroutines, any number at a time.
@@ -231,18 +213,9 @@ var lookups = func() *blocking.Pool {
 	return p
 }()
 
-// ask calls fn where it may block, and waits for it until the limits say. ctx
-// is l.ctx, with the values that the look-up is to see.
-func ask[T any](r *Resolver, l limits, ctx context.Context, name string,
+// ask calls fn where it may block, and waits for it until ctx ends.
+func ask[T any](r *Resolver, ctx context.Context, name string,
 	fn func(*net.Resolver, context.Context) (T, error)) (v T, err error) {
-	if err := l.err(); err != nil {
-		return v, dnsError(err, name)
-	}
-	if !l.until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, l.until)
-		defer cancel()
-	}
 	of := r.asked()
 	got := new(struct { // the look-up's, also after it was given up
 		v   T

@@ -17,8 +17,8 @@ func cloneIPAddrs(addrs []net.IPAddr) []net.IPAddr {
 }
 
 // internetAddrs resolves an address of a TCP, UDP or IP network into all that
-// it may mean. ctx is ask's.
-func (r *Resolver) internetAddrs(l limits, ctx context.Context, network,
+// it may mean.
+func (r *Resolver) internetAddrs(ctx context.Context, network,
 	address string) (found []net.Addr, err error) {
 	host, port := address, 0
 	if !strings.HasPrefix(network, "ip") && address != "" {
@@ -26,7 +26,7 @@ func (r *Resolver) internetAddrs(l limits, ctx context.Context, network,
 		if host, service, err = net.SplitHostPort(address); err != nil {
 			return nil, err
 		}
-		if port, err = r.port(l, network, service); err != nil {
+		if port, err = r.LookupPort(ctx, network, service); err != nil {
 			return nil, err
 		}
 	}
@@ -34,7 +34,7 @@ func (r *Resolver) internetAddrs(l limits, ctx context.Context, network,
 		return []net.Addr{makeAddr(network, net.IPAddr{}, port)}, nil
 	}
 	ipNetwork := "ip" + strings.TrimLeft(network, "tcpudi")
-	ips, err := r.ipAddrs(l, ctx, ipNetwork, host)
+	ips, err := r.ipAddrs(ctx, ipNetwork, host)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +119,7 @@ func resolveOne[A net.Addr](nets func(network, address string) (A, error), netwo
 		return a, err
 	}
 	family, _, _ := strings.Cut(network, ":")
-	ctx := context.Background()
-	addrs, err := (*Resolver)(nil).internetAddrs(only(ctx), ctx, family, address)
+	addrs, err := (*Resolver)(nil).internetAddrs(context.Background(), family, address)
 	if err != nil {
 		var none A
 		return none, err

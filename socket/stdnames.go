@@ -40,11 +40,8 @@ const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
 // ordinary goroutine.
 func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn,
 	error) {
-	theirs := net.Dialer{
-		Timeout: d.Timeout, Deadline: d.Deadline, Cancel: d.Cancel,
-		Control: d.Control, ControlContext: d.ControlContext,
-	}
-	if laddr.IsValid() {
+	theirs := d.nets()
+	if theirs.LocalAddr = nil; laddr.IsValid() {
 		theirs.LocalAddr = ipAddr(laddr)
 	}
 	var err error

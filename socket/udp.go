@@ -40,9 +40,7 @@ func newUDPConn(fd int, n network, connected bool) *UDPConn {
 	c.init(fd, n)
 	c.local.LocalAddr(fd)
 	c.is6 = c.local.Is6()
-	if connected {
-		c.remote.RemoteAddr(fd)
-	}
+	c.remote.RemoteAddr(fd) // if it has a peer
 	return c
 }
 

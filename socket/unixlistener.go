@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -118,7 +117,7 @@ func (l *UnixListener) SetUnlinkOnClose(unlink bool) { l.unlink.Store(unlink) }
 
 // netListenUnix is net.ListenUnix.
 func netListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
-	return openElsewhere(func() (*UnixListener, error) {
+	return openElsewhere(&files, func() (*UnixListener, error) {
 		theirs, err := net.ListenUnix(network, laddr)
 		if err != nil {
 			return nil, err
@@ -130,78 +129,46 @@ func netListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 // takeUnixListener makes a UnixListener of net's, which is closed in any case:
 // the file stays if it went well.
 func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
-	defer theirs.Close()
 	n, _ := parseNetwork(theirs.Addr().Network())
-	fd, err := borrow(n, theirs, theirs.Addr())
-	if err != nil {
-		return nil, err
-	}
-	theirs.SetUnlinkOnClose(false)
-	l := newUnixListener(fd, n)
-	l.unlink.Store(true)
-	return l, nil
+	return take(n, theirs, theirs.Addr(), func(fd int) *UnixListener {
+		theirs.SetUnlinkOnClose(false)
+		l := newUnixListener(fd, n)
+		l.unlink.Store(true)
+		return l
+	})
 }
 
 // netListenUnixgram is net.ListenUnixgram. As with net, its file stays when it
 // is closed.
 func netListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
-	return openElsewhere(func() (*UnixConn, error) {
+	return openElsewhere(&files, func() (*UnixConn, error) {
 		theirs, err := net.ListenUnixgram(network, laddr)
 		if err != nil {
 			return nil, err
 		}
-		return takeUnixgram(theirs)
+		return as[*UnixConn](takeConn(unixgram, false, theirs))
 	})
 }
 
-// borrowUnixgram is ListenPacket for the network unixgram. It may block.
-func (lc *ListenConfig) borrowUnixgram(ctx context.Context, address string) (net.PacketConn,
-	error) {
-	theirs := net.ListenConfig{Control: lc.Control}
-	pc, err := theirs.ListenPacket(ctx, unixgram.String(), address)
-	if err != nil {
-		return nil, err
-	}
-	return as[net.PacketConn](takeUnixgram(pc.(*net.UnixConn)))
-}
-
-// takeUnixgram makes a UnixConn of net's, which is closed in any case.
-func takeUnixgram(theirs *net.UnixConn) (*UnixConn, error) {
-	defer theirs.Close()
-	fd, err := borrow(unixgram, theirs, theirs.LocalAddr())
-	if err != nil {
-		return nil, err
-	}
-	return newUnixConn(fd, unixgram, localName(fd, unixgram), nil), nil
-}
-
-// openElsewhere runs fn, which may wait for a disk, where it holds up no
-// coroutine. A file opened after the wait was ended by force is closed.
-func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
+// openElsewhere runs fn, which may wait for a disk or a peer, in a pool, where
+// it holds up no coroutine. What it has opened after the wait was ended by
+// force is closed.
+func openElsewhere[T io.Closer](pool *blocking.Pool, fn func() (T, error)) (none T, err error) {
 	var o struct {
-		mu         sync.Mutex // held for a moment
-		value      T
-		err        error
-		done, left bool
+		value T
+		err   error
+		over  atomic.Bool // fn has returned, or the caller has left; the second closes
 	}
-	err := files.Do(context.Background(), func() {
-		v, err := fn()
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.value, o.err, o.done = v, err, true
-		if o.left && err == nil {
-			v.Close()
+	err = pool.Do(context.Background(), func() {
+		if o.value, o.err = fn(); o.over.Swap(true) && o.err == nil {
+			o.value.Close()
 		}
 	})
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	if err == nil {
 		return o.value, o.err
 	}
-	o.left = true
-	if o.done && o.err == nil {
+	if o.over.Swap(true) && o.err == nil {
 		o.value.Close()
 	}
-	var none T
 	return none, err
 }
