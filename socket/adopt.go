@@ -12,15 +12,15 @@ import (
 )
 
 // take makes a socket of this package of one of package net's, at an address,
-// which is closed in any case.
-func take[T any](n network, theirs interface {
+// which is closed in any case. op is for its error.
+func take[T any](op string, n network, theirs interface {
 	syscall.Conn
 	io.Closer
 }, at net.Addr, ours func(fd int) T) (made T, err error) {
 	defer theirs.Close()
 	fd, err := duplicate(theirs)
 	if err != nil {
-		return made, &net.OpError{Op: "listen", Net: n.String(), Addr: at, Err: err}
+		return made, &net.OpError{Op: op, Net: n.String(), Addr: at, Err: err}
 	}
 	return ours(fd), nil
 }
@@ -28,22 +28,22 @@ func take[T any](n network, theirs interface {
 // takeConn is take of a connection, or a packet connection. connected says that
 // a UDPConn was dialled. There is no type for raw IP here: an IPConn is
 // returned as it is.
-func takeConn(n network, connected bool, theirs net.Conn) (net.Conn, error) {
+func takeConn(op string, n network, connected bool, theirs net.Conn) (net.Conn, error) {
 	at := theirs.LocalAddr()
 	switch c := theirs.(type) {
 	case *net.TCPConn:
-		return as[net.Conn](take(n, c, at, func(fd int) *TCPConn {
+		return as[net.Conn](take(op, n, c, at, func(fd int) *TCPConn {
 			c := newKeptTCPConn(fd, n)
 			c.s.CloseWhenLost()
 			c.remote.RemoteAddr(fd)
 			return c
 		}))
 	case *net.UDPConn:
-		return as[net.Conn](take(n, c, at, func(fd int) *UDPConn {
+		return as[net.Conn](take(op, n, c, at, func(fd int) *UDPConn {
 			return newUDPConn(fd, n, connected)
 		}))
 	case *net.UnixConn:
-		return as[net.Conn](take(n, c, at, func(fd int) *UnixConn {
+		return as[net.Conn](take(op, n, c, at, func(fd int) *UnixConn {
 			return newUnixConn(fd, n, localName(fd, n), peerName(fd, n))
 		}))
 	}
@@ -81,7 +81,7 @@ func takeFile[C any](f *os.File, nets func(f *os.File) (C, error)) (net.Conn, er
 		return nil, err
 	}
 	n, _ := parseNetwork(theirs.LocalAddr().Network())
-	c, err := takeConn(n, false, theirs) // as with net WriteTo is allowed, peer or not
+	c, err := takeConn("file", n, false, theirs) // as with net WriteTo is allowed, peer or not
 	if own, ok := c.(interface{ base() *conn }); ok {
 		own.base().s.Share()
 	}
@@ -100,13 +100,13 @@ func netFileListener(f *os.File) (net.Listener, error) {
 	}
 	n, _ := parseNetwork(theirs.Addr().Network())
 	if u, ok := theirs.(*net.UnixListener); ok {
-		return as[net.Listener](take(n, u, u.Addr(), func(fd int) *UnixListener {
+		return as[net.Listener](take("file", n, u, u.Addr(), func(fd int) *UnixListener {
 			l := newUnixListener(fd, n)
 			l.s.Share()
 			return l
 		}))
 	}
-	return as[net.Listener](take(n, theirs.(*net.TCPListener), theirs.Addr(),
+	return as[net.Listener](take("file", n, theirs.(*net.TCPListener), theirs.Addr(),
 		func(fd int) *TCPListener {
 			l := newTCPListener(fd, n)
 			l.adopted = true

@@ -112,7 +112,7 @@ func (d *Dialer) dialElsewhere(ctx context.Context, n network, address string) (
 		if err != nil {
 			return nil, err
 		}
-		return takeConn(n, true, c)
+		return takeConn("dial", n, true, c)
 	})
 	op, ok := err.(*net.OpError)
 	switch {

@@ -101,7 +101,8 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 	if u, ok := nl.(*net.UnixListener); ok {
 		return as[net.Listener](takeUnixListener(u))
 	}
-	return as[net.Listener](take(n, nl.(*net.TCPListener), nl.Addr(), func(fd int) *TCPListener {
+	tl := nl.(*net.TCPListener)
+	return as[net.Listener](take("listen", n, tl, tl.Addr(), func(fd int) *TCPListener {
 		// Connections inherit options, which saves calls for each.
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if k := keepAlive(lc.KeepAlive, lc.KeepAliveConfig); k.Enable {
@@ -234,7 +235,7 @@ func (lc *ListenConfig) borrowPacket(ctx context.Context, n network,
 	if err != nil {
 		return nil, err
 	}
-	return as[net.PacketConn](takeConn(n, false, c.(net.Conn)))
+	return as[net.PacketConn](takeConn("listen", n, false, c.(net.Conn)))
 }
 
 // netListenUDP is net.ListenUDP. It does not park.
@@ -255,7 +256,7 @@ func takeUDP(network string, theirs *net.UDPConn, err error) (*UDPConn, error) {
 		return nil, err
 	}
 	n, _ := parseNetwork(network) // net knows of no more
-	return as[*UDPConn](takeConn(n, false, theirs))
+	return as[*UDPConn](takeConn("listen", n, false, theirs))
 }
 
 // ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the

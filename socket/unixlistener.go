@@ -130,7 +130,7 @@ func netListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 // the file stays if it went well.
 func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 	n, _ := parseNetwork(theirs.Addr().Network())
-	return take(n, theirs, theirs.Addr(), func(fd int) *UnixListener {
+	return take("listen", n, theirs, theirs.Addr(), func(fd int) *UnixListener {
 		theirs.SetUnlinkOnClose(false)
 		l := newUnixListener(fd, n)
 		l.unlink.Store(true)
@@ -146,7 +146,7 @@ func netListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return as[*UnixConn](takeConn(unixgram, false, theirs))
+		return as[*UnixConn](takeConn("listen", unixgram, false, theirs))
 	})
 }
 
