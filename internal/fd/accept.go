@@ -54,7 +54,7 @@ func (s *FD) TryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
 // as far as that has room for it. The connection's FD is to have in, where it
 // has taken a place. The log shows pauses by the address of at. Parks.
 func (l *Listener) Accept(from *sysx.RawAddr, at net.Listener) (fd int, in *Room, err error) {
-	if !l.mu.lock(Read) {
+	if !l.mu.Lock(Read) {
 		return -1, nil, net.ErrClosed
 	}
 	fd, in, err = l.acceptLocked(from, at)

@@ -35,8 +35,8 @@ var closers struct {
 	waiting map[*Descriptor]*waitq.Queue // under mu; none is empty
 }
 
-// awaitDestroyed ends the use that mu.close began and waits until the last user
-// has closed the fd, or for closeLimit.
+// awaitDestroyed ends the use that Mutex.Close began and waits until the last
+// user has closed the fd, or for closeLimit.
 func (s *FD) awaitDestroyed() {
 	w := waitq.Acquire(coroutine.Limit{})
 	defer waitq.Release(w)
@@ -50,7 +50,7 @@ func (s *FD) awaitDestroyed() {
 	closers.n.Add(1)
 	closers.mu.Unlock()
 
-	if s.mu.unuse() {
+	if s.mu.Unuse() {
 		s.disown() // which wakes w, or an Inspect does
 	}
 	waitq.Wait(w, coroutine.ReasonLock, coroutine.Timeout(closeLimit), &closers.mu,

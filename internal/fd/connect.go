@@ -14,7 +14,7 @@ import (
 // Connect connects a socket that may be in use, or sets the peer of a datagram
 // socket. The write deadline ends it. Parks.
 func (s *FD) Connect(to unix.Sockaddr) error {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return net.ErrClosed
 	}
 	err := s.connectLocked(to)

@@ -17,7 +17,7 @@
 //
 // # States
 //
-// An FD, as its fdMutex shows it:
+// An FD, as its Mutex shows it:
 //
 //	unmade   the zero value: operations fail with net.ErrClosed, Close with
 //	         EINVAL
@@ -46,7 +46,7 @@
 //	any → idle         the operation's end
 //
 // What is known of the receive queue has its table beside recvQueue, in
-// readiness.go, the words of fdMutex and of served beside theirs.
+// readiness.go, the words of Mutex and of served beside theirs.
 //
 // # Locks
 //

@@ -28,7 +28,7 @@ const (
 type FD struct {
 	*Descriptor // constant; nil in the zero value, which mu shows as closed
 
-	mu   fdMutex
+	mu   Mutex
 	fd   int  // constant; valid while mu counts a user
 	kind Kind // constant
 
@@ -62,32 +62,11 @@ func (s *FD) HasPackets() bool { return s.kind >= Packets }
 // Kind returns the kind.
 func (s *FD) Kind() Kind { return s.kind }
 
-// openSockets counts fds that are open. Each Processor adds to a cache line of
-// its own, so that none goes from core to core with each connection; the last
-// is that of ordinary goroutines. A line may be negative: an fd may be closed
-// elsewhere.
-var openSockets [64]struct {
-	n atomic.Int64
-	_ [56]byte
-}
+// openCount counts fds that are open.
+var openCount atomic.Int64
 
-func countOpen(n int64) {
-	line := len(openSockets) - 1
-	if p := processor.Current(); p != nil {
-		line = p.Index() % line
-	}
-	openSockets[line].n.Add(n)
-}
-
-// OpenCount returns how many fds of this package are open in the process. What
-// opens or closes meanwhile may count or not.
-func OpenCount() int {
-	n := 0
-	for i := range openSockets {
-		n += int(openSockets[i].n.Load())
-	}
-	return max(n, 0)
-}
+// OpenCount returns how many fds of this package are open in the process.
+func OpenCount() int { return int(openCount.Load()) }
 
 // Init makes s of an fd, which it owns from then on, and of d, which is new.
 // Unless CloseWhenLost is called too, the owner of s closes it in any case,
@@ -95,7 +74,7 @@ func OpenCount() int {
 func (s *FD) Init(d *Descriptor, fd int, k Kind) {
 	d.init(fd)
 	s.Descriptor, s.fd, s.kind = d, fd, k
-	s.mu.open()
+	s.mu.Open()
 }
 
 // Made reports whether Init was called.
@@ -139,7 +118,7 @@ func (s *FD) CloseAfter(last func()) error {
 	if s.kind == unmade {
 		return syscall.EINVAL
 	}
-	users, written := s.mu.close()
+	users, written := s.mu.Close()
 	if users == 0 {
 		return net.ErrClosed
 	}
@@ -151,7 +130,7 @@ func (s *FD) CloseAfter(last func()) error {
 		s.mu.retire()
 		s.disown()
 	case coroutine.Current() != nil || clock.InBubble():
-		if s.mu.unuse() {
+		if s.mu.Unuse() {
 			s.disown()
 		}
 	default:
@@ -162,7 +141,7 @@ func (s *FD) CloseAfter(last func()) error {
 
 // SetDeadline sets one or both directions' deadlines; the zero time is none.
 func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
-	if !s.mu.use() {
+	if !s.mu.Use() {
 		return net.ErrClosed
 	}
 	d := int64(0)
@@ -177,14 +156,14 @@ func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 }
 
 func (s *FD) unuse() {
-	if s.mu.unuse() {
+	if s.mu.Unuse() {
 		s.disown()
 	}
 }
 
 // Control runs f with the fd while it is sure to be open.
 func (s *FD) Control(f func(fd int) error) error {
-	if !s.mu.use() {
+	if !s.mu.Use() {
 		return net.ErrClosed
 	}
 	defer s.unuse()

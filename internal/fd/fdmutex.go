@@ -7,26 +7,26 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// fdMutex serialises readers among themselves and writers among themselves, and
+// Mutex serialises readers among themselves and writers among themselves, and
 // keeps the fd open until its last user is done. It is for coroutines and
 // goroutines what internal/poll's fdMutex is for Go's net.
 //
-//	bit 0       open: set by open, cleared by close for good, so the zero
+//	bit 0       open: set by Open, cleared by Close for good, so the zero
 //	            value is closed
 //	bit 1       a reader has the read lock
 //	bit 2       a writer has the write lock
 //	bits 3-22   users: lock holders, and others that need the fd
 //	bit 23      the queue of readers is not empty; written under guard
 //	bit 24      the queue of writers is not empty; written under guard
-//	bit 63      gone: the caller of close closes the fd itself; the remaining
+//	bit 63      gone: the caller of Close closes the fd itself; the remaining
 //	            users will not access it
 //
-//	lock     closed: fails. Lock free: takes it, as a user. Else queues under
+//	Lock     closed: fails. Lock free: takes it, as a user. Else queues under
 //	         guard, in one step with the check, and tries again when woken.
 //	release  releases the lock, and wakes the first waiter of its queue; or
 //	         keeps the lock if the fd is to be open and is not.
-//	close    clears open and wakes all waiters.
-type fdMutex struct {
+//	Close    clears open and wakes all waiters.
+type Mutex struct {
 	state atomic.Uint64
 
 	guard waitq.Guard
@@ -48,18 +48,18 @@ func queuedBit(s Mode) uint64 { return 1 << (23 + s) }
 // tooMany is the panic for more than a million users of one fd.
 const tooMany = "netco/socket: too many concurrent operations on one socket (at most 1048575)"
 
-// open makes the zero value usable. The caller has not shared it yet.
-func (m *fdMutex) open() { m.state.Store(mutexOpen) }
+// Open opens the zero value. The caller has not shared it yet.
+func (m *Mutex) Open() { m.state.Store(mutexOpen) }
 
-// lock takes the lock of one direction, as a user; false means that the fd is
+// Lock takes the lock of one direction, as a user; false means that the fd is
 // closed. Parks while another has it. Inlined, as releaseAlone is, for a caller
 // that is the only user.
-func (m *fdMutex) lock(s Mode) bool {
+func (m *Mutex) Lock(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen, mutexOpen|mutexUser|2<<s) || m.lockSlow(s)
 }
 
-func (m *fdMutex) lockSlow(s Mode) bool {
-	for !m.tryLock(s) {
+func (m *Mutex) lockSlow(s Mode) bool {
+	for !m.TryLock(s) {
 		if m.state.Load()&mutexOpen == 0 {
 			return false
 		}
@@ -68,17 +68,17 @@ func (m *fdMutex) lockSlow(s Mode) bool {
 	return true
 }
 
-// tryLock is lock that does not park: false means that the lock is taken or
+// TryLock is Lock that does not park: false means that the lock is taken or
 // that the fd is closed.
-func (m *fdMutex) tryLock(s Mode) bool { return m.enter(lockBit(s)) }
+func (m *Mutex) TryLock(s Mode) bool { return m.enter(lockBit(s)) }
 
-// use makes the caller a user without a lock; false means that the fd is
+// Use makes the caller a user without a lock; false means that the fd is
 // closed.
-func (m *fdMutex) use() bool { return m.enter(0) }
+func (m *Mutex) Use() bool { return m.enter(0) }
 
 // enter makes the caller a user and sets the bit of a lock, if any; false means
 // that the bit is set already or the fd closed.
-func (m *fdMutex) enter(bit uint64) bool {
+func (m *Mutex) enter(bit uint64) bool {
 	for {
 		old := m.state.Load()
 		if old&(mutexOpen|bit) != mutexOpen {
@@ -95,7 +95,7 @@ func (m *fdMutex) enter(bit uint64) bool {
 
 // wait parks until the lock has been released once, or returns at once if it is
 // free or the fd closed.
-func (m *fdMutex) wait(s Mode) {
+func (m *Mutex) wait(s Mode) {
 	w := waitq.Acquire(coroutine.Limit{})
 	defer waitq.Release(w)
 	if !m.enqueue(s, w) {
@@ -114,7 +114,7 @@ func (m *fdMutex) wait(s Mode) {
 }
 
 // enqueue queues w, and reports false if the lock is free or the fd closed.
-func (m *fdMutex) enqueue(s Mode, w *coroutine.Waiter) bool {
+func (m *Mutex) enqueue(s Mode, w *coroutine.Waiter) bool {
 	if m.queues.Load() == nil {
 		m.queues.CompareAndSwap(nil, new([2]waitq.Queue))
 	}
@@ -135,13 +135,13 @@ func (m *fdMutex) enqueue(s Mode, w *coroutine.Waiter) bool {
 
 // releaseAlone releases the lock and ends its use, if the fd is open and the
 // caller its only user.
-func (m *fdMutex) releaseAlone(s Mode) bool {
+func (m *Mutex) releaseAlone(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen)
 }
 
 // release releases the lock and ends its use, unless the fd is closed and is to
 // be open. last means that the fd is closed and the caller was its last user.
-func (m *fdMutex) release(s Mode, ifOpen bool) (released, last bool) {
+func (m *Mutex) release(s Mode, ifOpen bool) (released, last bool) {
 	for {
 		old := m.state.Load()
 		if old&lockBit(s) == 0 || old&mutexUsers == 0 {
@@ -160,7 +160,7 @@ func (m *fdMutex) release(s Mode, ifOpen bool) (released, last bool) {
 }
 
 // releaseAndWake is release while waiters are queued, or were a moment ago.
-func (m *fdMutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
+func (m *Mutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
 	m.guard.Lock()
 	if ifOpen && m.state.Load()&mutexOpen == 0 { // which changes only under guard
 		m.guard.Unlock()
@@ -181,23 +181,23 @@ func (m *fdMutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
 // isLast reports whether the user whose release made state has to close the fd.
 func isLast(state uint64) bool { return state&(mutexOpen|mutexUsers|mutexGone) == 0 }
 
-// retire ends the use that close began, and leaves closing the fd to the
+// retire ends the use that Close began, and leaves closing the fd to the
 // caller: no other user is the last one any more. Precondition: no other user
 // will access the fd.
-func (m *fdMutex) retire() {
+func (m *Mutex) retire() {
 	m.state.Or(mutexGone)
-	m.unuse()
+	m.Unuse()
 }
 
-// unuse ends a use; true means that the fd is closed and the caller was its
+// Unuse ends a use; true means that the fd is closed and the caller was its
 // last user.
-func (m *fdMutex) unuse() (last bool) { return isLast(m.state.Add(^uint64(mutexUser - 1))) }
+func (m *Mutex) Unuse() (last bool) { return isLast(m.state.Add(^uint64(mutexUser - 1))) }
 
-// close marks the fd as closed, wakes all waiters, and makes the caller a user,
+// Close marks the fd as closed, wakes all waiters, and makes the caller a user,
 // which must end that use. It returns how many users there are, the caller
 // among them, and whether one of them has the write lock; there will be no
 // more. 0 means that it was closed already.
-func (m *fdMutex) close() (users int, written bool) {
+func (m *Mutex) Close() (users int, written bool) {
 	m.guard.Lock()
 	for {
 		old := m.state.Load()
@@ -219,13 +219,32 @@ func (m *fdMutex) close() (users int, written bool) {
 	return users, written
 }
 
+// Unlock releases the lock and ends its use; last means that the fd is closed
+// and the caller was its last user.
+func (m *Mutex) Unlock(s Mode) (last bool) {
+	if !m.releaseAlone(s) {
+		_, last = m.release(s, false)
+	}
+	return last
+}
+
+// UnlockIfOpen is Unlock, unless the fd is closed: then the caller still has
+// the lock, and false is returned.
+func (m *Mutex) UnlockIfOpen(s Mode) bool {
+	if m.releaseAlone(s) {
+		return true
+	}
+	released, _ := m.release(s, true)
+	return released
+}
+
 // Lock takes the lock of one direction; false means that the fd is closed.
 // Parks while another has it.
-func (s *FD) Lock(m Mode) bool { return s.mu.lock(m) }
+func (s *FD) Lock(m Mode) bool { return s.mu.Lock(m) }
 
 // TryLock is Lock that does not park: false means that the lock is taken or the
 // fd closed.
-func (s *FD) TryLock(m Mode) bool { return s.mu.tryLock(m) }
+func (s *FD) TryLock(m Mode) bool { return s.mu.TryLock(m) }
 
 // Unlock releases the lock. After a Close the last user closes the fd.
 func (s *FD) Unlock(m Mode) {
@@ -236,17 +255,11 @@ func (s *FD) Unlock(m Mode) {
 
 //go:noinline
 func (s *FD) unlockSlow(m Mode) {
-	if _, last := s.mu.release(m, false); last {
+	if s.mu.Unlock(m) {
 		s.disown()
 	}
 }
 
 // UnlockIfOpen is Unlock, unless the fd is closed: then the caller still has
 // the lock, and false is returned.
-func (s *FD) UnlockIfOpen(m Mode) bool {
-	if s.mu.releaseAlone(m) {
-		return true
-	}
-	released, _ := s.mu.release(m, true)
-	return released
-}
+func (s *FD) UnlockIfOpen(m Mode) bool { return s.mu.UnlockIfOpen(m) }

@@ -14,9 +14,25 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 )
 
-// TestFDMutexRules walks through what fdMutex promises to one caller.
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// opened returns a Mutex of an open fd.
+func opened() *fd.Mutex {
+	m := new(fd.Mutex)
+	m.Open()
+	return m
+}
+
+// unused closes m and checks that nothing has held or used it.
+func unused(t *testing.T, m *fd.Mutex) {
+	t.Helper()
+	users, written := m.Close()
+	testenv.True(t, users == 1 && !written && m.Unuse(), "%d users, written: %v", users, written)
+}
+
+// TestFDMutexRules walks through what Mutex promises to one caller.
 func TestFDMutexRules(t *testing.T) {
-	var m fd.FDMutex
+	m := opened()
 	if !m.Lock(fd.Read) || !m.Lock(fd.Write) || !m.Use() {
 		t.Fatal("a new mutex refuses")
 	}
@@ -24,27 +40,26 @@ func TestFDMutexRules(t *testing.T) {
 	testenv.True(t, m.Lock(fd.Read), "the read lock was not free again")
 	testenv.True(t, m.UnlockIfOpen(fd.Write) && m.Lock(fd.Write),
 		"the write lock was not released, or not free again")
-	if open, written := m.Close(); !open || !written {
-		t.Error("close of an open fd with a writer:", open, written)
+	if users, written := m.Close(); users != 3 || !written {
+		t.Error("close of an open fd with two holders:", users, written)
 	}
-	if open, _ := m.Close(); open {
+	if users, _ := m.Close(); users > 0 {
 		t.Error("close succeeds twice")
 	}
 	testenv.True(t, !m.UnlockIfOpen(fd.Write), "the write lock of a closed fd was released")
 	testenv.True(t, !m.Lock(fd.Read) && !m.Lock(fd.Write) && !m.Use(), "a closed mutex was taken")
 	testenv.True(t, !m.Unlock(fd.Write) && !m.Unlock(fd.Read), "last user before the closer")
 	testenv.True(t, m.Unuse(), "the closer was the last user and was not told")
-	testenv.True(t, m.Idle(), "not idle")
 }
 
 func TestFDMutexUnlockUnlocked(t *testing.T) {
-	for _, prepare := range []func(*fd.FDMutex){
-		func(m *fd.FDMutex) {},
-		func(m *fd.FDMutex) { m.Lock(fd.Write) },
-		func(m *fd.FDMutex) { m.Use() },
+	for _, prepare := range []func(*fd.Mutex){
+		func(m *fd.Mutex) {},
+		func(m *fd.Mutex) { m.Lock(fd.Write) },
+		func(m *fd.Mutex) { m.Use() },
 	} {
-		var m fd.FDMutex
-		prepare(&m)
+		m := opened()
+		prepare(m)
 		func() {
 			defer func() { testenv.True(t, recover() != nil, "no panic") }()
 			m.Unlock(fd.Read)
@@ -54,7 +69,7 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 
 // lockQueue holds m's read lock and starts n tasks that queue for it and then
 // do got, if they get it, and unlock.
-func lockQueue(t *testing.T, m *fd.FDMutex, n int, got func(i int)) (tasks []*testrun.Task) {
+func lockQueue(t *testing.T, m *fd.Mutex, n int, got func(i int)) (tasks []*testrun.Task) {
 	t.Helper()
 	m.Lock(fd.Read)
 	for i := range n {
@@ -74,15 +89,15 @@ func lockQueue(t *testing.T, m *fd.FDMutex, n int, got func(i int)) (tasks []*te
 // coroutines and goroutines alike.
 func TestFDMutexFIFO(t *testing.T) {
 	testrun.Start(t, 2)
-	var m fd.FDMutex
+	m := opened()
 	var order []int // under the lock
-	tasks := lockQueue(t, &m, 9, func(i int) { order = append(order, i) })
+	tasks := lockQueue(t, m, 9, func(i int) { order = append(order, i) })
 	m.Lock(fd.Write) // in no reader's way
 	m.Unlock(fd.Write)
 	m.Unlock(fd.Read)
 	testrun.WaitAll(t, tasks...)
 	testenv.Equal(t, fmt.Sprint(order), "[0 1 2 3 4 5 6 7 8]")
-	testenv.Equal(t, m.Idle(), true, "idle")
+	unused(t, m)
 }
 
 // TestFDMutexHammer: locks, uses and a close from everywhere at random. At no
@@ -101,7 +116,7 @@ func TestFDMutexHammer(t *testing.T) {
 func hammerFDMutex(t *testing.T, seed uint64) bool {
 	const tasks, rounds = 12, 300
 	var (
-		m       fd.FDMutex
+		m       = opened()
 		holders [2]atomic.Int32
 		last    atomic.Int32
 		running []*testrun.Task
@@ -117,8 +132,9 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 		running = append(running, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for round := range rounds {
 				if i == closer && round == rounds/2 {
-					if open, written := m.Close(); !open || !written && holders[1].Load() > 0 {
-						t.Error("closed:", !open, "written:", written)
+					users, written := m.Close()
+					if users == 0 || !written && holders[1].Load() > 0 {
+						t.Error("users:", users, "written:", written)
 					}
 					freed(m.Unuse())
 				}
@@ -153,7 +169,6 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 	}
 	testrun.WaitAll(t, running...)
 	testenv.Equal(t, last.Load(), 1)
-	testenv.True(t, m.Idle(), "not idle at the end")
 	return !t.Failed()
 }
 
@@ -162,14 +177,12 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 func TestFDMutexForcedShutdown(t *testing.T) {
 	for range 10 {
 		testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
-		var m fd.FDMutex
-		tasks := lockQueue(t, &m, 12, func(int) {})
+		m := opened()
+		tasks := lockQueue(t, m, 12, func(int) {})
 		unlocked := testrun.Goroutine.Go(func() { m.Unlock(fd.Read) })
 		force(t)
 		testrun.WaitAll(t, append(tasks, unlocked)...)
-		if !m.Idle() {
-			t.Fatal("not idle at the end")
-		}
+		unused(t, m)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *FD) WriteElsewhere(p []byte) (int, error) {
 // offload does blocking I/O on a second thread. If the wait for it is ended by
 // force, I/O that has begun goes on, and the fd stays open until it has ended.
 func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
-	if !s.mu.lock(m) {
+	if !s.mu.Lock(m) {
 		return 0, net.ErrClosed
 	}
 	var c struct {

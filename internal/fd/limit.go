@@ -170,7 +170,7 @@ var joining sync.Mutex // held for a moment
 // of that limit too. If the connection is closed by now the place is given
 // back.
 func (s *FD) Join(r *Room) {
-	if !s.mu.use() {
+	if !s.mu.Use() {
 		r.Release()
 		return
 	}

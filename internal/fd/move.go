@@ -118,7 +118,7 @@ func (t *transfer) unlockSource() {
 func (t *transfer) take() error {
 	s := t.src
 	if !t.locked {
-		if !s.mu.lock(Read) {
+		if !s.mu.Lock(Read) {
 			return net.ErrClosed
 		}
 		t.locked = true
@@ -220,9 +220,9 @@ const spliceMin = 16 << 10
 // give passes what was taken to the sink.
 func (t *transfer) give() error {
 	d := t.dst
-	if !d.mu.tryLock(Write) {
+	if !d.mu.TryLock(Write) {
 		t.unlockSource()
-		if !d.mu.lock(Write) {
+		if !d.mu.Lock(Write) {
 			return net.ErrClosed
 		}
 	}

@@ -43,7 +43,7 @@ const (
 // address named to, or to the peer if that is nil. Room at an address that is
 // not the peer's makes no edge. Parks.
 func (s *FD) SendMsg(call string, p, oob []byte, to *string) (int, error) {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.sendMsgLocked(call, p, oob, to)

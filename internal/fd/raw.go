@@ -6,8 +6,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/processor"
 )
 
 // Expose calls f with the fd, of which it may make others.
@@ -45,43 +43,39 @@ func (s *FD) keepNonblocking() syscall.Errno {
 // time it does not. f may do anything with the fd, and its answer says nothing
 // about the receive queue. Parks.
 func (s *FD) RawRead(f func(fd uintptr) bool) error {
-	if !s.mu.lock(Read) {
+	if !s.mu.Lock(Read) {
 		return net.ErrClosed
 	}
-	defer s.Unlock(Read) // f may panic
-	if v := s.check(Read); v != processor.Try {
-		return verdictError(v)
-	}
-	for {
-		s.pd.Clear(Read)
+	defer func() { // f may panic
 		s.queue = maybe
-		if errno := s.keepNonblocking(); errno != 0 {
-			return errno
-		}
-		if f(uintptr(s.fd)) {
-			s.NoteRead()
-			s.spendRead(0)
-			return nil
-		}
-		if err := s.awaitReadableLocked(processor.Current()); err != nil {
-			return err
-		}
-	}
+		s.Unlock(Read)
+	}()
+	s.queue = maybe
+	return s.rawLocked(Read, f)
 }
 
 // RawWrite is RawRead for the other direction.
 func (s *FD) RawWrite(f func(fd uintptr) bool) error {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return net.ErrClosed
 	}
 	defer s.Unlock(Write)
+	return s.rawLocked(Write, f)
+}
+
+func (s *FD) rawLocked(m Mode, f func(fd uintptr) bool) (err error) {
 	var refused syscall.Errno
-	err := s.writeWithLocked("", func(fd int) (int, bool, syscall.Errno) {
+	try := func(fd int) (int, bool, syscall.Errno) {
 		if refused = s.keepNonblocking(); refused == 0 && !f(uintptr(fd)) {
 			return 0, false, unix.EAGAIN
 		}
 		return 0, false, refused
-	})
+	}
+	if m == Read {
+		err = s.readWithLocked("", try)
+	} else {
+		err = s.writeWithLocked("", try)
+	}
 	if refused != 0 {
 		return refused
 	}

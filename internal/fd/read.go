@@ -16,7 +16,7 @@ import (
 
 // Read is conn.Read of every kind of socket, with bare errors.
 func (s *FD) Read(p []byte) (int, error) {
-	if !s.mu.lock(Read) {
+	if !s.mu.Lock(Read) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.readLocked(p, true)
@@ -27,7 +27,7 @@ func (s *FD) Read(p []byte) (int, error) {
 // TryRead is Read that returns ErrWouldPark where Read would wait. It asks the
 // kernel no more often than Read does.
 func (s *FD) TryRead(p []byte) (int, error) {
-	if !s.mu.lock(Read) {
+	if !s.mu.Lock(Read) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.readLocked(p, false)
@@ -131,7 +131,7 @@ func (s *FD) spuriousEOF() bool {
 
 // WaitReadable waits until a Read will probably not have to.
 func (s *FD) WaitReadable() error {
-	if !s.mu.lock(Read) {
+	if !s.mu.Lock(Read) {
 		return net.ErrClosed
 	}
 	err := verdictError(s.pd.Check(Read))
@@ -152,7 +152,7 @@ func (s *FD) WaitReadable() error {
 // Parks. It does not allocate unless try does.
 func (s *FD) ReadWith(call string,
 	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
-	if !s.mu.lock(Read) {
+	if !s.mu.Lock(Read) {
 		return net.ErrClosed
 	}
 	err := s.readWithLocked(call, try)

@@ -80,7 +80,7 @@ func (s *FD) updateQueueLocked() {
 
 // Readable reports whether a read would return at once.
 func (s *FD) Readable() bool {
-	if !s.mu.tryLock(Read) {
+	if !s.mu.TryLock(Read) {
 		return s.Err(Read) != nil
 	}
 	known := s.pd.Bound() && !s.worthAttemptLocked()

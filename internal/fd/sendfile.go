@@ -16,7 +16,7 @@ import (
 // block threads. handled false means that it cannot be done so, and nothing has
 // been.
 func (s *FD) SendFile(f syscall.RawConn, remain int64) (done int64, handled bool, err error) {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return 0, true, net.ErrClosed
 	}
 	defer s.Unlock(Write)

@@ -14,7 +14,7 @@ import (
 // WriteVec sends the pieces of v, waiting for room if need be, and takes them
 // off v, in part if a part went.
 func (s *FD) WriteVec(v *[][]byte) (int64, error) {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.WriteVecLocked(v)

@@ -14,7 +14,7 @@ import (
 
 // Write sends all of p, waiting for room if need be. The error is bare.
 func (s *FD) Write(p []byte) (int, error) {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return 0, net.ErrClosed
 	}
 	n, err := s.WriteLocked(p)
@@ -65,7 +65,7 @@ func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
 // is that of call, or of the wait. Parks. It does not allocate unless try does.
 func (s *FD) WriteWith(call string,
 	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
-	if !s.mu.lock(Write) {
+	if !s.mu.Lock(Write) {
 		return net.ErrClosed
 	}
 	err := s.writeWithLocked(call, try)
