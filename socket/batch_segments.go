@@ -103,21 +103,20 @@ func putSegmentSize(room []byte, m *Message) []byte {
 func (c *UDPConn) takeControl(m *Message, i int) {
 	control := c.in.Control(i)
 	m.NN = 0
-	for {
-		level, kind, size, ok := control1(control)
-		if !ok {
+	for len(control) >= unix.SizeofCmsghdr {
+		h, data, rest, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
 			return
 		}
-		one := control[:min(alignControl(size), len(control))]
-		switch {
-		case level == unix.IPPROTO_UDP && kind == unix.UDP_GRO && size >= unix.SizeofCmsghdr+4:
-			m.SegmentSize = int(binary.NativeEndian.Uint32(one[unix.SizeofCmsghdr:]))
-		case m.NN+size <= len(m.OOB):
+		switch one := control[:len(control)-len(rest)]; {
+		case h.Level == unix.IPPROTO_UDP && h.Type == unix.UDP_GRO && len(data) >= 4:
+			m.SegmentSize = int(binary.NativeEndian.Uint32(data))
+		case m.NN+int(h.Len) <= len(m.OOB):
 			m.NN += copy(m.OOB[m.NN:], one)
 		default:
 			m.Flags |= unix.MSG_CTRUNC
 		}
-		control = control[len(one):]
+		control = rest
 	}
 }
 
@@ -136,19 +135,4 @@ func putControl(p []byte, level, kind, data int) {
 	}
 	binary.NativeEndian.PutUint32(p[unix.SizeofPtr:], uint32(level))
 	binary.NativeEndian.PutUint32(p[unix.SizeofPtr+4:], uint32(kind))
-}
-
-// control1 reads the header of the first control message of p.
-func control1(p []byte) (level, kind, size int, ok bool) {
-	if len(p) < unix.SizeofCmsghdr {
-		return 0, 0, 0, false
-	}
-	if unix.SizeofPtr == 8 {
-		size = int(binary.NativeEndian.Uint64(p))
-	} else {
-		size = int(binary.NativeEndian.Uint32(p))
-	}
-	level = int(int32(binary.NativeEndian.Uint32(p[unix.SizeofPtr:])))
-	kind = int(int32(binary.NativeEndian.Uint32(p[unix.SizeofPtr+4:])))
-	return level, kind, size, size >= unix.SizeofCmsghdr && size <= len(p)
 }

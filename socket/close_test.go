@@ -382,8 +382,8 @@ func TestDeadlineAgainstTimer(t *testing.T) {
 	})
 }
 
-// TestStopConnect: a connect that is not answered ends, and nothing stays open.
-// Of one to a name TestDialNameEnds says so.
+// TestStopConnect: a connect that is not answered ends, one to an address and
+// one to a name of two families; nothing stays open.
 func TestStopConnect(t *testing.T) {
 	startAlone(t, 2)
 	free := 0
@@ -393,15 +393,24 @@ func TestStopConnect(t *testing.T) {
 		l.Close()
 		return behave(t, unix.AF_INET, free, ignores)
 	})
-	before := socket.OpenCount()
-	k := testrun.First.Go(func() {
-		err := testenv.Err(socket.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", free)))
-		testenv.Fails(t, err, netco.ErrShutdown)
-	})
-	k.UntilParked(t, coroutine.ReasonConnect)
-	k.Co.Handle().Stop()
-	k.Wait(t)
-	testenv.Equal(t, socket.OpenCount(), before, "sockets open")
+	deaf := twoFaced(t, ignores, ignores)
+	s := serveNames(t, both)
+	for address, reason := range map[string]coroutine.Reason{
+		fmt.Sprintf("127.0.0.1:%d", free): coroutine.ReasonConnect,
+		"both.test.:" + deaf:              coroutine.ReasonBlocking,
+	} {
+		before := testenv.Files()
+		k := testrun.First.Go(func() {
+			d := socket.Dialer{Resolver: s.resolver()}
+			testenv.Fails(t, testenv.Err(d.Dial("tcp", address)), netco.ErrShutdown, address)
+		})
+		k.UntilParked(t, reason)
+		k.Co.Handle().Stop()
+		k.Wait(t)
+		testenv.Until(t, "the sockets to be closed", func() bool {
+			return testenv.Files() <= before
+		})
+	}
 }
 
 // TestStopServed: a connection whose coroutine is stopped while it waits for

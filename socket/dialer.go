@@ -229,11 +229,11 @@ func (d *Dialer) limits(ctx context.Context) (l limits, stop func()) {
 	return l, cancel
 }
 
-// hook returns what calls Control or ControlContext for a new fd, or nil if
-// there is neither. v6 says which family the socket is of.
+// hook returns what calls Control or ControlContext, if there is one, for a new
+// fd. v6 says which family the socket is of.
 func (d *Dialer) hook(l limits, n network, address string, v6 bool) func(fd int) error {
 	if d.Control == nil && d.ControlContext == nil {
-		return nil
+		return func(int) error { return nil }
 	}
 	name := n.String()
 	if !n.isUnix() && !strings.HasSuffix(name, "4") && !strings.HasSuffix(name, "6") {

@@ -13,19 +13,10 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// stream returns the connection behind v if v is a stream connection of this
-// package. It goes by the type itself, not by an interface: a type that embeds
-// a connection may have a Read or Write of its own.
+// stream returns the connection that v is, or nil if it is no stream.
 func stream(v any) *conn {
-	switch c := v.(type) {
-	case *TCPConn:
-		return &c.conn
-	case *UnixConn:
-		if c.network == unixNet {
-			return &c.conn
-		}
-	case *ServerConn:
-		return stream(c.Stream)
+	if c := connOf(v); c != nil && !c.s.HasPackets() {
+		return c
 	}
 	return nil
 }

@@ -24,10 +24,11 @@ type Stream interface {
 
 func (c *conn) base() *conn { return c }
 
-// connOf returns the connection that c is, or nil if c is another type that
-// embeds one, or none.
-func connOf(c Stream) *conn {
-	switch c := c.(type) {
+// connOf returns the connection that v is, or nil if v is another type. It goes
+// by the type itself, not by an interface: a type that embeds a connection may
+// have a Read or Write of its own.
+func connOf(v any) *conn {
+	switch c := v.(type) {
 	case *TCPConn:
 		if c != nil {
 			return &c.conn
@@ -48,7 +49,7 @@ func connOf(c Stream) *conn {
 // idle the Server waits for its socket, and cannot know what a type around it
 // has decrypted or buffered.
 func refuseConn(c net.Conn) error {
-	if s, ok := c.(Stream); ok && connOf(s) != nil {
+	if connOf(c) != nil {
 		return nil
 	}
 	if limited, ok := c.(*limitedConn); ok {

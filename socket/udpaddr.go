@@ -3,9 +3,7 @@ package socket
 import (
 	"net"
 	"net/netip"
-	"os"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -121,71 +119,4 @@ func zoneIndex(fd int, zone string) uint32 {
 	}
 	n, _ := strconv.ParseUint(zone, 10, 32)
 	return uint32(n)
-}
-
-// connectUDP makes a socket of that family and gives it its peer; laddr may be
-// nil. control, if it is not nil, is called before the socket is bound.
-func connectUDP(n network, family int, laddr, raddr *net.UDPAddr,
-	control func(fd int) error) (c *UDPConn, err error) {
-	is6 := family == unix.AF_INET6
-	fd, err := sysx.NewSocket(family, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
-	}
-	if is6 {
-		// Package net ignores a refusal too.
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(n == udp6))
-	}
-	defer func() {
-		if c == nil { // also when control unwinds
-			sysx.CloseFD(fd)
-		}
-	}()
-	peer, err := joinUDP(fd, is6, laddr, raddr, control)
-	if err != nil {
-		return nil, err
-	}
-	c = newUDPConn(fd, n, true)
-	if ap, _ := c.remote.AddrPort(); !ap.IsValid() {
-		c.remote = peer // the kernel knows of none whose port is 0
-	}
-	return c, nil
-}
-
-// joinUDP binds and connects a new socket.
-func joinUDP(fd int, is6 bool, laddr, raddr *net.UDPAddr,
-	control func(fd int) error) (peer sysx.RawAddr, err error) {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
-		return peer, os.NewSyscallError("setsockopt", err)
-	}
-	if control != nil {
-		if err := control(fd); err != nil {
-			return peer, err
-		}
-	}
-	step := func(call string, a *net.UDPAddr, do func(int, *sysx.RawAddr) syscall.Errno) (
-		to sysx.RawAddr, err error) {
-		if is6 {
-			err = raw6(&to, a, zoneIndex(fd, a.Zone))
-		} else {
-			err = raw4(&to, a)
-		}
-		if err != nil {
-			return to, err
-		}
-		errno := syscall.EINVAL
-		if goodPort(a) {
-			errno = do(fd, &to)
-		}
-		if errno != 0 {
-			return to, os.NewSyscallError(call, errno)
-		}
-		return to, nil
-	}
-	if laddr != nil {
-		if _, err := step("bind", laddr, sysx.BindTo); err != nil {
-			return peer, err
-		}
-	}
-	return step("connect", raddr, sysx.ConnectTo)
 }

@@ -3,7 +3,6 @@ package socket
 import (
 	"io"
 	"net"
-	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -169,64 +168,6 @@ func (n network) socktype() int {
 		return unix.SOCK_DGRAM
 	}
 	return unix.SOCK_STREAM
-}
-
-// dialUnix makes a socket and connects it. control, if it is not nil, is called
-// with the fd before it is bound.
-func dialUnix(n network, laddr, raddr *net.UnixAddr,
-	control func(fd int) error) (c *UnixConn, err error) {
-	if laddr != nil && laddr.Name == "" {
-		laddr = nil
-	}
-	if raddr != nil && raddr.Name == "" {
-		raddr = nil
-	}
-	if raddr == nil && (n != unixgram || laddr == nil) {
-		return nil, errMissingAddress
-	}
-	fd, err := sysx.NewSocket(unix.AF_UNIX, n.socktype(), 0)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
-	}
-	defer func() {
-		if c == nil { // also when control unwinds
-			sysx.CloseFD(fd)
-		}
-	}()
-	if control != nil {
-		err = control(fd)
-	}
-	if err == nil && laddr != nil {
-		err = nameCall("bind", sysx.BindUnix, fd, laddr.Name)
-	}
-	if err == nil && raddr != nil {
-		err = nameCall("connect", sysx.ConnectUnix, fd, raddr.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	peer := peerName(fd, n)
-	if peer == nil {
-		peer = raddr
-	}
-	c = newUnixConn(fd, n, localName(fd, n), peer)
-	c.connected = raddr != nil
-	return c, nil
-}
-
-// nameCall is bind or connect. A name that cannot be one is net's error:
-// EINVAL, and of no system call when it is bind's.
-func nameCall(call string, do func(fd int, to *sysx.UnixName) (errno unix.Errno), fd int,
-	name string) error {
-	var to sysx.UnixName
-	errno := to.Set(name)
-	if errno == 0 {
-		errno = do(fd, &to)
-	}
-	if errno != 0 {
-		return os.NewSyscallError(call, errno)
-	}
-	return nil
 }
 
 // localName is the name that a socket is bound to; nil if the kernel has

@@ -16,7 +16,7 @@ var entries = map[string]string{
 		internal/sysx.raceReceived internal/sysx.raceSending
 	`,
 	"it touches nothing of the owner's, and those who call it are on this list themselves": `
-		internal/sysx.BindUnix internal/sysx.CloseFD internal/sysx.ConnectUnix internal/sysx.EnableBarriers
+		internal/sysx.CloseFD internal/sysx.ConnectUnix internal/sysx.EnableBarriers
 		internal/sysx.TryPoll internal/sysx.Recvmsg internal/sysx.Sendmsg internal/sysx.TrySendfile
 		internal/sysx.WaitFor internal/sysx.fileIO
 	`,
@@ -30,12 +30,12 @@ var entries = map[string]string{
 		epoller.Epoller.More internal/fd.FD.spuriousEOF internal/fd.FD.pollIn internal/fd.FD.PollReadable
 	`,
 	"the caller has only an fd in hand, or what no Processor owns": `
-		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
+		socket.AdoptSocket socket.Dialer.attemptTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
 		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment
-		socket.duplicate socket.conn.shutdown socket.connectUDP
-		internal/fd.Descriptor.close socket.dialUnix socket.isRegular socket.joinUDP socket.kernelNetwork
+		socket.duplicate socket.conn.shutdown socket.Dialer.dialUDP socket.openSocket socket.bind
+		internal/fd.Descriptor.close socket.Dialer.dialUnix socket.isRegular socket.kernelNetwork
 		socket.listens internal/fd.look internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
 		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
 		socket.endpoints.file internal/fd.FD.SetInt socket.zoneIndex
@@ -57,7 +57,8 @@ var entries = map[string]string{
 // scheduler: raw calls, and what makes no call at all.
 var unlisted = map[string]bool{
 	"CmsgLen": true, "CmsgSpace": true, "EpollCreate1": true, "EpollCtl": true, "Errno": true,
-	"Gettid": true, "NewIfreq": true, "NsecToTimespec": true, "Pipe2": true,
+	"Gettid": true, "NewIfreq": true, "NsecToTimespec": true,
+	"ParseOneSocketControlMessage": true, "Pipe2": true,
 	"RawSyscall": true, "RawSyscall6": true, "SchedGetaffinity": true, "SchedSetaffinity": true,
 	"Socket":        true,
 	"TimerfdCreate": true, "TimerfdSettime": true,
@@ -65,7 +66,7 @@ var unlisted = map[string]bool{
 
 // entering are functions of internal/sysx that do enter it and are not pinned.
 var entering = map[string]bool{
-	"BindUnix": true, "CloseFD": true, "ConnectUnix": true, "EnableBarriers": true, "Read": true,
+	"CloseFD": true, "ConnectUnix": true, "EnableBarriers": true, "Read": true,
 	"Recvmsg": true, "Sendmsg": true, "TryPoll": true, "TrySendfile": true, "Wait": true,
 	"WaitFor": true, "Write": true,
 }

@@ -53,13 +53,13 @@ func (b *Batch) Reset(n, control int) []byte {
 // of a connected socket.
 func (b *Batch) Set(i int, p, oob []byte, named bool) {
 	b.bytes += len(p)
-	h := &b.headers[i]
+	b.vectors[i] = vectorOf(p)
 	var addr *RawAddr
+	size := uint32(0)
 	if named {
-		addr = &b.addrs[i]
+		addr, size = &b.addrs[i], uint32(unsafe.Sizeof(*addr))
 	}
-	h.Msghdr, b.vectors[i] = describe(p, oob, addr)
-	h.Iov = &b.vectors[i]
+	b.headers[i].Msghdr = header(&b.vectors[i], oob, unsafe.Pointer(addr), size)
 }
 
 // Addr is the address of datagram i.

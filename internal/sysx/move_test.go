@@ -120,9 +120,9 @@ func TestSendfile(t *testing.T) {
 	}
 }
 
-// TestMoveInjected: each of the calls that move asks the Injector, repeats what
+// TestInject: each of the calls that move bytes asks the Injector, repeats what
 // was interrupted and returns the injected result.
-func TestMoveInjected(t *testing.T) {
+func TestInject(t *testing.T) {
 	a, b := socketpair(t)
 	r, w, errno := sysx.NewPipe(64 << 10)
 	if errno != 0 {
@@ -132,20 +132,29 @@ func TestMoveInjected(t *testing.T) {
 	defer unix.Close(w)
 	f := testenv.Must(os.Open(os.Args[0]))
 	defer f.Close()
+	ten := bytes.Repeat([]byte("x"), 10)
 	for name, c := range map[string]struct {
 		op   sysx.Op
 		fill func()
 		try  func() (int, syscall.Errno)
 	}{
+		"send": {sysx.Send, func() {}, func() (int, syscall.Errno) {
+			return sysx.TrySend(a, ten)
+		}},
+		"recv": {sysx.Recv, func() { unix.Write(b, ten) }, func() (int, syscall.Errno) {
+			n, short, errno := sysx.TryRecv(a, make([]byte, 10))
+			testenv.Equal(t, short, false, "short")
+			return n, errno
+		}},
 		"sendv": {sysx.Sendv, func() {}, func() (int, syscall.Errno) {
 			return sysx.TrySendv(a, vec("12345", "67890"))
 		}},
-		"splice in": {sysx.SpliceIn, func() {
-			unix.Write(b, bytes.Repeat([]byte("x"), 10))
-		}, func() (int, syscall.Errno) { return sysx.TrySpliceIn(w, a, 10) }},
-		"splice out": {sysx.SpliceOut, func() {
-			unix.Write(w, bytes.Repeat([]byte("x"), 10))
-		}, func() (int, syscall.Errno) { return sysx.TrySpliceOut(a, r, 10) }},
+		"splice in": {sysx.SpliceIn, func() { unix.Write(b, ten) }, func() (int, syscall.Errno) {
+			return sysx.TrySpliceIn(w, a, 10)
+		}},
+		"splice out": {sysx.SpliceOut, func() { unix.Write(w, ten) }, func() (int, syscall.Errno) {
+			return sysx.TrySpliceOut(a, r, 10)
+		}},
 		"sendfile": {sysx.Sendfile, func() {}, func() (int, syscall.Errno) {
 			return sysx.TrySendfile(a, int(f.Fd()), 10)
 		}},

@@ -107,8 +107,9 @@ func TestUnixName(t *testing.T) {
 		if errno := b.LocalName(fd); errno != 0 || b.Name() != "@" {
 			t.Errorf("the name of a new socket: %v, %q", errno, b.Name())
 		}
-		testenv.Equal(t, sysx.BindUnix(fd, &a), 0, c.name, "bind")
-		testenv.Equal(t, sysx.ConnectUnix(fd, &a), 0, c.name, "connect")
+		sa := &syscall.SockaddrUnix{Name: c.name}
+		testenv.Fails(t, syscall.Bind(fd, sa), nil, c.name, "bind")
+		testenv.Fails(t, sysx.ConnectUnix(fd, c.name), nil, c.name, "connect")
 		if errno := b.LocalName(fd); errno != 0 || b.Name() != c.back {
 			t.Errorf("%q: LocalName: %v, %q, want %q", c.name, errno, b.Name(), c.back)
 		}
@@ -116,7 +117,7 @@ func TestUnixName(t *testing.T) {
 			t.Errorf("%q: PeerName: %v, %q, want %q", c.name, errno, b.Name(), c.back)
 		}
 		var from sysx.UnixName
-		sysx.TrySendPacket(fd, []byte("x"))
+		testenv.Gives(t, 1, done, c.name)(sysx.TrySendMsg(fd, []byte("x"), nil, &a))
 		if _, _, _, errno := sysx.TryRecvMsg(fd, make([]byte, 1), nil, &from); errno != 0 ||
 			from.Name() != c.back {
 			t.Errorf("%q: TryRecvMsg: %v, %q, want %q", c.name, errno, from.Name(), c.back)
@@ -130,10 +131,7 @@ func datagramSocket(t *testing.T) (fd int, at sysx.RawAddr) {
 	t.Helper()
 	fd = testenv.Must(sysx.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0))
 	t.Cleanup(func() { unix.Close(fd) })
-	at.Set4([4]byte{127, 0, 0, 1}, 0)
-	if errno := sysx.BindTo(fd, &at); errno != 0 {
-		t.Fatal(errno)
-	}
+	testenv.MustOK(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	if errno := at.LocalAddr(fd); errno != 0 {
 		t.Fatal(errno)
 	}
@@ -194,7 +192,8 @@ func TestDatagrams(t *testing.T) {
 	testenv.Equal(t, sysx.TrySendTo(a, make([]byte, 1<<16), &to), unix.EMSGSIZE, "too large")
 	testenv.Fails(t, testenv.Err(sysx.TrySendDatagram(a, nil, nil, nil)), unix.EDESTADDRREQ,
 		"without a peer")
-	testenv.Equal(t, sysx.ConnectTo(a, &to), 0)
+	testenv.OK(t, sysx.StartConnect(a, &unix.SockaddrInet4{Port: int(port(&to).Port()),
+		Addr: [4]byte{127, 0, 0, 1}}))
 	testenv.Gives(t, 1, done)(sysx.TrySendDatagram(a, []byte("x"), nil, nil))
 }
 
@@ -270,17 +269,16 @@ func TestDatagramInjection(t *testing.T) {
 			return errno
 		},
 		"Batch.Recv": func() error { set(); _, _, errno := batch.Recv(b); return errno },
-		"ConnectTo":  func() error { return sysx.ConnectTo(a, &to) },
 	}
 	for name, call := range calls {
 		n := 0
 		remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-			if n++; n < 4 && name != "ConnectTo" {
+			if n++; n < 4 {
 				return asked, unix.EINTR
 			}
 			return asked, unix.ENOBUFS
 		})
-		if errno := call(); errno != unix.ENOBUFS || n != 4 && name != "ConnectTo" {
+		if errno := call(); errno != unix.ENOBUFS || n != 4 {
 			t.Errorf("%s: %v after %d", name, errno, n)
 		}
 		remove()

@@ -41,10 +41,8 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 	if failed != 0 {
 		return 0, 0, 0, failed
 	}
-	msg := header(&iov, oob)
 	*from = UnixName{}
-	msg.Name = (*byte)(unsafe.Pointer(&from.raw))
-	msg.Namelen = uint32(unsafe.Sizeof(from.raw))
+	msg := header(&iov, oob, unsafe.Pointer(&from.raw), uint32(unsafe.Sizeof(from.raw)))
 	n, failed = exchange(Recv, unix.SYS_RECVMSG, fd, &msg, len(p),
 		unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if failed != 0 {
@@ -64,11 +62,10 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 	if failed != 0 {
 		return 0, failed
 	}
-	msg := header(&iov, oob)
-	if to != nil && to.size > 0 {
-		msg.Name = (*byte)(unsafe.Pointer(&to.raw))
-		msg.Namelen = to.size
+	if to == nil {
+		to = new(UnixName)
 	}
+	msg := header(&iov, oob, unsafe.Pointer(&to.raw), to.size)
 	sending(p)
 	n, errno := exchange(Send, unix.SYS_SENDMSG, fd, &msg, len(p),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
@@ -78,8 +75,7 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 // payload returns the memory for the iovec of a message. Except on datagrams,
 // ancillary data needs at least one byte to go with.
 func payload(fd int, p, oob []byte, dummy *byte) (iov unix.Iovec, failed syscall.Errno) {
-	iov.Base = (*byte)(base(p))
-	iov.SetLen(len(p))
+	iov = vectorOf(p)
 	if len(p) == 0 && len(oob) > 0 {
 		kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 		if err != nil {
@@ -93,15 +89,26 @@ func payload(fd int, p, oob []byte, dummy *byte) (iov unix.Iovec, failed syscall
 	return iov, 0
 }
 
-// header is the header of a message. It is a value, and what it points at is
-// not stored elsewhere, so that all of it may be on the stack.
-func header(iov *unix.Iovec, oob []byte) (msg unix.Msghdr) {
+// vectorOf returns the vector of one payload, which may be nil.
+func vectorOf(p []byte) (v unix.Iovec) {
+	if len(p) > 0 {
+		v.Base = &p[0]
+		v.SetLen(len(p))
+	}
+	return v
+}
+
+// header is the header of a message with an address of size bytes, which may be
+// none. It is a value, and what it points at is not stored elsewhere, so that
+// all of it may be on the stack.
+func header(iov *unix.Iovec, oob []byte, addr unsafe.Pointer, size uint32) (msg unix.Msghdr) {
 	if len(oob) > 0 {
 		msg.Control = &oob[0]
 		msg.SetControllen(len(oob))
 	}
 	msg.Iov = iov
 	msg.SetIovlen(1)
+	msg.Name, msg.Namelen = (*byte)(addr), size
 	return msg
 }
 
@@ -291,24 +298,6 @@ func (a *UnixName) PeerName(fd int) syscall.Errno { return a.ask(unix.SYS_GETPEE
 func (a *UnixName) ask(call uintptr, fd int) (errno syscall.Errno) {
 	*a = UnixName{size: uint32(unsafe.Sizeof(a.raw))}
 	return askName(call, fd, unsafe.Pointer(&a.raw), &a.size)
-}
-
-// BindUnix gives a socket its name. It may have to create a file, so it goes
-// through the Go scheduler.
-func BindUnix(fd int, to *UnixName) syscall.Errno {
-	_, _, errno := syscall.Syscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)),
-		uintptr(to.size))
-	return errno
-}
-
-// ConnectUnix connects a socket, at once or not at all.
-func ConnectUnix(fd int, to *UnixName) syscall.Errno {
-	if errno := refused(Connect, fd, 1); errno != 0 {
-		return errno
-	}
-	_, _, errno := syscall.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)),
-		uintptr(to.size))
-	return errno
 }
 
 // Unnamed reports whether a is the address of a Unix socket that has no name,

@@ -1,7 +1,6 @@
 package sysx_test
 
 import (
-	"bytes"
 	"net"
 	"net/netip"
 	"slices"
@@ -298,22 +297,6 @@ func (c *injection) of(t *testing.T, op sysx.Op, fd int, call func() (int, sysca
 	if n, errno := call(); n != c.want || errno != c.errno || calls != c.calls {
 		t.Errorf("%s: moved %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls, c.want,
 			c.errno, c.calls)
-	}
-}
-
-func TestInject(t *testing.T) {
-	a, b := socketpair(t)
-	buf := make([]byte, 10)
-	for _, c := range injections {
-		c.of(t, sysx.Send, a, func() (int, syscall.Errno) { return sysx.TrySend(a, buf) })
-		unix.Read(b, make([]byte, 100))
-		unix.Write(b, bytes.Repeat([]byte("x"), 10))
-		c.of(t, sysx.Recv, a, func() (int, syscall.Errno) {
-			n, short, errno := sysx.TryRecv(a, buf)
-			testenv.Equal(t, short, false, c.name)
-			return n, errno
-		})
-		unix.Read(a, make([]byte, 100))
 	}
 }
 

@@ -49,15 +49,15 @@ func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 // and the flags of recvmsg.
 func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
 	failed syscall.Errno) {
-	header, vector := describe(p, oob, from)
-	header.Iov = &vector
-	n, failed = exchange(Recv, unix.SYS_RECVMSG, fd, &header, 1, unix.MSG_DONTWAIT)
+	vector := vectorOf(p)
+	msg := header(&vector, oob, unsafe.Pointer(from), uint32(unsafe.Sizeof(*from)))
+	n, failed = exchange(Recv, unix.SYS_RECVMSG, fd, &msg, 1, unix.MSG_DONTWAIT)
 	if failed != 0 {
 		return 0, 0, 0, failed
 	}
 	received(fd, p, n)
-	received(fd, oob, int(header.Controllen))
-	return n, int(header.Controllen), int(header.Flags), 0
+	received(fd, oob, int(msg.Controllen))
+	return n, int(msg.Controllen), int(msg.Flags), 0
 }
 
 // TrySendDatagram is TrySendTo with control messages; to is nil for the peer of
@@ -65,45 +65,12 @@ func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
 func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 	sending(p)
 	sending(oob)
-	header, vector := describe(p, oob, to)
-	header.Iov = &vector
-	return exchange(Send, unix.SYS_SENDMSG, fd, &header, 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
-}
-
-// describe returns the vector and, but for the pointer to that, the header of
-// one datagram. It returns them, rather than fill them in, so that what they
-// point at may stay on the caller's stack.
-func describe(p, oob []byte, addr *RawAddr) (h unix.Msghdr, v unix.Iovec) {
-	if len(p) > 0 {
-		v.Base = &p[0]
-		v.SetLen(len(p))
+	vector, size := vectorOf(p), uint32(unsafe.Sizeof(*to))
+	if to == nil {
+		size = 0
 	}
-	h.SetIovlen(1)
-	if addr != nil {
-		h.Name, h.Namelen = (*byte)(unsafe.Pointer(addr)), uint32(unsafe.Sizeof(*addr))
-	}
-	if len(oob) > 0 {
-		h.Control = &oob[0]
-		h.SetControllen(len(oob))
-	}
-	return h, v
-}
-
-// BindTo binds a socket to an address.
-func BindTo(fd int, a *RawAddr) syscall.Errno {
-	_, _, errno := syscall.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(a)),
-		unsafe.Sizeof(*a))
-	return errno
-}
-
-// ConnectTo gives a datagram socket its peer, which cannot block.
-func ConnectTo(fd int, a *RawAddr) syscall.Errno {
-	if errno := refused(Connect, fd, 1); errno != 0 {
-		return errno
-	}
-	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(a)),
-		unsafe.Sizeof(*a))
-	return errno
+	msg := header(&vector, oob, unsafe.Pointer(to), size)
+	return exchange(Send, unix.SYS_SENDMSG, fd, &msg, 1, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
 // Set4 makes a an IPv4 address and port.
