@@ -55,7 +55,7 @@ func (d *Descriptor) init(fd int) {
 		d.pd.Owner = d
 	}
 	d.uses.Store(ownedUse)
-	openCount.Add(1)
+	countOpen(1)
 }
 
 // SetOwner sets the object that the list of sockets finds in place of d: the
@@ -124,7 +124,7 @@ func (d *Descriptor) close() {
 	} else {
 		sysx.CloseFD(int(d.fd))
 	}
-	openCount.Add(-1)
+	countOpen(-1)
 	if d.room != nil {
 		d.room.Release()
 	}

@@ -62,11 +62,32 @@ func (s *FD) HasPackets() bool { return s.kind >= Packets }
 // Kind returns the kind.
 func (s *FD) Kind() Kind { return s.kind }
 
-// openCount counts fds that are open.
-var openCount atomic.Int64
+// openSockets counts fds that are open. Each Processor adds to a cache line of
+// its own, so that none goes from core to core with each connection; the last
+// is that of ordinary goroutines. A line may be negative: an fd may be closed
+// elsewhere.
+var openSockets [64]struct {
+	n atomic.Int64
+	_ [56]byte
+}
 
-// OpenCount returns how many fds of this package are open in the process.
-func OpenCount() int { return int(openCount.Load()) }
+func countOpen(n int64) {
+	line := len(openSockets) - 1
+	if p := processor.Current(); p != nil {
+		line = p.Index() % line
+	}
+	openSockets[line].n.Add(n)
+}
+
+// OpenCount returns how many fds of this package are open in the process. What
+// opens or closes meanwhile may count or not.
+func OpenCount() int {
+	n := 0
+	for i := range openSockets {
+		n += int(openSockets[i].n.Load())
+	}
+	return max(n, 0)
+}
 
 // Init makes s of an fd, which it owns from then on, and of d, which is new.
 // Unless CloseWhenLost is called too, the owner of s closes it in any case,
