@@ -377,45 +377,6 @@ func yieldSome(r *rand.Rand) {
 	}
 }
 
-// TestBufferedAvailableBuffer: answers built in place, also when they outgrow
-// the room, and when the buffer has been sent between.
-func TestBufferedAvailableBuffer(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		c, peer := withPeer(t)
-		k := buffered(p, c, func(b *socket.Buffered) {
-			for off := 0; off < 200_000; {
-				size := 1 + off%7919 + off%3*10_000
-				q := b.AvailableBuffer()
-				add := func(n int) {
-					for range n {
-						q = append(q, tile[off%len(tile)])
-						off++
-					}
-				}
-				if off%5 == 0 { // the rest comes after it was sent from under the slice
-					add(size / 2)
-					b.SetReadDeadline(time.Unix(1, 0))
-					b.ReadByte()
-					other := socket.AcquireBuffer()
-					clear(other.Bytes())
-					add(size - size/2)
-					other.Release()
-				} else {
-					add(size)
-				}
-				testenv.Gives(t, size, nil)(b.Write(q))
-			}
-			testenv.NoError(t, b.Flush())
-			holdsNone(t, b)
-		})
-		got, err := io.ReadAll(peer)
-		if d := differs(got, 0); err != nil || len(got) < 200_000 || d != "" {
-			t.Errorf("the peer read %d, %v %s", len(got), err, d)
-		}
-		k.Wait(t)
-	})
-}
-
 // TestBufferedLargeWrite: a large piece goes out with what was written before
 // it in one system call, without a copy to allocate, and what the socket does
 // not take at once follows.

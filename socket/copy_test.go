@@ -463,22 +463,6 @@ func TestMoveCloseSource(t *testing.T) {
 	}
 }
 
-// TestMoveCloseSink: closing the sink ends the copy, and n is what its peer
-// gets.
-func TestMoveCloseSink(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		k, n, err, _, dst, up, down := stuck(t, p)
-		dst.Close()
-		k.Wait(t)
-		testenv.Fails(t, *err, net.ErrClosed)
-		got, rerr := io.ReadAll(down)
-		if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
-			t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
-		}
-		up.Close()
-	})
-}
-
 // copier is what connections of both libraries are here.
 type copier interface {
 	net.Conn
@@ -855,42 +839,6 @@ func TestSendfileGrows(t *testing.T) {
 				dst.Close()
 			})
 			testenv.Equal(t, string(testenv.Await(t, got, "reads")), string(pattern(want)))
-		})
-	}
-}
-
-// TestSendfileEnd: after a deadline, a Close or a failure the position is where
-// the peer's data ends, and another copy can go on there.
-func TestSendfileEnd(t *testing.T) {
-	const size = 12 << 20
-	for _, want := range []error{os.ErrDeadlineExceeded, net.ErrClosed} {
-		inPlacesOf(t, want.Error(), func(t *testing.T, p testrun.Place) {
-			dst, down := withPeer(t)
-			dst.SetWriteBuffer(64 << 10)
-			f := fileOf(t, size)
-			var n int64
-			var err error
-			k := p.Go(func() { n, err = io.Copy(dst, f) })
-			k.UntilParked(t, coroutine.ReasonWrite)
-			if want == net.ErrClosed {
-				dst.Close()
-			} else {
-				dst.SetWriteDeadline(past)
-			}
-			k.Wait(t)
-			failsIn(t, "readfrom", err, want)
-			testenv.Equal(t, position(t, f), n, "the position is, n is")
-			if want == net.ErrClosed {
-				testenv.Await(t, swallow(t, down, int(n)), "reads")
-				return
-			}
-			drained := swallow(t, down, size)
-			p.Do(t, func() {
-				dst.SetWriteDeadline(time.Time{})
-				testenv.Gives(t, size-n, nil)(io.Copy(dst, f))
-				dst.Close()
-			})
-			testenv.Await(t, drained, "reads")
 		})
 	}
 }

@@ -81,8 +81,11 @@ func made[T closer](c T, err error) string {
 	switch c := any(c).(type) {
 	case net.Listener:
 		addrs = []net.Addr{c.Addr()}
-	case interface{ LocalAddr() net.Addr }:
+	case net.Conn:
 		addrs = []net.Addr{c.LocalAddr()}
+		if a := c.RemoteAddr(); a != nil && !strings.HasSuffix(a.String(), ":0") {
+			addrs = append(addrs, a)
+		}
 	}
 	s := strings.ReplaceAll(fmt.Sprintf("%T", c), "socket.", "net.")
 	for _, a := range addrs {
@@ -269,58 +272,6 @@ func named(address string) bool {
 	return err != nil && host != "" || strings.ContainsAny(port, "aeiou")
 }
 
-// TestDialTCPErrors holds the functions that take addresses of package net
-// against net's, and what they refuse leaves no fd. The oldest Go that netco
-// builds with has no net.Dialer.DialTCP.
-func TestDialTCPErrors(t *testing.T) {
-	start(t, 2)
-	closed := netip.MustParseAddrPort(testenv.ClosedPort(t))
-	port := int(closed.Port())
-	addrs := []*net.TCPAddr{nil, {}, net.TCPAddrFromAddrPort(closed), {Port: port},
-		{IP: net.IPv6loopback, Port: port}, {IP: net.IPv4zero, Port: port},
-		{IP: net.IPv6zero, Port: port}, {IP: net.IP{1, 2, 3}, Port: 80}, {Port: 70000},
-		{IP: net.IP{1, 2, 3, 4, 5}, Port: 80}, {Port: -1}, {IP: net.IP{}, Port: 1 << 40},
-		{IP: make(net.IP, 15)}, {IP: make(net.IP, 17)}}
-	locals := []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback},
-		{IP: net.IPv4(192, 0, 2, 77)}, {IP: net.IPv6zero}, {IP: net.ParseIP("2001:db8::1")},
-		{IP: net.IPv4zero},
-		{IP: make(net.IP, 15)}, {Port: 65536}, {IP: net.IPv4bcast, Port: -1}}
-	ports := []netip.AddrPort{{}, closed, netip.AddrPortFrom(netip.IPv6Loopback(), closed.Port())}
-	from := []netip.AddrPort{{}, netip.MustParseAddrPort("127.0.0.1:0"),
-		netip.MustParseAddrPort("[::1]:0")}
-	ctx, d := context.Background(), new(socket.Dialer)
-	before := testenv.Files()
-	everywhere(t, func(p testrun.Place) {
-		for _, n := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "unixgram", "bogus"} {
-			for _, at := range append(locals, addrs[7:]...) {
-				testenv.Equal(t, made(socket.ListenTCP(n, at)), made(net.ListenTCP(n, at)), n, at)
-			}
-			for _, to := range addrs {
-				for _, from := range locals {
-					same(t, fmt.Sprintf("DialTCP(%s, %v, %v)", n, from, to),
-						shut(socket.DialTCP(n, from, to)), shut(net.DialTCP(n, from, to)))
-				}
-			}
-			for _, to := range ports {
-				for _, from := range from {
-					what := fmt.Sprintf("%s, %v, %v", n, from, to)
-					fromTCP, toTCP := net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(to)
-					same(t, "Dialer.DialTCP "+what, shut(d.DialTCP(ctx, n, from, to)),
-						shut(net.DialTCP(n, fromTCP, toTCP)))
-					fromUDP, toUDP := net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to)
-					same(t, "Dialer.DialUDP "+what, shut(d.DialUDP(ctx, n, from, to)),
-						shut(net.DialUDP(n, fromUDP, toUDP)))
-				}
-			}
-			for _, to := range []*net.UnixAddr{nil, {}, {Name: "@netco-nobody", Net: "unix"}} {
-				same(t, "DialUnix "+n, shut(d.DialUnix(ctx, n, nil, to)),
-					shut(net.DialUnix(n, nil, to)))
-			}
-		}
-	})
-	testenv.Until(t, "no more fds than before", func() bool { return testenv.Files() <= before })
-}
-
 // TestDialPassedDeadline: a deadline that has passed ends the methods that take
 // addresses too, also those that need not wait, as it ends net's.
 func TestDialPassedDeadline(t *testing.T) {
@@ -347,24 +298,26 @@ func TestDialPassedDeadline(t *testing.T) {
 // dial is under way.
 var ended = map[string]func() (context.Context, context.CancelFunc){
 	"cancelled before": func() (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		return ctx, cancel
+		return testenv.Over(), func() {}
 	},
 	"too late before": func() (context.Context, context.CancelFunc) {
 		return context.WithDeadline(context.Background(), time.Unix(1, 0))
 	},
-	"cancelled": func() (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(10*time.Millisecond, cancel)
-		return ctx, cancel
-	},
+	"cancelled": cancelledSoon,
+	"channel":   cancelledSoon,
 	"too late": func() (context.Context, context.CancelFunc) {
 		return context.WithTimeout(context.Background(), 10*time.Millisecond)
 	},
 }
 
-// TestDialContext: a context ends a look-up and a connect, with net's error.
+func cancelledSoon() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	return ctx, cancel
+}
+
+// TestDialContext: a context, and the old channel, ends a look-up and a
+// connect, with net's error.
 func TestDialContext(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -372,54 +325,35 @@ func TestDialContext(t *testing.T) {
 	r := s.resolver()
 	address, _ := testenv.Deaf(t)
 	before := socket.OpenCount()
-	d := &socket.Dialer{Resolver: r, LocalAddr: &net.TCPAddr{}}
 	everywhere(t, func(p testrun.Place) {
 		for how, make := range ended {
 			for _, to := range []string{"one.test.:80", address} {
-				ctx, cancel := make()
-				err := shut(d.DialContext(ctx, "tcp", to))
-				cancel()
+				dial := func(by func(context.Context, *socket.Dialer) error) error {
+					d := &socket.Dialer{Resolver: r, LocalAddr: &net.TCPAddr{}}
+					ctx, cancel := make()
+					defer cancel()
+					if how == "channel" {
+						d.Cancel, ctx = ctx.Done(), context.Background()
+					}
+					return by(ctx, d)
+				}
+				got := dial(func(ctx context.Context, d *socket.Dialer) error {
+					return shut(d.DialContext(ctx, "tcp", to))
+				})
 				want := context.Canceled
 				if strings.HasPrefix(how, "too late") {
 					want = context.DeadlineExceeded
 				}
-				testenv.Fails(t, err, want, p.Name, how, to)
-				ctx, cancel = make()
-				want = shut(theirs(d).DialContext(ctx, "tcp", to))
-				cancel()
-				same(t, p.Name+", "+how+", "+to, err, want)
+				testenv.Fails(t, got, want, p.Name, how, to)
+				want = dial(func(ctx context.Context, d *socket.Dialer) error {
+					return shut(theirs(d).DialContext(ctx, "tcp", to))
+				})
+				same(t, p.Name+", "+how+", "+to, got, want)
 			}
 		}
 	})
 	testenv.Equal(t, socket.OpenCount(), before)
 	idle(t)
-}
-
-// TestDialCancelled: a coroutine that is parked in a connect, while others of
-// its Processor run, and a goroutine that blocks in one, are woken by a
-// context, and by the old way to cancel.
-func TestDialCancelled(t *testing.T) {
-	for name, dial := range map[string]func(address string, cancel chan struct{}) error{
-		"context": func(address string, cancel chan struct{}) error {
-			ctx, over := context.WithCancel(context.Background())
-			go func() { <-cancel; over() }()
-			return shut(socket.DialContext(ctx, "tcp", address))
-		},
-		"channel": func(address string, cancel chan struct{}) error {
-			return shut((&socket.Dialer{Cancel: cancel}).Dial("tcp", address))
-		},
-	} {
-		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
-			address, _ := testenv.Deaf(t)
-			cancel := make(chan struct{})
-			k := p.Go(func() { testenv.Fails(t, dial(address, cancel), context.Canceled) })
-			k.UntilParked(t, coroutine.ReasonConnect)
-			p.Do(t, func() {})
-			testenv.Equal(t, k.Over(), false, "over before it was cancelled")
-			close(cancel)
-			k.Wait(t)
-		})
-	}
 }
 
 // TestDialEndsAfter: once there is a connection, the context's end, and the
@@ -712,16 +646,6 @@ func TestDialNotAvailable(t *testing.T) {
 func TestDialKeepAlive(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	options := func(c syscall.Conn) (text string) {
-		testenv.Must(c.SyscallConn()).Control(func(fd uintptr) {
-			for _, o := range diffOptions {
-				v, _ := unix.GetsockoptInt(int(fd), o[0], o[1])
-				text += fmt.Sprint(v, " ")
-			}
-		})
-		c.(closer).Close()
-		return text
-	}
 	everywhere(t, func(p testrun.Place) {
 		for _, d := range []*socket.Dialer{
 			{}, {KeepAlive: -1}, {KeepAlive: 7 * time.Second}, {KeepAlive: 1500 * time.Millisecond},
@@ -733,9 +657,22 @@ func TestDialKeepAlive(t *testing.T) {
 		} {
 			ours := testenv.Must(d.Dial("tcp", l.Addr().String())).(*socket.TCPConn)
 			nets := testenv.Must(theirs(d).Dial("tcp", l.Addr().String())).(*net.TCPConn)
-			testenv.Equal(t, options(ours), options(nets), d.KeepAlive, d.KeepAliveConfig)
+			testenv.Equal(t, optionsOf(ours), optionsOf(nets), d.KeepAlive, d.KeepAliveConfig)
 		}
 	})
+}
+
+// optionsOf closes c and returns the options that it had.
+func optionsOf(c net.Conn) (text string) {
+	raw := testenv.Must(c.(syscall.Conn).SyscallConn())
+	raw.Control(func(fd uintptr) {
+		for _, o := range diffOptions {
+			v, _ := unix.GetsockoptInt(int(fd), o[0], o[1])
+			text += fmt.Sprint(v, " ")
+		}
+	})
+	c.Close()
+	return text
 }
 
 // TestDialMultipath: it may be asked for, and is not used.

@@ -2,6 +2,7 @@ package socket_test
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -51,23 +52,11 @@ type udpMaker struct {
 	name   string
 	listen func(network string, laddr *net.UDPAddr) (udpConn, error)
 	dial   func(network string, laddr, raddr *net.UDPAddr) (udpConn, error)
-	multi  func(network string, ifi *net.Interface, group *net.UDPAddr) (udpConn, error)
-	packet func(network, address string) (net.PacketConn, error)
 }
 
 var (
-	ourUDP = udpMaker{"netco", ofAny[udpConn](socket.ListenUDP), ofAny2[udpConn](socket.DialUDP),
-		func(n string, i *net.Interface, g *net.UDPAddr) (udpConn, error) {
-			return ofAny[udpConn](func(n string, g *net.UDPAddr) (*socket.UDPConn, error) {
-				return socket.ListenMulticastUDP(n, i, g)
-			})(n, g)
-		}, socket.ListenPacket}
-	netUDP = udpMaker{"net", ofAny[udpConn](net.ListenUDP), ofAny2[udpConn](net.DialUDP),
-		func(n string, i *net.Interface, g *net.UDPAddr) (udpConn, error) {
-			return ofAny[udpConn](func(n string, g *net.UDPAddr) (*net.UDPConn, error) {
-				return net.ListenMulticastUDP(n, i, g)
-			})(n, g)
-		}, net.ListenPacket}
+	ourUDP = udpMaker{"netco", ofAny[udpConn](socket.ListenUDP), ofAny2[udpConn](socket.DialUDP)}
+	netUDP = udpMaker{"net", ofAny[udpConn](net.ListenUDP), ofAny2[udpConn](net.DialUDP)}
 )
 
 var (
@@ -741,60 +730,71 @@ func TestUDPErrorsAsNet(t *testing.T) {
 	}
 }
 
-// TestUDPMakingAsNet holds what DialUDP, ListenUDP, ListenMulticastUDP and
-// ListenPacket make and refuse against net. What is refused leaves no fd.
-func TestUDPMakingAsNet(t *testing.T) {
+// TestMakingAsNet holds what the functions that take addresses of package net
+// make, or refuse, against net's. What is refused leaves no fd. The oldest Go
+// that netco builds with has no net.Dialer.DialTCP.
+func TestMakingAsNet(t *testing.T) {
 	askNames(t, nil)
 	start(t, 2)
-	taken := netPeer(t, loopback4)
-	hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(taken).Port), ":TAKEN")
-	addrs := append(udpTargets[:len(udpTargets):len(udpTargets)], udpAddr(taken), loopback4,
-		loopback6,
-		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.ParseIP("2001:db8::1"),
-			Port: 5}, &net.UDPAddr{IP: net.IPv4(255, 255, 255, 255), Port: 9})
-	closing := func(c net.PacketConn, err error) string {
-		if err != nil {
-			return fmt.Sprint(c == nil, errorText(err, hide))
-		}
-		defer c.Close()
-		remote := fmt.Sprint(c.(net.Conn).RemoteAddr())
-		if remote == ":0" || remote == "0.0.0.0:0" {
-			remote = "[::]:0" // any address, however it was written
-		}
-		return fmt.Sprintf("%T made %v %s", c.LocalAddr(), udpAddr(c).IP, remote)
-	}
-	same := func(what string, make func(m udpMaker) string) {
-		testenv.Equal(t, make(ourUDP), make(netUDP), "\ngot \nwant", what)
-	}
+	taken, closed := netPeer(t, loopback4), netip.MustParseAddrPort(testenv.ClosedPort(t))
+	froms := append(udpTargets[:len(udpTargets):len(udpTargets)], udpAddr(taken), loopback4,
+		loopback6, &net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)},
+		&net.UDPAddr{IP: net.ParseIP("2001:db8::1"), Port: 5})
+	tos := append(froms[:len(froms):len(froms)], net.UDPAddrFromAddrPort(closed),
+		&net.UDPAddr{IP: net.IPv4bcast, Port: 9})
 	before := testenv.Files()
-	for _, network := range []string{"udp", "udp4", "udp6", "tcp", "unixgram", "", "bogus",
-		"ip4:1"} {
-		for i, a := range addrs {
-			what := fmt.Sprintf("%q %d %v", network, i, a)
-			same("ListenUDP "+what, func(m udpMaker) string {
-				return closing(m.listen(network, a))
-			})
-			same("ListenMulticastUDP "+what, func(m udpMaker) string {
-				return closing(m.multi(network, nil, a))
-			})
-			for _, l := range append([]*net.UDPAddr{nil}, addrs...) {
-				if l == nil || l.Port != 9 {
-					same(fmt.Sprintf("DialUDP from %v %s", l, what), func(m udpMaker) string {
-						return closing(m.dial(network, l, a))
-					})
+	for i, n := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixgram", "",
+		"bogus", "ip4:1"} {
+		place(i).Do(t, func() {
+			for _, to := range tos {
+				makingAsNet(t, n, to)
+				for _, from := range froms {
+					if from == nil || from.Port != 9 {
+						dialingAsNet(t, n, from, to)
+					}
 				}
 			}
-		}
-		for _, a := range []string{"", ":0", "127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0",
-			"localhost:0", taken.LocalAddr().String(), "192.0.2.77:0", "224.0.0.251:0"} {
-			if strings.HasPrefix(network, "udp") { // others: TestBadInputOpening
-				same("ListenPacket "+a, func(m udpMaker) string {
-					return closing(m.packet(network, a))
-				})
+			for _, to := range []*net.UnixAddr{nil, {}, {Name: "@netco-nobody", Net: "unix"}} {
+				d, ctx := new(socket.Dialer), context.Background()
+				testenv.Equal(t, made(d.DialUnix(ctx, n, nil, to)), made(net.DialUnix(n, nil, to)),
+					n, to)
 			}
-		}
+		})
 	}
 	testenv.Until(t, "no more fds than before", func() bool { return testenv.Files() <= before })
+}
+
+func makingAsNet(t *testing.T, n string, at *net.UDPAddr) {
+	tcp := (*net.TCPAddr)(at)
+	testenv.Equal(t, made(socket.ListenTCP(n, tcp)), made(net.ListenTCP(n, tcp)), n, at)
+	testenv.Equal(t, made(socket.ListenUDP(n, at)), made(net.ListenUDP(n, at)), n, at)
+	testenv.Equal(t, made(socket.ListenMulticastUDP(n, nil, at)),
+		made(net.ListenMulticastUDP(n, nil, at)), n, at)
+}
+
+func dialingAsNet(t *testing.T, n string, from, to *net.UDPAddr) {
+	d, ctx := new(socket.Dialer), context.Background()
+	testenv.Equal(t, made(socket.DialUDP(n, from, to)), made(net.DialUDP(n, from, to)), n, from, to)
+	fromPort, toPort := from.AddrPort(), to.AddrPort()
+	valid := (from == nil || from.Port == int(fromPort.Port())) && to != nil &&
+		to.Port == int(toPort.Port()) && toPort.Addr().Zone() == ""
+	if valid {
+		testenv.Equal(t, made(d.DialUDP(ctx, n, fromPort, toPort)), made(net.DialUDP(n,
+			net.UDPAddrFromAddrPort(fromPort), net.UDPAddrFromAddrPort(toPort))), n, from, to)
+	}
+	if to != nil && (to.Port == 5 || to.Port == 9 || to.IP.Equal(net.IPv4(192, 0, 2, 77))) {
+		return // a connect there takes long
+	}
+	if from == to {
+		return // it may connect to itself
+	}
+	fromTCP, toTCP := (*net.TCPAddr)(from), (*net.TCPAddr)(to)
+	testenv.Equal(t, made(socket.DialTCP(n, fromTCP, toTCP)), made(net.DialTCP(n, fromTCP, toTCP)),
+		n, from, to)
+	if valid {
+		testenv.Equal(t, made(d.DialTCP(ctx, n, fromPort, toPort)), made(net.DialTCP(n,
+			net.TCPAddrFromAddrPort(fromPort), net.TCPAddrFromAddrPort(toPort))), n, from, to)
+	}
 }
 
 // TestListenUDPReusePort: sockets on one port, each of which gets all datagrams
