@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -338,9 +340,10 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno,
 // TestMoveSinkFails: the sink fails, by messages and by bulk. n says what
 // reached it, and the source can be read on.
 func TestMoveSinkFails(t *testing.T) {
-	for _, nets := range []string{"tcp", "unix"} {
-		for _, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
-			inPlacesOf(t, fmt.Sprintf("%s/%d", nets, after), func(t *testing.T, p testrun.Place) {
+	for i, nets := range []string{"tcp", "unix"} {
+		for j, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
+			name := fmt.Sprintf("%s/%d", nets, after)
+			inTurnOf(t, i+j, name, func(t *testing.T, p testrun.Place) {
 				moveSinkFails(t, p, nets, after)
 			})
 		}
@@ -632,8 +635,9 @@ func TestMoveLikeNet(t *testing.T) {
 			}
 		}
 	}
-	for name, run := range all {
-		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+	for i, name := range slices.Sorted(maps.Keys(all)) {
+		run := all[name]
+		inTurnOf(t, i, name, func(t *testing.T, p testrun.Place) {
 			src, up := netPair(t)
 			dst, down := netPair(t)
 			want, wantErr := run(t, moveScene{dst, src, up, down})
@@ -721,12 +725,12 @@ func noPipes(t *testing.T) {
 // nothing of it for the next.
 func TestPipesComeBackEmpty(t *testing.T) {
 	start(t, 1)
-	for i := range 30 {
+	for i := range 10 {
 		src, up := withPeer(t)
 		dst, down := withPeer(t)
 		fed := supply(t, up, 1<<20)
 		go io.Copy(io.Discard, down)
-		remove := failAfter(t, dst.FD(), 40_000+20_000*i, unix.ECONNRESET, sysx.SpliceOut)
+		remove := failAfter(t, dst.FD(), 40_000+60_000*i, unix.ECONNRESET, sysx.SpliceOut)
 		testrun.First.Do(t, func() {
 			io.Copy(dst, src)
 			remove()

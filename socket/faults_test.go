@@ -766,10 +766,11 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 			}, fmt.Sprintf("dial %s %s: %s: ", to.Network(), to, name) + "%v"})
 		}
 	}
-	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
+	for i, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
 		unix.ENOSPC, unix.EACCES, unix.EPERM, unix.EADDRNOTAVAIL, unix.ENETUNREACH,
 		unix.ECONNREFUSED} {
-		everywhere(t, func(p testrun.Place) {
+		place(i).Do(t, func() {
+			p := place(i)
 			for _, c := range calls {
 				fds, open := testenv.Files(), socket.OpenCount()
 				// EADDRNOTAVAIL is tried three times

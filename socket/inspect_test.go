@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -617,8 +619,9 @@ func await1(t *testing.T, x any) {
 // referred to each whole connection, and there was no cleanup: 50 of 50 fds
 // stayed.
 func TestLost(t *testing.T) {
-	for name, make := range lostKinds {
-		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
+	for i, name := range slices.Sorted(maps.Keys(lostKinds)) {
+		make := lostKinds[name]
+		inTurnOf(t, i, name, func(t *testing.T, p testrun.Place) {
 			var keep []any
 			before, kept := socket.OpenCount(), 0 // listeners of this package's
 			for i := range 4 {

@@ -70,6 +70,26 @@ func inPlacesOf(t *testing.T, name string, f func(t *testing.T, p testrun.Place)
 	t.Run(name, func(t *testing.T) { inPlaces(t, f) })
 }
 
+// inTurn are the places for case i of a long table: each has one in turn,
+// unless at full length.
+func inTurn(i int) []testrun.Place {
+	if testenv.Full() {
+		return testrun.Places
+	}
+	return []testrun.Place{place(i)}
+}
+
+// inTurnOf is inPlacesOf for case i of a long table.
+func inTurnOf(t *testing.T, i int, name string, f func(t *testing.T, p testrun.Place)) {
+	t.Helper()
+	for _, p := range inTurn(i) {
+		t.Run(name+"/"+p.Name, func(t *testing.T) {
+			start(t, 2)
+			f(t, p)
+		})
+	}
+}
+
 func listen(t testing.TB) *socket.TCPListener {
 	t.Helper()
 	return testenv.Closing(t, testenv.Must(listenTCP("tcp", "127.0.0.1:0")))

@@ -1257,6 +1257,7 @@ func TestAcceptBacksOff(t *testing.T) {
 				next := dialNet(t, address)
 				for int(tried.Load()) < tries {
 					exchange(t, first, "meanwhile")
+					time.Sleep(time.Millisecond)
 				}
 				exchange(t, next, "at last")
 				took := time.Since(began)

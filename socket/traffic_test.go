@@ -323,7 +323,7 @@ var kernelFaults = []struct {
 	limit limits
 }{
 	{"none", 1 << 20, nil, nil, nil},
-	{"one byte per call", 1 << 10, nil, nil, limits{sysx.Recv: 1, sysx.Send: 1, sysx.Sendv: 1,
+	{"one byte per call", 700, nil, nil, limits{sysx.Recv: 1, sysx.Send: 1, sysx.Sendv: 1,
 		sysx.FileRead: 1, sysx.FileWrite: 1}},
 	{"short", 96 << 10, nil, nil, limits{sysx.Recv: 777, sysx.Send: 555, sysx.Sendv: 333,
 		sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001, sysx.Sendfile: 7001, sysx.FileRead: 3001,
@@ -342,15 +342,14 @@ var kernelFaults = []struct {
 	{"no splice", 256 << 10, errnos{sysx.SpliceIn: {unix.EINVAL}, sysx.Sendfile: {unix.EINVAL}},
 		nil, nil},
 	{"no pipe", 256 << 10, errnos{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
-	{"all at once", 1 << 10, nil, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR,
+	{"all at once", 700, nil, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR,
 		sysx.EpollWait: unix.EINTR, sysx.Accept: unix.ECONNABORTED},
 		limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
 }
 
 // TestTraffic: whatever the kernel does, no way of moving bytes loses, doubles
 // or swaps any; each call is counted once, by whoever made it, and each byte. A
-// call that an interrupt repeats counts as one. Under faults one place each
-// does, unless at full length.
+// call that an interrupt repeats counts as one.
 func TestTraffic(t *testing.T) {
 	for i, f := range kernelFaults {
 		for j, c := range traffics {
@@ -358,34 +357,29 @@ func TestTraffic(t *testing.T) {
 			if c.whole && f.limit[sysx.Recv] > 0 || c.mixed && f.first[sysx.Send] != nil {
 				continue
 			}
-			for at, p := range testrun.Places {
-				if i > 0 && at != (i+j)%len(testrun.Places) && !testenv.Full() {
-					continue
+			inTurnOf(t, i+j, f.name+"/"+c.name, func(t *testing.T, p testrun.Place) {
+				before := counted(t)
+				s := &script{first: f.first, every: f.every, limit: f.limit}
+				remove := s.install(t)
+				in, out := c.move(t, p, f.size)
+				remove()
+				got, sum := before.since(t)
+				check(t, sum, s, in, out)
+				for _, op := range c.sure {
+					testenv.True(t, i > 0 || s.called[op].Load() != 0,
+						"no call %d was made, which this is about: %s", op, &s.called)
 				}
-				t.Run(f.name+"/"+c.name+"/"+p.Name, func(t *testing.T) {
-					start(t, 2)
-					before := counted(t)
-					s := &script{first: f.first, every: f.every, limit: f.limit}
-					remove := s.install(t)
-					in, out := c.move(t, p, f.size)
-					remove()
-					got, sum := before.since(t)
-					check(t, sum, s, in, out)
-					for _, op := range c.sure {
-						testenv.True(t, i > 0 || s.called[op].Load() != 0,
-							"no call %d was made, which this is about: %s", op, &s.called)
+				at := counts(p)
+				if c.file {
+					at = counts(testrun.Goroutine)
+				}
+				for i := range got {
+					if n := got[i].Reads + got[i].Writes + got[i].BytesIn + got[i].BytesOut +
+						got[i].SavedReads; i != at && n != 0 {
+						t.Errorf("%d was to count; %d has counted, too: %+v", at, i, got[i])
 					}
-					if c.file {
-						at = 2
-					}
-					for i := range got {
-						if n := got[i].Reads + got[i].Writes + got[i].BytesIn + got[i].BytesOut +
-							got[i].SavedReads; i != at && n != 0 {
-							t.Errorf("%d was to count; %d has counted, too: %+v", at, i, got[i])
-						}
-					}
-				})
-			}
+				}
+			})
 		}
 	}
 }

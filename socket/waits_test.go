@@ -577,7 +577,7 @@ func TestWaitInOrder(t *testing.T) {
 			strings.HasSuffix(o.name, "WaitReadable") {
 			return // there is room for both, or they are two operations each
 		}
-		for _, second := range testrun.Places {
+		for _, second := range inTurn(len(o.name)) {
 			a := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
 			a.UntilParked(t, o.reason)
 			b := second.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
