@@ -100,14 +100,6 @@ func udpTo(t *testing.T) (l, c *socket.UDPConn) {
 	return l, testenv.Closing(t, testenv.Must(socket.DialUDP("udp4", nil, udpAddr(l))))
 }
 
-// pipeFiles returns the ends of a pipe.
-func pipeFiles(t *testing.T) (r, w *socket.File) {
-	t.Helper()
-	var fds [2]int
-	testenv.OK(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
-	return ours(t, fds[0], "a pipe"), ours(t, fds[1], "a pipe")
-}
-
 // socketPair returns two connected Sockets of the Unix family.
 func socketPair(t testing.TB, typ int) (a, b *socket.Socket) {
 	t.Helper()

@@ -128,12 +128,6 @@ func ForgetGSO(missing bool) (restore func()) {
 	return func() { gso.Store(known) }
 }
 
-// The networks of UDP.
-const (
-	UDP  = udp
-	UDP4 = udp4
-)
-
 // Functions of package net, which package netco/net has.
 var (
 	DialTCP            = netDialTCP

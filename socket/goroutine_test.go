@@ -237,7 +237,11 @@ var mixed = map[string]func(t *testing.T) (theirs io.ReadWriter, take, put func(
 	"tcp": func(t *testing.T) (io.ReadWriter, func() error, func() error) {
 		return mixedTCP(t, nil)
 	},
-	"unix": mixedUnix,
+	"unix": func(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
+		theirs, mine := mixedPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		take, put = bytewise(mine)
+		return theirs, take, put
+	},
 	"pieces": func(t *testing.T) (io.ReadWriter, func() error, func() error) {
 		return mixedTCP(t, func(mine net.Conn) error {
 			return testenv.Err(mine.(*socket.TCPConn).WriteBuffers(&net.Buffers{{1}, {}}))
@@ -276,12 +280,6 @@ func mixedTCP(t *testing.T, by func(net.Conn) error) (io.ReadWriter, func() erro
 	if by != nil {
 		put = func() error { return by(mine) }
 	}
-	return theirs, take, put
-}
-
-func mixedUnix(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
-	theirs, mine := mixedPair(t, "unix", filepath.Join(t.TempDir(), "s"))
-	take, put = bytewise(mine)
 	return theirs, take, put
 }
 

@@ -97,7 +97,7 @@ func TestInspect(t *testing.T) {
 	x.files()
 	x.raw()
 	// A Poll has an fd of its own registered, which is no socket.
-	r, w := pipeFiles(t)
+	r, w := filePipe(t)
 	x.begin(r)
 	x.parked(testrun.First, coroutine.ReasonRead, func() {
 		socket.Poll([]socket.PollFd{{Fd: int32(r.Fd()), Events: unix.POLLIN}}, -1)
@@ -216,11 +216,11 @@ func (x *inspected) datagrams() {
 }
 
 func (x *inspected) files() {
-	r, w := pipeFiles(x.t)
+	r, w := filePipe(x.t)
 	x.begin(r)
 	x.begin(w)
 	x.wants = append(x.wants, sockinfo.Info{FD: int(r.Fd()), Network: "file",
-		Local: socket.FileName("a pipe"), Processor: 1, ReadWaiter: x.reads(testrun.Second, r)})
+		Local: socket.FileName("r"), Processor: 1, ReadWaiter: x.reads(testrun.Second, r)})
 }
 
 func (x *inspected) raw() {
