@@ -188,13 +188,17 @@ var NoBody = http.NoBody
 
 // Functions of net/http, see there.
 
-func AllowQuerySemicolons(h Handler) Handler           { return http.AllowQuerySemicolons(h) }
-func CanonicalHeaderKey(s string) string               { return http.CanonicalHeaderKey(s) }
-func DetectContentType(data []byte) string             { return http.DetectContentType(data) }
-func Error(w ResponseWriter, error string, code int)   { http.Error(w, error, code) }
-func FS(fsys fs.FS) FileSystem                         { return http.FS(fsys) }
-func FileServer(root FileSystem) Handler               { return http.FileServer(root) }
-func FileServerFS(root fs.FS) Handler                  { return http.FileServerFS(root) }
+func AllowQuerySemicolons(h Handler) Handler         { return http.AllowQuerySemicolons(h) }
+func CanonicalHeaderKey(s string) string             { return http.CanonicalHeaderKey(s) }
+func DetectContentType(data []byte) string           { return http.DetectContentType(data) }
+func Error(w ResponseWriter, error string, code int) { http.Error(w, error, code) }
+func FS(fsys fs.FS) FileSystem                       { return http.FS(fsys) }
+func FileServer(root FileSystem) Handler             { return http.FileServer(root) }
+func FileServerFS(root fs.FS) Handler                { return http.FileServerFS(root) }
+func MaxBytesHandler(h Handler, n int64) Handler     { return http.MaxBytesHandler(h, n) }
+func MaxBytesReader(w ResponseWriter, r io.ReadCloser, n int64) io.ReadCloser {
+	return http.MaxBytesReader(w, r, n)
+}
 func NewCrossOriginProtection() *CrossOriginProtection { return http.NewCrossOriginProtection() }
 func NewFileTransport(fs FileSystem) RoundTripper      { return http.NewFileTransport(fs) }
 func NewFileTransportFS(fsys fs.FS) RoundTripper       { return http.NewFileTransportFS(fsys) }

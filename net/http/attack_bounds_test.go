@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -65,13 +66,30 @@ var sieges = map[string]siege{
 		conns: 40, bytes: connBytes, runs: 1},
 	"slow readers": {begin: "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n", conns: 40,
 		bytes: connBytes + handlers, runs: 1},
-	"rapid reset": {begin: opening + resets(0, http2Streams), more: resets(http2Streams, 20_000),
+	"rapid reset": {begin: opening + resets(0, http2Streams), more: resets(http2Streams, 5_000),
 		conns: 10, bytes: http2Bytes + http2Streams<<13, runs: maxStreams + 5},
 	"continuations": {begin: opening + frame(frameHeaders, endStream, 1, getHeaders),
 		more: strings.Repeat(frame(frameContinuation, 0, 1,
 			"\x00\x01x\x7f\xfb\x7e"+strings.Repeat("y", 16_384-6)), 16),
 		conns: 10, bytes: http2Bytes, runs: 5},
 }
+
+// The frames of HTTP/2 that the attacks are made of, and their flags.
+const (
+	frameHeaders, frameReset, frameContinuation = 1, 3, 9
+
+	endStream, endHeaders = 1, 4
+)
+
+// frame returns a frame.
+func frame(kind, flags byte, stream uint32, payload string) string {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
+	b = binary.BigEndian.AppendUint32(append(b, flags), stream)
+	return string(b) + payload
+}
+
+// getHeaders is GET / of host a, as HPACK has it.
+const getHeaders = "\x82\x86\x84\x41\x01a"
 
 // opening begins HTTP/2, with SETTINGS that set nothing.
 const opening = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -102,7 +120,7 @@ func TestBounds(t *testing.T) {
 			limit := before
 			limit.bytes += uint64(x.conns)*x.bytes + slack
 			limit.runs += x.conns * x.runs
-			limit.goroutines += x.conns*x.runs + 2*50 // and idle ones that served the others
+			limit.goroutines += x.conns*x.runs + 2*crowd() // and idle ones that served the others
 			limit.files += 2 * x.conns
 			var all []net.Conn
 			for range x.conns {
@@ -212,7 +230,7 @@ func unread(addr string) (n uint64) {
 func (limit holdings) hold(t *testing.T, addr, when string) {
 	t.Helper()
 	testenv.Until(t, "all to be read", func() bool {
-		time.Sleep(2 * time.Millisecond) // unread takes CPU from the Server
+		time.Sleep(10 * time.Millisecond) // unread takes CPU from the Server
 		return unread(addr) == 0
 	})
 	what := fmt.Sprintf("at most %+v to be held where %+v is, while %s", limit, held(), when)

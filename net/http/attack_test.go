@@ -9,9 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -83,21 +81,6 @@ func TestFloods(t *testing.T) {
 			t.Error("it is not answered as by net/http, with 431")
 		})
 	}
-	const most = http.DefaultMaxHeaderValueCount
-	for name, test := range map[string]struct{ head, want string }{
-		"values":   {strings.Repeat("X: y\r\n", most) + "\r\n", "HTTP/1.1 431"},
-		"no end":   {strings.Repeat("X: y\r\n", most+1), "HTTP/1.1 431"},
-		"the most": {strings.Repeat("X: y\r\n", most-1) + "\r\n", "HTTP/1.1 200"},
-		"folded":   {"X: y\r\n" + strings.Repeat(" z\r\n", most) + "\r\n", "HTTP/1.1 200"},
-		"body": {"Content-Length: 2000\r\n\r\n" + strings.Repeat("x\n", 2*most),
-			"HTTP/1.1 200"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := talk(ours, []byte("POST /%61 HTTP/1.1\r\nHost: a\r\n"+test.head))
-			testenv.NoError(t, err)
-			testenv.Equal(t, got[:min(len(got), len(test.want))], test.want)
-		})
-	}
 }
 
 // TestLongLines: requests whose lines are longer than the buffers, and what
@@ -124,7 +107,7 @@ func TestLongLines(t *testing.T) {
 	}
 	// In some of these a request ends where the buffer does, and more was read.
 	for pad := range len(plain) {
-		head := "GET /" + strings.Repeat("x", 9000+pad) + " HTTP/1.1\r\nHost: a\r\n\r\n"
+		head := "GET /" + strings.Repeat("x", 4000+pad) + " HTTP/1.1\r\nHost: a\r\n\r\n"
 		sameAnswer(t, ours, theirs, []byte(head+strings.Repeat(plain, 300)))
 	}
 }
@@ -139,11 +122,15 @@ func beside(t *testing.T, addr string) (wait func()) {
 	return func() { testenv.Await(t, answered, "the others") }
 }
 
-// others are 50 clients with 20 requests each, all of which are answered.
+// crowd is how many others there are: 50 at full length.
+func crowd() int { return max(10, testenv.Rounds(50)) }
+
+// others are a crowd of clients with ten requests each, all of which are
+// answered.
 func others(t *testing.T, addr string) {
 	t.Helper()
 	var all sync.WaitGroup
-	for range 50 {
+	for range crowd() {
 		all.Go(func() {
 			c, err := net.Dial("tcp", addr)
 			if err != nil {
@@ -152,7 +139,7 @@ func others(t *testing.T, addr string) {
 			}
 			defer c.Close()
 			in := bufio.NewReader(c)
-			for range 20 {
+			for range 10 {
 				io.WriteString(c, plain)
 				res, err := http.ReadResponse(in, nil)
 				if err != nil || res.StatusCode != 200 {
@@ -164,44 +151,6 @@ func others(t *testing.T, addr string) {
 		})
 	}
 	all.Wait()
-}
-
-// TestSlowClients: connections whose request does not come, whose body does
-// not, and which do not read what answers them keep no other from its answer,
-// and time ends all of them.
-func TestSlowClients(t *testing.T) {
-	testrun.Start(t, 1)
-	var closed atomic.Int32
-	s := &http.Server{ReadTimeout: 2 * time.Second, WriteTimeout: time.Second,
-		IdleTimeout: time.Minute, ErrorLog: quiet} // others may be slow on a busy machine
-	s.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			closed.Add(1)
-		}
-	}
-	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			return
-		}
-		if r.URL.Path == "/huge" {
-			for range 1 << 10 {
-				if _, err := w.Write(make([]byte, 64<<10)); err != nil {
-					return
-				}
-			}
-		}
-	})
-	addr := serve(t, s)
-	const slow = 150
-	for i := range slow {
-		testenv.Must(io.WriteString(dial(t, addr), []string{
-			"GET / HTTP/1.1\r\nHo",
-			"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx",
-			"GET /huge HTTP/1.1\r\nHost: a\r\n\r\n",
-		}[i%3]))
-	}
-	others(t, addr)
-	testenv.Until(t, "all are closed", func() bool { return closed.Load() == slow+50 })
 }
 
 // TestIdleMemory: what an idle connection holds on the server's side.
@@ -216,7 +165,7 @@ func TestIdleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc + m.StackInuse
 	}
-	const conns = 1000
+	const conns = 300
 	open := func() (all []net.Conn) {
 		buf := make([]byte, 4096)
 		for range conns {

@@ -15,12 +15,11 @@ type body struct {
 	std *Request      // constant: what the standard has parsed, nil for a length
 	in  *bufio.Reader // constant: the connection's buffer; Hijack takes that from the connection
 
-	mu      sync.Mutex // held across reads
-	left    int64      // under mu: of the length
-	sawEnd  bool       // under mu
-	closed  bool       // under mu
-	failing bool       // under mu: the end cannot be found
-	early   bool       // under mu, or after the handler: closed before the end
+	mu     sync.Mutex // held across reads
+	left   int64      // under mu: of the length
+	sawEnd bool       // under mu
+	closed bool       // under mu
+	early  bool       // under mu, or after the handler: closed before the end
 }
 
 // maxDiscard is how much is read that the handler has left.
@@ -42,9 +41,6 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 	}
 	if b.std != nil {
 		n, err = b.std.Body.Read(p)
-		if err != nil && err != io.EOF {
-			b.failing = true
-		}
 		if err == io.EOF && b.w.req.Trailer == nil {
 			b.w.req.Trailer = b.std.Trailer
 		}
@@ -99,7 +95,7 @@ func (b *body) Close() error {
 	switch {
 	case b.sawEnd, b.std == nil && b.w.req.Close:
 		return nil
-	case b.std == nil && b.left > maxDiscard:
+	case b.std == nil && b.left >= maxDiscard:
 		b.early = true
 		return nil
 	}
@@ -111,13 +107,26 @@ func (b *body) Close() error {
 	return err
 }
 
+// discard is Close for a handler that begins to answer, and reports whether the
+// end was found. If the rest is too long, the handler may read on.
+func (b *body) discard() bool {
+	b.mu.Lock()
+	long := b.left >= maxDiscard
+	b.mu.Unlock()
+	if long {
+		return false
+	}
+	b.Close()
+	return !b.early
+}
+
 // received reports whether all that is left is in the buffer.
 func (b *body) received() bool {
 	if !b.mu.TryLock() {
 		return false
 	}
 	defer b.mu.Unlock()
-	return b.std == nil && b.left <= int64(b.in.Buffered())
+	return b.sawEnd || b.std == nil && b.left <= int64(b.in.Buffered())
 }
 
 type readerFunc func([]byte) (int, error)

@@ -32,10 +32,9 @@ type conn struct {
 	ctx        context.Context    // constant: what requests' contexts derive from
 	remote     string             // constant once opened
 	tlsState   *tls.ConnectionState
-	work       *work    // nil while idle
-	missing    *missing // of the peer; constant once made
-	gone       bool     // the Server has forgotten it: hijacked, or handed over
-	readTimed  bool     // a read deadline is set
+	work       *work // nil while idle
+	gone       bool  // the Server has forgotten it: hijacked, or handed over
+	readTimed  bool  // a read deadline is set
 	writeTimed bool
 	begun      bool // it has served a request
 	wasPost    bool // that was one by POST
@@ -48,8 +47,7 @@ type conn struct {
 
 // work is what a connection needs while it is not idle.
 type work struct {
-	in   *bufio.Reader // reads from it
-	from input
+	in   *bufio.Reader // reads from the connection
 	body *bufio.Writer // of the response under way, to find out how long it is
 	// Constant: what body writes to first, of which Buffered says how much.
 	bodyBuf []byte
@@ -60,17 +58,19 @@ type work struct {
 	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
 	flusher bool          // under mu: flushSoon has been started
+
+	beside sync.WaitGroup // the read beside a handler, which has the use of in
 }
 
 const (
-	readSize  = 4 << 10
+	readSize  = 8 << 10 // the longest head that is parsed here
 	writeSize = 4 << 10
 	bodySize  = 2 << 10 // the longest body whose length is counted
 )
 
 var works = stdsync.Pool{New: func() any {
 	w := new(work)
-	w.in = bufio.NewReaderSize(&w.from, readSize)
+	w.in = bufio.NewReaderSize(nil, readSize)
 	w.out = bufio.NewWriterSize(nil, writeSize)
 	w.body = bufio.NewWriterSize(nil, bodySize)
 	w.bodyBuf = w.body.AvailableBuffer()[:bodySize]
@@ -87,7 +87,7 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 	}
 	sc.Value, c.sc = c, sc
 	c.remote = remoteOf(sc.Stream)
-	s.remember(c)
+	c.remember()
 	tc := c.tls()
 	if tc != nil {
 		if err := c.handshake(); err != nil {
@@ -127,7 +127,7 @@ func remoteOf(raw socket.Stream) string {
 
 // closed is called once the connection is closed, by whatever closed it.
 func (c *conn) closed() {
-	c.s.forget(c)
+	c.forget()
 	c.setState(StateClosed)
 }
 
@@ -183,8 +183,7 @@ func (c *conn) serve() (err error) {
 // begin gets the buffers.
 func (c *conn) begin() {
 	w := works.Get().(*work)
-	w.from.c = c
-	w.in.Reset(&w.from)
+	w.in.Reset((*input)(c))
 	w.mu.Lock()
 	w.out.Reset((*output)(c))
 	w.mu.Unlock()
@@ -197,7 +196,8 @@ func (c *conn) end() {
 	if w == nil {
 		return
 	}
-	c.work, w.from = nil, input{}
+	c.work = nil
+	w.in.Reset(nil)
 	w.mu.Lock()
 	w.out.Reset(nil)
 	w.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *conn) abort(v any) {
 		w.done.Store(true)
 		w.finishContext()
 		if !c.gone {
-			c.stopRead()
+			w.stopRead()
 			w.body.endRead()
 			w.body.Close()
 		}
@@ -281,29 +281,19 @@ func (c *conn) requests() error {
 			return err
 		}
 	} else if p := c.s.protocols(); !p.HTTP1() {
-		return c.handOver(&c.s.foreign)
+		return c.handOver(&c.s.foreign, nil)
 	}
 	for {
 		w, err := c.readRequest()
-		if err == errUnusual {
-			return c.handOver(&c.s.foreign)
-		}
-		if err == nil || len(c.work.from.early) > 0 {
-			c.setState(StateActive)
-		}
-		if c.s.shuttingDown() {
-			return ErrServerClosed
-		}
-		if text, ok := err.(refusal); ok {
-			c.flush()
-			io.WriteString(c.nc, "HTTP/1.1 "+string(text)+"\r\nContent-Type: text/plain; "+
-				"charset=utf-8\r\nConnection: close\r\n\r\n"+string(text))
-			if text == errTooLarge {
-				c.closeWriteAndWait()
-			}
+		if other, ok := err.(unusual); ok {
+			return c.handOver(&c.s.foreign, other.end)
 		}
 		if err != nil {
 			return err
+		}
+		c.setState(StateActive)
+		if c.s.shuttingDown() {
+			return ErrServerClosed
 		}
 		if !c.serveRequest(w) {
 			return errServed
@@ -317,8 +307,7 @@ func (c *conn) requests() error {
 			return errServed
 		}
 		c.limitRead(cmp.Or(c.s.IdleTimeout, c.s.ReadTimeout))
-		tc, x := c.tls(), c.work
-		if x.in.Buffered() == 0 && len(x.from.early) == 0 && (tc == nil || !tc.Readable()) {
+		if tc := c.tls(); c.work.in.Buffered() == 0 && (tc == nil || !tc.Readable()) {
 			return c.flush()
 		}
 		if err := c.awaitRequest(); err != nil {
@@ -365,8 +354,10 @@ func (c *conn) serveRequest(w *response) bool {
 		c.nc.Close()
 		return true
 	}
+	hijacked := c.hijacked.Load()
+	w.done.Store(!hijacked)
 	w.finishContext()
-	if c.hijacked.Load() {
+	if hijacked {
 		c.current.Store(nil)
 		return true
 	}
@@ -383,7 +374,7 @@ func (c *conn) serveRequest(w *response) bool {
 		return true
 	}
 	c.flush()
-	if w.tooLarge || w.body != nil && w.body.early {
+	if w.body != nil && w.body.early {
 		c.closeWriteAndWait()
 	}
 	return false
@@ -418,13 +409,30 @@ func (c *conn) handshake() error {
 	case proto == "", proto == "http/1.1", proto == "http/1.0":
 		return nil
 	case proto == "h2":
-		return c.handOver(&c.s.h2)
+		return c.handOver(&c.s.h2, nil)
 	}
 	return errServed
 }
 
 // httpBegins is what net/http takes for HTTP without TLS.
 var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}
+
+// input is what the buffer reads from.
+type input conn
+
+// Read implements io.Reader. It sends what was written before it waits.
+func (r *input) Read(p []byte) (n int, err error) {
+	c := (*conn)(r)
+	if c.hijacked.Load() {
+		return c.nc.Read(p)
+	}
+	c.flush()
+	n, err = c.nc.Read(p)
+	if w := c.current.Load(); err != nil && w != nil && !c.hijacked.Load() {
+		w.finishContext()
+	}
+	return n, err
+}
 
 // output is what the buffer writes to.
 type output conn
@@ -435,7 +443,7 @@ func (o *output) Write(p []byte) (n int, err error) {
 	n, err = c.nc.Write(p)
 	if err != nil && !c.failed.Swap(true) {
 		if w := c.current.Load(); w != nil {
-			w.peerGone()
+			w.finishContext()
 		}
 	}
 	return n, err

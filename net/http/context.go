@@ -3,6 +3,9 @@ package http
 import (
 	"context"
 	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
 )
 
 // requestContext is the context of a request, made of its response. Most
@@ -86,32 +89,49 @@ func (w *response) finishContext() {
 	}
 }
 
-// peerGone ends the context, and notifies CloseNotify's channel.
-func (w *response) peerGone() {
-	w.finishContext()
-	w.ctxMu.Lock()
-	defer w.ctxMu.Unlock()
-	if !w.notified {
-		w.notified = true
-		if w.closeNotify != nil {
-			w.closeNotify <- true
-		}
-	}
-}
-
 // CloseNotify implements http.CloseNotifier.
 func (w *response) CloseNotify() <-chan bool {
 	if w.done.Load() {
 		panic("net/http: CloseNotify called after ServeHTTP finished")
 	}
-	w.ctxMu.Lock()
-	defer w.ctxMu.Unlock()
-	if w.closeNotify == nil {
-		w.closeNotify = make(chan bool, 1)
-		if w.notified {
-			w.closeNotify <- true
+	gone := make(chan bool, 1)
+	context.AfterFunc((*requestContext)(w), func() {
+		if !w.done.Load() {
+			gone <- true
+		}
+	})
+	return gone
+}
+
+// startRead begins a read beside the handler, which finds out that the peer has
+// gone. It runs only for handlers that want to know, once nothing is left of
+// the body. What it reads is the next request's.
+func (c *conn) startRead() {
+	x := c.work
+	x.beside.Add(1)
+	read := func() {
+		defer x.beside.Done()
+		x.in.Peek(x.in.Buffered() + 1)
+	}
+	c.nc.SetReadDeadline(time.Time{})
+	if coroutine.Current() != nil {
+		if _, err := netco.GoWith(netco.Spawn{Local: true, Fn: read}); err == nil {
+			return
 		}
 	}
-	(*requestContext)(w).watchLocked()
-	return w.closeNotify
+	go read()
+}
+
+// stopRead ends the read beside the handler, if there is one, and lets none
+// begin.
+func (w *response) stopRead() {
+	w.ctxMu.Lock()
+	reads := w.watched
+	w.watched = true
+	w.ctxMu.Unlock()
+	if reads {
+		w.c.nc.SetReadDeadline(longAgo)
+		w.c.work.beside.Wait()
+		w.c.nc.SetReadDeadline(time.Time{})
+	}
 }

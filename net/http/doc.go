@@ -20,8 +20,7 @@
 // # What is netco's
 //
 // [Server], and the functions that serve; [Transport] and [Client], with
-// DefaultTransport, DefaultClient, Get, Head, Post and PostForm;
-// [MaxBytesReader] and MaxBytesHandler, which know this Server.
+// DefaultTransport, DefaultClient, Get, Head, Post and PostForm.
 //
 // # What is the standard's
 //
@@ -55,8 +54,9 @@
 //
 // A connection that speaks HTTP/2 is handed to the standard's server, on
 // goroutines over netco's connection, and so is one with a request that waits
-// for 100 Continue, declares trailers, goes to a proxy, also by CONNECT, or is
-// malformed: for good, with what follows. HTTP/1.0 with keep-alive is as well.
+// for 100 Continue, declares trailers, goes to a proxy, also by CONNECT, has a
+// head of more than 8 KiB, or is malformed: for good, with what follows.
+// HTTP/1.0 with keep-alive is as well.
 //
 // # Hijacked connections
 //
@@ -71,14 +71,16 @@
 //     package log in place of ErrorLog.
 //   - A request's context finds out that its peer has gone once Done or Err was
 //     called, of it or of one derived from it.
-//   - http.MaxBytesReader of the standard's does not close the connection.
+//   - MaxBytesReader does not close the connection: as after every handler, up
+//     to 256 KiB that are left of the body are read, and it is closed if there
+//     is more.
+//   - A header's line that is malformed is answered when the head is whole.
+//   - TLSNextProto's functions are not called for a listener of netco/tls.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.
 //   - A deadline of a listener of netco's without TLS ends Serve once it has
 //     passed, where net/http tries again.
 //   - Write after the handler has returned is an error.
-//   - MaxHeaderValueCount limits header values, to 500 by default, with all
-//     releases of Go, in requests that are served here.
 //   - ConnState's hook does not see what the standard's server for HTTP/2 calls
 //     new.
 package http

@@ -7,7 +7,7 @@ import "bytes"
 func ParseHead(p []byte) *Request {
 	w := &response{c: &conn{s: &Server{}, work: new(work)}, contentLength: -1}
 	end := bytes.Index(p, []byte("\r\n\r\n"))
-	if end < 0 || w.parse(string(p[:end+2])) != nil {
+	if end < 0 || !w.parse(string(p[:end+2])) {
 		return nil
 	}
 	return &w.req

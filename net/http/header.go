@@ -127,9 +127,8 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	if !keepAlives || w.wantsClose || get(w.sent, "Connection") == "close" {
 		w.closeAfter = true
 	}
-	if w.mustDiscard() {
-		delete(w.sent, "Connection")
-		h.connection = "close"
+	if b := w.body; b != nil && !w.closeAfter && !w.fullDuplex {
+		w.closeAfter = !b.discard()
 	}
 	if !bodyAllowed(w.status) {
 		delete(w.sent, "Content-Length")
@@ -143,7 +142,7 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	}
 	h.date = !has(w.sent, "Date")
 	w.frame(te, &h)
-	if w.closeAfter && (!keepAlives || !tokenIn(get(w.sent, "Connection"), "close")) &&
+	if w.closeAfter && (!keepAlives || !listsToken(get(w.sent, "Connection"), "close")) &&
 		!w.switches() {
 		delete(w.sent, "Connection")
 		if w.is11 {
@@ -172,30 +171,6 @@ func (w *response) sentTrailers() (any bool) {
 		}
 	}
 	return any
-}
-
-// mustDiscard reads what is left of the request's body, if the connection is to
-// be kept. It returns true if that is known to be too much.
-func (w *response) mustDiscard() (tooBig bool) {
-	b := w.body
-	if b == nil || w.closeAfter || w.fullDuplex {
-		return false
-	}
-	b.mu.Lock()
-	lost := b.failing || b.closed && !b.sawEnd // its end was not found
-	rest := !lost && !b.sawEnd
-	tooBig = rest && b.left >= maxDiscard
-	b.mu.Unlock()
-	switch {
-	case lost:
-		w.closeAfter = true
-	case tooBig:
-		w.requestTooLarge()
-	case rest:
-		b.Close()
-		w.closeAfter = b.early
-	}
-	return tooBig
 }
 
 // frame decides how the peer finds the end of the body. te is the handler's
@@ -296,20 +271,6 @@ func appendDate(b []byte) []byte {
 func bodyAllowed(status int) bool {
 	return status > 199 && status != StatusNoContent && status != StatusNotModified
 }
-
-// tokenIn is net/http's: v has the token, which is in small letters, between
-// spaces and commas.
-func tokenIn(v, token string) bool {
-	for i := 0; i+len(token) <= len(v); i++ {
-		if end := i + len(token); (i == 0 || isBoundary(v[i-1])) &&
-			(end == len(v) || isBoundary(v[end])) && strings.EqualFold(v[i:end], token) {
-			return true
-		}
-	}
-	return false
-}
-
-func isBoundary(b byte) bool { return b == ' ' || b == ',' || b == '\t' }
 
 // listsToken reports whether v is a list that has the token.
 func listsToken(v, token string) bool {

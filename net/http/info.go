@@ -9,47 +9,41 @@ import (
 	"github.com/netco-go/netco/internal/serving"
 )
 
-// busy are the Servers that have connections.
-var busy sync.Map // *Server → nil
+// open are the connections of all Servers.
+var open struct {
+	mu    sync.Mutex // held for a moment
+	conns map[*conn]struct{}
+}
 
 func init() {
 	httpinfo.Register(eachRequest)
 	serving.RegisterEnd(ErrServerClosed)
+	open.conns = map[*conn]struct{}{}
 }
 
-// remember lists a connection, until forget.
-func (s *Server) remember(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = map[*conn]struct{}{}
-	}
-	if s.open[c] = struct{}{}; len(s.open) == 1 {
-		busy.Store(s, nil)
-	}
+// remember lists the connection, until forget.
+func (c *conn) remember() {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	open.conns[c] = struct{}{}
 }
 
-func (s *Server) forget(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if delete(s.open, c); len(s.open) == 0 {
-		busy.Delete(s)
-	}
+func (c *conn) forget() {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	delete(open.conns, c)
 }
 
 // eachRequest is httpinfo.Each.
 func eachRequest(f func(httpinfo.Request) bool) {
 	var all []*response
-	for s := range busy.Range {
-		s := s.(*Server)
-		s.mu.Lock()
-		for c := range s.open {
-			if w := c.current.Load(); w != nil {
-				all = append(all, w)
-			}
+	open.mu.Lock()
+	for c := range open.conns {
+		if w := c.current.Load(); w != nil {
+			all = append(all, w)
 		}
-		s.mu.Unlock()
 	}
+	open.mu.Unlock()
 	for _, w := range all {
 		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: "HTTP/1.0",
 			Remote: w.c.remote, Goroutine: w.aside.Load()}

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	stdtls "crypto/tls"
-	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	stdhttp "net/http"
 	"net/http/httptest"
@@ -44,69 +42,50 @@ func needsHandoff(t *testing.T) {
 	}
 }
 
-// TestShutdown: connections that are idle are closed at once, requests under
-// way are answered, and Serve and Shutdown return.
+// TestShutdown: Shutdown, and the end of netco, close connections that are idle
+// at once and let requests under way be answered. Serve and Shutdown return.
 func TestShutdown(t *testing.T) {
 	needsHandoff(t)
-	testrun.Start(t, 2)
-	inside, leave := make(chan bool, 1), make(chan bool)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/wait" {
-			inside <- true
-			<-leave
-		}
-	})}
-	var called sync.WaitGroup
-	called.Add(1)
-	s.RegisterOnShutdown(sync.OnceFunc(called.Done))
-	addr := serve(t, s)
-	idle, fresh, busy := dial(t, addr), dial(t, addr), dial(t, addr)
-	ask(t, idle, bufio.NewReader(idle), plain)
-	testenv.Must(io.WriteString(busy, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"))
-	testenv.Await(t, inside, "the handler")
-	ended := make(chan error, 1)
-	go func() { ended <- s.Shutdown(context.Background()) }()
-	for _, c := range []net.Conn{idle, fresh} {
-		testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(c)))
+	for name, end := range map[string]func(*http.Server) error{
+		"Server":    func(s *http.Server) error { return s.Shutdown(context.Background()) },
+		"Scheduler": func(*http.Server) error { return netco.Shutdown(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			testrun.Start(t, 2)
+			inside, leave := make(chan bool, 1), make(chan bool)
+			s := &http.Server{Handler: http.HandlerFunc(
+				func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/wait" {
+						inside <- true
+						<-leave
+					}
+				})}
+			called := make(chan bool, 2)
+			s.RegisterOnShutdown(func() { called <- true })
+			addr := serve(t, s)
+			idle, fresh, busy := dial(t, addr), dial(t, addr), dial(t, addr)
+			ask(t, idle, bufio.NewReader(idle), plain)
+			testenv.Must(io.WriteString(busy, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"))
+			testenv.Await(t, inside, "the handler")
+			ended := make(chan error, 1)
+			go func() { ended <- end(s) }()
+			for _, c := range []net.Conn{idle, fresh} {
+				testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(c)))
+			}
+			testenv.Await(t, called, "what RegisterOnShutdown was given")
+			limited, cancel := context.WithCancel(context.Background())
+			cancel()
+			testenv.Fails(t, s.Shutdown(limited), context.Canceled)
+			close(leave)
+			res := testenv.Must(http.ReadResponse(bufio.NewReader(busy), nil))
+			testenv.Equal(t, res.Close, true)
+			testenv.OK(t, testenv.Await(t, ended, "the end"))
+			testenv.Fails(t, s.ListenAndServe(), http.ErrServerClosed)
+		})
 	}
-	called.Wait()
-	limited, cancel := context.WithCancel(context.Background())
-	cancel()
-	testenv.Fails(t, s.Shutdown(limited), context.Canceled)
-	close(leave)
-	res := testenv.Must(http.ReadResponse(bufio.NewReader(busy), nil))
-	testenv.Equal(t, res.Close, true)
-	testenv.OK(t, testenv.Await(t, ended, "Shutdown"))
-	testenv.Fails(t, s.ListenAndServe(), http.ErrServerClosed)
 }
 
-// TestMainEnds: netco's own end closes idle connections, lets requests be
-// answered, and is no error of Serve's.
-func TestSchedulerEnds(t *testing.T) {
-	needsHandoff(t)
-	testrun.Start(t, 2)
-	inside, leave := make(chan bool, 1), make(chan bool)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/wait" {
-			inside <- true
-			<-leave
-		}
-	})}
-	addr := serve(t, s)
-	idle, busy := dial(t, addr), dial(t, addr)
-	ask(t, idle, bufio.NewReader(idle), plain)
-	testenv.Must(io.WriteString(busy, "GET /wait HTTP/1.1\r\nHost: a\r\n\r\n"))
-	testenv.Await(t, inside, "the handler")
-	ended := make(chan error, 1)
-	go func() { ended <- netco.Shutdown(context.Background()) }()
-	testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(idle)))
-	close(leave)
-	res := testenv.Must(http.ReadResponse(bufio.NewReader(busy), nil))
-	testenv.Equal(t, res.Close, true)
-	testenv.OK(t, testenv.Await(t, ended, "the Scheduler's end"))
-}
-
-// TestClose: Close ends connections that are idle or busy.
+// TestServerClose: Close ends connections that are idle or busy.
 func TestServerClose(t *testing.T) {
 	needsHandoff(t)
 	testrun.Start(t, 2)
@@ -278,25 +257,6 @@ func TestHijack(t *testing.T) {
 	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
 }
 
-// TestHijackWithBody: what the client has sent of a body is there after Hijack.
-func TestHijackWithBody(t *testing.T) {
-	testrun.Start(t, 2)
-	got := make(chan string, 1)
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, _, err := http.NewResponseController(w).Hijack()
-		testenv.OK(t, err)
-		defer c.Close()
-		b, err := io.ReadAll(r.Body)
-		testenv.OK(t, err)
-		got <- string(b)
-	}), ErrorLog: quiet}
-	c := dial(t, serve(t, s))
-	io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
-	if b := testenv.Await(t, got, "the handler"); b != "hello" {
-		t.Errorf("read %q", b)
-	}
-}
-
 // TestBodyReadElsewhere: the end of a handler ends a Read of the body that is
 // under way elsewhere, and with it the connection; so does its panic.
 func TestBodyReadElsewhere(t *testing.T) {
@@ -341,50 +301,17 @@ func TestBodyReadElsewhere(t *testing.T) {
 	}
 }
 
-// TestConnect: CONNECT without Hijack is a method like any other, but from Go
-// 1.27 on.
-func TestConnect(t *testing.T) {
-	testrun.Start(t, 2)
-	const connect = "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"
-	ours, theirs := both(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		if r.Method != http.MethodConnect {
-			io.WriteString(w, "hello")
-		}
-	}))
-	sameAnswer(t, ours, theirs, []byte(connect+plain))
-	sameAnswer(t, ours, theirs, []byte(connect), []byte(plain))
-}
-
-// TestPanic: a panic of a handler's is logged and ends its connection only.
-func TestPanic(t *testing.T) {
-	testrun.Start(t, 1)
-	var logged strings.Builder
-	s := &http.Server{ErrorLog: log.New(&logged, "", 0),
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/panic" {
-				panic("what a handler says")
-			}
-		})}
-	addr := serve(t, s)
-	c := dial(t, addr)
-	testenv.Must(io.WriteString(c, "GET /panic HTTP/1.1\r\nHost: a\r\n\r\n"))
-	testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(c)))
-	c = dial(t, addr)
-	testenv.Equal(t, ask(t, c, bufio.NewReader(c), plain).StatusCode, 200)
-	if !strings.Contains(logged.String(), "http: panic serving 127.0.0.1") ||
-		!strings.Contains(logged.String(), "what a handler says") {
-		t.Errorf("logged: %s", logged.String())
-	}
-}
-
 // TestTimeouts: each timeout ends what it is for.
 func TestTimeouts(t *testing.T) {
 	testrun.Start(t, 2)
 	const short = 20 * time.Millisecond
 	read := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.ReadAll(r.Body); err != nil {
+		_, err := io.ReadAll(r.Body)
+		if err != nil {
 			http.Error(w, "slow", http.StatusRequestTimeout)
+		}
+		for err == nil && r.URL.Path == "/endless" {
+			_, err = w.Write(make([]byte, 64<<10))
 		}
 	})
 	for name, x := range map[string]struct {
@@ -397,6 +324,8 @@ func TestTimeouts(t *testing.T) {
 		"idle":   {&http.Server{IdleTimeout: short}, plain, "HTTP/1.1 200 OK"},
 		"body": {&http.Server{ReadTimeout: short}, "POST / HTTP/1.1\r\nHost: a\r\n" +
 			"Content-Length: 5\r\n\r\nhi", "HTTP/1.1 408"},
+		"write": {&http.Server{WriteTimeout: short}, "GET /endless HTTP/1.1\r\nHost: a\r\n\r\n",
+			"HTTP/1.1 200 OK"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x.s.Handler = read
@@ -473,24 +402,6 @@ func TestClosedWhileNew(t *testing.T) {
 	}
 }
 
-// TestKeepAlivesEnabled: without keep-alives idle connections are closed.
-func TestKeepAlivesEnabled(t *testing.T) {
-	testrun.Start(t, 2)
-	s := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
-	addr := serve(t, s)
-	c := dial(t, addr)
-	in := bufio.NewReader(c)
-	testenv.Equal(t, ask(t, c, in, plain).Close, false)
-	testenv.Until(t, "it is idle", func() bool {
-		s.SetKeepAlivesEnabled(false)
-		c.SetReadDeadline(time.Now().Add(time.Millisecond))
-		_, err := in.ReadByte()
-		return err == io.EOF
-	})
-	c = dial(t, addr)
-	testenv.Equal(t, ask(t, c, bufio.NewReader(c), plain).Close, true)
-}
-
 // withTLS serves with TLS on a listener of "netco", "netco/tls" or "net", and
 // returns the URL and a client.
 func withTLS(t *testing.T, s *http.Server, on string, two bool) (string, *stdhttp.Client) {
@@ -550,6 +461,7 @@ func TestTLS(t *testing.T) {
 					testenv.Gives(t, want, nil)(testenv.AsText(io.ReadAll(res.Body)))
 					res.Body.Close()
 				}
+				client.CloseIdleConnections() // HTTP/2 would wait for it a second
 				testenv.OK(t, s.Shutdown(context.Background()))
 			})
 		}
@@ -561,7 +473,7 @@ func TestTLS(t *testing.T) {
 // Shutdown that waits for them. A panic ends the connection.
 func TestNextProto(t *testing.T) {
 	testrun.Start(t, 2)
-	for _, on := range []string{"netco", "netco/tls", "net"} {
+	for _, on := range []string{"netco", "net"} {
 		t.Run(on, func(t *testing.T) {
 			s := &http.Server{ErrorLog: quiet}
 			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -670,32 +582,3 @@ func TestOtherListeners(t *testing.T) {
 		})
 	}
 }
-
-// TestAcceptFails: Serve returns the error of a listener that fails, and waits
-// after one that passes.
-func TestAcceptFails(t *testing.T) {
-	testrun.Start(t, 1)
-	fails := errors.New("what Accept returns")
-	l := &failing{errs: []error{passing{}, fails}}
-	testenv.Fails(t, (&http.Server{ErrorLog: quiet}).Serve(l), fails)
-	testenv.Equal(t, l.closed, 1)
-}
-
-type failing struct {
-	errs   []error
-	closed int
-}
-
-func (l *failing) Accept() (net.Conn, error) {
-	err := l.errs[0]
-	l.errs = l.errs[1:]
-	return nil, err
-}
-func (l *failing) Close() error   { l.closed++; return nil }
-func (l *failing) Addr() net.Addr { return &net.TCPAddr{} }
-
-type passing struct{}
-
-func (passing) Error() string   { return "passing" }
-func (passing) Timeout() bool   { return false }
-func (passing) Temporary() bool { return true }

@@ -3,13 +3,10 @@ package http
 import (
 	"bytes"
 	"cmp"
-	"errors"
-	"io"
 	"math"
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,20 +17,12 @@ import (
 // with the connection: so this parser accepts less than that one does, never
 // more, and has no errors of its own.
 
-// errUnusual leaves a request, and what follows it, to the standard's server:
-// nothing of it was taken.
-var errUnusual = errors.New("http: not of the usual form")
-
-// refusal is an answer to what has ended, or must, before it is a request.
-type refusal string
-
-const (
-	errCut      refusal = "400 Bad Request"
-	errTooLarge refusal = "431 Request Header Fields Too Large"
-)
+// unusual leaves a request, and what follows it, to the standard's server:
+// nothing of it was taken. end is the error that follows what was read, or nil.
+type unusual struct{ end error }
 
 // Error implements error.
-func (r refusal) Error() string { return string(r) }
+func (unusual) Error() string { return "http: not of the usual form" }
 
 // readRequest reads the next request.
 func (c *conn) readRequest() (*response, error) {
@@ -52,26 +41,16 @@ func (c *conn) readRequest() (*response, error) {
 		start, _ := x.in.Peek(4)
 		x.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n"))) // as old clients send
 	}
-	if x.in.Buffered() == 0 {
-		if _, err := x.in.Peek(1); err != nil {
-			return nil, err
-		}
-	}
-	head, _ := x.in.Peek(x.in.Buffered())
-	if end := bytes.Index(head, []byte("\r\n\r\n")); end >= 0 {
-		head = head[:end+4]
-	} else {
-		var err error
-		if head, err = c.collect(); err != nil {
-			return nil, err
-		}
-	}
-	w := &response{c: c, contentLength: -1}
-	if err := w.parse(string(head[:len(head)-2])); err != nil {
+	head, err := c.readHead()
+	if err != nil {
 		return nil, err
 	}
+	w := &response{c: c, contentLength: -1}
+	if !w.parse(head) {
+		return nil, unusual{}
+	}
 	if w.req.TransferEncoding == nil {
-		x.in.Discard(len(head))
+		x.in.Discard(len(head) + len("\r\n"))
 	} else {
 		std, err := http.ReadRequest(x.in)
 		if err != nil {
@@ -99,55 +78,32 @@ func (c *conn) readRequest() (*response, error) {
 	return w, nil
 }
 
-// collect reads on until a head has come whole, which it returns, or is seen to
-// be of another form, or too large. All that was read comes again.
-func (c *conn) collect() (head []byte, err error) {
-	x, limit := c.work, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
-	begun, _ := x.in.Peek(x.in.Buffered())
-	all := bytes.Clone(begun)
-	x.in.Discard(len(begun))
-	defer func() { x.from.early = append(all, x.from.early...) }()
-	for fields, start, seen := -1, 0, 0; ; {
-		if end := bytes.IndexByte(all[seen:], '\n'); end >= 0 {
-			seen += end + 1
-			line := string(all[start:seen])
-			start = seen
-			switch {
-			case fields >= 0 && line == "\r\n" && seen <= limit:
-				return all[:seen], nil
-			case fields >= c.s.maxHeaderValues():
-				return nil, errTooLarge
-			case !isUsual(line, fields < 0):
-				return nil, errUnusual
+// readHead returns the next head, without the empty line. All of it stays in
+// the buffer. One that does not come whole, or has no room there, is unusual,
+// and so is one of another form, as soon as its first line shows that.
+func (c *conn) readHead() (string, error) {
+	in, limit := c.work.in, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
+	limit = min(limit, in.Size())
+	for {
+		head, _ := in.Peek(min(in.Buffered(), limit))
+		if end := bytes.Index(head, []byte("\r\n\r\n")); end >= 0 {
+			return string(head[:end+2]), nil
+		}
+		if line, _, whole := bytes.Cut(head, []byte("\n")); whole {
+			_, _, _, whole = requestLine(strings.TrimSuffix(string(line), "\r"))
+			if !whole {
+				return "", unusual{}
 			}
-			fields++
-			continue
 		}
-		if seen = len(all); seen >= limit {
-			return nil, errTooLarge
+		if len(head) == limit {
+			return "", unusual{}
 		}
-		all = slices.Grow(all, max(readSize/2, len(all)))
-		n, err := x.from.Read(all[len(all):min(cap(all), limit)])
-		all = all[:len(all)+n]
-		switch {
-		case n > 0 || err == nil:
-		case err == io.EOF && seen > 0, start < seen: // net/http takes half a line for one
-			return nil, errCut
-		default:
-			return nil, err
+		if _, err := in.Peek(len(head) + 1); err != nil && len(head) > 0 {
+			return "", unusual{err}
+		} else if err != nil {
+			return "", err
 		}
 	}
-}
-
-// isUsual reports whether parse would take a line, if the head was whole.
-func isUsual(line string, first bool) (ok bool) {
-	line, ok = strings.CutSuffix(line, "\r\n")
-	if first {
-		_, _, _, usual := requestLine(line)
-		return ok && usual
-	}
-	_, _, usual := field(line)
-	return ok && usual
 }
 
 // requestLine splits the first line of a head.
@@ -168,28 +124,25 @@ func field(line string) (key, value string, ok bool) {
 // blank is what requests are made of, for their context.
 var blank Request
 
-// parse makes w of a head, without the empty line. The error is errUnusual or
-// errTooLarge.
-func (w *response) parse(head string) error {
+// parse makes w of a head, without the empty line. It returns false for one
+// that is not of the usual form.
+func (w *response) parse(head string) bool {
 	line, rest, _ := strings.Cut(head, "\r\n")
 	method, target, proto, ok := requestLine(line)
 	if !ok || !w.parseTarget(target) {
-		return errUnusual
+		return false
 	}
 	minor := int(proto[7] - '0')
 	h := head1{w: w, is11: minor == 1}
 	h.header = make(Header, min(strings.Count(rest, "\n"), 8))
 	for most := w.c.s.maxHeaderValues(); len(rest) > 0; most-- {
 		line, rest, _ = strings.Cut(rest, "\r\n")
-		if !h.add(line) {
-			return errUnusual
-		}
-		if most == 0 {
-			return errTooLarge
+		if most == 0 || !h.add(line) {
+			return false
 		}
 	}
 	if h.host == "" && (minor == 1 || h.hasHost) || h.chunked && has(h.header, "Content-Length") {
-		return errUnusual
+		return false
 	}
 	if get(h.header, "Pragma") == "no-cache" && !has(h.header, "Cache-Control") {
 		h.header["Cache-Control"] = []string{"no-cache"}
@@ -207,7 +160,7 @@ func (w *response) parse(head string) error {
 	if req.ContentLength != 0 {
 		w.body = &body{w: w, in: w.c.work.in, left: h.length}
 	}
-	return nil
+	return true
 }
 
 // parseTarget parses a target that begins with a slash. A path that needs no
@@ -272,12 +225,12 @@ func (h *head1) add(line string) bool {
 		if h.connections++; h.connections > 1 {
 			return false
 		}
-		h.closes = listsToken(value, "close")
-		if h.closes != tokenIn(value, "close") { // net/http asks in both ways
-			return false
-		}
-		if !h.is11 && tokenIn(value, "keep-alive") {
-			return false
+		for option := range strings.SplitSeq(value, ",") {
+			option = strings.Trim(option, " \t")
+			if !isToken(option) || !h.is11 && strings.EqualFold(option, "keep-alive") {
+				return false
+			}
+			h.closes = h.closes || strings.EqualFold(option, "close")
 		}
 	}
 	if old := h.header[key]; old != nil {

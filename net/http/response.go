@@ -36,7 +36,6 @@ type response struct {
 	chunking    bool        // the body is sent in chunks
 	closeAfter  bool        // the connection is to be closed
 	fullDuplex  bool        // EnableFullDuplex was called
-	tooLarge    bool        // a MaxBytesReader has found the body too large
 	done        atomic.Bool // the handler has returned
 	aside       atomic.Bool // it runs on a goroutine
 
@@ -47,15 +46,13 @@ type response struct {
 	contentLength int64 // as declared, or -1
 	began         int64 // constant: when the handler was called, 0 if nothing asks
 
-	ctxMu       sync.Mutex         // held for a moment
-	ended       bool               // under ctxMu
-	wanted      bool               // under ctxMu: something waits for the end
-	watched     bool               // under ctxMu: startRead was called
-	bodyRead    bool               // under ctxMu: nothing is left of the body
-	notified    bool               // under ctxMu
-	inner       context.Context    // under ctxMu: the standard's, once needed
-	cancel      context.CancelFunc // under ctxMu: of inner
-	closeNotify chan bool          // under ctxMu
+	ctxMu    sync.Mutex         // held for a moment
+	ended    bool               // under ctxMu
+	wanted   bool               // under ctxMu: something waits for the end
+	watched  bool               // under ctxMu: startRead was called, or must not be
+	bodyRead bool               // under ctxMu: nothing is left of the body
+	inner    context.Context    // under ctxMu: the standard's, once needed
+	cancel   context.CancelFunc // under ctxMu: of inner
 
 	values [8]string // of the request's header
 }
@@ -232,14 +229,13 @@ func (w *response) EnableFullDuplex() error {
 // finish ends the response once the handler has returned. An answer whose
 // successor is here already is not sent yet.
 func (w *response) finish() {
-	c := w.c
-	w.done.Store(true)
+	x := w.c.work
+	w.stopRead()
 	w.body.endRead()
 	if !w.wroteHeader {
 		w.WriteHeader(StatusOK)
 	}
-	(*chunkWriter)(w).put(c.work.bodyBuf[:c.work.body.Buffered()], true, false)
-	c.stopRead()
+	(*chunkWriter)(w).put(x.bodyBuf[:x.body.Buffered()], true, false)
 	w.body.Close()
 	if w.req.MultipartForm != nil {
 		w.req.MultipartForm.RemoveAll()
@@ -260,15 +256,6 @@ func (w *response) reusable() bool {
 	return false
 }
 
-// requestTooLarge is for MaxBytesReader.
-func (w *response) requestTooLarge() {
-	w.closeAfter = true
-	w.tooLarge = true
-	if !w.wroteHeader {
-		w.Header().Set("Connection", "close")
-	}
-}
-
 // Hijack implements http.Hijacker. The connection is netco's: a coroutine that
 // waits on it parks. Its reader is what the Server has read with.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -284,25 +271,16 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	} else {
 		c.flush()
 	}
-	w.ctxMu.Lock()
-	w.watched = true // so no read begins
-	w.ctxMu.Unlock()
-	c.stopRead()
+	c.hijacked.Store(true) // so the end of the read does not end the context
+	w.stopRead()
 	c.nc.SetDeadline(time.Time{})
 	x := c.work
-	has := len(x.from.early) > 0 && x.in.Buffered() < x.in.Size()
 	c.work, x.body, c.gone = nil, nil, true
-	c.hijacked.Store(true)
-	if has {
-		if _, err := x.in.Peek(x.in.Buffered() + 1); err != nil {
-			return nil, nil, fmt.Errorf("unexpected Peek failure reading buffered byte: %v", err)
-		}
-	}
 	x.mu.Lock()
 	x.out.Reset(c.nc)
 	x.mu.Unlock()
 	c.sc.Detach()
-	c.s.forget(c)
+	c.forget()
 	c.setState(StateHijacked)
 	return c.nc, bufio.NewReadWriter(x.in, x.out), nil
 }

@@ -122,23 +122,15 @@ func (s *Server) drain() {
 // serveConn serves one connection, and returns at once.
 func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Config) {
 	raw, tc := ownConn(nc)
-	switch special := len(s.TLSNextProto) > 0; {
-	case special && tc != nil:
-		go func() { // which waits for the handshake
-			if std, err := tc.Standard(); err == nil {
-				s.handToStandard(s.standard(&s.foreign), &oneConn{conn: std, base: base})
-			}
-		}()
-		return
-	case raw == nil || special && config != nil:
+	if raw == nil || config != nil && len(s.TLSNextProto) > 0 {
 		if config != nil {
 			nc = stdtls.Server(nc, config)
 		}
-		s.handToStandard(s.standard(&s.foreign), &oneConn{conn: nc, base: base})
+		s.handToStandard(s.standard(&s.foreign), &oneConn{nc, base})
 		return
 	}
 	if config != nil && tc == nil {
-		tc = s.limits.Server(raw, config)
+		tc = tls.Server(raw, config)
 		nc = tc
 	}
 	if tc == nil && s.plain() {
@@ -185,7 +177,6 @@ func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
 type oneConn struct {
 	conn net.Conn
 	base context.Context
-	own  *conn // what has had the connection before, or nil
 }
 
 // Accept implements net.Listener.
@@ -253,13 +244,7 @@ func (s *Server) standard(which **http.Server) *http.Server {
 			}
 		}
 	}
-	inner.BaseContext = func(l net.Listener) context.Context {
-		one := l.(*oneConn)
-		if one.own != nil {
-			return context.WithValue(one.base, ownKey{}, one.own)
-		}
-		return one.base
-	}
+	inner.BaseContext = func(l net.Listener) context.Context { return l.(*oneConn).base }
 	inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		ctx = context.WithValue(ctx, ServerContextKey, s)
 		if ctx.Value(ownKey{}) == nil && s.ConnContext != nil {
@@ -334,12 +319,13 @@ func copyFields(to, from any) {
 	}
 }
 
-// begun is a connection of which something was read already: on its way to the
-// server of HTTP/2, or the body of a 101 response. It hides TLS: net/http's
-// server looks for its own.
+// begun is a connection of which something was read already: on its way to one
+// of the standard's servers, or the body of a 101 response. It hides TLS:
+// net/http's server looks for its own.
 type begun struct {
 	net.Conn
 	read []byte // owner, its reader: comes first
+	end  error  // constant: follows, or nil
 }
 
 // Read implements net.Conn.
@@ -348,6 +334,9 @@ func (c *begun) Read(p []byte) (int, error) {
 		n := copy(p, c.read)
 		c.read = c.read[n:]
 		return n, nil
+	}
+	if c.end != nil {
+		return 0, c.end
 	}
 	return c.Conn.Read(p)
 }
@@ -362,21 +351,22 @@ func (c *begun) CloseWrite() error {
 }
 
 // handOver gives a connection to one of the standard's servers, with what was
-// read of it and not taken: one that speaks HTTP/2, or has a request that this
-// package does not parse.
-func (c *conn) handOver(which **http.Server) error {
+// read of it and not taken, and the error that followed, if one did: a
+// connection that speaks HTTP/2, or has a request that this package does not
+// parse.
+func (c *conn) handOver(which **http.Server, end error) error {
 	var read []byte
 	if x := c.work; x != nil {
 		c.flush()
 		read, _ = x.in.Peek(x.in.Buffered())
-		read = append(bytes.Clone(read), x.from.early...)
+		read = bytes.Clone(read)
 		c.end()
 	}
 	c.gone = true
 	c.sc.Detach()
-	c.s.forget(c)
+	c.forget()
 	c.nc.SetDeadline(time.Time{})
-	l := &oneConn{conn: &begun{c.nc, read}, base: c.ctx, own: c}
-	c.s.handToStandard(c.s.standard(which), l)
+	base := context.WithValue(c.ctx, ownKey{}, c)
+	c.s.handToStandard(c.s.standard(which), &oneConn{&begun{c.nc, read, end}, base})
 	return nil
 }

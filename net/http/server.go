@@ -34,9 +34,9 @@ type Server struct {
 	WriteTimeout                 time.Duration
 	IdleTimeout                  time.Duration
 	MaxHeaderBytes               int
-	MaxHeaderValueCount          int
-	// The functions are called on goroutines. A map that is not nil and has no
-	// "h2" turns HTTP/2 off.
+	MaxHeaderValueCount          int // of Go 1.27; without effect before
+	// The functions are called on goroutines, for ServeTLS and for listeners of
+	// crypto/tls. A map that is not nil and has no "h2" turns HTTP/2 off.
 	TLSNextProto map[string]func(*Server, *stdtls.Conn, Handler)
 	// ConnState is called with the connection that the listener has returned.
 	ConnState             func(net.Conn, ConnState)
@@ -50,17 +50,15 @@ type Server struct {
 	inShutdown        atomic.Bool
 	disableKeepAlives atomic.Bool
 
-	once   stdsync.Once
-	conns  socket.Server   // constant once made
-	base   context.Context // as conns: of connections without another
-	limits tls.Limits      // constant
+	once  stdsync.Once
+	conns socket.Server   // constant once made
+	base  context.Context // as conns: of connections without another
 	// Connections that have not begun and have more to say than their Stream.
 	pending stdsync.Map // socket.Stream → *conn
 
 	mu         stdsync.Mutex // held for a moment
 	listeners  map[*onceListener]struct{}
 	onShutdown []func()
-	open       map[*conn]struct{} // its connections
 	// The standard's servers, under mu until made: for connections that are not
 	// netco's, and for HTTP/2.
 	foreign, h2 *http.Server
@@ -243,10 +241,10 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	if v {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.open {
-		if c.idle.Load() {
+	open.mu.Lock()
+	defer open.mu.Unlock()
+	for c := range open.conns {
+		if c.s == s && c.idle.Load() {
 			c.sc.SetReadDeadline(longAgo) // it wakes, and ends
 		}
 	}

@@ -180,23 +180,6 @@ func sameAnswer(t testing.TB, ours, theirs string, parts ...[]byte) (same bool) 
 	return true
 }
 
-// TestHello: a request is served over every kind of connection.
-func TestHello(t *testing.T) {
-	testrun.Start(t, 2)
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "%s %v", r.URL.Path, r.TLS != nil)
-	})
-	ours, theirs := both(t, h)
-	for _, addr := range []string{ours, theirs} {
-		for range 3 {
-			res := testenv.Must(stdhttp.Get("http://" + addr + "/x"))
-			testenv.Gives(t, "/x false", nil)(testenv.AsText(io.ReadAll(res.Body)))
-			res.Body.Close()
-		}
-	}
-	stdhttp.DefaultClient.CloseIdleConnections()
-}
-
 // requests are what the standard server answers in its own way. Those of the
 // file are one a line, quoted.
 var requests = sync.OnceValue(func() (all []string) {

@@ -254,7 +254,7 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	switch {
 	case switches:
 		read, _ := pc.br.Peek(pc.br.Buffered())
-		resp.Body = &begun{pc.conn, bytes.Clone(read)}
+		resp.Body = &begun{Conn: pc.conn, read: bytes.Clone(read)}
 		pc.releaseBuffer()
 		x.stop()
 		x.end()

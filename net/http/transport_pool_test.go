@@ -75,32 +75,6 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestMaxConnsPerHost: no more connections are open than that, and all who wait
-// for one get it.
-func TestMaxConnsPerHost(t *testing.T) {
-	var now, most atomic.Int64
-	s, conns := counting(t, func(w http.ResponseWriter, _ *http.Request) {
-		if n := now.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		defer now.Add(-1)
-		io.WriteString(w, "hello")
-	})
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 3, MaxIdleConnsPerHost: 3}}
-	defer client.CloseIdleConnections()
-	testrun.Start(t, 2)
-	var tasks []*testrun.Task
-	for i := range 60 {
-		tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
-			testenv.Equal(t, getText(client, s.URL), "hello")
-		}))
-	}
-	testrun.WaitAll(t, tasks...)
-	if conns.Load() > 3 || most.Load() > 3 {
-		t.Errorf("%d connections, %d requests at a time", conns.Load(), most.Load())
-	}
-}
-
 // TestIdleLimits: idle connections beyond the limits are closed, and so are
 // those that have been idle for too long.
 func TestIdleLimits(t *testing.T) {
@@ -274,3 +248,21 @@ func TestBodies(t *testing.T) {
 type errReader struct{}
 
 func (errReader) Read([]byte) (int, error) { return 0, errBody }
+
+// TestAsStandardClient: a library that takes the standard's Client gets one
+// with the same Transport.
+func TestAsStandardClient(t *testing.T) {
+	s, conns := counting(t, hello)
+	own := &http.Client{Transport: &http.Transport{}}
+	defer own.CloseIdleConnections()
+	testrun.With(t, 1, func() {
+		testenv.Equal(t, getText(own, s.URL), "hello")
+		resp, err := (*stdhttp.Client)(own).Get(s.URL)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		resp.Body.Close()
+	})
+	testenv.Equal(t, conns.Load(), int64(1))
+}

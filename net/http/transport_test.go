@@ -1,7 +1,6 @@
 package http_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -288,58 +287,6 @@ func get(ctx context.Context, client *http.Client, url string) error {
 	defer resp.Body.Close()
 	_, err = io.Copy(io.Discard, resp.Body)
 	return err
-}
-
-// TestClose: closing a body that is half read ends the exchange.
-func TestClose(t *testing.T) {
-	versions(t, func(t *testing.T, two bool) {
-		s := &stuck{half: true, seen: make(chan struct{})}
-		url, client := start(t, two, s.serve)
-		testrun.With(t, 1, func() {
-			resp, err := client.Get(url)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			testenv.OK(t, resp.Body.Close())
-			if _, err := resp.Body.Read(make([]byte, 1)); err == nil {
-				t.Error("Read after Close: no error")
-			}
-		})
-		testenv.Await(t, s.seen, "the server to see the client go")
-	})
-}
-
-// TestUpgrade: the body of a 101 response is a connection.
-func TestUpgrade(t *testing.T) {
-	url, client := start(t, false, func(w http.ResponseWriter, r *http.Request) {
-		c, rw, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer c.Close()
-		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n"+
-			"Connection: Upgrade\r\nUpgrade: echo\r\n\r\n")
-		line, _ := rw.ReadString('\n')
-		io.WriteString(c, line)
-	})
-	testrun.With(t, 1, func() {
-		req := testenv.Must(http.NewRequest("GET", url, nil))
-		req.Header.Set("Connection", "Upgrade")
-		req.Header.Set("Upgrade", "echo")
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer resp.Body.Close()
-		io.WriteString(resp.Body.(io.Writer), "hello\n")
-		line, err := bufio.NewReader(resp.Body).ReadString('\n')
-		if line != "hello\n" || err != nil {
-			t.Errorf("%q, %v", line, err)
-		}
-	})
 }
 
 // transportOf returns a Transport that asks rt for URLs of a scheme of its own.
