@@ -106,7 +106,7 @@ func TestAttack(t *testing.T) {
 			served := make(chan error, 1)
 			testenv.Must(netco.Go(func() { served <- netco.Serve(ln, server.serve) }))
 
-			const n = 50
+			const n = 20
 			b := &beside{addr: ln.Addr().String(), config: cc, server: &server}
 			for range n {
 				raw := testenv.Must(net.Dial("tcp", b.addr))

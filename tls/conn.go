@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	stdsync "sync"
 	"sync/atomic"
 	"time"
 
@@ -27,9 +28,8 @@ type Conn struct {
 	shake     sync.Mutex  // serialises handshakes; nothing else calls tls meanwhile
 	shaken    atomic.Bool // the handshake has succeeded; written under shake
 	shakeErr  error       // under shake: why it has failed
-	late      atomic.Bool // Limits has ended the handshake
 	closed    atomic.Bool // Close was called
-	rawClosed atomic.Bool
+	closeOnce stdsync.Once
 	writeEnds atomic.Int64 // the write deadline, Unix ns; 0 is none
 
 	read sync.Mutex // serialises Reads
@@ -171,7 +171,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	c.send.Lock()
 	defer c.unlockSend()
 	if at := c.writeEnds.Load(); at != 0 && time.Now().UnixNano() >= at {
-		return 0, c.opError("write", os.ErrDeadlineExceeded)
+		return 0, os.ErrDeadlineExceeded
 	}
 	if err := c.wire.send(); err != nil {
 		return 0, err
@@ -238,7 +238,6 @@ func (c *Conn) Close() error {
 		notified = c.closeNotify(c.tls.Close)
 		c.unlockSend()
 	}
-	c.rawClosed.Store(true)
 	if err := c.raw.Close(); err != nil {
 		return err
 	}
@@ -251,13 +250,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// closeRaw closes the connection below, unless that has happened.
-func (c *Conn) closeRaw() error {
-	if c.rawClosed.Swap(true) {
-		return nil
-	}
-	return c.raw.Close()
-}
+// closeRaw closes the connection below, at the end of a handshake.
+func (c *Conn) closeRaw() { c.closeOnce.Do(func() { c.raw.Close() }) }
 
 // Handshake shakes hands, if that has not happened yet. Read and Write call it.
 // A failure is final. Parks.
@@ -333,18 +327,6 @@ func (c *Conn) settle() (done func()) {
 // NetConn returns the connection below. To read or write it breaks TLS.
 func (c *Conn) NetConn() net.Conn { return c.raw }
 
-// Standard shakes hands if that has not happened, and returns crypto/tls's
-// connection, for what takes no other: c is not to be used any more, and must
-// not have been used yet. Its methods park too, but hold locks of package sync
-// meanwhile: what reads and writes it at the same time should be goroutines.
-func (c *Conn) Standard() (*stdtls.Conn, error) {
-	if err := c.Handshake(); err != nil {
-		return nil, err
-	}
-	c.wire.direct = true
-	return c.tls, nil
-}
-
 // LocalAddr returns the local address.
 func (c *Conn) LocalAddr() net.Addr { return c.raw.LocalAddr() }
 
@@ -374,13 +356,4 @@ func (c *Conn) setWriteEnds(t time.Time) {
 		at = max(1, t.UnixNano())
 	}
 	c.writeEnds.Store(at)
-}
-
-// opError returns an error as the connection below would.
-func (c *Conn) opError(op string, err error) error {
-	e := &net.OpError{Op: op, Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
-	if e.Source != nil {
-		e.Net = e.Source.Network()
-	}
-	return e
 }

@@ -261,33 +261,6 @@ func TestWriteAfterTimeout(t *testing.T) {
 	})
 }
 
-// TestStandard: crypto/tls's connection goes on where the Conn has begun, and
-// its deadlines and its end are those of the connection below.
-func TestStandard(t *testing.T) {
-	a, b := pair(t)
-	sc, cc := configs()
-	client := testenv.Closing(t, stdtls.Client(b, cc))
-	sent := make(chan error, 1)
-	go func() {
-		_, err := io.WriteString(client, "hello")
-		sent <- err
-	}()
-	server := testenv.Must(tls.Server(a, sc).Standard())
-	testenv.OK(t, testenv.Await(t, sent, "the client"))
-	got := make([]byte, 5)
-	testenv.Must(io.ReadFull(server, got))
-	testenv.Equal(t, string(got), "hello")
-	testenv.OK(t, server.SetReadDeadline(time.Unix(1, 0)))
-	_, err := server.Read(got)
-	testenv.Fails(t, err, os.ErrDeadlineExceeded)
-	testenv.Must(io.WriteString(server, "world"))
-	testenv.Must(io.ReadFull(client, got))
-	testenv.Equal(t, string(got), "world")
-	testenv.OK(t, server.Close())
-	_, err = client.Read(got)
-	testenv.Fails(t, err, io.EOF)
-}
-
 // TestReadAfterStop: a coroutine that is stopped in a Read leaves the
 // connection as it was, for others.
 func TestReadAfterStop(t *testing.T) {

@@ -84,68 +84,69 @@ func (l *Limits) timeout() time.Duration {
 // while it computes, so what a peer sends, or does not, keeps no other waiting.
 //
 //	state      permit  means                    becomes
-//	waiting    no      crypto/tls wants to      computing, when a record is
-//	                   read, or it is over      complete and a permit is free
+//	waiting    no      crypto/tls wants to      computing, when something has
+//	                   read, or it is over      come and a permit is free
 //	computing  yes     crypto/tls runs          waiting, when crypto/tls wants
 //	                                            to read, and at the end
 //
-// A client begins with computing, a server with waiting. Parts of a record do
-// not end a wait: crypto/tls does no more with them than to check a header.
+// A client begins with computing, a server with waiting. With a part of a
+// record crypto/tls does no more than to check a header.
 //
 // Owner: the caller that shakes hands.
 type handshake struct {
 	c         *Conn
-	ctx       context.Context
-	until     time.Time // zero is never
+	ctx       context.Context // the caller's, within the time
 	permits   *sync.Semaphore
 	computing bool // it holds one of permits
-	records   records
 }
 
 // handshake is crypto/tls's handshake, within the limits. Precondition: shake
 // is held.
-func (c *Conn) handshake(ctx context.Context) error {
+func (c *Conn) handshake(ctx context.Context) (err error) {
 	h := &handshake{c: c, ctx: ctx, permits: c.limits.computing()}
-	inTime := func() bool { return true }
 	if d := c.limits.timeout(); d > 0 {
-		h.until = time.Now().Add(d)
-		watchdog := time.AfterFunc(d, func() {
-			c.late.Store(true)
-			c.closeRaw()
-		})
-		inTime = watchdog.Stop
-		defer inTime()
+		var cancel context.CancelFunc
+		h.ctx, cancel = context.WithTimeoutCause(ctx, d, os.ErrDeadlineExceeded)
+		defer cancel()
 	}
+	inTime := context.AfterFunc(h.ctx, c.closeRaw)
 	c.wire.shaking = h
 	defer func() {
 		c.wire.shaking = nil
 		h.release()
 	}()
 	if c.isClient {
-		if err := h.acquire(); err != nil {
-			return c.limited(err)
-		}
+		err = h.acquire()
 	}
-	err := c.tls.HandshakeContext(ctx)
+	if err == nil {
+		err = c.tls.HandshakeContext(ctx)
+	}
 	h.release()
 	if sent := c.flush(); err == nil { // also the alert of a failure
 		err = sent
 	}
-	if err == nil && !inTime() {
-		err = os.ErrDeadlineExceeded // the watchdog closes, or has closed, what is below
+	if !inTime() {
+		c.closeRaw() // which waits for the other one
+		if err = context.Cause(h.ctx); err != os.ErrDeadlineExceeded {
+			err = h.ctx.Err()
+		}
 	}
-	return c.limited(err)
+	if header, ok := err.(RecordHeaderError); ok && header.Conn != nil {
+		header.Conn = c.raw // not the wire: it is to be written to
+		err = header
+	}
+	return err
 }
 
 // read is for crypto/tls: it sends what was written, waits for the peer, and
-// then for a permit if there is something to compute.
+// then for a permit.
 func (h *handshake) read(p []byte) (int, error) {
 	h.release()
 	if err := h.c.flush(); err != nil {
 		return 0, err
 	}
 	n, err := h.c.raw.Read(p)
-	if h.records.add(p[:n]) {
+	if n > 0 {
 		if err := h.acquire(); err != nil {
 			return 0, err
 		}
@@ -153,39 +154,19 @@ func (h *handshake) read(p []byte) (int, error) {
 	return n, err
 }
 
-// acquire waits for a permit, within the time and until ctx is done. An error
-// closes the connection below. Parks.
+// acquire waits for a permit, within the time and until the context is done.
+// Parks.
 func (h *handshake) acquire() error {
-	if h.permits == nil || h.computing {
+	if h.permits == nil {
 		return nil
 	}
 	if !h.permits.TryAcquire(1) {
-		if err := h.awaitPermit(); err != nil {
-			h.c.closeRaw()
+		if err := h.permits.AcquireContext(h.ctx, 1); err != nil {
 			return err
 		}
 	}
 	h.computing = true
-	if h.c.rawClosed.Load() { // meanwhile: not worth computing
-		return h.c.opError("read", net.ErrClosed)
-	}
-	return nil
-}
-
-func (h *handshake) awaitPermit() error {
-	switch {
-	case h.until.IsZero():
-		return h.permits.AcquireContext(h.ctx, 1)
-	case h.ctx.Done() == nil:
-		return h.permits.AcquireTimeout(1, time.Until(h.until))
-	}
-	limited, cancel := context.WithDeadline(h.ctx, h.until)
-	defer cancel()
-	err := h.permits.AcquireContext(limited, 1)
-	if err != nil && h.ctx.Err() == nil && limited.Err() != nil {
-		err = os.ErrDeadlineExceeded
-	}
-	return err
+	return h.ctx.Err() // not worth computing
 }
 
 func (h *handshake) release() {
@@ -193,44 +174,4 @@ func (h *handshake) release() {
 		h.computing = false
 		h.permits.Release(1)
 	}
-}
-
-// records finds where the records of a stream end.
-type records struct {
-	header [5]byte
-	have   int // of header
-	left   int // of what follows it
-}
-
-// add reports whether a record ends within p, the next bytes of the stream.
-func (r *records) add(p []byte) (ended bool) {
-	for len(p) > 0 {
-		if r.have < len(r.header) {
-			n := copy(r.header[r.have:], p)
-			r.have, p = r.have+n, p[n:]
-			r.left = int(r.header[3])<<8 | int(r.header[4])
-		}
-		if r.have == len(r.header) {
-			n := min(r.left, len(p))
-			r.left, p = r.left-n, p[n:]
-			if r.left == 0 {
-				ended, r.have = true, 0
-			}
-		}
-	}
-	return ended
-}
-
-// limited returns the error of a handshake as a caller should see it.
-func (c *Conn) limited(err error) error {
-	switch header, ok := err.(RecordHeaderError); {
-	case err == nil:
-		return nil
-	case c.late.Load(), err == os.ErrDeadlineExceeded:
-		return c.opError("handshake", os.ErrDeadlineExceeded)
-	case ok && header.Conn != nil:
-		header.Conn = c.raw // not the wire: it is to be written to
-		return header
-	}
-	return err
 }

@@ -136,7 +136,7 @@ func TestMaxHandshakes(t *testing.T) {
 // TestMaxHandshakesEnds: a handshake that waits for its turn ends with its
 // context and with its time, and computes nothing.
 func TestMaxHandshakesEnds(t *testing.T) {
-	const d = 20 * time.Millisecond
+	const d = 5 * time.Millisecond
 	for name, test := range map[string]struct {
 		handshake, context time.Duration
 		want               error

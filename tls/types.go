@@ -144,3 +144,25 @@ const (
 
 	QUICErrorEvent QUICEventKind = 10
 )
+
+// Functions of crypto/tls, see there.
+
+func CipherSuiteName(id uint16) string     { return stdtls.CipherSuiteName(id) }
+func CipherSuites() []*CipherSuite         { return stdtls.CipherSuites() }
+func InsecureCipherSuites() []*CipherSuite { return stdtls.InsecureCipherSuites() }
+func LoadX509KeyPair(certFile, keyFile string) (Certificate, error) {
+	return stdtls.LoadX509KeyPair(certFile, keyFile)
+}
+func NewLRUClientSessionCache(capacity int) ClientSessionCache {
+	return stdtls.NewLRUClientSessionCache(capacity)
+}
+func NewResumptionState(ticket []byte, state *SessionState) (*ClientSessionState, error) {
+	return stdtls.NewResumptionState(ticket, state)
+}
+func ParseSessionState(data []byte) (*SessionState, error) { return stdtls.ParseSessionState(data) }
+func QUICClient(config *QUICConfig) *QUICConn              { return stdtls.QUICClient(config) }
+func QUICServer(config *QUICConfig) *QUICConn              { return stdtls.QUICServer(config) }
+func VersionName(version uint16) string                    { return stdtls.VersionName(version) }
+func X509KeyPair(certPEMBlock, keyPEMBlock []byte) (Certificate, error) {
+	return stdtls.X509KeyPair(certPEMBlock, keyPEMBlock)
+}

@@ -1,6 +1,7 @@
 package tls
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"sync"
@@ -21,12 +22,9 @@ import (
 //     record.
 //   - During the handshake, which crypto/tls cannot interrupt, a read sends
 //     what was written and then waits for the peer.
-//   - For Standard it is the connection below.
 type wire struct {
 	c    *Conn        // constant
 	wait func() error // constant: waits until raw has something to read; nil for none
-	// Set by Standard: raw is read and written, once in is empty.
-	direct bool
 
 	// The reading half, of the caller that shakes hands or reads.
 	shaking *handshake // nil when it is over
@@ -76,13 +74,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		return w.shaking.read(p)
 	}
 	if w.in == nil {
-		switch {
-		case w.err != nil:
-			return 0, w.err
-		case w.direct:
-			return w.c.raw.Read(p)
-		}
-		return 0, errEmpty
+		return 0, cmp.Or(w.err, error(errEmpty))
 	}
 	n := copy(p, w.in[w.r:w.w])
 	w.r += n
@@ -127,11 +119,8 @@ func isPassing(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, coroutine.ErrShutdown)
 }
 
-// Write implements net.Conn. It does not wait, unless w is direct.
+// Write implements net.Conn. It does not wait.
 func (w *wire) Write(p []byte) (int, error) {
-	if w.direct {
-		return w.c.raw.Write(p)
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over {
@@ -185,10 +174,10 @@ func (w *wire) end() {
 // Close implements net.Conn. crypto/tls calls it where the context of a
 // handshake ends, and in its own Close, after which Conn closes.
 func (w *wire) Close() error {
-	if w.c.closed.Load() {
-		return nil
+	if !w.c.closed.Load() {
+		w.c.closeRaw()
 	}
-	return w.c.closeRaw()
+	return nil
 }
 
 // NetConn returns the connection that was given to Server or Client. It is for
@@ -198,15 +187,8 @@ func (w *wire) NetConn() net.Conn { return w.c.raw }
 func (w *wire) LocalAddr() net.Addr  { return w.c.raw.LocalAddr() }
 func (w *wire) RemoteAddr() net.Addr { return w.c.raw.RemoteAddr() }
 
-// The deadlines are Conn's, unless w is direct: writing to memory has none.
+// The deadlines are Conn's: writing to memory has none.
 
-func (w *wire) SetDeadline(t time.Time) error      { return w.set(net.Conn.SetDeadline, t) }
-func (w *wire) SetReadDeadline(t time.Time) error  { return w.set(net.Conn.SetReadDeadline, t) }
-func (w *wire) SetWriteDeadline(t time.Time) error { return w.set(net.Conn.SetWriteDeadline, t) }
-
-func (w *wire) set(deadline func(net.Conn, time.Time) error, t time.Time) error {
-	if !w.direct {
-		return nil
-	}
-	return deadline(w.c.raw, t)
-}
+func (w *wire) SetDeadline(time.Time) error      { return nil }
+func (w *wire) SetReadDeadline(time.Time) error  { return nil }
+func (w *wire) SetWriteDeadline(time.Time) error { return nil }
