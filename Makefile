@@ -27,7 +27,7 @@ bench: ## run the packages' benchmarks and netco's primitives beside Go's
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/netco-bench switch
 
-bench-report: ## measure all figures of docs anew: text into docs/bench, JSON and HTML into bench/report
+bench-report: ## measure all figures of docs anew: text into docs/bench, JSON into bench/report
 	bench/all.sh
 
 peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures anew all figures of the README and of docs, on the commit that is checked out: text into docs/bench, and JSON with
-# every round and an HTML report into bench/report, which git ignores. On an idle machine.
+# every round into bench/report, which git ignores. On an idle machine.
 #
 #	bench/all.sh [name ...]     of the files in docs/bench, without their ending; all by default
 #	DRY=1 bench/all.sh          only prints the commands

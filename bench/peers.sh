@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # netco beside its peers: every server of bench/peers in alternating rounds under netco-bench. Writes
-# peers.md to docs/bench, and peers.json and peers.html to bench/report, which git ignores; all three to OUT if that is set.
+# peers.md to docs/bench, and peers.json to bench/report, which git ignores; both to OUT if that is set.
 #
 #	bench/peers.sh [workload ...]     of: echo pipelined tls http json fanout; all by default
 #
@@ -82,5 +82,4 @@ files=("$work"/*.json)
 ((${#files[@]})) || { echo "nothing was measured" >&2; exit 1; }
 mkdir -p "$out"
 "$work/netco-bench" merge "${files[@]}" -o "$out/peers.json"
-"$work/netco-bench" report "$out/peers.json" -title "netco and its peers" -o "$out/peers.html"
 "$work/netco-bench" report "$out/peers.json" -title "netco and its peers" -o "${OUT:-docs/bench}/peers.md"

@@ -25,17 +25,17 @@ are started for each round and loaded at one URL; or results saved before.
   netco-bench compare tcp://old:7 tcp://new:7 -c 64 -d 5s
   netco-bench compare -a './old -addr :8080' -b './new -addr :8080' http://127.0.0.1:8080/ -rate 5k
   netco-bench compare before1.json,before2.json after1.json,after2.json
-  netco-bench compare saved-by-compare.json -report out.html
+  netco-bench compare saved-by-compare.json
   netco-bench compare -side net='./echo net' -side netco='./echo netco' -side c=./floor tcp://127.0.0.1:7000
 
 All flags of load are those of each round.`
 
 // compareFlags are compare's own.
 type compareFlags struct {
-	a, b, json, report, title, names string
-	commands                         [][2]string // of -side: a name and a command
-	rounds                           int
-	quiet                            bool
+	a, b, json, title, names string
+	commands                 [][2]string // of -side: a name and a command
+	rounds                   int
+	quiet                    bool
 
 	targets, load []string
 }
@@ -52,7 +52,6 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 	fs.StringVar(&c.names, "names", "", "what to call the sides, a `list`")
 	fs.StringVar(&c.title, "title", "", "the comparison's `title`")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
-	fs.StringVar(&c.report, "report", "", "write an HTML page to `file`")
 	fs.BoolVar(&c.quiet, "q", false, "no line for each round")
 	mine, load, targets, err := splitLoad(args, takingValues(fs))
 	if err != nil {
@@ -65,7 +64,7 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 	if c.rounds < 1 {
 		return nil, usagef("-rounds must be at least 1")
 	}
-	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv",
+	return c, refuseFlags(load, "rounds are written by -json", "csv",
 		"o")
 }
 
@@ -98,7 +97,7 @@ func compareBy(ctx context.Context, load loader, args []string, stdout, stderr i
 	if err != nil {
 		return err
 	}
-	if err := canWrite(c.json, c.report); err != nil {
+	if err := canWrite(c.json); err != nil {
 		return err
 	}
 	file, failure := c.measure(ctx, load, stderr)
@@ -108,7 +107,7 @@ func compareBy(ctx context.Context, load loader, args []string, stdout, stderr i
 	for _, comparison := range file.Comparisons {
 		comparison.Print(stdout)
 	}
-	if err := (saved{compare: file}).write(c.json, c.report, c.title, stdout, file); err != nil {
+	if err := writeJSON(c.json, stdout, file); err != nil {
 		return err
 	}
 	return failure

@@ -185,8 +185,8 @@ func TestCompareCommand(t *testing.T) {
 		{args: "tcp://a:1 tcp://b:1 -json gone/x.json", code: exitFailed, stderr: "gone/x.json"},
 		{args: "tcp://a:1 tcp://b:1", calls: 12, stdout: "requests/s ↑ 100 ±0.0 % 200 ±0.0 % " +
 			"2.00 2.00–2.00 b is better", stderr: "round 6 of 6, tcp://a:1: 100"},
-		{args: "tcp://a:1 tcp://b:1 -rounds 2 -q -json c.json -report c.html", calls: 4,
-			stdout: "2 rounds: an interval needs 6", file: "c.html"},
+		{args: "tcp://a:1 tcp://b:1 -rounds 2 -q -json c.json", calls: 4,
+			stdout: "2 rounds: an interval needs 6", file: "c.json"},
 		{args: "c.json", stdout: "p99 ↓ 2 ms ±0.0 % 1 ms ±0.0 % 0.50 2 rounds"},
 		{args: "tcp://a:1 tcp://b:1 -names old,new", fail: 8, calls: 8, code: exitFailed,
 			stdout: "b: new, 4 rounds old ended in round 4: the server is gone",
@@ -212,7 +212,7 @@ func TestSweepCommand(t *testing.T) {
 		{args: "tcp://a:1 -rate 10", code: exitUsage, stderr: "-rate: sweep sets the rates itself"},
 		{args: "tcp://a:1 -knee 1", code: exitUsage, stderr: "-knee must be"},
 		{args: "tcp://a:1 -halve -1", code: exitUsage, stderr: "-halve must"},
-		{args: "tcp://a:1 -c 4 -json s.json -report s.html", calls: 1 + 5 + 2 + 4, file: "s.html",
+		{args: "tcp://a:1 -c 4 -json s.json", calls: 1 + 5 + 2 + 4, file: "s.json",
 			stderr: "closed loop: 100 requests/s",
 			stdout: "The knee is at 50 requests/s, 50 % of the closed loop's 100; at 53: latency " +
 				"turned up."},
@@ -310,7 +310,7 @@ func TestWithLoad(t *testing.T) {
 		stderr.Reset()
 		if code := run(t.Context(), []string{"compare", "-a", server("net"), "-b", server("netco"),
 			"-names", "net,netco", "tcp://" + address, "-c", "4", "-d", duration, "-rounds", "2",
-			"-json", "c.json", "-report", "c.html"}, &stdout, &stderr); code != exitOK {
+			"-json", "c.json"}, &stdout, &stderr); code != exitOK {
 			return fmt.Errorf("exit code %d: %s", code, &stderr)
 		}
 		return nil
@@ -327,8 +327,7 @@ func TestWithLoad(t *testing.T) {
 	longEnough(t, func(duration string) error {
 		stderr.Reset()
 		if code := run(t.Context(), []string{"sweep", url, "-c", "4", "-d", duration, "-halve", "0",
-			"-knee", "1.01", "-json", "s.json", "-report", "s.html"}, &stdout,
-			&stderr); code != exitOK {
+			"-knee", "1.01", "-json", "s.json"}, &stdout, &stderr); code != exitOK {
 			return fmt.Errorf("exit code %d: %s", code, &stderr)
 		}
 		return nil
@@ -336,15 +335,5 @@ func TestWithLoad(t *testing.T) {
 	if s := testenv.Must(readSaved("s.json")).sweep; len(s.Steps) == 0 ||
 		s.Steps[0].Result.Options.Rate != s.Steps[0].Rate {
 		t.Errorf("%d steps: %s", len(s.Steps), &stderr)
-	}
-	if code, _, errs := runLoadArgs(t, url, "-n", "10", "-report", "l.html"); code != exitOK {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
-	for name, want := range map[string]string{"c.html": "netco beside net",
-		"s.html": "Latency by rate",
-		"l.html": "Latency by percentile"} {
-		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
-			t.Errorf("%s: no %q", name, want)
-		}
 	}
 }

@@ -29,7 +29,7 @@ type echoConfig struct {
 	known                     map[string]server
 	conns, sizes, rates       string
 	serverList, spin, work    string
-	json, report, cgroup      string
+	json, cgroup              string
 	rounds, procs, processors int
 	pin, quiet                bool
 	servers                   []string
@@ -75,7 +75,6 @@ func (c *echoConfig) parse(name string, args []string, stdout io.Writer) error {
 		"such as 40us; or a mix, such as 5us,2ms:0.05,\nwhere 2 ms are for 5 % of the requests")
 	fs.StringVar(&c.cgroup, "cgroup", "", "`folder` of a cgroup that the servers run in")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
-	fs.StringVar(&c.report, "report", "", "write an HTML page to `file`")
 	fs.BoolVar(&c.quiet, "q", false, "no line for each round")
 	mine, load, targets, err := splitLoad(args, takingValues(fs))
 	if err != nil {
@@ -165,7 +164,7 @@ func (c *echoConfig) run(ctx context.Context, name string, args []string, stdout
 	}
 	sections, err := c.sections()
 	if err == nil {
-		err = canWrite(c.json, c.report)
+		err = canWrite(c.json)
 	}
 	if err == nil && c.work != "" {
 		if c.plan, err = work.ForThisMachine(c.work); err != nil {
@@ -205,7 +204,7 @@ func (c *echoConfig) run(ctx context.Context, name string, args []string, stdout
 		}
 	}
 	// What was measured before a failure is worth keeping.
-	return errors.Join(err, saved{compare: file}.write(c.json, c.report, name, stdout, file))
+	return errors.Join(err, writeJSON(c.json, stdout, file))
 }
 
 func (c *echoConfig) sides(s section) (sides []sideToLoad) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
@@ -138,9 +137,6 @@ func (cfg *loadConfig) writeFiles(r *result.Result, stdout io.Writer) error {
 	}{
 		{cfg.json, func(w io.Writer) error { return encode(w, r) }},
 		{cfg.csv, func(w io.Writer) error { return writeCSV(w, r) }},
-		{cfg.report, func(w io.Writer) error {
-			return htmlreport.Write(w, newPage("", saved{load: r}))
-		}},
 	} {
 		if f.name == "" {
 			continue

@@ -23,12 +23,12 @@ type loadConfig struct {
 	pid    int
 	quiet  bool
 
-	json, csv, report string
+	json, csv string
 }
 
 // outputs are the files that are written at the end.
 func (cfg *loadConfig) outputs() []string {
-	return []string{cfg.json, cfg.csv, cfg.report}
+	return []string{cfg.json, cfg.csv}
 }
 
 const loadHelp = `Usage: netco-bench load URL [flags]
@@ -137,7 +137,6 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"repeated", cfg.addLimit)
 	fs.StringVar(&cfg.json, "json", "", "write the result to a `file`, - is standard output")
 	fs.StringVar(&cfg.csv, "csv", "", "write a line for each second to a `file`")
-	fs.StringVar(&cfg.report, "report", "", "write an HTML page to a `file`")
 	fs.BoolVar(&cfg.quiet, "q", false, "print nothing but errors")
 	return fs
 }

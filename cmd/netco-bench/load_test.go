@@ -243,7 +243,7 @@ func TestLoadNoAnswer(t *testing.T) {
 // TestLoadFilesFirst: a file that can't be written is known before the run.
 func TestLoadFilesFirst(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "none", "r")
-	for _, name := range []string{"-json", "-csv", "-report"} {
+	for _, name := range []string{"-json", "-csv"} {
 		// Nothing listens there, which a run would find out.
 		if code, stdout, stderr := runLoadArgs(t, "tcp://127.0.0.1:1", name,
 			missing); code != exitFailed || stdout != "" ||

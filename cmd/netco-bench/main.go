@@ -13,7 +13,7 @@
 //	netco-bench idle      context switches and CPU time of an idle server
 //	netco-bench compare   which of two targets, commands or results is better
 //	netco-bench sweep     latency by rate, up to the knee
-//	netco-bench report    results as one HTML page
+//	netco-bench report    results as Markdown
 //	netco-bench merge     add up results of several machines
 //
 // Servers run as child processes, and so do the loads of echo, proxy, compare
@@ -75,7 +75,7 @@ func commands() []command {
 		{name: "compare", about: "which of two targets, commands or results is better, in " +
 			"alternating rounds", run: runCompare},
 		{name: "sweep", about: "latency by rate, up to the knee", run: runSweep},
-		{name: "report", about: "results of load, merge, compare and sweep as one HTML page",
+		{name: "report", about: "results of load, merge, compare and sweep as Markdown",
 			run: runReport},
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},

@@ -2,18 +2,15 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/sweep"
 )
@@ -64,60 +61,6 @@ func readAllSaved(names []string) (all []saved, err error) {
 	return all, nil
 }
 
-// newPage returns the page that shows files: first loads, side by side, by
-// their targets if these differ and by the names of their files otherwise; then
-// the others in their order.
-func newPage(title string, files ...saved) htmlreport.Page {
-	p := htmlreport.Page{Title: title, Subtitle: "netco-bench " + moduleVersion()}
-	var about []string // for the title
-	var loads []htmlreport.Named
-	targets := map[string]int{}
-	for _, s := range files {
-		if s.load != nil {
-			targets[s.load.Target]++
-		}
-	}
-	for _, s := range files {
-		if s.load == nil {
-			continue
-		}
-		name := s.load.Target
-		if targets[name] > 1 || name == "" {
-			name = s.name
-		}
-		loads = append(loads, htmlreport.Named{Name: name, Result: s.load})
-		about = append(about, name)
-	}
-	if len(loads) > 0 {
-		p.Sections = htmlreport.Results(loads...)
-	}
-	for _, s := range files {
-		switch {
-		case s.sweep != nil:
-			p.Sections = append(p.Sections, s.sweep.Sections(s.name)...)
-			about = append(about, "sweep of "+s.sweep.Target)
-		case s.compare != nil:
-			p.Sections = append(p.Sections, s.compare.Sections()...)
-			about = append(about, s.compare.Title)
-		}
-	}
-	p.Title = cmp.Or(title, strings.Join(slices.Compact(about), ", "))
-	return p
-}
-
-// write writes what -json and -report of compare and sweep ask for.
-func (s saved) write(json, report, title string, stdout io.Writer, value any) error {
-	if json != "" {
-		if err := writeJSON(json, stdout, value); err != nil {
-			return err
-		}
-	}
-	if report == "" {
-		return nil
-	}
-	return writePage(report, stdout, newPage(title, s))
-}
-
 // writeFile writes to a file, or to stdout if name is "-". It writes nothing if
 // write fails.
 func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
@@ -132,7 +75,11 @@ func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error
 	return os.WriteFile(name, b.Bytes(), 0o644)
 }
 
+// writeJSON writes what -json asks for, nothing if that is empty.
 func writeJSON(name string, stdout io.Writer, value any) error {
+	if name == "" {
+		return nil
+	}
 	return writeFile(name, stdout, func(w io.Writer) error { return encode(w, value) })
 }
 

@@ -20,15 +20,15 @@ Measures a closed loop for the capacity, then open loops at 10 %, 20 %, ... of i
 until latency turns up: the p99 is more than -knee times the lowest of all lower
 rates, less than 98 % is answered, or more than 1 % fails.
 
-  netco-bench sweep http://127.0.0.1:8080/ -c 64 -d 5s -report out.html
+  netco-bench sweep http://127.0.0.1:8080/ -c 64 -d 5s -json out.json
 
 All flags of load but -rate are those of each measurement.`
 
 type sweepFlags struct {
-	knee         float64
-	halve        int
-	json, report string
-	quiet        bool
+	knee  float64
+	halve int
+	json  string
+	quiet bool
 
 	target string
 	load   []string
@@ -41,7 +41,6 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 		"the knee")
 	fs.IntVar(&s.halve, "halve", 2, "how often to halve the gap around the knee")
 	fs.StringVar(&s.json, "json", "", "write all steps to `file`")
-	fs.StringVar(&s.report, "report", "", "write an HTML page to `file`")
 	fs.BoolVar(&s.quiet, "q", false, "no line for each step")
 	mine, load, targets, err := splitLoad(args, takingValues(fs))
 	if err != nil {
@@ -59,7 +58,7 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 		return nil, usagef("-halve must not be negative")
 	}
 	s.target, s.load = targets[0], load
-	return s, refuseFlags(load, "sweep sets the rates itself, and writes by -json and -report",
+	return s, refuseFlags(load, "sweep sets the rates itself, and writes by -json",
 		"rate", "ramp", "csv", "o")
 }
 
@@ -72,7 +71,7 @@ func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	if err := canWrite(f.json, f.report); err != nil {
+	if err := canWrite(f.json); err != nil {
 		return err
 	}
 	at := func(ctx context.Context, rate float64) (*result.Result, error) {
@@ -100,7 +99,7 @@ func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.
 		return failure
 	}
 	s.Print(stdout)
-	if err := (saved{name: f.target, sweep: s}).write(f.json, f.report, "", stdout, s); err != nil {
+	if err := writeJSON(f.json, stdout, s); err != nil {
 		return err
 	}
 	return failure

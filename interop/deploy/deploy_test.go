@@ -203,7 +203,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for file, want := range map[string]string{"result.json": `"merged": 2`,
-		"report.html": "<!DOCTYPE html>"} {
+		"report.md": "Medians over rounds"} {
 		if text, err := os.ReadFile(filepath.Join(results, "all", file)); err != nil ||
 			!strings.Contains(string(text), want) {
 			t.Errorf("%s: %v, no %q", file, err, want)

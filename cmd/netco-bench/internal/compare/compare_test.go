@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -198,28 +197,5 @@ func TestWarnings(t *testing.T) {
 	c.Sides[0].Rounds[1].Totals.FirstError = "reset"
 	if w := c.Warnings(); len(w) != 1 || w[0] != "old: 4 errors, the first: reset" {
 		t.Errorf("%q", w)
-	}
-}
-
-// TestSections: the page has what the text has, and charts of the rounds.
-func TestSections(t *testing.T) {
-	c := compared(6, 200, time.Millisecond)
-	c.Title = "echo, 64 connections"
-	c.Sides = append(c.Sides, &Side{Name: "short", Failure: "gone",
-		Rounds: []*result.Result{made(100, time.Millisecond)}})
-	var b strings.Builder
-	testenv.OK(t, htmlreport.Write(&b, htmlreport.Page{Sections: NewFile("", c).Sections()}))
-	for _, want := range []string{"<h2>echo, 64 connections", "new beside old", "short beside old",
-		"class=\"good\">b is better", ">no difference shown", "2.00<small>2.00–2.00",
-		"short ended in round 2: gone", "<title>new</title></polyline>", "<small>↑</small>",
-		"<th scope=\"col\">b/a<small>95 % interval", "Load and environment"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q", want)
-		}
-	}
-	for _, none := range []string{"class=\"bad\"", "NaN", "%!", "ZgotmplZ"} {
-		if strings.Contains(b.String(), none) {
-			t.Errorf("has %q", none)
-		}
 	}
 }

@@ -1,14 +1,12 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/table"
 )
 
 // letter names a side in a table's head: a, b, c.
@@ -22,32 +20,29 @@ func (c *Comparison) legend() (lines []string) {
 	return lines
 }
 
-var tone = map[Outcome]string{Better: "good", Worse: "bad"}
-
 // table shows a side beside the baseline. ± is half the distance between the
 // quartiles.
-func (c *Comparison) table(side int) htmlreport.Table {
+func (c *Comparison) table(side int) table.Table {
 	base, other := letter(0), letter(side)
-	t := htmlreport.Table{Caption: c.Sides[side].Name + " beside " + c.Sides[0].Name,
-		Head: []htmlreport.Cell{{Hint: "better"}, {Text: base}, {Text: other},
-			{Text: other + "/" + base, Hint: "95 % interval"}, {}}}
+	t := table.Table{Head: []table.Cell{{Hint: "better"}, {Text: base}, {Text: other},
+		{Text: other + "/" + base, Hint: "95 % interval"}, {}}}
 	for _, r := range c.Rows(side) {
 		says := r.Says()
 		if o := r.Outcome(); o == Better || o == Worse {
 			says = other + " is " + says
 		}
-		t.Rows = append(t.Rows, []htmlreport.Cell{
+		t.Rows = append(t.Rows, []table.Cell{
 			{Text: r.Figure.Name, Hint: r.Figure.Better.Arrow()},
 			{Text: r.Figure.Write(r.Base.Median), Hint: Spread(r.Base)},
 			{Text: r.Figure.Write(r.Side.Median), Hint: Spread(r.Side)},
 			{Text: figure.Ratio(r.Ratio.Median), Hint: r.Interval()},
-			{Text: says, Tone: tone[r.Outcome()]}})
+			{Text: says}})
 	}
 	return t
 }
 
 // tables shows the sides beside the baseline, or one that is alone.
-func (c *Comparison) tables() (all []htmlreport.Table) {
+func (c *Comparison) tables() (all []table.Table) {
 	for side := 1; side < len(c.Sides); side++ {
 		all = append(all, c.table(side))
 	}
@@ -55,9 +50,9 @@ func (c *Comparison) tables() (all []htmlreport.Table) {
 		return all
 	}
 	t := c.table(0)
-	t.Caption, t.Head = c.Sides[0].Name, append(t.Head[:2:2], htmlreport.Cell{})
+	t.Head = append(t.Head[:2:2], table.Cell{})
 	for i, row := range t.Rows {
-		t.Rows[i] = append(row[:2:2], htmlreport.Cell{})
+		t.Rows[i] = append(row[:2:2], table.Cell{})
 	}
 	return append(all, t)
 }
@@ -71,48 +66,6 @@ func (c *Comparison) Print(w io.Writer) {
 		fmt.Fprintln(w)
 		t.Print(w)
 	}
-}
-
-// Sections shows each comparison of a file.
-func (f *File) Sections() (sections []htmlreport.Section) {
-	var first []htmlreport.Named
-	for _, c := range f.Comparisons {
-		sections = append(sections, c.section())
-		if all := c.Results(); first == nil && len(all) > 0 {
-			first = []htmlreport.Named{{Result: all[0]}}
-		}
-	}
-	if first == nil {
-		return sections
-	}
-	return append(sections, htmlreport.Environment(first...))
-}
-
-func (c *Comparison) section() htmlreport.Section {
-	s := htmlreport.Section{Heading: cmp.Or(c.Title, "Comparison"), Warnings: c.Warnings(),
-		Text: append(c.legend(), "Rounds ran in turn. A ratio is the median of those within each "+
-			"round, the interval below it its 95 % percentile bootstrap over the rounds, and "+
-			"where it holds 1, no difference is shown. ± is half the distance between the "+
-			"quartiles. ↑ higher, ↓ lower is better.")}
-	s.Tables = c.tables()
-	s.Chart = htmlreport.PercentileChart(c.merged())
-	return s
-}
-
-// merged returns the sum of each side's rounds. A side whose rounds do not add
-// up is shown by its first.
-func (c *Comparison) merged() (sides []htmlreport.Named) {
-	for _, s := range c.Sides {
-		if len(s.Rounds) == 0 {
-			continue
-		}
-		sum, err := result.Merge(s.Rounds...)
-		if err != nil {
-			sum = s.Rounds[0]
-		}
-		sides = append(sides, htmlreport.Named{Name: s.Name, Result: sum})
-	}
-	return sides
 }
 
 // MarkdownHead writes what the tables mean, and where they are from.
@@ -155,19 +108,18 @@ func (c *Comparison) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "## %s\n\n", c.Title)
 	all := c.Results()
 	figures := figure.Present(figure.All(), all...)
-	head, rule := "| |", "|---|"
+	t := table.Table{Head: table.Words("")}
 	for _, f := range figures {
-		head += fmt.Sprintf(" %s %s |", f.Name, f.Better.Arrow())
-		rule += "---|"
+		t.Head = append(t.Head, table.Words(f.Name+" "+f.Better.Arrow())...)
 	}
-	fmt.Fprintf(w, "%s\n%s\n", head, rule)
 	for i, s := range c.Sides {
-		fmt.Fprintf(w, "| %s |", s.Name)
+		row := table.Words(s.Name)
 		for _, f := range figures {
-			fmt.Fprintf(w, " %s |", c.markdownCell(i, f))
+			row = append(row, table.Words(c.markdownCell(i, f))...)
 		}
-		fmt.Fprintln(w)
+		t.Rows = append(t.Rows, row)
 	}
+	t.Markdown(w)
 	for _, line := range c.Warnings() {
 		fmt.Fprintf(w, "\n%s\n", line)
 	}

@@ -21,9 +21,9 @@ import (
 	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/table"
 )
 
 const (
@@ -213,68 +213,40 @@ func (s *Sweep) Conclusion() string {
 }
 
 // table has a row for each rate.
-func (s *Sweep) table() htmlreport.Table {
-	t := htmlreport.Table{Caption: "Open loops by rate, latency from the intended times",
-		Head: htmlreport.Words("rate", "of capacity", "answered/s", "p50", "p90", "p99", "p99.9",
-			"max", "errors", "")}
+func (s *Sweep) table() table.Table {
+	t := table.Table{Head: table.Words("rate", "of capacity", "answered/s", "p50", "p90", "p99",
+		"p99.9", "max", "errors", "")}
 	why := s.Judge()
 	for i, step := range s.Steps {
-		row := htmlreport.Words(figure.Rate(step.Rate), figure.Share(step.Rate/s.Capacity),
+		row := table.Words(figure.Rate(step.Rate), figure.Share(step.Rate/s.Capacity),
 			figure.Rate(step.Result.RequestsPerSecond()))
-		row = append(row, htmlreport.Latencies(&step.Result.Response, 50, 90, 99, 99.9)...)
-		t.Rows = append(t.Rows, append(row,
-			htmlreport.Cell{Text: figure.Share(step.Result.ErrorShare())},
-			htmlreport.Cell{Text: why[i], Tone: "bad text"}))
+		for _, p := range []float64{50, 90, 99, 99.9, 100} {
+			ns := math.NaN()
+			if h := &step.Result.Response; h.Count() > 0 {
+				ns = float64(h.At(p))
+			}
+			row = append(row, table.Words(figure.Latency(ns))...)
+		}
+		t.Rows = append(t.Rows, append(row, table.Words(figure.Share(step.Result.ErrorShare()),
+			why[i])...))
 	}
 	return t
 }
 
 // Print writes a row for each rate.
-func (s *Sweep) Print(w io.Writer) {
-	s.table().Print(w)
+func (s *Sweep) Print(w io.Writer) { s.write(w, s.table().Print) }
+
+// Markdown writes a row for each rate.
+func (s *Sweep) Markdown(w io.Writer) {
+	fmt.Fprintf(w, "## Open loops by rate, latency from the intended times: %s\n\n", s.Target)
+	s.write(w, s.table().Markdown)
+	fmt.Fprintln(w)
+}
+
+func (s *Sweep) write(w io.Writer, table func(io.Writer)) {
+	table(w)
 	fmt.Fprintf(w, "\n%s\n", s.Conclusion())
 	if s.Doubt != "" {
 		fmt.Fprintf(w, "There %s.\n", s.Doubt)
 	}
-}
-
-// Sections shows latency by rate, of a sweep of that name.
-func (s *Sweep) Sections(name string) []htmlreport.Section {
-	section := htmlreport.Section{Heading: "Latency by rate: " + name, Tables: []htmlreport.Table{
-		s.table()}, Text: []string{s.Conclusion(), fmt.Sprintf("A rate is past the knee if its "+
-		"p99 is more than %g times the lowest of all lower rates, less than 98 %% of it is "+
-		"answered, or more than 1 %% of the requests fail; one that is was measured again, and "+
-		"the better run counts.", s.Factor)}}
-	if s.Doubt != "" {
-		section.Warnings = []string{"At the knee " + s.Doubt + "."}
-	}
-	section.Chart = s.chart()
-	if s.Closed == nil {
-		return []htmlreport.Section{section}
-	}
-	return []htmlreport.Section{section, htmlreport.Environment(htmlreport.Named{Name: name,
-		Result: s.Closed})}
-}
-
-// chart shows latencies by rate.
-func (s *Sweep) chart() htmlreport.Chart {
-	c := htmlreport.Chart{Title: "Latency by requests a second"}
-	at := func(i int) float64 { return s.Steps[i].Rate / s.Steps[len(s.Steps)-1].Rate }
-	for i, step := range s.Steps {
-		switch step.Rate {
-		case s.Knee:
-			c.Marks = append(c.Marks, htmlreport.Mark{At: at(i), Text: "knee"})
-		case s.Steps[0].Rate, s.Steps[len(s.Steps)-1].Rate:
-			c.Marks = append(c.Marks, htmlreport.Mark{At: at(i), Text: figure.Rate(step.Rate)})
-		}
-	}
-	for _, p := range []float64{50, 99, 99.9} {
-		line := htmlreport.Line{Name: result.PercentileName(p)}
-		for i := range s.Steps {
-			line.Points = append(line.Points, htmlreport.Point{X: at(i),
-				Ns: float64(s.Steps[i].Result.Response.At(p))})
-		}
-		c.Lines = append(c.Lines, line)
-	}
-	return c
 }

@@ -6,65 +6,73 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/sweep"
 )
 
-const reportUsage = `R.json... [-o out.html]
+const reportUsage = `R.json... [-o out.md]
 
-Writes results of load, merge, compare and sweep as one HTML page that needs
-nothing else. Several results stand side by side. With -o out.md, comparisons
-are written as Markdown tables.
+Writes results of load, merge, compare and sweep as Markdown tables. Those of
+load and merge stand side by side, as compare has them.
 
-  netco-bench load -json a.json tcp://127.0.0.1:7 && netco-bench report a.json -o a.html
-  netco-bench report before.json after.json -title 'with the new parser' -o both.html`
+  netco-bench load -json a.json tcp://127.0.0.1:7 && netco-bench report a.json
+  netco-bench report before.json after.json -title 'with the new parser' -o both.md`
 
 func runReport(_ context.Context, args []string, stdout, _ io.Writer) error {
 	fs := flag.NewFlagSet("report", flag.ContinueOnError)
-	out := fs.String("o", "report.html", "write the page to `file`; - is standard output")
-	title := fs.String("title", "", "the page's `title`; else what was measured")
+	out := fs.String("o", "-", "write to `file`; - is standard output")
+	title := fs.String("title", "", "the report's `title`; else what was measured")
 	names, err := parseAround(fs, reportUsage, args, stdout)
 	if err != nil {
 		return err
 	}
 	if len(names) == 0 {
-		return usagef("no results named: report R.json... -o out.html")
+		return usagef("no results named: report R.json... -o out.md")
 	}
 	files, err := readAllSaved(names)
 	if err != nil {
 		return err
 	}
-	if strings.HasSuffix(*out, ".md") {
-		return writeMarkdown(*out, *title, files)
-	}
-	return writePage(*out, stdout, newPage(*title, files...))
-}
-
-// writeMarkdown writes the tables of comparisons.
-func writeMarkdown(name, title string, files []saved) error {
-	return writeFile(name, nil, func(w io.Writer) error {
-		for i, f := range files {
-			if f.compare == nil {
-				return usagef("%s: only files of compare are written as Markdown", f.name)
-			}
-			if i == 0 {
-				fmt.Fprintf(w, "# %s\n\n", cmp.Or(title, f.compare.Title))
-				f.compare.MarkdownHead(w)
-			}
-			for _, c := range f.compare.Comparisons {
-				c.Markdown(w)
-			}
-		}
+	return writeFile(*out, stdout, func(w io.Writer) error {
+		writeReport(w, *title, files)
 		return nil
 	})
 }
 
-func writePage(name string, stdout io.Writer, p htmlreport.Page) error {
-	return writeFile(name, stdout, func(w io.Writer) error { return htmlreport.Write(w, p) })
+// writeReport writes comparisons, then sweeps. Loads are one comparison, in
+// which each has one round.
+func writeReport(w io.Writer, title string, files []saved) {
+	all, loads := compare.NewFile(""), &compare.Comparison{}
+	var sweeps []*sweep.Sweep
+	for _, f := range files {
+		switch {
+		case f.load != nil:
+			loads.Sides = append(loads.Sides, &compare.Side{Name: f.name,
+				Rounds: []*result.Result{f.load}})
+			loads.Title = cmp.Or(loads.Title, f.load.Target)
+		case f.compare != nil:
+			all.Comparisons = append(all.Comparisons, f.compare.Comparisons...)
+			all.Title = cmp.Or(all.Title, f.compare.Title)
+		default:
+			sweeps = append(sweeps, f.sweep)
+		}
+	}
+	if len(loads.Sides) > 0 {
+		all.Comparisons = append([]*compare.Comparison{loads}, all.Comparisons...)
+	}
+	fmt.Fprintf(w, "# %s\n\n", cmp.Or(title, loads.Title, all.Title, "netco-bench"))
+	if len(all.Comparisons) > 0 {
+		all.MarkdownHead(w)
+	}
+	for _, c := range all.Comparisons {
+		c.Markdown(w)
+	}
+	for _, s := range sweeps {
+		s.Markdown(w)
+	}
 }
 
 const mergeUsage = `a.json b.json... [-o all.json]
