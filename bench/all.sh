@@ -73,8 +73,7 @@ measure waiting bench/waiting.sh 7 100ms
 measure watched bench/watched.sh 18 2s
 measure tls bench/tls.sh 6 3s
 ! needs wrk || measure http bench/http.sh 11 3
-! needs wrk nginx redis-server redis-benchmark || measure generators go -C bench run ./generators -rounds 11
-! needs wrk || measure generator bench/generator.sh 11 3
+measure generator bench/generator.sh 11 3
 ! needs redis-server redis-benchmark || measure redis bench/redis.sh 5 1000000
 measure soak go run ./examples/daemon/soak -length 10m
 [[ -z ${BEFORE-} ]] || measure before bench/before.sh "$BEFORE"
