@@ -24,7 +24,7 @@ func TestVisits(t *testing.T) {
 		end     string
 	}{
 		"handshake": {func(a string, _ func()) error { return handshake(a) }, false, "EOF"},
-		"attack":    {attack, true, "bad record MAC"},
+		"attack":    {attackLocks, true, "bad record MAC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,29 +1,14 @@
-// Command httpattack attacks a server of HTTP until it is ended, and then
-// prints how many attacks the server has ended, how many have sent all they
-// had, and how many have failed.
-//
-//	httpattack [-at-once 1] [-every 100ms] ATTACK ADDRESS
-//
-// bench/attacks.sh measures other clients of the server meanwhile.
 package main
 
 import (
 	"encoding/binary"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"time"
 )
-
-// patience is how long the end of a connection may take.
-const patience = 10 * time.Second
 
 // attack is what one connection sends until the server has had enough.
 type attack struct {
@@ -79,40 +64,6 @@ func frame(kind, flags byte, stream uint32, payload string) string {
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
 	b = binary.BigEndian.AppendUint32(append(b, flags), stream)
 	return string(b) + payload
-}
-
-func main() {
-	atOnce := flag.Int("at-once", 1, "attackers at a time")
-	every := flag.Duration("every", 100*time.Millisecond, "between two attacks")
-	flag.Parse()
-	what, known := attacks[flag.Arg(0)]
-	if flag.NArg() != 2 || !known || *atOnce < 1 || *every <= 0 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	over := make(chan os.Signal, 1)
-	signal.Notify(over, syscall.SIGINT, syscall.SIGTERM)
-	var ended, sent, failed atomic.Int64
-	for tick := time.Tick(*every); ; {
-		select {
-		case <-over:
-			fmt.Println(ended.Load(), sent.Load(), failed.Load())
-			return
-		case <-tick:
-		}
-		for range *atOnce {
-			go func() {
-				switch all, err := what.run(flag.Arg(1)); {
-				case all:
-					sent.Add(1)
-				case err == nil:
-					ended.Add(1)
-				case !errors.Is(err, syscall.ECONNREFUSED): // it does not serve yet
-					failed.Add(1)
-				}
-			}()
-		}
-	}
 }
 
 // run returns once the server has ended the connection, or all was sent.
