@@ -15,13 +15,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
 	"golang.org/x/tools/go/analysis/multichecker"
 
-	"github.com/netco-go/netco/cmd/netco-vet/internal/check"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/port"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
@@ -30,19 +28,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "port" {
 		os.Exit(runPort(os.Args[2:]))
 	}
-	if ofGo(os.Args[1:]) {
-		multichecker.Main(vet.Analyzers()...)
-	}
-	os.Exit(check.Main(os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// ofGo reports whether the arguments are go vet's, or ask for help.
-func ofGo(args []string) bool {
-	return len(args) > 0 && (args[0] == "help" || slices.ContainsFunc(args, func(a string) bool {
-		name := strings.TrimLeft(a, "-")
-		return a != name && (name == "flags" || strings.HasPrefix(name, "V")) ||
-			strings.HasSuffix(a, ".cfg")
-	}))
+	multichecker.Main(vet.Analyzers()...)
 }
 
 // runPort ports a module and returns the exit code: 0 if all is done, 3 if

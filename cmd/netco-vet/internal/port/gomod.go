@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-
-	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
 )
 
 // language is the Go version that netco's go.mod states.
@@ -90,16 +88,16 @@ func (p *port) require() (err error) {
 }
 
 // modChanges returns the changes of go.mod and go.sum.
-func (p *port) modChanges() (changes []edit.Change, err error) {
+func (p *port) modChanges() (changes []change, err error) {
 	for _, base := range []string{"go.mod", "go.sum"} {
-		c := edit.Change{Name: filepath.Join(p.root, base)}
-		if c.Before, err = existing(c.Name); err != nil {
+		c := change{name: filepath.Join(p.root, base)}
+		if c.before, err = existing(c.name); err != nil {
 			return nil, err
 		}
-		if c.After, err = existing(filepath.Join(p.temp, base)); err != nil {
+		if c.after, err = existing(filepath.Join(p.temp, base)); err != nil {
 			return nil, err
 		}
-		if c.After != nil && !bytes.Equal(c.Before, c.After) {
+		if c.after != nil && !bytes.Equal(c.before, c.after) {
 			changes = append(changes, c)
 		}
 	}

@@ -22,16 +22,12 @@ import (
 	"regexp"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
-	"github.com/netco-go/netco/cmd/netco-vet/internal/edit"
-	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
-	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
@@ -50,7 +46,8 @@ type Options struct {
 // dry run's diff to diff. left says whether there is anything left. With an
 // error nothing is changed.
 func Run(ctx context.Context, o Options, report, diff io.Writer) (left bool, err error) {
-	p := &port{Options: o, ctx: ctx, files: map[string]*file{}, broken: map[string]failure{}}
+	p := &port{Options: o, ctx: ctx, fset: token.NewFileSet(), known: map[string]bool{},
+		files: map[string]*file{}, broken: map[string]failure{}}
 	if err := p.locate(); err != nil {
 		return false, err
 	}
@@ -90,11 +87,12 @@ type port struct {
 	flags    []string // for the go command
 	language string   // that the module states if it is older than netco's, or ""
 	chosen   map[string]bool
+	fset     *token.FileSet
 	files    map[string]*file
-	loader   load.Loader
-	trial    fix.Trial
+	known    map[string]bool    // the errors before the port
+	made     map[string]change  // the files as they are to be
 	broken   map[string]failure // packages that do not load, by path
-	changes  []edit.Change
+	changes  []change
 	found    []string // what the rules report
 	warnings []string
 	foreign  []string // files that are built under other tags
@@ -124,10 +122,10 @@ func (p *port) prepare() error {
 // finish writes the changes, or their diff.
 func (p *port) finish(out io.Writer) error {
 	if !p.Dry {
-		return edit.Write(p.changes) // a signal does not end it: it takes no time
+		return writeAll(p.changes) // a signal does not end it: it takes no time
 	}
 	for _, c := range p.changes {
-		if _, err := io.WriteString(out, c.Diff(p.relative(c.Name))); err != nil {
+		if _, err := io.WriteString(out, c.diff(p.relative(c.name))); err != nil {
 			return err
 		}
 	}
@@ -153,11 +151,17 @@ func (p *port) locate() error {
 	return nil
 }
 
-// load loads the module with its tests. Files in overlay have that content.
-func (p *port) load(overlay map[string][]byte) ([]*packages.Package, error) {
-	p.loader.Context, p.loader.Dir, p.loader.BuildFlags = p.ctx, p.root, p.flags
-	p.loader.Env = append(os.Environ(), "GOWORK=off")
-	return p.loader.Load(overlay, true, "./...")
+// load loads the module with its tests, as the port makes it so far.
+func (p *port) load() ([]*packages.Package, error) {
+	c := &packages.Config{
+		Mode: packages.LoadAllSyntax | packages.NeedModule, Context: p.ctx, Dir: p.root, Fset: p.fset,
+		BuildFlags: p.flags, Env: append(os.Environ(), "GOWORK=off"), Tests: true,
+		Overlay: map[string][]byte{},
+	}
+	for name, change := range p.made {
+		c.Overlay[name] = change.after
+	}
+	return packages.Load(c, "./...")
 }
 
 // own reports whether pkg is one of the module's, and not what go test makes for
@@ -202,7 +206,7 @@ func (p *port) vet(pkgs []*packages.Package) error {
 	p.warn(pkgs)
 	return analyze(pkgs, vet.Analyzers(), func(a *checker.Action) {
 		for _, d := range a.Diagnostics {
-			if !p.wanted(filepath.Dir(p.loader.Fset.PositionFor(d.Pos, false).Filename)) {
+			if !p.wanted(filepath.Dir(p.fset.PositionFor(d.Pos, false).Filename)) {
 				continue
 			}
 			p.found = append(p.found, p.place(d.Pos)+": "+d.Message)
@@ -212,11 +216,17 @@ func (p *port) vet(pkgs []*packages.Package) error {
 
 // place is a position, relative to the module.
 func (p *port) place(pos token.Pos) string {
-	at := p.loader.Fset.PositionFor(pos, false)
+	at := p.fset.PositionFor(pos, false)
 	return fmt.Sprintf("%s:%d", p.relative(at.Filename), at.Line)
 }
 
-func (p *port) relative(name string) string { return load.Relative(p.root, name) }
+// relative is a file's name as it is shown.
+func (p *port) relative(name string) string {
+	if rel, err := filepath.Rel(p.root, name); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return name
+}
 
 // report writes what was done, and what is left.
 func (p *port) report(out io.Writer) (left bool) {
@@ -224,13 +234,13 @@ func (p *port) report(out io.Writer) (left bool) {
 	var kept, goStatements, unedited []string
 	for _, f := range p.files {
 		for _, s := range f.statements {
-			if s.Why == "" {
+			if s.left == "" {
 				statements++
 				continue
 			}
 			if f.fixed == "" {
 				goStatements = append(goStatements, fmt.Sprintf("%s:%d: %s", p.relative(f.name),
-					s.at.Line, s.Why))
+					s.at.Line, s.left))
 			}
 		}
 		switch {
@@ -239,10 +249,10 @@ func (p *port) report(out io.Writer) (left bool) {
 				break
 			}
 			unedited = append(unedited, p.relative(f.name)+": "+f.fixed)
-		case f.change.Why != "" && f.imports > 0:
-			kept = append(kept, p.relative(f.name)+": "+f.change.Why)
+		case f.left != "" && len(f.imports) > 0:
+			kept = append(kept, p.relative(f.name)+": "+f.left)
 		case !f.both:
-			imports += f.imports
+			imports += len(f.imports)
 		}
 	}
 	verb := "changed"
@@ -250,7 +260,7 @@ func (p *port) report(out io.Writer) (left bool) {
 		verb = "to change"
 	}
 	fmt.Fprintf(out, "%d imports of net and %d go statements %s, in %d files\n", imports,
-		statements, verb, len(p.trial.Files))
+		statements, verb, len(p.made))
 	if p.language != "" && len(p.changes) > 0 {
 		fmt.Fprintf(out, "go.mod states Go %s instead of %s", language, p.language)
 		if version.Compare("go"+p.language, "go1.22") < 0 {
@@ -301,7 +311,7 @@ var (
 func (p *port) warn(pkgs []*packages.Package) {
 	const counts = "counts netco's own goroutines"
 	note := func(at ast.Node, what string) {
-		name := p.loader.Fset.File(at.Pos()).Name()
+		name := p.fset.File(at.Pos()).Name()
 		if strings.HasSuffix(name, "_test.go") && p.wanted(filepath.Dir(name)) {
 			p.warnings = append(p.warnings, p.place(at.Pos())+": "+what)
 		}
@@ -330,8 +340,3 @@ func (p *port) warn(pkgs []*packages.Package) {
 
 // ported reports whether an import is one that a port changes.
 func ported(spec *ast.ImportSpec) bool { return slices.Contains(vet.Ported, importPath(spec)) }
-
-func importPath(spec *ast.ImportSpec) string {
-	path, _ := strconv.Unquote(spec.Path.Value)
-	return path
-}

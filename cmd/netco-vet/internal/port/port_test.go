@@ -4,34 +4,54 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
-
-	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
-	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
 
-// TestTakeBack: an error is blamed on the imports of its file; in a file that
-// has none, or whose imports stay, on those of what that shares with others.
-func TestTakeBack(t *testing.T) {
-	of := func(name string, imports int) *file {
-		return &file{name: name, imports: imports, change: &fix.Fix{}}
+// made is a port of three files: b and c use what a declares, and b has nothing
+// to change itself.
+func made() (p *port, a, b, c *file) {
+	of := func(name string, imports ...edit) *file {
+		return &file{name: name, pkg: "m", imports: imports}
 	}
-	a, b, c := of("/m/a.go", 1), of("/m/b/b.go", 0), of("/m/c.go", 1)
-	s := &statement{Fix: &fix.Fix{}}
-	a.statements = []*statement{s}
+	a, b, c = of("/m/a.go", edit{}), of("/m/b/b.go"), of("/m/c.go", edit{})
+	a.statements = []*statement{{}}
 	b.shared, c.shared = map[string]string{a.name: "m.X"}, map[string]string{a.name: "m.Y"}
-	p := &port{root: "/m", files: map[string]*file{a.name: a, b.name: b, c.name: c}}
-	inA, inB := load.Mistake{Text: "no", File: a.name}, load.Mistake{Text: "no", File: b.name}
-	if p.imports(a.change, inA) == "" || p.imports(a.change, inB) != "" ||
-		p.uses(c.change, inB) != "" {
-		t.Error("the wrong imports are blamed")
+	c.pkg = "m/c"
+	return &port{root: "/m", files: map[string]*file{a.name: a, b.name: b, c.name: c},
+		made: map[string]change{a.name: {}, c.name: {}}}, a, b, c
+}
+
+// TestBlame: a mistake is blamed on the changes of its file; in a file that has
+// none, on the imports of what that shares with others; or else on the package,
+// and in the end on all.
+func TestBlame(t *testing.T) {
+	const would = "it would not compile: no"
+	for _, c := range []struct{ says, pkg, file, a, c string }{
+		{"its file", "m", "/m/a.go", would, ""},
+		{"what its file uses", "m", "/m/b/b.go", "it shares m.X with b/b.go", ""},
+		{"its package", "m/c", "", "", would},
+		{"all", "x", "/x/x.go", would, would},
+	} {
+		p, fa, _, fc := made()
+		some := p.blame([]mistake{{pkg: c.pkg, file: c.file, text: "no"}})
+		if !some || fa.left != c.a || fc.left != c.c || fa.statements[0].left != c.a {
+			t.Errorf("%s: %q, %q", c.says, fa.left, fc.left)
+		}
 	}
+	if p, _, _, _ := made(); (&port{files: p.files}).blame([]mistake{{text: "no"}}) {
+		t.Error("where nothing is changed something is blamed")
+	}
+}
+
+// TestSpread: what shares types with a file that stays does so too.
+func TestSpread(t *testing.T) {
+	p, a, b, c := made()
 	if p.spread(); a.stays() || c.stays() {
 		t.Error("a file stays for nothing")
 	}
-	a.change.Leave(p.uses(a.change, inB))
-	if p.spread(); !a.stays() || !b.stays() || c.change.Why != "it shares m.Y with a.go" ||
-		s.Why == "" {
-		t.Errorf("left: %q, %q, %q", a.change.Why, c.change.Why, s.Why)
+	p.blame([]mistake{{file: b.name, text: "no"}})
+	if p.spread(); !a.stays() || !b.stays() || c.left != "it shares m.Y with a.go" ||
+		a.statements[0].left == "" {
+		t.Errorf("left: %q, %q", a.left, c.left)
 	}
 	if own(&packages.Package{}) {
 		t.Error("a package of no module is the module's")

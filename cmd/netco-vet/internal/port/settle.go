@@ -1,43 +1,71 @@
 package port
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
-
-	"github.com/netco-go/netco/cmd/netco-vet/internal/fix"
-	"github.com/netco-go/netco/cmd/netco-vet/internal/load"
 )
 
-// settle makes the changes that compile. It returns the packages as they are
-// then.
+// settle makes the changes that compile together. It returns the packages as
+// they are then.
 func (p *port) settle() ([]*packages.Package, error) {
-	var fixes []*fix.Fix
-	for _, name := range slices.Sorted(maps.Keys(p.files)) {
-		f := p.files[name]
-		if f.imports > 0 && !f.stays() {
-			fixes = append(fixes, f.change)
+	for {
+		p.spread()
+		if err := p.apply(); err != nil {
+			return nil, err
 		}
-		for _, s := range f.statements {
-			fixes = append(fixes, s.Fix)
+		pkgs, err := p.load()
+		if err != nil {
+			return nil, err
+		}
+		found := mistakes(pkgs, maps.Clone(p.known))
+		if len(found) == 0 {
+			return pkgs, p.conclude()
+		}
+		if !p.blame(found) {
+			m := found[0]
+			return nil, fmt.Errorf("the port does not compile: %s:%d: %s", m.file, m.line, m.text)
 		}
 	}
-	_, pkgs, err := p.trial.Make(fixes, "it stands within an argument of another one")
-	if err != nil {
-		return nil, fmt.Errorf("the port does not compile: %w", err)
+}
+
+// conclude notes the changes to write: none if no file has any.
+func (p *port) conclude() (err error) {
+	if len(p.made) == 0 {
+		return nil
 	}
-	if len(p.trial.Files) == 0 {
-		return pkgs, nil
+	p.changes, err = p.modChanges()
+	for _, name := range slices.Sorted(maps.Keys(p.made)) {
+		p.changes = append(p.changes, p.made[name])
 	}
-	if p.changes, err = p.modChanges(); err != nil {
-		return nil, err
+	return err
+}
+
+// apply makes what is not left.
+func (p *port) apply() error {
+	p.made = map[string]change{}
+	for name, f := range p.files {
+		edits := f.edits()
+		if len(edits) == 0 {
+			continue
+		}
+		before, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		after, err := apply(before, edits)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p.made[name] = change{name, before, after}
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.trial.Files)) {
-		p.changes = append(p.changes, p.trial.Files[name])
-	}
-	return pkgs, nil
+	return nil
 }
 
 // spread makes the files stay on package net that exchange its types with files
@@ -50,49 +78,106 @@ func (p *port) spread() {
 			f := p.files[name]
 			for _, from := range slices.Sorted(maps.Keys(f.shared)) {
 				of := p.files[from]
-				if of == nil || of.imports == 0 && !of.passes ||
-					f.imports == 0 && !f.passes || f.stays() == of.stays() {
+				if of == nil || len(of.imports) == 0 && !of.passes ||
+					len(f.imports) == 0 && !f.passes || f.stays() == of.stays() {
 					continue
 				}
 				stays, goes := f, of
 				if of.stays() {
 					stays, goes = of, f
 				}
-				goes.change.Leave("it shares " + f.shared[from] + " with " + p.relative(stays.name))
+				goes.leave("it shares " + f.shared[from] + " with " + p.relative(stays.name))
 				changed = true
 			}
 		}
 	}
 	for _, f := range p.files {
-		if f.change.Why == "" || f.imports == 0 {
+		if f.left == "" || len(f.imports) == 0 {
 			continue
 		}
 		for _, s := range f.statements {
-			s.Leave("the file stays on package net")
+			s.leave("the file stays on package net")
 		}
 	}
 }
 
-// imports blames the imports of the file that has a mistake.
-func (p *port) imports(change *fix.Fix, m load.Mistake) string {
-	if f := p.files[m.File]; f != nil && f.change == change {
-		return fix.Would(m)
+// blame leaves what may have led to mistakes: the changes in their files; if
+// there are none, the imports of files whose declarations these use; or else
+// what is changed in their packages, or anywhere. It reports whether there was
+// anything to leave.
+func (p *port) blame(found []mistake) (some bool) {
+	for _, reason := range []func(*file, mistake) string{
+		func(f *file, m mistake) string { return m.leads(f.name == m.file) },
+		p.uses,
+		func(f *file, m mistake) string { return m.leads(f.pkg == m.pkg) },
+		func(_ *file, m mistake) string { return m.leads(true) },
+	} {
+		for name := range p.made {
+			f := p.files[name]
+			for _, m := range found {
+				if why := reason(f, m); why != "" {
+					some = true
+					f.leave(why)
+					for _, s := range f.statements {
+						s.leave(why)
+					}
+				}
+			}
+		}
+		if some {
+			return true
+		}
 	}
-	return ""
+	return false
 }
 
-// uses blames the imports of the files that a file with a mistake uses: it
-// stays as it is, and what it uses does, if some of it does.
-func (p *port) uses(change *fix.Fix, m load.Mistake) string {
-	f := p.files[m.File]
-	if f == nil {
+// uses returns why f is left for a mistake in a file that uses it: that file
+// stays as it is, and hands on what stays.
+func (p *port) uses(f *file, m mistake) string {
+	of := p.files[m.file]
+	if of == nil || of.shared[f.name] == "" || len(f.imports) == 0 {
 		return ""
 	}
-	for from := range f.shared {
-		if of := p.files[from]; of != nil && of.change == change {
-			f.passes = true
-			return "it shares " + f.shared[from] + " with " + p.relative(f.name)
-		}
-	}
-	return ""
+	of.passes = true
+	return "it shares " + of.shared[f.name] + " with " + p.relative(of.name)
 }
+
+// mistake is an error of a package.
+type mistake struct {
+	pkg, file string // file is "" if it is not known
+	line      int
+	text      string
+}
+
+// leads is the reason for leaving what has led to a mistake, if it has.
+func (m mistake) leads(has bool) string {
+	if !has {
+		return ""
+	}
+	return "it would not compile: " + strings.Join(strings.Fields(m.text), " ")
+}
+
+// mistakes are the errors of packages and of all that they depend on, but for
+// those that known has; it has them all then.
+func mistakes(pkgs []*packages.Package, known map[string]bool) (all []mistake) {
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		for _, e := range pkg.Errors {
+			if key := pkg.ID + ": " + e.Msg; !known[key] {
+				known[key] = true
+				m := mistake{pkg: pkg.PkgPath, text: e.Msg}
+				if parts := strings.Split(e.Pos, ":"); len(parts) > 1 {
+					m.file = parts[0]
+					m.line, _ = strconv.Atoi(parts[1])
+				}
+				all = append(all, m)
+			}
+		}
+	})
+	return all
+}
+
+// leave leaves a file's imports. The first reason counts.
+func (f *file) leave(why string) { f.left = cmp.Or(f.left, why) }
+
+// leave leaves a statement. The first reason counts.
+func (s *statement) leave(why string) { s.left = cmp.Or(s.left, why) }

@@ -235,7 +235,7 @@ func (p *pkg) unseen(std string) string {
 		tests, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*_test.go"))
 		for _, test := range tests {
 			if !seen[test] && p.isOurs(test, "") {
-				return filepath.Base(test) + " has to change with it, and is not looked at"
+				return filepath.Base(test) + " has to change with it, unless -test=false"
 			}
 		}
 	}
@@ -271,7 +271,7 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 			case spec.Name != nil && spec.Name.Name == ".":
 				return nil, "the package imports " + std + " as ."
 			default:
-				edits = append(edits, replace(spec.Path.Pos(), spec.Path.End(), to))
+				edits = append(edits, p.moveImport(f, spec, Ours(std))...)
 			}
 		}
 	}
@@ -289,6 +289,24 @@ func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
 		return nil, name + " is exported with a type of " + std + ", which other packages may use"
 	}
 	return one("Import "+Ours(std), edits)
+}
+
+// moveImport changes an import's path, and puts it where other modules' imports
+// are if it has a line of its own.
+func (p *pkg) moveImport(f *ast.File, spec *ast.ImportSpec, path string) []analysis.TextEdit {
+	alias, at := "", p.Fset.PositionFor(spec.Pos(), false)
+	if spec.Name != nil {
+		alias = spec.Name.Name
+	}
+	if at.Column != 2 || spec.Doc != nil || spec.Comment != nil { // it is not indented
+		return []analysis.TextEdit{replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(path))}
+	}
+	to := ImportEdit(f, alias, path)
+	if to.Pos == spec.End() {
+		return []analysis.TextEdit{replace(spec.Pos(), to.Pos, string(to.NewText[1:]))}
+	}
+	next := p.Fset.File(f.FileStart).LineStart(at.Line + 1)
+	return []analysis.TextEdit{replace(spec.Pos(), next, ""), to}
 }
 
 // differs reports whether t is, or points to, a type that netco's package has

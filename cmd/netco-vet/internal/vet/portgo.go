@@ -1,13 +1,13 @@
 package vet
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -104,12 +104,12 @@ func (g *goCall) prepare() (why string) {
 	}
 	var edits []analysis.TextEdit
 	keep := func(x ast.Expr, param string) {
-		name := g.names.of(g.x, x, param)
+		name := g.names.free(g.x, cmp.Or(strings.Trim(param, "_"), "arg"))
 		g.before = append(g.before, name+" := "+g.text(x.Pos(), x.End()))
 		edits = append(edits, replace(x.Pos(), x.End(), name))
 	}
 	if lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok && !g.simple() {
-		name := g.names.function(g.x, g.pkg, lit)
+		name := g.names.free(g.x, "serve")
 		g.before = append(g.before, name+" := "+g.text(lit.Pos(), lit.End()))
 		edits = append(edits, replace(c.Fun.Pos(), c.Fun.End(), name))
 	} else if !ok && !g.lasting(c.Fun) {
@@ -197,8 +197,7 @@ func (g *goCall) startOrGo() string {
 		}) && !g.mentionsErr() {
 		return g.start(g.function(), "go "+g.call)
 	}
-	lit, _ := ast.Unparen(g.x.Call.Fun).(*ast.FuncLit)
-	name := g.names.function(g.x, g.pkg, lit)
+	name := g.names.free(g.x, "serve")
 	g.before = append(g.before, name+" := "+g.function())
 	return g.start(name, "go "+name+"()")
 }
@@ -361,114 +360,20 @@ func newNamer(p *pkg) *namer { return &namer{p, map[ast.Node]map[string]bool{}} 
 
 // free returns name, or name with a number, as it is not taken where x stands.
 func (n *namer) free(x ast.Node, name string) string {
-	for up := n.p.parents[x]; up != nil; up = n.p.parents[up] {
-		if _, isFile := up.(*ast.File); isFile {
-			break
-		}
-		x = up
-	}
-	if n.taken[x] == nil {
-		n.taken[x] = map[string]bool{}
-		ast.Inspect(x, func(node ast.Node) bool {
+	decl := n.p.up(x, func(x ast.Node) bool { _, ok := n.p.parents[x].(*ast.File); return ok })
+	if n.taken[decl] == nil {
+		n.taken[decl] = map[string]bool{"netco": true, "err": true} // what a port adds
+		ast.Inspect(decl, func(node ast.Node) bool {
 			if id, ok := node.(*ast.Ident); ok {
-				n.taken[x][id.Name] = true
+				n.taken[decl][id.Name] = true
 			}
 			return true
 		})
 	}
-	for i, first := 2, name; n.taken[x][name] || !token.IsIdentifier(name) ||
-		types.Universe.Lookup(name) != nil || n.imported(x, name); i++ {
-		if !token.IsIdentifier(first) {
-			first = "arg"
-		}
+	first := name
+	for i := 2; n.taken[decl][name]; i++ {
 		name = first + strconv.Itoa(i)
 	}
-	n.taken[x][name] = true
+	n.taken[decl][name] = true
 	return name
-}
-
-// imported reports whether a file has a package of that name.
-func (n *namer) imported(x ast.Node, name string) bool {
-	if f := n.p.file(x.Pos()); f != nil {
-		if scope := n.p.TypesInfo.Scopes[f]; scope != nil {
-			return scope.Lookup(name) != nil
-		}
-	}
-	return false
-}
-
-// of returns a name for the value of an expression that is an argument for
-// param.
-func (n *namer) of(at ast.Node, x ast.Expr, param string) string {
-	name := ""
-	switch x := ast.Unparen(x).(type) {
-	case *ast.SelectorExpr:
-		name = x.Sel.Name
-	case *ast.CallExpr:
-		if fn := n.p.static(x.Fun); fn != nil {
-			name = strings.TrimPrefix(strings.TrimPrefix(fn.Name(), "Get"), "New")
-		}
-	case *ast.Ident:
-		name = x.Name
-	}
-	if len(param) > 1 || name == "" {
-		name = param
-	}
-	if name == "" || name == "_" {
-		name = "arg"
-	}
-	return n.free(at, unexported(name))
-}
-
-// unexported is a name that begins in lower case, with all of an abbreviation.
-func unexported(name string) string {
-	runes := []rune(name)
-	for i, r := range runes {
-		if !unicode.IsUpper(r) || i > 0 && i+1 < len(runes) && unicode.IsLower(runes[i+1]) {
-			break
-		}
-		runes[i] = unicode.ToLower(r)
-	}
-	return string(runes)
-}
-
-// function returns a name for a function: of what the literal calls with a
-// connection, if it is one.
-func (n *namer) function(at *ast.GoStmt, p *pkg, lit *ast.FuncLit) string {
-	if lit == nil {
-		name := "serve"
-		if fn := p.static(at.Call.Fun); fn != nil {
-			name = fn.Name()
-		}
-		return n.free(at, withConn(name))
-	}
-	name, found := "serve", false
-	ast.Inspect(lit.Body, func(x ast.Node) bool {
-		switch x := x.(type) {
-		case *ast.DeferStmt, *ast.FuncLit:
-			return false
-		case *ast.CallExpr:
-			fn := p.static(x.Fun)
-			if found || fn == nil || p.connIn(x, func(*ast.Ident) bool { return true }) == nil {
-				break
-			}
-			for _, verb := range []string{"Read", "Write", "Copy", "Serve", "Handle", "Accept"} {
-				if strings.HasPrefix(strings.ToLower(fn.Name()), strings.ToLower(verb)) {
-					name, found = verb, true
-				}
-			}
-		}
-		return true
-	})
-	return n.free(at, withConn(name))
-}
-
-// withConn is the verb that a function's name begins with, and what it is done
-// to.
-func withConn(name string) string {
-	name = unexported(name)
-	if i := strings.IndexFunc(name, unicode.IsUpper); i > 0 {
-		name = name[:i]
-	}
-	return name + "Conn"
 }

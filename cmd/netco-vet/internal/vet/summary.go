@@ -142,9 +142,8 @@ type pkg struct {
 	foreign  map[*types.Func]*node         // what functions of other packages return
 	paths    objectpath.Encoder
 
-	reassigned map[*types.Var]bool       // variables that are assigned after they were declared
-	served     map[*types.Var]ast.Expr   // connections that handlers are given: their listeners
-	transports map[*types.Var][]ast.Expr // of http.Clients, once they are needed
+	reassigned map[*types.Var]bool     // variables that are assigned after they were declared
+	served     map[*types.Var]ast.Expr // connections that handlers are given: their listeners
 }
 
 func newPkg(pass *analysis.Pass) *pkg {

@@ -34,7 +34,7 @@ func TestRules(t *testing.T) {
 // TestFixes compares what the fixes make with the golden files.
 func TestFixes(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), all, "locks", "times", "nets",
-		"handlers", "chat", "waits", "groups", "clients", "asserts", "chanforms", "channames")
+		"handlers", "chat", "waits", "groups", "clients", "plain", "asserts", "chanforms", "channames")
 }
 
 // TestValid: go vet's own rules for analyzers.

@@ -219,7 +219,7 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 			return
 		}
 		f, ok := blocks(fn)
-		if ok && f.cure == cureHTTP && w.parkingClient(c, fn) {
+		if ok && f.cure == cureHTTP && w.ownTransport() {
 			at.parks, ok = shortName(fn), false
 		}
 		if ok {
@@ -248,6 +248,19 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 	at.held = slices.Clone(s.held)
 	w.n.calls = append(w.n.calls, at)
 	w.functionArgs(c, to, fn)
+}
+
+// ownTransport reports whether this package uses a Transport of netco's. Which of
+// net/http's clients have it is not followed then: all count as parking.
+func (p *pkg) ownTransport() bool {
+	for _, obj := range p.TypesInfo.Uses {
+		if obj.Pkg() != nil && strings.HasSuffix(obj.Name(), "Transport") {
+			if folder, ok := library(obj.Pkg().Path()); ok && folder == "net/http" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // asserted reports whether c's receiver is a variable that has its type by an

@@ -84,19 +84,9 @@ func locked() { // want locked:"lock"
 	mu.Unlock()
 }
 
-func others(given *http.Client, req *http.Request) { // want others:"http,http,http"
-	http.Get(url)              // want `net/http.Get in a coroutine: .*; import netco/net/http, or use its Transport`
-	http.DefaultClient.Do(req) // want `net/http.Client.Do in a coroutine`
-	(&http.Client{}).Do(req)   // want `net/http.Client.Do in a coroutine`
-	given.Do(req)              // want `net/http.Client.Do in a coroutine`
-	http.Serve(nil, nil)       // want `net/http.Serve in a coroutine: .*; import netco/net/http`
-	client := &http.Client{Transport: http.DefaultTransport}
-	client.Do(req) // want `net/http.Client.Do in a coroutine`
-	either := &http.Client{Transport: &http.Transport{}}
-	if req == nil {
-		either = shared
-	}
-	either.Do(req) // want `net/http.Client.Do in a coroutine`
+func others(given *http.Client, req *http.Request) { // want others:"http"
+	given.Do(req)
+	http.Serve(nil, nil) // want `net/http.Serve in a coroutine: .*; import netco/net/http`
 }
 
 func start(client *http.Client, req *http.Request) error {

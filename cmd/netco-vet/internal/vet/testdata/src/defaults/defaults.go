@@ -20,8 +20,6 @@ func (s *server) start() error {
 		http.DefaultClient.Get(url)
 		s.client.Get(url)
 		(&http.Client{Transport: nil}).Get(url)
-		own := &http.Client{Transport: &http.Transport{}}
-		own.Get(url)                    // want `net/http.Client.Get in a coroutine`
 		http.ListenAndServe(":80", nil) // want `net/http.ListenAndServe in a coroutine`
 	})
 	return err

@@ -1,4 +1,4 @@
-package edit
+package port
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func file(t *testing.T, dir, name, text string) string {
+func written(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	name = filepath.Join(dir, name)
 	if err := os.WriteFile(name, []byte(text), 0o640); err != nil {
@@ -31,22 +31,22 @@ func holds(t *testing.T, dir string, want map[string]string) {
 // TestWrite: all files are written with their permissions, or none is.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
-	a, b := file(t, dir, "a.go", "a"), file(t, dir, "b.go", "b")
-	changes := []Change{
+	a, b := written(t, dir, "a.go", "a"), written(t, dir, "b.go", "b")
+	changes := []change{
 		{filepath.Join(dir, "new"), nil, []byte("new")},
 		{a, []byte("a"), []byte("A")}, {b, []byte("other"), []byte("B")},
 	}
 	untouched := map[string]string{"a.go": "a", "b.go": "b"}
-	if err := Write(changes); err == nil {
+	if err := writeAll(changes); err == nil {
 		t.Error("a file that has been changed meanwhile is written")
 	}
 	holds(t, dir, untouched)
-	changes[2].Before = []byte("b")
-	if err := Write(append(changes, Change{dir + "/no/such", nil, nil})); err == nil {
+	changes[2].before = []byte("b")
+	if err := writeAll(append(changes, change{dir + "/no/such", nil, nil})); err == nil {
 		t.Error("a file is written where no folder is")
 	}
 	holds(t, dir, untouched)
-	if err := Write(changes); err != nil {
+	if err := writeAll(changes); err != nil {
 		t.Fatal(err)
 	}
 	holds(t, dir, map[string]string{"a.go": "A", "b.go": "B", "new": "new"})
@@ -59,19 +59,19 @@ func TestWrite(t *testing.T) {
 // they had.
 func TestWriteUndone(t *testing.T) {
 	dir := t.TempDir()
-	changes := []Change{{filepath.Join(dir, "new"), nil, []byte("new")},
-		{file(t, dir, "a.go", "a"), []byte("a"), []byte("A")},
-		{file(t, dir, "b.go", "b"), []byte("b"), []byte("B")}}
+	changes := []change{{filepath.Join(dir, "new"), nil, []byte("new")},
+		{written(t, dir, "a.go", "a"), []byte("a"), []byte("A")},
+		{written(t, dir, "b.go", "b"), []byte("b"), []byte("B")}}
 	defer func() { rename = os.Rename }()
 	for n := range changes {
 		rename = func(from, to string) error {
-			if to == changes[n].Name {
+			if to == changes[n].name {
 				return os.ErrPermission
 			}
 			return os.Rename(from, to)
 		}
-		if err := Write(changes); err == nil {
-			t.Errorf("no error of %s", changes[n].Name)
+		if err := writeAll(changes); err == nil {
+			t.Errorf("no error of %s", changes[n].name)
 		}
 		holds(t, dir, map[string]string{"a.go": "a", "b.go": "b"})
 	}
@@ -86,7 +86,7 @@ func TestFixed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, out := file(t, root, "a.go", ""), file(t, other, "b.go", "")
+	in, out := written(t, root, "a.go", ""), written(t, other, "b.go", "")
 	link, folder := filepath.Join(root, "c.go"), filepath.Join(root, "linked")
 	if os.Symlink(out, link) != nil || os.Symlink(other, folder) != nil {
 		t.Skip("no symbolic links here")
@@ -94,48 +94,8 @@ func TestFixed(t *testing.T) {
 	for name, want := range map[string]bool{
 		in: true, out: false, link: false, filepath.Join(folder, "b.go"): false,
 	} {
-		if why := Fixed(root, name); (why == "") != want {
+		if why := fixed(root, name); (why == "") != want {
 			t.Errorf("%s: %q", name, why)
-		}
-	}
-}
-
-// TestApply: what two fixes have in common is made once.
-func TestApply(t *testing.T) {
-	add := "\n\t\"b\""
-	for _, c := range []struct {
-		name, src, want string
-		edits           []*Edit
-	}{
-		{"one import of two fixes", "package p\n\nimport (\n\t\"a\"\n)\n\nvar x = f(1)\n",
-			"package p\n\nimport (\n\t\"a\"\n\t\"b\"\n)\n\nvar x = g(h(1))\n", []*Edit{
-				{From: 24, To: 24, Text: add}, {From: 36, To: 37, Text: "g(h"},
-				{From: 40, To: 40, Text: ")"}, {From: 24, To: 24, Text: add},
-			}},
-		{"two imports in one group", "package p\n\nimport (\n\t\"a\"\n)\n",
-			"package p\n\nimport (\n\t\"a\"\n\n\t\"x.y/b\"\n\t\"x.y/c\"\n)\n", []*Edit{
-				{From: 24, To: 24, Text: "\n\n\t\"x.y/b\""},
-				{From: 24, To: 24, Text: "\n\n\t\"x.y/c\""},
-			}},
-		{"edits that overlap", "package p\n", "", []*Edit{{From: 0, To: 7}, {From: 3, To: 9}}},
-	} {
-		text, err := Apply([]byte(c.src), c.edits)
-		if string(text) != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%s: %q, %v", c.name, text, err)
-		}
-	}
-}
-
-// TestTouches: an edit is found again by lines of the result.
-func TestTouches(t *testing.T) {
-	e := &Edit{From: 19, To: 20, Text: "f( 2)"}
-	text, err := Apply([]byte("package p\n\nvar x = 1\nvar y = 1\n"), []*Edit{e})
-	if err != nil || string(text) != "package p\n\nvar x = f(2)\nvar y = 1\n" {
-		t.Fatalf("%q, %v", text, err)
-	}
-	for line, want := range []bool{false, false, false, true, false, false, false} {
-		if got := e.Touches(text, line); got != want {
-			t.Errorf("line %d: %t", line, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package edit
+package port
 
 import (
 	"bytes"
@@ -11,27 +11,27 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// Change is the change of one file. Before is nil if there was none.
-type Change struct {
-	Name          string
-	Before, After []byte
+// change is the change of one file. before is nil if there was none.
+type change struct {
+	name          string
+	before, after []byte
 }
 
-// Diff is the change as a unified diff, of a file that goes by name there. A
+// diff is the change as a unified diff, of a file that goes by name there. A
 // line that says "diff" is not part of it.
-func (c Change) Diff(name string) string {
-	_, text, _ := bytes.Cut(diff.Diff("a/"+name, c.Before, "b/"+name, c.After), []byte("\n"))
+func (c change) diff(name string) string {
+	_, text, _ := bytes.Cut(diff.Diff("a/"+name, c.before, "b/"+name, c.after), []byte("\n"))
 	return string(text)
 }
 
 // rename is os.Rename, but in tests.
 var rename = os.Rename
 
-// Write writes files, all or none: first beside them, then by renaming. On an
+// writeAll writes files, all or none: first beside them, then by renaming. On an
 // error those that have been renamed get back what they had.
-func Write(changes []Change) (err error) {
+func writeAll(changes []change) (err error) {
 	var temps []string
-	var done []Change
+	var done []change
 	defer func() {
 		for _, name := range temps {
 			os.Remove(name) // those that are left
@@ -44,14 +44,14 @@ func Write(changes []Change) (err error) {
 		}
 	}()
 	for _, c := range changes {
-		now, err := os.ReadFile(c.Name)
-		if err != nil && !(c.Before == nil && errors.Is(err, fs.ErrNotExist)) {
+		now, err := os.ReadFile(c.name)
+		if err != nil && !(c.before == nil && errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
-		if !bytes.Equal(now, c.Before) {
-			return fmt.Errorf("%s has been changed meanwhile; nothing is written", c.Name)
+		if !bytes.Equal(now, c.before) {
+			return fmt.Errorf("%s has been changed meanwhile; nothing is written", c.name)
 		}
-		temp, err := beside(c.Name, c.After)
+		temp, err := beside(c.name, c.after)
 		if temp != "" {
 			temps = append(temps, temp)
 		}
@@ -60,7 +60,7 @@ func Write(changes []Change) (err error) {
 		}
 	}
 	for i, c := range changes {
-		if err := rename(temps[i], c.Name); err != nil {
+		if err := rename(temps[i], c.name); err != nil {
 			return err
 		}
 		done = append(done, c)
@@ -68,13 +68,13 @@ func Write(changes []Change) (err error) {
 	return nil
 }
 
-func (c Change) undo() error {
-	if c.Before == nil {
-		return os.Remove(c.Name)
+func (c change) undo() error {
+	if c.before == nil {
+		return os.Remove(c.name)
 	}
-	temp, err := beside(c.Name, c.Before)
+	temp, err := beside(c.name, c.before)
 	if err == nil {
-		err = os.Rename(temp, c.Name)
+		err = os.Rename(temp, c.name)
 	}
 	return err
 }
@@ -93,9 +93,9 @@ func beside(name string, text []byte) (temp string, err error) {
 	return f.Name(), errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 }
 
-// Fixed says why a file must not be changed, or "": only ordinary files in the
+// fixed says why a file must not be changed, or "": only ordinary files in the
 // folder root are.
-func Fixed(root, name string) (why string) {
+func fixed(root, name string) (why string) {
 	info, err := os.Lstat(name)
 	switch {
 	case err != nil:
@@ -104,15 +104,15 @@ func Fixed(root, name string) (why string) {
 		return "it is a link"
 	case !info.Mode().IsRegular():
 		return "it is no ordinary file"
-	case !Within(root, name):
+	case !within(root, name):
 		return "it is not in the module's folder"
 	}
 	return ""
 }
 
-// Within reports whether a file or folder is in the folder root, wherever links
+// within reports whether a file or folder is in the folder root, wherever links
 // lead.
-func Within(root, name string) bool {
+func within(root, name string) bool {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return false
