@@ -48,7 +48,10 @@ func TestEventLoop(t *testing.T) {
 			testenv.Fails(t, s.EventLoop(nil), engine.ErrInCoroutine, "EventLoop in turn")
 			testenv.Fails(t, s.Shutdown(testenv.Over()), engine.ErrInCoroutine, "Shutdown in turn")
 			sleeper, err := s.Go(func() { // by turn, the first coroutine
-				defer func() { unwound = true }()
+				defer func() {
+					coroutine.Pass() // the other one's wait ends before this one does
+					unwound = true
+				}()
 				here()
 				processor.Sleep(time.Millisecond)
 				slept = true
