@@ -22,10 +22,9 @@ import (
 //	spreadAfter times in a row, and runs  half of its connections and of its
 //	wait for waitAboveNs there            ready coroutines to an inactive one,
 //	                                      which becomes active
-//	after a spread the work done per      undo it, and wait before the next
-//	second has not risen by trialGain,
-//	but the Processors are busier by
-//	trialBusy
+//	a spread did not raise the work done  undo it, and wait before the next
+//	per second, nor was it kept for
+//	shorter waits
 //	a Processor is so busy evenAfter      even out the difference
 //	times in a row, and another is less
 //	busy by unevenAbove
@@ -43,8 +42,12 @@ import (
 //
 // A spread is a trial, because only its outcome shows whether there is a core
 // for another thread. Where the peers, or other programs, are on this machine,
-// a second thread may take from them what the first one needs: then the threads
-// wait for a core, which makes the Processors busier, and do no more work.
+// a second thread may take from them what the first one needs. An open loop's
+// work cannot rise: a spread is kept as well if runs hardly wait any more, no
+// less work is done, and the Processors together are not much busier with it,
+// as they are where they wait for a core. In a closed loop waits fall too,
+// since fewer coroutines are in each queue, but not by so much, and requests
+// wait elsewhere instead.
 //
 // Where a run takes longAboveNs, an event waits for the handler before it, and
 // one wake serves no more than one event: packing saves little and costs much.
@@ -66,11 +69,14 @@ const (
 	offerRunNs  = 15_000
 	offerWaitNs = 100_000
 
-	trialSettles  = 2   // intervals until the connections have moved
-	trialSamples  = 5   // intervals after these
-	trialGain     = 1.2 // by what factor the work done has to rise,
-	trialBusy     = 1.2 // unless the Processors together are no busier than so
-	trialPauseMin = 200 // intervals
+	trialSettles  = 2    // intervals until the connections have moved
+	trialSamples  = 5    // intervals after these
+	trialGain     = 1.2  // by what factor the work done has to rise, unless
+	trialKeeps    = 0.97 // it falls by no more than so,
+	trialSaves    = 0.75 // such a part of the waits is saved,
+	trialBusy     = 1.2  // and the Processors together are no busier than so
+	trialGone     = 0.3  // with less work there is no verdict: the load has gone
+	trialPauseMin = 200  // intervals
 	trialPauseMax = 3200
 
 	// runsNoted is over how many runs their length is averaged. With it, one
@@ -146,12 +152,14 @@ type trial struct {
 type tally struct {
 	n    int
 	rate float64 // resumes per second
+	wait float64 // of the busiest Processor's runs, in ns
 	busy float64 // of all active Processors
 }
 
-func (t *tally) add(rate, busy float64) {
+func (t *tally) add(rate, wait, busy float64) {
 	t.n++
 	t.rate += rate
+	t.wait += wait
 	t.busy += busy
 }
 
@@ -173,7 +181,7 @@ func (po policy) decide(m interval) (policy, decision) {
 	}
 	rate, hot := float64(m.runs)/m.seconds, m.members[l.hot]
 	if hot.busy > busyAbove && hot.waitNs >= waitAboveNs {
-		po.high.add(rate, l.sum)
+		po.high.add(rate, hot.waitNs, l.sum)
 	} else {
 		po.high = tally{}
 	}
@@ -181,7 +189,7 @@ func (po policy) decide(m interval) (policy, decision) {
 	po.trial.wait = max(po.trial.wait-1, 0)
 	switch uneven := hot.busy - m.members[l.cold].busy; {
 	case po.trial.added != nil:
-		over, failed := po.trial.sample(rate, l.sum)
+		over, failed := po.trial.sample(rate, hot.waitNs, l.sum)
 		if failed {
 			for _, i := range po.trial.added {
 				d.moves = append(d.moves, move{i, m.leastBusy(po.trial.added...), 1})
@@ -216,17 +224,22 @@ func (t *trial) begin(spread decision, before tally) {
 
 // sample adds what a tally has of an interval, and reports whether the trial is
 // over, and whether it has failed.
-func (t *trial) sample(rate, busy float64) (over, failed bool) {
+func (t *trial) sample(rate, wait, busy float64) (over, failed bool) {
 	if t.age++; t.age > trialSettles {
-		t.since.add(rate, busy)
+		t.since.add(rate, wait, busy)
 	}
 	if t.age < trialSettles+trialSamples {
 		return false, false
 	}
-	scale := float64(t.since.n) / float64(t.before.n)
-	if t.since.rate >= trialGain*scale*t.before.rate ||
-		t.since.busy <= trialBusy*scale*t.before.busy {
+	scale := float64(t.before.n) / float64(t.since.n)
+	gain := t.since.rate * scale / t.before.rate
+	saves := t.since.wait*scale <= (1-trialSaves)*t.before.wait &&
+		t.since.busy*scale <= trialBusy*t.before.busy
+	switch {
+	case gain >= trialGain, gain >= trialKeeps && saves:
 		t.pause = 0
+		return true, false
+	case gain <= trialGone:
 		return true, false
 	}
 	t.pause = min(max(2*t.pause, trialPauseMin), trialPauseMax)

@@ -254,35 +254,37 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestTrial: a spread stays if it brings enough work, or the Processors are not
-// much busier, and is taken back if not, with ever longer pauses.
+// TestTrial: a spread stays if it brings enough work, or as much without the
+// waits and without Processors that are much busier. Else it is taken back,
+// with ever longer pauses.
 func TestTrial(t *testing.T) {
 	var tr trial
 	for i, c := range []struct {
-		rate, busy float64 // 100 and 1 before
-		failed     bool
-		pause      int
+		rate, wait, busy float64 // 100, 100 and 1 before
+		failed           bool
+		pause            int
 	}{
-		{90, 1.5, true, trialPauseMin},
-		{115, 2, true, 2 * trialPauseMin},
-		{10, 0.1, false, 0}, // the load has gone
-		{100, trialBusy + 0.1, true, trialPauseMin},
-		{100, trialBusy - 0.1, false, 0},
-		{125, 2, false, 0},
+		{90, 10, 1, true, trialPauseMin},
+		{115, 30, 2, true, 2 * trialPauseMin},
+		{10, 0, 0.1, false, 2 * trialPauseMin}, // the load has gone: no verdict
+		{100, 20, trialBusy - 0.1, false, 0},
+		{100, 20, trialBusy + 0.1, true, trialPauseMin},
+		{100, 70, 1, true, 2 * trialPauseMin}, // a closed loop's
+		{125, 100, 2, false, 0},
 	} {
 		tr.before, tr.since, tr.age, tr.wait = tally{}, tally{}, 0, 0
 		for range spreadAfter {
-			tr.before.add(100, 1)
+			tr.before.add(100, 100, 1)
 		}
 		for n := range trialSettles + trialSamples - 1 {
 			rate := c.rate
 			if n < trialSettles {
 				rate = 1000 // what is done meanwhile does not count
 			}
-			over, _ := tr.sample(rate, c.busy)
+			over, _ := tr.sample(rate, c.wait, c.busy)
 			testenv.True(t, !over, "over too early")
 		}
-		over, failed := tr.sample(c.rate, c.busy)
+		over, failed := tr.sample(c.rate, c.wait, c.busy)
 		wait := 0
 		if c.failed {
 			wait = c.pause
@@ -293,7 +295,7 @@ func TestTrial(t *testing.T) {
 	}
 	for range 10 {
 		tr.age = trialSettles + trialSamples
-		tr.sample(0, 5)
+		tr.sample(50, 0, 5)
 	}
 	testenv.True(t, tr.pause <= trialPauseMax, "pauses for %d", tr.pause)
 }
