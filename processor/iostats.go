@@ -1,7 +1,7 @@
 package processor
 
 import (
-	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -59,29 +59,32 @@ func AcceptErrorOf(errno syscall.Errno) AcceptError {
 }
 
 // Snapshot reads the counters, from any thread. Each is read at its own moment.
-func (s *IOStats) Snapshot() IOSnapshot {
+func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.ioFigures) }
+
+// goroutineIO counts what ordinary goroutines do, by atomic adds, since there
+// are many of them.
+var goroutineIO ioFigures[atomic.Uint64]
+
+// GoroutineIO returns the counts for the ordinary goroutines of the process.
+func GoroutineIO() IOSnapshot { return snapshot(&goroutineIO) }
+
+func snapshot[T any, P interface {
+	*T
+	Load() uint64
+}](f *ioFigures[T]) IOSnapshot {
 	r := IOSnapshot{
-		Reads: s.Reads.Load(), Writes: s.Writes.Load(), Accepts: s.Accepts.Load(),
-		ReadAgain: s.ReadAgain.Load(), WriteAgain: s.WriteAgain.Load(),
-		AcceptAgain: s.AcceptAgain.Load(),
-		SavedReads:  s.SavedReads.Load(),
-		BytesIn:     s.BytesIn.Load(), BytesOut: s.BytesOut.Load(),
-		Accepted: s.Accepted.Load(),
+		Reads: P(&f.Reads).Load(), Writes: P(&f.Writes).Load(), Accepts: P(&f.Accepts).Load(),
+		ReadAgain: P(&f.ReadAgain).Load(), WriteAgain: P(&f.WriteAgain).Load(),
+		AcceptAgain: P(&f.AcceptAgain).Load(),
+		SavedReads:  P(&f.SavedReads).Load(),
+		BytesIn:     P(&f.BytesIn).Load(), BytesOut: P(&f.BytesOut).Load(),
+		Accepted: P(&f.Accepted).Load(),
 	}
-	for i := range s.AcceptErrors {
-		r.AcceptErrors[i] = s.AcceptErrors[i].Load()
+	for i := range f.AcceptErrors {
+		r.AcceptErrors[i] = P(&f.AcceptErrors[i]).Load()
 	}
 	return r
 }
-
-// goroutineIO counts what ordinary goroutines do. Its owner has mu.
-var goroutineIO struct {
-	mu sync.Mutex
-	IOStats
-}
-
-// GoroutineIO returns the counts for the ordinary goroutines of the process.
-func GoroutineIO() IOSnapshot { return goroutineIO.Snapshot() }
 
 // CurrentIO returns the counters of the caller's Processor, for an operation
 // that counts more than once. It is nil for an ordinary goroutine, whose calls
@@ -101,9 +104,12 @@ func CountWrite(n int, errno syscall.Errno) { CurrentIO().CountWrite(n, errno) }
 // may be nil.
 func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	if s == nil {
-		goroutineIO.mu.Lock()
-		goroutineIO.CountRead(n, errno)
-		goroutineIO.mu.Unlock()
+		goroutineIO.Reads.Add(1)
+		if errno == unix.EAGAIN {
+			goroutineIO.ReadAgain.Add(1)
+		} else if errno == 0 {
+			goroutineIO.BytesIn.Add(uint64(n))
+		}
 		return
 	}
 	s.Reads.Inc()
@@ -118,9 +124,12 @@ func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 // s may be nil.
 func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 	if s == nil {
-		goroutineIO.mu.Lock()
-		goroutineIO.CountWrite(n, errno)
-		goroutineIO.mu.Unlock()
+		goroutineIO.Writes.Add(1)
+		if errno == unix.EAGAIN {
+			goroutineIO.WriteAgain.Add(1)
+		} else if errno == 0 {
+			goroutineIO.BytesOut.Add(uint64(n))
+		}
 		return
 	}
 	s.Writes.Inc()
@@ -133,23 +142,26 @@ func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 
 // CountSavedRead counts one read that the caller need not make. s may be nil.
 func (s *IOStats) CountSavedRead() {
-	if s == nil {
-		goroutineIO.mu.Lock()
-		goroutineIO.CountSavedRead()
-		goroutineIO.mu.Unlock()
-		return
+	if s != nil {
+		s.SavedReads.Inc()
+	} else {
+		goroutineIO.SavedReads.Add(1)
 	}
-	s.SavedReads.Inc()
 }
 
 // CountAccept counts one call of accept by the caller.
-func CountAccept(errno syscall.Errno) { CurrentIO().countAccept(errno) }
-
-func (s *IOStats) countAccept(errno syscall.Errno) {
+func CountAccept(errno syscall.Errno) {
+	s := CurrentIO()
 	if s == nil {
-		goroutineIO.mu.Lock()
-		goroutineIO.countAccept(errno)
-		goroutineIO.mu.Unlock()
+		goroutineIO.Accepts.Add(1)
+		switch errno {
+		case 0:
+			goroutineIO.Accepted.Add(1)
+		case unix.EAGAIN:
+			goroutineIO.AcceptAgain.Add(1)
+		default:
+			goroutineIO.AcceptErrors[AcceptErrorOf(errno)].Add(1)
+		}
 		return
 	}
 	s.Accepts.Inc()
