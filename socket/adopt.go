@@ -25,10 +25,10 @@ func take[T any](op string, n network, theirs interface {
 	return ours(fd), nil
 }
 
-// takeConn is take of a connection, or a packet connection. connected says that
-// a UDPConn was dialled. There is no type for raw IP here: an IPConn is
-// returned as it is.
-func takeConn(op string, n network, connected bool, theirs net.Conn) (net.Conn, error) {
+// takeConn is take of a connection, or a packet connection. dialled says that a
+// UDPConn or UnixConn with a peer sends to that only. There is no type for raw
+// IP here: an IPConn is returned as it is.
+func takeConn(op string, n network, dialled bool, theirs net.Conn) (net.Conn, error) {
 	at := theirs.LocalAddr()
 	switch c := theirs.(type) {
 	case *net.TCPConn:
@@ -40,11 +40,17 @@ func takeConn(op string, n network, connected bool, theirs net.Conn) (net.Conn, 
 		}))
 	case *net.UDPConn:
 		return as[net.Conn](take(op, n, c, at, func(fd int) *UDPConn {
-			return newUDPConn(fd, n, connected)
+			u := newUDPConn(fd, n, dialled)
+			if to, _ := theirs.RemoteAddr().(*net.UDPAddr); dialled && to != nil {
+				u.rawFromUDP(&u.remote, to) // the kernel knows of none whose port is 0
+			}
+			return u
 		}))
 	case *net.UnixConn:
 		return as[net.Conn](take(op, n, c, at, func(fd int) *UnixConn {
-			return newUnixConn(fd, n, localName(fd, n), peerName(fd, n))
+			u := newUnixConn(fd, n, localName(fd, n), peerName(fd, n))
+			u.connected = dialled && u.RemoteAddr() != nil
+			return u
 		}))
 	}
 	return theirs, nil
@@ -139,26 +145,17 @@ func kernelNetwork(fd int) (network, error) {
 	if err != nil {
 		return noNetwork, err
 	}
-	return networkOf(domain, kind), nil
+	return kernelNetworks[[2]int{domain, kind}], nil
 }
 
-// networkOf is the network of a kind of socket, if there is one.
-func networkOf(domain, kind int) network {
-	inet := domain == unix.AF_INET || domain == unix.AF_INET6
-	switch {
-	case inet && kind == unix.SOCK_STREAM:
-		return tcp
-	case inet && kind == unix.SOCK_DGRAM:
-		return udp
-	case domain != unix.AF_UNIX:
-		return noNetwork
-	}
-	for _, n := range []network{unixNet, unixgram, unixpacket} {
-		if n.socktype() == kind {
-			return n
-		}
-	}
-	return noNetwork
+var kernelNetworks = map[[2]int]network{
+	{unix.AF_INET, unix.SOCK_STREAM}:    tcp,
+	{unix.AF_INET6, unix.SOCK_STREAM}:   tcp,
+	{unix.AF_INET, unix.SOCK_DGRAM}:     udp,
+	{unix.AF_INET6, unix.SOCK_DGRAM}:    udp,
+	{unix.AF_UNIX, unix.SOCK_STREAM}:    unixNet,
+	{unix.AF_UNIX, unix.SOCK_DGRAM}:     unixgram,
+	{unix.AF_UNIX, unix.SOCK_SEQPACKET}: unixpacket,
 }
 
 // listens reports whether a socket is one that listens.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http/httptrace"
 	"os"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,23 +18,13 @@ func (d *Dialer) opError(n network, to net.Addr, err error) error {
 	return &net.OpError{Op: "dial", Net: n.String(), Source: d.LocalAddr, Addr: to, Err: err}
 }
 
-// single connects to one address, traced.
-func (d *Dialer) single(l limits, n network, to net.Addr) (c net.Conn, err error) {
+// single connects to one address of TCP, traced.
+func (d *Dialer) single(l limits, n network, to *net.TCPAddr) (c *TCPConn, err error) {
 	if done := traceConnect(l.ctx, n, to); done != nil {
 		defer func() { done(err) }()
 	}
-	switch to := to.(type) {
-	case *net.UDPAddr:
-		from, _ := d.LocalAddr.(*net.UDPAddr)
-		c, err = as[net.Conn](d.dialUDP(l, n, from, to))
-	case *net.UnixAddr:
-		from, _ := d.LocalAddr.(*net.UnixAddr)
-		c, err = as[net.Conn](d.dialUnix(l, n, from, to))
-	default:
-		from, _ := d.LocalAddr.(*net.TCPAddr)
-		c, err = as[net.Conn](d.dialTCP(l, n, from, to.(*net.TCPAddr)))
-	}
-	if err != nil {
+	from, _ := d.LocalAddr.(*net.TCPAddr)
+	if c, err = d.dialTCP(l, n, from, to); err != nil {
 		return nil, d.opError(n, to, err)
 	}
 	return c, nil
@@ -56,121 +45,6 @@ func traceConnect(ctx context.Context, n network, to net.Addr) (done func(error)
 		return nil
 	}
 	return func(err error) { trace.ConnectDone(n.String(), address, err) }
-}
-
-// openSocket makes a socket to dial from, of a family. prepare sets it up.
-func openSocket(n network, family int, prepare func(fd int) error) (int, error) {
-	fd, err := sysx.NewSocket(family, n.socktype(), 0)
-	if err != nil {
-		return -1, os.NewSyscallError("socket", err)
-	}
-	prepared := false
-	defer func() {
-		if !prepared { // also where Control panics, or unwinds the coroutine
-			sysx.CloseFD(fd)
-		}
-	}()
-	if err := prepare(fd); err != nil {
-		return -1, err
-	}
-	prepared = true
-	return fd, nil
-}
-
-// bind binds fd. If from says nothing it need not: the kernel chooses no worse,
-// and may use one port for connections to several peers.
-func bind(fd, family int, from *net.TCPAddr) error {
-	if from == nil {
-		return nil
-	}
-	sa, err := sockaddr(fd, family, from)
-	if err != nil || from.Port == 0 && wildcard(from.IP) {
-		return err
-	}
-	return os.NewSyscallError("bind", unix.Bind(fd, sa))
-}
-
-// dialUDP makes a socket with a peer, which takes no time. As net does, it
-// checks the limits only then.
-func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, error) {
-	af := family(n, ipOf(from), to.IP)
-	hook := d.hook(l, n, to.String(), af == unix.AF_INET6)
-	fd, err := openSocket(n, af, func(fd int) error {
-		if af == unix.AF_INET6 {
-			// Package net ignores a refusal too.
-			unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(n == udp6))
-		}
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
-			return os.NewSyscallError("setsockopt", err)
-		}
-		if err := hook(fd); err != nil {
-			return err
-		}
-		if err := bind(fd, af, (*net.TCPAddr)(from)); err != nil {
-			return err
-		}
-		sa, err := sockaddr(fd, af, (*net.TCPAddr)(to))
-		if err != nil {
-			return err
-		}
-		return os.NewSyscallError("connect", sysx.StartConnect(fd, sa))
-	})
-	if err != nil {
-		return nil, err
-	}
-	c := newUDPConn(fd, n, true)
-	if ap, _ := c.remote.AddrPort(); !ap.IsValid() {
-		c.rawFromUDP(&c.remote, to) // the kernel knows of none whose port is 0
-	}
-	return inTime(l, c)
-}
-
-// inTime returns c, which was dialled, unless that has come to its end.
-func inTime[C net.Conn](l limits, c C) (none C, err error) {
-	if err := l.err(); err != nil {
-		c.Close()
-		return none, err
-	}
-	return c, nil
-}
-
-// dialUnix connects to a socket of this host, which takes no time either. to
-// may be nil, for unixgram.
-func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixConn, error) {
-	address := from.String()
-	if to != nil && to.Name != "" {
-		address = to.Name
-	} else {
-		to = nil
-	}
-	if from != nil && from.Name == "" {
-		from = nil
-	}
-	if to == nil && (n != unixgram || from == nil) {
-		return nil, errMissingAddress
-	}
-	hook := d.hook(l, n, address, false)
-	fd, err := openSocket(n, unix.AF_UNIX, func(fd int) error {
-		err := hook(fd)
-		if err == nil && from != nil {
-			sa := &syscall.SockaddrUnix{Name: from.Name}
-			err = os.NewSyscallError("bind", syscall.Bind(fd, sa))
-		}
-		if err == nil && to != nil {
-			err = os.NewSyscallError("connect", sysx.ConnectUnix(fd, to.Name))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	peer := peerName(fd, n)
-	if peer == nil {
-		peer = to
-	}
-	c := newUnixConn(fd, n, localName(fd, n), peer)
-	c.connected = to != nil
-	return inTime(l, c)
 }
 
 // dialTCP connects, again if need be: a kernel that is left to choose the local
@@ -209,36 +83,87 @@ func (c *TCPConn) toItself() bool {
 // attemptTCP makes a socket and connects it.
 func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
 	af := family(n, ipOf(from), to.IP)
-	hook := d.hook(l, n, to.String(), af == unix.AF_INET6)
-	var sa unix.Sockaddr
-	fd, err := openSocket(n, af, func(fd int) (err error) {
-		if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
-			// Or it could be bound and connected to a mapped IPv4 address.
-			if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY,
-				boolInt(n == tcp6)); err != nil {
-				return os.NewSyscallError("setsockopt", err)
-			}
-		}
-		if err := hook(fd); err != nil {
-			return err
-		}
-		if err := bind(fd, af, from); err != nil {
-			return err
-		}
-		sa, err = sockaddr(fd, af, to)
-		return err
-	})
+	fd, err := sysx.NewSocket(af, unix.SOCK_STREAM, 0)
 	if err != nil {
-		return nil, err
+		return nil, os.NewSyscallError("socket", err)
 	}
 	c := new(TCPConn)
 	c.init(fd, n)
-	if err := c.connect(l, sa); err != nil {
-		c.s.Close()
+	connected := false
+	defer func() {
+		if !connected { // also where Control panics, or unwinds the coroutine
+			c.s.Close()
+		}
+	}()
+	if err := d.connect(l, c, af, from, to); err != nil {
 		return nil, err
 	}
+	connected = true
 	c.local.LocalAddr(fd)
 	return c, nil
+}
+
+// connect binds and connects the socket of c, which is not shared yet.
+func (d *Dialer) connect(l limits, c *TCPConn, af int, from, to *net.TCPAddr) error {
+	fd := c.s.Sysfd()
+	if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
+		// Or it could be bound and connected to a mapped IPv4 address.
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY,
+			boolInt(c.network == tcp6)); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
+	}
+	if err := d.hook(l, c, to.String(), af == unix.AF_INET6); err != nil {
+		return err
+	}
+	if from != nil {
+		sa, err := sockaddr(fd, af, from)
+		if err != nil {
+			return err
+		}
+		// If from says nothing, the kernel chooses no worse, and may use one
+		// port for connections to several peers.
+		if from.Port != 0 || !wildcard(from.IP) {
+			if err := unix.Bind(fd, sa); err != nil {
+				return os.NewSyscallError("bind", err)
+			}
+		}
+	}
+	sa, err := sockaddr(fd, af, to)
+	if err != nil {
+		return err
+	}
+	return c.connect(l, sa)
+}
+
+// hook calls Control or ControlContext, if there is one, for the new socket of
+// c. v6 says which family that is of.
+func (d *Dialer) hook(l limits, c *TCPConn, address string, v6 bool) error {
+	if d.Control == nil && d.ControlContext == nil {
+		return nil
+	}
+	name := c.network.String()
+	wrap := func(op string, err error) error {
+		if err == nil {
+			return nil
+		}
+		return &net.OpError{Op: op, Net: name, Err: err}
+	}
+	raw := rawConn{&c.s, wrap, wrap}
+	family := name
+	if c.network == tcp {
+		family += map[bool]string{false: "4", true: "6"}[v6]
+	}
+	if d.ControlContext == nil {
+		return d.Control(family, address, raw)
+	}
+	ctx := l.ctx
+	if !l.until.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, l.until)
+		defer cancel()
+	}
+	return d.ControlContext(ctx, family, address, raw)
 }
 
 // connect connects the socket, which is not shared yet, and fills in its peer.

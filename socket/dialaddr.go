@@ -10,47 +10,37 @@ import (
 
 var errMissingAddress = errors.New("missing address") // net's own has no name
 
-// target returns the one address that is meant. It is nil if that takes
-// a look-up, or an error of package net's: the socket cannot be of that address
-// or not come from d's.
-func (d *Dialer) target(n network, address string) (net.Addr, error) {
-	local := d.LocalAddr
-	switch {
-	case address == "":
-		return nil, errMissingAddress
-	case n.isUnix():
-		a, err := net.ResolveUnixAddr(n.String(), address)
-		if err == nil && local != nil && local.Network() != a.Network() {
-			err = &net.AddrError{Err: "mismatched local address type", Addr: local.String()}
-		}
-		return as[net.Addr](a, err)
-	}
+// target returns the one address of TCP that is meant. It is nil if package net
+// is to dial: for another network, a name to look up, and what is an error.
+func (d *Dialer) target(n network, address string) *net.TCPAddr {
 	ap, err := netip.ParseAddrPort(address)
-	if err != nil || ap.Addr() == netip.IPv6Unspecified() { // which is 0.0.0.0 too
-		return nil, nil
+	if !n.isTCP() || err != nil || ap.Addr() == netip.IPv6Unspecified() { // which is 0.0.0.0 too
+		return nil
 	}
-	to := makeAddr(n.String(), net.IPAddr{IP: ap.Addr().AsSlice(), Zone: ap.Addr().Zone()},
-		int(ap.Port()))
-	v4 := isIPv4(to)
-	if v4 && (n == tcp6 || n == udp6) || !v4 && (n == tcp4 || n == udp4) {
-		return nil, nil
+	to := net.TCPAddrFromAddrPort(ap)
+	if d.LocalAddr != nil && d.LocalAddr.Network() != to.Network() ||
+		!suit(n, ipOf(d.LocalAddr), to.IP) {
+		return nil
 	}
-	if from := ipOf(local); local != nil && (local.Network() != to.Network() ||
-		!wildcard(from) && (from.To4() != nil) != v4) {
-		return nil, nil
-	}
-	return to, nil
+	return to
+}
+
+// suit reports whether two addresses are of one family, and of the network's.
+func suit(n network, from, to net.IP) bool {
+	v4 := to.To4() != nil
+	return (wildcard(from) || (from.To4() != nil) == v4) &&
+		(n == tcp || n == udp || (n == tcp4 || n == udp4) == v4)
 }
 
 func wildcard(ip net.IP) bool { return ip == nil || ip.IsUnspecified() }
 
-// family returns the address family to connect with, as net chooses it. No IP
-// is one of either.
+// family returns the address family to connect a TCP socket with, as net
+// chooses it. No IP is one of either.
 func family(n network, local, remote net.IP) int {
 	switch n {
-	case tcp4, udp4:
+	case tcp4:
 		return unix.AF_INET
-	case tcp6, udp6:
+	case tcp6:
 		return unix.AF_INET6
 	}
 	if takesIPv4(local) && takesIPv4(remote) {

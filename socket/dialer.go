@@ -2,11 +2,8 @@ package socket
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
-	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,9 +15,10 @@ import (
 // concurrently. Hooks of net/http/httptrace in a context are called as package
 // net calls them. Errors are *net.OpError with net's contents.
 //
-// An address is dialled by the caller. A host that has to be looked up is
-// dialled by a net.Dialer, for a coroutine on an ordinary goroutine: there the
-// hooks are called as well, and Control.
+// An address of TCP is dialled by the caller, all else by a net.Dialer. That
+// runs in place for addresses of UDP and Unix, and for a host that has to be
+// looked up by a coroutine on an ordinary goroutine: there the hooks are called
+// as well, and Control.
 type Dialer struct {
 	// Timeout is how long a dial may take, look-up included, and Deadline until
 	// when; the earlier counts, and a context's deadline as well. Zero is no
@@ -58,7 +56,7 @@ type Dialer struct {
 
 	// Control, if it is not nil, is called with the fd of each attempt before
 	// it is connected or bound. network is tcp4, tcp6, udp4, udp6 or one of
-	// Unix. It may set options; it cannot keep c, and it must not wait.
+	// Unix. It may set options; it must not keep c, and must not wait.
 	// ControlContext goes before it if both are set.
 	Control        func(network, address string, c syscall.RawConn) error
 	ControlContext func(ctx context.Context, network, address string, c syscall.RawConn) error
@@ -86,34 +84,38 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	to, err := d.target(n, address)
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
-	}
+	to := d.target(n, address)
 	if to == nil {
-		return d.dialElsewhere(ctx, n, address)
+		return d.borrow(ctx, n, d.LocalAddr, address)
 	}
 	l, stop := d.limits(ctx)
 	defer stop()
 	if err := l.err(); err != nil {
 		return nil, d.opError(n, to, err)
 	}
-	return d.single(l, n, to)
+	return as[net.Conn](d.single(l, n, to))
 }
 
-// dialElsewhere has package net dial what takes a look-up, or has an error.
-func (d *Dialer) dialElsewhere(ctx context.Context, n network, address string) (net.Conn, error) {
+// borrow has package net dial: what takes a look-up, or has an error, and the
+// networks on which it need not wait for the peer.
+func (d *Dialer) borrow(ctx context.Context, n network, from net.Addr,
+	address string) (c net.Conn, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // also where the caller is ended by force
 	theirs := d.nets()
-	theirs.Resolver = d.Resolver.asked()
-	c, err := openElsewhere(lookups, func() (net.Conn, error) {
+	theirs.LocalAddr, theirs.Resolver = from, d.Resolver.asked()
+	dial := func() (net.Conn, error) {
 		c, err := theirs.DialContext(ctx, n.String(), address)
 		if err != nil {
 			return nil, err
 		}
 		return takeConn("dial", n, true, c)
-	})
+	}
+	if _, named := netip.ParseAddrPort(address); n.isUnix() || n.isUDP() && named == nil {
+		c, err = dial()
+	} else {
+		c, err = openElsewhere(lookups, dial)
+	}
 	op, ok := err.(*net.OpError)
 	switch {
 	case ok && op.Err.Error() == errTimeout.Error():
@@ -138,15 +140,38 @@ func (d *Dialer) nets() *net.Dialer {
 // without an IP is this host's. Parks.
 func (d *Dialer) DialTCP(ctx context.Context, network string, laddr,
 	raddr netip.AddrPort) (*TCPConn, error) {
-	return dialOne(ctx, d, network, tcp, net.TCPAddrFromAddrPort(laddr),
-		net.TCPAddrFromAddrPort(raddr), d.dialTCP)
+	return d.dialAddr(ctx, network, net.TCPAddrFromAddrPort(laddr), net.TCPAddrFromAddrPort(raddr))
+}
+
+// dialAddr dials an address of TCP, which may be nil.
+func (d *Dialer) dialAddr(ctx context.Context, name string, from,
+	to *net.TCPAddr) (c *TCPConn, err error) {
+	n, err := parseNetwork(name)
+	switch {
+	case err != nil || !n.isTCP():
+		err = net.UnknownNetworkError(name)
+	case to == nil:
+		err = errMissingAddress
+	default:
+		l, stop := d.limits(ctx)
+		defer stop()
+		c, err = d.dialTCP(l, n, from, to)
+	}
+	if err != nil {
+		err = &net.OpError{Op: "dial", Net: name, Source: addrOf(from), Addr: addrOf(to), Err: err}
+	}
+	return c, err
 }
 
 // DialUDP is DialTCP for the networks of UDP. It does not park.
 func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 	raddr netip.AddrPort) (*UDPConn, error) {
-	return dialOne(ctx, d, network, udp, net.UDPAddrFromAddrPort(laddr),
-		net.UDPAddrFromAddrPort(raddr), d.dialUDP)
+	from, to := net.UDPAddrFromAddrPort(laddr), net.UDPAddrFromAddrPort(raddr)
+	n, err := parseNetwork(network)
+	if err != nil || !n.isUDP() || !suit(n, from.IP, to.IP) {
+		return netDialUDP(network, from, to) // which has the error
+	}
+	return as[*UDPConn](d.borrow(ctx, n, from, to.String()))
 }
 
 // DialUnix connects to a Unix socket, from laddr if that is not nil. The
@@ -159,47 +184,35 @@ func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 // full gives EAGAIN.
 func (d *Dialer) DialUnix(ctx context.Context, network string, laddr,
 	raddr *net.UnixAddr) (*UnixConn, error) {
-	return dialOne(ctx, d, network, unixNet, laddr, raddr, d.dialUnix)
+	n, err := parseNetwork(network)
+	if err != nil || !n.isUnix() || raddr == nil || raddr.Name == "" {
+		return netDialUnix(network, laddr, raddr) // unixgram without a peer, or the error
+	}
+	return as[*UnixConn](d.borrow(ctx, n, addrOf(laddr), raddr.Name))
 }
 
 // The functions of package net that dial one address, which may be nil.
 
 func netDialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
-	d := new(Dialer)
-	return dialOne(context.Background(), d, network, tcp, laddr, raddr, d.dialTCP)
+	return new(Dialer).dialAddr(context.Background(), network, laddr, raddr)
 }
 
 func netDialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
-	d := new(Dialer)
-	return dialOne(context.Background(), d, network, udp, laddr, raddr, d.dialUDP)
+	theirs, err := net.DialUDP(network, laddr, raddr)
+	if err != nil {
+		return nil, err
+	}
+	n, _ := parseNetwork(network) // net knows of no more
+	return as[*UDPConn](takeConn("dial", n, true, theirs))
 }
 
 func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
-	return new(Dialer).DialUnix(context.Background(), network, laddr, raddr)
-}
-
-// dialOne dials one address, on a network like another.
-func dialOne[C any, A interface {
-	comparable
-	net.Addr
-}](ctx context.Context, d *Dialer, name string, other network, from, to A,
-	dial func(l limits, n network, from, to A) (C, error)) (c C, err error) {
-	var none A
-	n, err := parseNetwork(name)
-	switch {
-	case err != nil || !n.like(other):
-		err = net.UnknownNetworkError(name)
-	case to == none && !n.isUnix():
-		err = errMissingAddress
-	default:
-		l, stop := d.limits(ctx)
-		defer stop()
-		c, err = dial(l, n, from, to)
-	}
+	theirs, err := net.DialUnix(network, laddr, raddr)
 	if err != nil {
-		err = &net.OpError{Op: "dial", Net: name, Source: addrOf(from), Addr: addrOf(to), Err: err}
+		return nil, err
 	}
-	return c, err
+	n, _ := parseNetwork(network)
+	return as[*UnixConn](takeConn("dial", n, true, theirs))
 }
 
 // limits are what ends a dial early. stop is to be called when it is over.
@@ -228,60 +241,3 @@ func (d *Dialer) limits(ctx context.Context) (l limits, stop func()) {
 	}(l.ctx.Done())
 	return l, cancel
 }
-
-// hook returns what calls Control or ControlContext, if there is one, for a new
-// fd. v6 says which family the socket is of.
-func (d *Dialer) hook(l limits, n network, address string, v6 bool) func(fd int) error {
-	if d.Control == nil && d.ControlContext == nil {
-		return func(int) error { return nil }
-	}
-	name := n.String()
-	if !n.isUnix() && !strings.HasSuffix(name, "4") && !strings.HasSuffix(name, "6") {
-		name += map[bool]string{false: "4", true: "6"}[v6]
-	}
-	return func(fd int) error {
-		c := &rawFD{network: n.String()}
-		c.fd.Store(int64(fd))
-		defer c.fd.Store(-1)
-		if d.ControlContext == nil {
-			return d.Control(name, address, c)
-		}
-		ctx := l.ctx
-		if !l.until.IsZero() {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(ctx, l.until)
-			defer cancel()
-		}
-		return d.ControlContext(ctx, name, address, c)
-	}
-}
-
-// rawFD is the syscall.RawConn that a hook is given, for as long as the hook
-// runs.
-type rawFD struct {
-	network string
-	fd      atomic.Int64 // -1 after it
-}
-
-var errNoWait = errors.New("waiting for a socket that is not connected")
-
-func (c *rawFD) Control(f func(fd uintptr)) error {
-	return c.use("raw-control", func(fd uintptr) bool { f(fd); return true })
-}
-
-func (c *rawFD) Read(f func(fd uintptr) (done bool)) error  { return c.use("raw-read", f) }
-func (c *rawFD) Write(f func(fd uintptr) (done bool)) error { return c.use("raw-write", f) }
-
-// use calls f once: there is nothing yet that would be worth waiting for.
-func (c *rawFD) use(op string, f func(fd uintptr) bool) error {
-	fd, err := c.fd.Load(), net.ErrClosed
-	if fd >= 0 {
-		if f(uintptr(fd)) {
-			return nil
-		}
-		err = errNoWait
-	}
-	return &net.OpError{Op: op, Net: c.network, Err: err}
-}
-
-var _ syscall.RawConn = (*rawFD)(nil)

@@ -159,17 +159,6 @@ func (c *UnixConn) send(call string, p, oob []byte, to *net.UnixAddr) (int, erro
 	return c.s.SendMsg(call, p, oob, &to.Name)
 }
 
-// socktype is the kernel's type of a network's sockets.
-func (n network) socktype() int {
-	switch {
-	case n == unixpacket:
-		return unix.SOCK_SEQPACKET
-	case n == unixgram || n.isUDP():
-		return unix.SOCK_DGRAM
-	}
-	return unix.SOCK_STREAM
-}
-
 // localName is the name that a socket is bound to; nil if the kernel has
 // none.
 func localName(fd int, n network) *net.UnixAddr {

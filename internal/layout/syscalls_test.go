@@ -30,12 +30,12 @@ var entries = map[string]string{
 		epoller.Epoller.More internal/fd.FD.spuriousEOF internal/fd.FD.pollIn internal/fd.FD.PollReadable
 	`,
 	"the caller has only an fd in hand, or what no Processor owns": `
-		socket.AdoptSocket socket.Dialer.attemptTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
+		socket.AdoptSocket socket.Dialer.connect socket.Dialer.dialTCP socket.ListenConfig.borrowListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
 		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment
-		socket.duplicate socket.conn.shutdown socket.Dialer.dialUDP socket.openSocket socket.bind
-		internal/fd.Descriptor.close socket.Dialer.dialUnix socket.isRegular socket.kernelNetwork
+		socket.duplicate socket.conn.shutdown
+		internal/fd.Descriptor.close socket.isRegular socket.kernelNetwork
 		socket.listens internal/fd.look internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
 		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
 		socket.endpoints.file internal/fd.FD.SetInt socket.zoneIndex
