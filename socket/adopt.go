@@ -56,6 +56,17 @@ func takeConn(op string, n network, dialled bool, theirs net.Conn) (net.Conn, er
 	return theirs, nil
 }
 
+// taken is takeConn of what a function of package net returned, which knows no
+// network that is not known here.
+func taken[C any, T net.Conn](op, network string, dialled bool, theirs T,
+	err error) (none C, _ error) {
+	if err != nil {
+		return none, err
+	}
+	n, _ := parseNetwork(network)
+	return as[C](takeConn(op, n, dialled, theirs))
+}
+
 // duplicate returns an fd of ours for a socket or file of net's or os's, or -1.
 // An error that is not fcntl's says that it is closed.
 func duplicate(c syscall.Conn) (fd int, err error) {

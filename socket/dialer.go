@@ -199,20 +199,12 @@ func netDialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
 
 func netDialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
 	theirs, err := net.DialUDP(network, laddr, raddr)
-	if err != nil {
-		return nil, err
-	}
-	n, _ := parseNetwork(network) // net knows of no more
-	return as[*UDPConn](takeConn("dial", n, true, theirs))
+	return taken[*UDPConn]("dial", network, true, theirs, err)
 }
 
 func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
 	theirs, err := net.DialUnix(network, laddr, raddr)
-	if err != nil {
-		return nil, err
-	}
-	n, _ := parseNetwork(network)
-	return as[*UnixConn](takeConn("dial", n, true, theirs))
+	return taken[*UnixConn]("dial", network, true, theirs, err)
 }
 
 // limits are what ends a dial early. stop is to be called when it is over.

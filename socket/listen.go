@@ -58,33 +58,25 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 			return lc.borrowListener(ctx, n, address)
 		})
 	}
-	var at net.Addr
 	if err == nil {
-		at, err = localAddr(ctx, n, address, tcp)
+		address, err = localAddr(ctx, n, address, tcp)
 	}
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
+		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
 	}
-	return lc.borrowListener(ctx, n, at.String())
+	return lc.borrowListener(ctx, n, address)
 }
 
-// localAddr resolves an address to listen on; n is to be a network like
-// another. Of several it is the first of IPv4, as with net.
-func localAddr(ctx context.Context, n network, address string, other network) (at net.Addr,
-	err error) {
-	if n.isUnix() {
-		at, err = as[net.Addr](net.ResolveUnixAddr(n.String(), address))
-	} else {
-		var addrs []net.Addr
-		addrs, err = (*Resolver)(nil).internetAddrs(ctx, n.String(), address)
-		if err == nil {
-			at = firstAddr(addrs, true)
-		}
+// localAddr returns an address to listen on in which there is no name. n is to
+// be a network like another; if it is not, that is an error of net's or ours.
+func localAddr(ctx context.Context, n network, address string, other network) (string, error) {
+	switch {
+	case n.isUnix():
+		return "", &net.AddrError{Err: "unexpected address type", Addr: address}
+	case !n.like(other):
+		return address, nil
 	}
-	if err == nil && !n.like(other) {
-		err = &net.AddrError{Err: "unexpected address type", Addr: address}
-	}
-	return at, err
+	return (*Resolver)(nil).literalAddress(ctx, n.String(), address)
 }
 
 // borrowListener lets package net make the listening socket, so that dual
@@ -216,14 +208,13 @@ func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address strin
 			return lc.borrowPacket(ctx, n, address)
 		})
 	}
-	var at net.Addr
 	if err == nil {
-		at, err = localAddr(ctx, n, address, udp)
+		address, err = localAddr(ctx, n, address, udp)
 	}
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
+		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
 	}
-	return lc.borrowPacket(ctx, n, at.String())
+	return lc.borrowPacket(ctx, n, address)
 }
 
 // borrowPacket lets package net make the socket, for the reasons borrowListener
@@ -241,22 +232,14 @@ func (lc *ListenConfig) borrowPacket(ctx context.Context, n network,
 // netListenUDP is net.ListenUDP. It does not park.
 func netListenUDP(network string, laddr *net.UDPAddr) (*UDPConn, error) {
 	theirs, err := net.ListenUDP(network, laddr)
-	return takeUDP(network, theirs, err)
+	return taken[*UDPConn]("listen", network, false, theirs, err)
 }
 
 // netListenMulticastUDP is net.ListenMulticastUDP. It does not park.
 func netListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) (*UDPConn,
 	error) {
 	theirs, err := net.ListenMulticastUDP(network, ifi, group)
-	return takeUDP(network, theirs, err)
-}
-
-func takeUDP(network string, theirs *net.UDPConn, err error) (*UDPConn, error) {
-	if err != nil {
-		return nil, err
-	}
-	n, _ := parseNetwork(network) // net knows of no more
-	return as[*UDPConn](takeConn("listen", n, false, theirs))
+	return taken[*UDPConn]("listen", network, false, theirs, err)
 }
 
 // ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the

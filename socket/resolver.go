@@ -174,18 +174,14 @@ func lookup[T any](r *Resolver, ctx context.Context, name string,
 // ipAddrs is LookupIPAddr for network ip, ip4 or ip6.
 func (r *Resolver) ipAddrs(ctx context.Context, network,
 	host string) (addrs []net.IPAddr, err error) {
-	if network != "ip" && !literal(host) {
-		ips, err := r.LookupNetIP(ctx, network, host)
-		for _, ip := range ips {
-			addrs = append(addrs, net.IPAddr{IP: ip.AsSlice(), Zone: ip.Zone()})
-		}
-		return addrs, err
+	if literal(host) {
+		return r.asked().LookupIPAddr(ctx, host)
 	}
-	return askHost(r, ctx, host,
-		func(of *net.Resolver, ctx context.Context) ([]net.IPAddr, error) {
-			addrs, err := of.LookupIPAddr(ctx, host)
-			return cloneIPAddrs(addrs), err // callers that share a look-up share memory
-		})
+	ips, err := r.LookupNetIP(ctx, network, host)
+	for _, ip := range ips {
+		addrs = append(addrs, net.IPAddr{IP: ip.AsSlice(), Zone: ip.Zone()})
+	}
+	return addrs, err
 }
 
 // literal reports whether net answers for a host without looking it up: an

@@ -365,9 +365,8 @@ func TestResolveAddr(t *testing.T) {
 				gotIP, err := socket.ResolveIPAddr("ip"+suffix, a)
 				wantIP, wantErr := net.ResolveIPAddr("ip"+suffix, a)
 				same(t, "ip"+suffix+" "+a, err, wantErr)
-				testenv.True(t, reflect.DeepEqual(got, want) && reflect.DeepEqual(gotUDP,
-					wantUDP) && reflect.DeepEqual(gotIP, wantIP), "%q, %q: %v %v %v, want %v %v %v",
-					suffix, a, got, gotUDP, gotIP, want, wantUDP, wantIP)
+				testenv.Equal(t, fmt.Sprint(got, gotUDP, gotIP), fmt.Sprint(want, wantUDP, wantIP),
+					suffix, a)
 			}
 		}
 		for _, network := range []string{"", "bogus"} {

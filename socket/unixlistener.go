@@ -143,10 +143,7 @@ func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 func netListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
 	return openElsewhere(&files, func() (*UnixConn, error) {
 		theirs, err := net.ListenUnixgram(network, laddr)
-		if err != nil {
-			return nil, err
-		}
-		return as[*UnixConn](takeConn("listen", unixgram, false, theirs))
+		return taken[*UnixConn]("listen", network, false, theirs, err)
 	})
 }
 
