@@ -55,17 +55,30 @@ func refuseConn(c net.Conn) error {
 	if limited, ok := c.(*limitedConn); ok {
 		c = limited.Conn
 	}
-	cure := ""
-	if isTLS(packageOf(c)) {
-		cure = tlsCure
-	}
-	return fmt.Errorf("netco: a Server serves a *socket.TCPConn or *socket.UnixConn itself, not "+
-		"a %T%s", c, cure)
+	return refusal(c, "a *socket.TCPConn or *socket.UnixConn itself")
 }
 
-// tlsCure is what to do where a Server is given TLS.
-const tlsCure = ": serve the connections below, and call netco/tls's Server in Opened, see its " +
-	"package comment"
+// refuseListener is refuseConn for a listener that is sure to return such
+// connections. For an unknown type the first connection is checked.
+func refuseListener(l net.Listener) error {
+	if limited, ok := l.(*limitedListener); ok {
+		return refuseListener(limited.Listener)
+	}
+	if pkg := packageOf(l); pkg == "net" || isTLS(pkg) {
+		return refusal(l, "a listener of netco.Listen or netco/net")
+	}
+	return nil
+}
+
+// refusal is the error for what a Server was given in place of what it wants.
+func refusal(given any, want string) error {
+	cure := ""
+	if isTLS(packageOf(given)) {
+		cure = ": serve the connections below, and call netco/tls's Server in Opened, see its " +
+			"package comment"
+	}
+	return fmt.Errorf("netco: a Server serves %s, not a %T%s", want, given, cure)
+}
 
 func isTLS(pkg string) bool {
 	return pkg == "crypto/tls" || pkg == "github.com/netco-go/netco/tls"
@@ -78,22 +91,6 @@ func packageOf(v any) string {
 		t = t.Elem()
 	}
 	return t.PkgPath()
-}
-
-// refuseListener is refuseConn for a listener that is sure to return such
-// connections. For an unknown type the first connection is checked.
-func refuseListener(l net.Listener) error {
-	if limited, ok := l.(*limitedListener); ok {
-		return refuseListener(limited.Listener)
-	}
-	switch pkg := packageOf(l); {
-	case isTLS(pkg):
-		return fmt.Errorf("netco: a Server cannot serve a %T%s", l, tlsCure)
-	case pkg == "net":
-		return fmt.Errorf("netco: a Server serves listeners of package socket, not a %T: use "+
-			"socket.Listen or socket.FileListener", l)
-	}
-	return nil
 }
 
 func init() { serving.Register(beginServing, requestAnswered) }
