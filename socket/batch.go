@@ -198,7 +198,7 @@ func (c *UDPConn) describeBatch(ms []Message) (n int, err error) {
 // address.
 func (c *UDPConn) mayDescribe(m *Message, i int) error {
 	if m.SegmentSize != 0 {
-		if err := c.maySegment(m); err != nil {
+		if err := maySegment(m); err != nil {
 			return err
 		}
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
 )
 
 // Several datagrams travel through the kernel as one: GSO cuts them apart as
@@ -48,33 +50,24 @@ func (c *UDPConn) SetGRO(join bool) error {
 	return c.setError("set", err)
 }
 
-// What is known of the kernel's UDP_SEGMENT. One that does not know it would
+// gsoMissing reports whether the kernel does not know UDP_SEGMENT. It would
 // ignore it, and send one datagram instead of many.
-const (
-	gsoUnknown = iota
-	gsoKnown
-	gsoMissing
-)
-
-var gso atomic.Uint32
+var gsoMissing = sync.OnceValue(func() bool {
+	fd, err := sysx.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return false
+	}
+	defer sysx.CloseFD(fd)
+	_, err = unix.GetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+	return err == unix.ENOPROTOOPT
+})
 
 // maySegment checks that the kernel will understand the segment size of m.
-func (c *UDPConn) maySegment(m *Message) error {
+func maySegment(m *Message) error {
 	if m.SegmentSize < 0 || m.SegmentSize > 0xffff {
 		return os.NewSyscallError("sendmmsg", unix.EINVAL)
 	}
-	if gso.Load() == gsoUnknown {
-		_, err := unix.GetsockoptInt(c.s.Sysfd(), unix.IPPROTO_UDP, unix.UDP_SEGMENT)
-		switch err {
-		case nil:
-			gso.Store(gsoKnown)
-		case unix.ENOPROTOOPT:
-			gso.Store(gsoMissing)
-		default:
-			return os.NewSyscallError("getsockopt", err)
-		}
-	}
-	if gso.Load() == gsoMissing {
+	if gsoMissing() {
 		return errNoGSO
 	}
 	return nil

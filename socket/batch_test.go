@@ -384,14 +384,13 @@ func TestBatchJoined(t *testing.T) {
 func TestBatchSegmentsMissing(t *testing.T) {
 	start(t, 1)
 	a, b := batchPair(t, loopback4)
-	restore := socket.ForgetGSO(true)
+	restore := socket.WithoutGSO()
 	ms := numbered(0, 3, portOf(b))
 	ms[1].SegmentSize = 2
 	n, err := a.WriteBatch(ms)
 	testenv.True(t, n == 1 && errors.Is(err, errors.ErrUnsupported) && strings.Contains(err.Error(),
 		"UDP_SEGMENT"), "%d, %v", n, err)
 	restore()
-	defer socket.ForgetGSO(false)()
 	if n, err := a.WriteBatch(ms[1:]); errors.Is(err, errors.ErrUnsupported) {
 		needUDPOption(t, unix.UDP_SEGMENT)
 	} else if n != 2 || err != nil {

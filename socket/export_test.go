@@ -117,15 +117,11 @@ func (c *UDPConn) FD() int { return c.s.Sysfd() }
 // PutControl writes the header of a control message.
 var PutControl = putControl
 
-// ForgetGSO sets what is known of the kernel's UDP_SEGMENT: nothing, or that it
-// is missing. It returns what was known.
-func ForgetGSO(missing bool) (restore func()) {
-	known := gso.Load()
-	gso.Store(gsoUnknown)
-	if missing {
-		gso.Store(gsoMissing)
-	}
-	return func() { gso.Store(known) }
+// WithoutGSO is as if the kernel had no UDP_SEGMENT, until restore.
+func WithoutGSO() (restore func()) {
+	known := gsoMissing
+	gsoMissing = func() bool { return true }
+	return func() { gsoMissing = known }
 }
 
 // Functions of package net, which package netco/net has.

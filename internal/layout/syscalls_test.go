@@ -16,7 +16,7 @@ var entries = map[string]string{
 		internal/sysx.raceReceived internal/sysx.raceSending
 	`,
 	"it touches nothing of the owner's, and those who call it are on this list themselves": `
-		internal/sysx.CloseFD internal/sysx.ConnectUnix internal/sysx.EnableBarriers
+		internal/sysx.CloseFD internal/sysx.EnableBarriers
 		internal/sysx.TryPoll internal/sysx.Recvmsg internal/sysx.Sendmsg internal/sysx.TrySendfile
 		internal/sysx.WaitFor internal/sysx.fileIO
 	`,
@@ -33,7 +33,7 @@ var entries = map[string]string{
 		socket.AdoptSocket socket.Dialer.connect socket.Dialer.dialTCP socket.ListenConfig.borrowListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
-		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment
+		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.gsoMissing
 		socket.duplicate socket.conn.shutdown
 		internal/fd.Descriptor.close socket.isRegular socket.kernelNetwork
 		socket.listens internal/fd.look internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
@@ -66,7 +66,7 @@ var unlisted = map[string]bool{
 
 // entering are functions of internal/sysx that do enter it and are not pinned.
 var entering = map[string]bool{
-	"CloseFD": true, "ConnectUnix": true, "EnableBarriers": true, "Read": true,
+	"CloseFD": true, "EnableBarriers": true, "Read": true,
 	"Recvmsg": true, "Sendmsg": true, "TryPoll": true, "TrySendfile": true, "Wait": true,
 	"WaitFor": true, "Write": true,
 }

@@ -63,15 +63,6 @@ func StartConnect(fd int, to unix.Sockaddr) error {
 	return unix.Connect(fd, to)
 }
 
-// ConnectUnix connects a Unix socket, at once or not at all. The name may be
-// looked for on a disk, so the caller is not pinned.
-func ConnectUnix(fd int, name string) error {
-	if errno := refused(Connect, fd, 1); errno != 0 {
-		return errno
-	}
-	return syscall.Connect(fd, &syscall.SockaddrUnix{Name: name})
-}
-
 // CloseFD closes fd. An interrupted close has closed it (Linux), so it is not
 // repeated.
 func CloseFD(fd int) { syscall.Close(fd) }
