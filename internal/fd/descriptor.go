@@ -19,7 +19,8 @@ import (
 // is in the PollDesc and refers to its connection.
 //
 // uses is ownedUse plus inspectUse for each Inspect that is asking the kernel
-// about the fd. Whoever brings it to 0 closes the fd.
+// about the fd. Whoever brings it to 0 closes the fd, and then stores
+// closedUse.
 type Descriptor struct {
 	pd   processor.PollDesc
 	fd   int32 // constant; valid while uses is not 0
@@ -46,6 +47,7 @@ type Label struct{ Network, Role uint8 }
 const (
 	ownedUse   = 1 // its FD's user has not closed it
 	inspectUse = 2
+	closedUse  = 1 << 31
 )
 
 // init makes d the owner of an fd.
@@ -128,7 +130,7 @@ func (d *Descriptor) close() {
 	if d.room != nil {
 		d.room.Release()
 	}
-	wakeCloser(d)
+	d.uses.Store(closedUse)
 }
 
 // Share records that there may be more fds of the open file description from
