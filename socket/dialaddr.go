@@ -54,27 +54,31 @@ func takesIPv4(ip net.IP) bool { return len(ip) <= net.IPv4len || ip.To4() != ni
 // sockaddr is the kernel's form of an address for fd, which is of a family. The
 // kernel takes an unspecified IP for this host.
 func sockaddr(fd, family int, a *net.TCPAddr) (unix.Sockaddr, error) {
-	ip := a.IP
-	if family == unix.AF_INET {
-		sa := &unix.SockaddrInet4{Port: a.Port}
-		if len(ip) == 0 {
-			return sa, nil
-		}
-		ip4 := ip.To4()
-		if ip4 == nil {
-			return nil, &net.AddrError{Err: "non-IPv4 address", Addr: ip.String()}
-		}
-		copy(sa.Addr[:], ip4)
-		return sa, nil
+	ip, err := ofFamily(a.IP, family == unix.AF_INET6)
+	switch {
+	case err != nil:
+		return nil, err
+	case family == unix.AF_INET6:
+		zone := zoneIndex(fd, a.Zone)
+		return &unix.SockaddrInet6{Port: a.Port, Addr: ip.As16(), ZoneId: zone}, nil
 	}
-	sa := &unix.SockaddrInet6{Port: a.Port, ZoneId: zoneIndex(fd, a.Zone)}
-	if len(ip) == 0 || ip.Equal(net.IPv4zero) {
-		return sa, nil
+	return &unix.SockaddrInet4{Port: a.Port, Addr: ip.As4()}, nil
+}
+
+// ofFamily returns an IP for a socket of IPv4 or IPv6, or net's error. IPv6
+// takes any IPv4 address, mapped. No IP, and any address of IPv4, is any
+// address.
+func ofFamily(ip net.IP, v6 bool) (netip.Addr, error) {
+	a, ok := netip.AddrFromSlice(ip)
+	switch {
+	case len(ip) == 0 && !v6:
+		return netip.IPv4Unspecified(), nil
+	case len(ip) == 0 || v6 && ip.Equal(net.IPv4zero):
+		return netip.IPv6Unspecified(), nil
+	case ok && (v6 || a.Unmap().Is4()):
+		return a, nil
+	case v6:
+		return a, &net.AddrError{Err: "non-IPv6 address", Addr: ip.String()}
 	}
-	ip6 := ip.To16()
-	if ip6 == nil {
-		return nil, &net.AddrError{Err: "non-IPv6 address", Addr: ip.String()}
-	}
-	copy(sa.Addr[:], ip6)
-	return sa, nil
+	return a, &net.AddrError{Err: "non-IPv4 address", Addr: ip.String()}
 }

@@ -51,47 +51,21 @@ func (c *UDPConn) rawFromAddrPort(to *sysx.RawAddr, a netip.AddrPort) error {
 // rawFromUDP is rawFromAddrPort for package net's type, whose port may be none
 // at all, see goodPort.
 func (c *UDPConn) rawFromUDP(to *sysx.RawAddr, a *net.UDPAddr) error {
-	if c.is6 {
-		return raw6(to, a, c.zoneIndex(a.Zone))
+	ip, err := ofFamily(a.IP, c.is6)
+	switch {
+	case err != nil:
+		return err
+	case c.is6:
+		to.Set6(ip.As16(), uint16(a.Port), c.zoneIndex(a.Zone))
+	default:
+		to.Set4(ip.As4(), uint16(a.Port))
 	}
-	return raw4(to, a)
+	return nil
 }
 
 // goodPort reports whether a can be an address at all. net finds out when it
 // makes the call, and then it is EINVAL.
 func goodPort(a *net.UDPAddr) bool { return a == nil || a.Port >= 0 && a.Port <= 0xffff }
-
-func raw4(to *sysx.RawAddr, a *net.UDPAddr) error {
-	var ip [4]byte
-	if len(a.IP) > 0 {
-		p := a.IP.To4()
-		if p == nil {
-			return &net.AddrError{Err: "non-IPv4 address", Addr: a.IP.String()}
-		}
-		ip = [4]byte(p)
-	}
-	to.Set4(ip, uint16(a.Port))
-	return nil
-}
-
-// raw6 takes any IPv4 address, which it maps. Any address of IPv4 is any
-// address.
-func raw6(to *sysx.RawAddr, a *net.UDPAddr, zone uint32) error {
-	var ip [16]byte
-	if len(a.IP) > 0 && !a.IP.Equal(net.IPv4zero) {
-		p := a.IP
-		if len(p) == net.IPv4len {
-			ip[10], ip[11] = 0xff, 0xff
-			copy(ip[12:], p)
-		} else if len(p) == net.IPv6len {
-			ip = [16]byte(p)
-		} else {
-			return &net.AddrError{Err: "non-IPv6 address", Addr: p.String()}
-		}
-	}
-	to.Set6(ip, uint16(a.Port), zone)
-	return nil
-}
 
 // zoneIndex is the number of a zone's interface. It is 0 if the socket is
 // closed, which the call that it is for will find too.
