@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -165,43 +164,6 @@ func TestBadInputOpening(t *testing.T) {
 			func() string { return made(nets.ListenPacket(ctx, n, a)) })
 	})
 }
-
-// TestBadInputInUse: names and ports that are taken, by net or by this package.
-func TestBadInputInUse(t *testing.T) {
-	start(t, 2)
-	dir := filepath.Dir(unixName(t, "x"))
-	byOurs := listen(t)
-	byTheirs := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-	udpTaken := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
-	unixTaken := testenv.Closing(t, testenv.Must(socket.Listen("unix", filepath.Join(dir, "s"))))
-	everywhere(t, func(p testrun.Place) {
-		fdsAround(t, p.Name, func() {
-			for _, l := range [][2]string{
-				{"tcp", byOurs.Addr().String()}, {"tcp4", byTheirs.Addr().String()},
-				{"unix", unixTaken.Addr().String()}, {"unixpacket", unixTaken.Addr().String()},
-			} {
-				same(t, "Listen "+l[0], shut(socket.Listen(l[0], l[1])),
-					shut(net.Listen(l[0], l[1])))
-			}
-			for _, l := range [][2]string{
-				{"udp", udpTaken.LocalAddr().String()}, {"udp4", udpTaken.LocalAddr().String()},
-				{"unixgram", unixTaken.Addr().String()},
-			} {
-				same(t, "ListenPacket "+l[0], shut(socket.ListenPacket(l[0], l[1])),
-					shut(net.ListenPacket(l[0], l[1])))
-			}
-			from := &socket.Dialer{LocalAddr: byOurs.Addr()}
-			sameDial(t, "from a port in use", from, context.Background(), "tcp",
-				byTheirs.Addr().String())
-			ctx := context.Background()
-			ours, nets := socket.ListenConfig{Control: refuse}, net.ListenConfig{Control: refuse}
-			same(t, "a Control that fails", shut(ours.Listen(ctx, "tcp", "127.0.0.1:0")),
-				shut(nets.Listen(ctx, "tcp", "127.0.0.1:0")))
-		})
-	})
-}
-
-func refuse(string, string, syscall.RawConn) error { return syscall.EXDEV }
 
 // TestBadInputZeroValues: what was made by no call is not closed. It used to be
 // fd 0 that was.

@@ -42,46 +42,30 @@ func TestListenContext(t *testing.T) {
 	})
 }
 
-// TestListenControl: the hook sees what net's sees before the bind, and can set
-// options; its error ends the call.
+// TestListenControl: the hook is called before the bind, and can set options;
+// its error ends the call.
 func TestListenControl(t *testing.T) {
 	start(t, 1)
 	ctx, before := context.Background(), socket.OpenCount()
-	for _, network := range []string{"tcp", "udp"} {
-		for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0", "localhost:0"} {
-			var seen [2]string
-			for i, refusal := range []error{nil, errors.New("refused by control")} {
-				hook := func(i int) func(network, address string, c syscall.RawConn) error {
-					return func(network, address string, c syscall.RawConn) error {
-						seen[i] += network + " " + address + " "
-						return errors.Join(refusal, c.Control(func(fd uintptr) {
-							unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345)
-						}))
-					}
-				}
-				ours := socket.ListenConfig{Control: hook(0)}
-				nets := net.ListenConfig{Control: hook(1)}
-				nets.SetMultipathTCP(false) // else it may try twice
-				if network == "tcp" {
-					testenv.Equal(t, made(ours.Listen(ctx, network, address)),
-						made(nets.Listen(ctx, network, address)), i, address)
-				} else {
-					testenv.Equal(t, made(ours.ListenPacket(ctx, network, address)),
-						made(nets.ListenPacket(ctx, network, address)), i, address)
-				}
-				testenv.Equal(t, seen[0], seen[1], network, address)
-			}
-		}
-	}
-	lc := socket.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) {
+	var seen string
+	var refusal error
+	lc := socket.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
+		seen = network + " " + address
+		return errors.Join(refusal, c.Control(func(fd uintptr) {
 			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345)
-		})
+		}))
 	}}
-	c := testenv.Must(lc.ListenPacket(ctx, "udp", "127.0.0.1:0"))
-	testenv.Gives(t, 2*12345, nil)(
-		unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET, unix.SO_RCVBUF))
-	c.Close()
+	controlled := func(network string, c any) {
+		testenv.Equal(t, seen, network+"4 127.0.0.1:0")
+		testenv.Gives(t, 2*12345, nil)(
+			unix.GetsockoptInt(rawFD(c.(syscall.Conn)), unix.SOL_SOCKET, unix.SO_RCVBUF))
+		c.(io.Closer).Close()
+	}
+	controlled("tcp", testenv.Must(lc.Listen(ctx, "tcp", "127.0.0.1:0")))
+	controlled("udp", testenv.Must(lc.ListenPacket(ctx, "udp", "127.0.0.1:0")))
+	refusal = errors.New("refused by control")
+	testenv.Fails(t, shut(lc.Listen(ctx, "tcp", "localhost:0")), refusal)
+	testenv.Fails(t, shut(lc.ListenPacket(ctx, "udp", "localhost:0")), refusal)
 	testenv.True(t, shut(lc.ListenPacket(testenv.Over(), "udp", "localhost:0")) != nil,
 		"after its context")
 	testenv.Equal(t, socket.OpenCount(), before, "sockets open, before")

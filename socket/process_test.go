@@ -3,7 +3,6 @@ package socket_test
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -25,7 +24,6 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -277,125 +275,6 @@ func serveWithFewFDs() {
 	})
 	fmt.Println(l.Addr())
 	io.Copy(io.Discard, os.Stdin)
-}
-
-func init() { children["no permission"] = withoutPermission }
-
-// TestPermissionDenied: what a user may not do is refused as net refuses it.
-// Root may do everything, so a child does it that has given that up.
-func TestPermissionDenied(t *testing.T) {
-	dir := testenv.Must(os.MkdirTemp("", "netco"))
-	defer os.RemoveAll(dir)
-	// The child must be able to come to dir, but neither make anything there
-	// nor use what is.
-	locked := filepath.Join(dir, "locked")
-	testenv.OK(t, os.Mkdir(locked, 0o700))
-	for _, name := range []string{filepath.Join(locked, "s"), filepath.Join(dir, "s")} {
-		testenv.Closing(t, testenv.Must(net.Listen("unix", name)))
-	}
-	testenv.OK(t, os.Chmod(filepath.Join(dir, "s"), 0))
-	mode := os.FileMode(0o755)
-	if os.Geteuid() != 0 {
-		mode = 0o500 // the child will own it
-		os.Chmod(locked, 0)
-		defer os.Chmod(locked, 0o700)
-	}
-	testenv.OK(t, os.Chmod(dir, mode))
-	defer os.Chmod(dir, 0o700)
-	out, err := testenv.Output(children.Command(t, "no permission", dir))
-	if why, no := strings.CutPrefix(out, "still root: "); no && err == nil {
-		t.Skip("root cannot be given up here: ", why)
-	}
-	testenv.True(t, err == nil && out == "refused", "%v\n%.3000s", err, out)
-}
-
-// withoutPermission is the child.
-func withoutPermission() {
-	if err := giveUpRoot(); err != nil { // as in a container that has no other users
-		fmt.Print("still root: ", err)
-		return
-	}
-	testenv.MustOK(netco.Start(netco.Options{Processors: 2}))
-	calls := callsWithoutPermission(os.Args[1])
-	for _, p := range testrun.Places {
-		refused := 0
-		done := make(chan struct{})
-		p.Run(func() {
-			defer close(done)
-			for _, c := range calls {
-				want := describeError(c.theirs())
-				fds := testenv.Files()
-				if got := describeError(c.ours()); got != want {
-					testenv.Fatal(c, "\ngot ", got, "\nwant", want)
-				}
-				if n := testenv.Files(); n > fds {
-					testenv.Fatal(c, "fds", n, "before", fds)
-				}
-				if strings.Contains(want, "denied") || strings.Contains(want, "not permitted") {
-					refused++
-				}
-			}
-			_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP)
-			if err == nil || err.Error() != "socket socket: socket: operation not permitted" {
-				testenv.Fatal("NewSocket:", err)
-			}
-		})
-		<-done
-		if refused < 10 {
-			testenv.Fatal("only", refused, "were refused")
-		}
-	}
-	fmt.Print("refused")
-}
-
-func giveUpRoot() error {
-	const unprivileged = 65534
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	return cmp.Or(syscall.Setgroups(nil), syscall.Setgid(unprivileged),
-		syscall.Setuid(unprivileged))
-}
-
-// comparedCall is a call with a name, of this package's and the same of net's.
-type comparedCall struct {
-	what, network, address string
-}
-
-func (c comparedCall) ours() error {
-	switch c.what {
-	case "Listen":
-		return shut(ourListen(c.network, c.address))
-	}
-	return shut(socket.Dial(c.network, c.address))
-}
-
-func (c comparedCall) theirs() error {
-	switch c.what {
-	case "Listen":
-		return shut(netsListen(c.network, c.address))
-	}
-	return shut(net.Dial(c.network, c.address))
-}
-
-// callsWithoutPermission are calls with names below dir, and others that only
-// root may make.
-func callsWithoutPermission(dir string) (calls []comparedCall) {
-	for _, name := range []string{"locked/s", "locked/new", "s", "new", "locked"} {
-		name := filepath.Join(dir, name)
-		for _, network := range []string{"unix", "unixpacket", "unixgram"} {
-			calls = append(calls, comparedCall{"Listen", network, name})
-			if network != "unixgram" {
-				calls = append(calls, comparedCall{"Dial", network, name})
-			}
-		}
-	}
-	// refused where such ports are privileged
-	for _, address := range []string{"127.0.0.1:1", "[::1]:1"} {
-		calls = append(calls, comparedCall{"Listen", "tcp", address},
-			comparedCall{"Listen", "udp", address})
-	}
-	return append(calls, comparedCall{"Dial", "udp", "255.255.255.255:9"})
 }
 
 const (

@@ -141,39 +141,6 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// TestBuffers: the one given back last is lent first; two lent at once are two;
-// one released on another Processor, or after its own has ended, does no harm.
-func TestBuffers(t *testing.T) {
-	start(t, 2)
-	var far *socket.Buffer
-	testrun.First.Do(t, func() {
-		a, b := socket.AcquireBuffer(), socket.AcquireBuffer()
-		testenv.Equal(t, len(a.Bytes()), 16<<10)
-		testenv.Equal(t, len(b.Bytes()), 16<<10)
-		testenv.True(t, &a.Bytes()[0] != &b.Bytes()[0], "one buffer was lent twice")
-		b.Release()
-		a.Release()
-		far = socket.AcquireBuffer()
-		testenv.Equal(t, far, a, "the one given back last is lent next")
-	})
-	testrun.Second.Do(t, func() {
-		own := socket.AcquireBuffer()
-		own.Release()
-		far.Release() // it does not go into this Processor's pool
-		next := socket.AcquireBuffer()
-		testenv.Equal(t, next, own)
-		next.Release()
-	})
-	testrun.First.Do(t, func() {
-		a, b, c := socket.AcquireBuffer(), socket.AcquireBuffer(), socket.AcquireBuffer()
-		testenv.True(t, a != b && b != c && a != c, "one buffer was lent twice")
-		far = a
-	})
-	stray := socket.AcquireBuffer()
-	testrun.First.Go(stray.Release).Wait(t)
-	far.Release()
-}
-
 // TestBufferOutlivesProcessor: a buffer may be used and released after the
 // Scheduler it came from has ended.
 func TestBufferOutlivesProcessor(t *testing.T) {

@@ -742,9 +742,11 @@ func TestMakingAsNet(t *testing.T) {
 		&net.UDPAddr{IP: net.ParseIP("2001:db8::1"), Port: 5})
 	tos := append(froms[:len(froms):len(froms)], net.UDPAddrFromAddrPort(closed),
 		&net.UDPAddr{IP: net.IPv4bcast, Port: 9})
+	inUse := (*net.UDPAddr)(listen(t).Addr().(*net.TCPAddr))
+	unixes := unixTargets(t)
 	before := testenv.Files()
-	for i, n := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixgram", "",
-		"bogus", "ip4:1"} {
+	for i, n := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixgram",
+		"unixpacket", "", "bogus", "ip4:1"} {
 		place(i).Do(t, func() {
 			for _, to := range tos {
 				makingAsNet(t, n, to)
@@ -754,10 +756,13 @@ func TestMakingAsNet(t *testing.T) {
 					}
 				}
 			}
-			for _, to := range []*net.UnixAddr{nil, {}, {Name: "@netco-nobody", Net: "unix"}} {
+			makingAsNet(t, n, inUse)
+			for _, at := range unixes {
 				d, ctx := new(socket.Dialer), context.Background()
-				testenv.Equal(t, made(d.DialUnix(ctx, n, nil, to)), made(net.DialUnix(n, nil, to)),
-					n, to)
+				testenv.Equal(t, made(d.DialUnix(ctx, n, nil, at)), made(net.DialUnix(n, nil, at)),
+					n, at)
+				testenv.Equal(t, fmt.Sprint(ourUnix.makes(n, at)),
+					fmt.Sprint(netsUnix.makes(n, at)), n, at)
 			}
 		})
 	}

@@ -432,133 +432,45 @@ type closer interface{ Close() error }
 
 // unixMaker is a package that makes Unix sockets: this one or net.
 type unixMaker struct {
-	open         func(network, address string) (closer, error) // by the network's plain Listen
-	connect      func(network, address string) (closer, error)
 	listen       func(network string, at *net.UnixAddr) (net.Listener, error)
 	listenPacket func(network string, at *net.UnixAddr) (unixIO, error)
 	dial         func(network string, from, to *net.UnixAddr) (unixIO, error)
 }
 
-var ourUnix = unixMaker{open: ourListen, connect: ofAny[closer](socket.Dial),
-	listen:       ofAny[net.Listener](socket.ListenUnix),
-	listenPacket: ofAny[unixIO](socket.ListenUnixgram), dial: ofAny2[unixIO](socket.DialUnix)}
+var ourUnix = unixMaker{ofAny[net.Listener](socket.ListenUnix),
+	ofAny[unixIO](socket.ListenUnixgram), ofAny2[unixIO](socket.DialUnix)}
 
-func ourListen(network, address string) (closer, error) {
-	if network == "unixgram" || network == "udp" {
-		return socket.ListenPacket(network, address)
-	}
-	return socket.Listen(network, address)
-}
+var netsUnix = unixMaker{ofAny[net.Listener](net.ListenUnix),
+	ofAny[unixIO](net.ListenUnixgram), ofAny2[unixIO](net.DialUnix)}
 
-var netsUnix = unixMaker{open: netsListen, connect: ofAny[closer](net.Dial),
-	listen:       ofAny[net.Listener](net.ListenUnix),
-	listenPacket: ofAny[unixIO](net.ListenUnixgram), dial: ofAny2[unixIO](net.DialUnix)}
-
-func netsListen(network, address string) (closer, error) {
-	if network == "unixgram" || network == "udp" {
-		return net.ListenPacket(network, address)
-	}
-	return net.Listen(network, address)
-}
-
-// unixAsNet calls both packages and compares their errors. What they opened is
-// closed, and path removed after each.
-func unixAsNet(t *testing.T, what, path string, make func(m unixMaker) (closer, error)) {
-	t.Helper()
-	try := func(m unixMaker) error {
-		err := shut(make(m))
-		if path != "" {
-			os.Remove(path)
+// makes describes what the package makes at an address, and removes the file.
+func (m unixMaker) makes(network string, at *net.UnixAddr) (all []string) {
+	for _, s := range []func() string{
+		func() string { return made(m.listen(network, at)) },
+		func() string { return made(m.listenPacket(network, at)) },
+		func() string { return made(m.dial(network, nil, at)) },
+		func() string { return made(m.dial(network, at, at)) },
+	} {
+		all = append(all, s())
+		if at != nil && filepath.Base(at.Name) == "free" {
+			os.Remove(at.Name)
 		}
-		return err
 	}
-	same(t, what, try(ourUnix), try(netsUnix))
+	return all
 }
 
-// unixErrorNames returns addresses of every sort below a new folder, taken and
-// free, good and bad, and those of files that are to stay.
-func unixErrorNames(t *testing.T) (dir string, names []string, mine map[string]bool) {
-	taken := unixName(t, "taken")
+// unixTargets are addresses for every network of Unix, taken, free and bad.
+func unixTargets(t *testing.T) (all []*net.UnixAddr) {
+	taken, gram := unixName(t, "taken"), unixName(t, "gram")
 	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
-	dir = filepath.Dir(taken)
-	file, stale, gram := filepath.Join(dir, "file"), filepath.Join(dir, "stale"),
-		filepath.Join(dir, "gram")
-	testenv.OK(t, os.WriteFile(file, nil, 0o600))
-	// A socket that has no listener.
-	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale)))
-	old.SetUnlinkOnClose(false)
-	old.Close()
 	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
-	names = []string{
-		taken, "", "@", "@\x00", "\x00netco-test", "@netco-no-such-name", stale, gram, dir, file,
-		filepath.Join(dir, "none"), filepath.Join(dir, "no", "such", "folder"),
-		filepath.Join(file, "below"),
-		"with\x00nul", "/proc/netco-test",
+	for _, name := range []string{taken, gram, filepath.Dir(taken), unixName(t, "free"),
+		filepath.Join(taken, "below"), "@netco-nobody", "", "with\x00nul",
+		strings.Repeat("x", 108)} {
+		all = append(all, unixAt("unix", name))
 	}
-	for _, n := range []int{107, 108, 109, 1000} {
-		names = append(names, strings.Repeat("x", n))
-	}
-	for _, n := range []int{107, 108} {
-		names = append(names, "@"+strings.Repeat("x", n))
-	}
-	return dir, names, map[string]bool{taken: true, stale: true, gram: true, file: true}
+	return append(all, nil)
 }
-
-// TestUnixErrors holds the errors of all that listens and dials against net's.
-func TestUnixErrors(t *testing.T) {
-	start(t, 2)
-	dir, names, mine := unixErrorNames(t)
-	taken := names[0]
-	t.Chdir(dir) // for the relative ones
-	try := func(p testrun.Place, network, name string) {
-		at, from := unixAt(network, name), unixAt(network, filepath.Join(dir, "from"))
-		path, _, _ := strings.Cut(name, "\x00")
-		if mine[name] {
-			path = ""
-		}
-		for _, c := range []struct {
-			f, path string
-			make    func(m unixMaker) (closer, error)
-		}{
-			{"ListenUnix", path, func(m unixMaker) (closer, error) {
-				return m.listen(network, at)
-			}},
-			{"ListenUnixgram", path, func(m unixMaker) (closer, error) {
-				return m.listenPacket(network, at)
-			}},
-			{"DialUnix", "", func(m unixMaker) (closer, error) { return m.dial(network, nil, at) }},
-			{"DialUnix from", from.Name, func(m unixMaker) (closer, error) {
-				return m.dial(network, from, at)
-			}},
-			{"DialUnix to taken from", path, func(m unixMaker) (closer, error) {
-				return m.dial(network, at, unixAt(network, taken))
-			}},
-			{"Dial", "", func(m unixMaker) (closer, error) { return m.connect(network, name) }},
-			{"Listen", path, func(m unixMaker) (closer, error) { return m.open(network, name) }},
-		} {
-			if unixNetworks[network] || strings.Contains(c.f, "Unix") {
-				unixAsNet(t, fmt.Sprintf("%s: %s(%s, %.120q)", p.Name, c.f, network, name),
-					c.path, c.make)
-			}
-		}
-	}
-	for i, network := range []string{"unix", "unixpacket", "unixgram", "unixx", "tcp", ""} {
-		for j, name := range names {
-			for _, p := range inTurn(i + j) {
-				p.Do(t, func() { try(p, network, name) })
-			}
-		}
-		for _, nils := range []func(m unixMaker) (closer, error){
-			func(m unixMaker) (closer, error) { return m.listen(network, nil) },
-			func(m unixMaker) (closer, error) { return m.listenPacket(network, nil) },
-			func(m unixMaker) (closer, error) { return m.dial(network, nil, nil) },
-		} {
-			unixAsNet(t, "nil addresses of "+network, "", nils)
-		}
-	}
-}
-
-var unixNetworks = map[string]bool{"unix": true, "unixpacket": true, "unixgram": true}
 
 // unixIO is what both UnixConns have.
 type unixIO interface {
@@ -727,33 +639,4 @@ func drainUnix(c unixIO) {
 			}
 		}
 	})
-}
-
-// TestUnixBacklog: a listener whose queue is full refuses at once, as with net.
-func TestUnixBacklog(t *testing.T) {
-	start(t, 2)
-	for _, kind := range []struct {
-		network string
-		typ     int
-	}{{"unix", unix.SOCK_STREAM}, {"unixpacket", unix.SOCK_SEQPACKET}} {
-		fd := testenv.Must(unix.Socket(unix.AF_UNIX, kind.typ|unix.SOCK_CLOEXEC, 0))
-		defer unix.Close(fd)
-		name := unixName(t, "s")
-		testenv.OK(t, unix.Bind(fd, &unix.SockaddrUnix{Name: name}))
-		testenv.OK(t, unix.Listen(fd, 0))
-		for {
-			c, want := net.Dial(kind.network, name)
-			if want == nil {
-				defer c.Close()
-				continue
-			}
-			for _, p := range testrun.Places {
-				p.Do(t, func() {
-					_, err := socket.Dial(kind.network, name)
-					same(t, p.Name, err, want)
-				})
-			}
-			break
-		}
-	}
 }
