@@ -143,26 +143,34 @@ type Registration struct {
 // The error is epoll_ctl's: EPERM for a file that cannot be polled, ENOSPC or
 // ENOMEM; or it is ErrClosed.
 func (e *Epoller[T]) Register(fd int, v *T) (Registration, error) {
-	return e.register(fd, v, sysx.Add)
+	// Urgent data is among them because a read stops short in front of it.
+	return e.register(fd, v, unix.EPOLLOUT|unix.EPOLLPRI|unix.EPOLLRDHUP)
 }
 
 // RegisterShared is Register of an fd that other Epollers watch too, each by
 // RegisterShared. An event wakes one of their owners if any is blocked in Wait,
 // in the order in which they have registered the fd; else it is there for
 // whichever polls first. Events do not say whether ReadOn holds.
-func (e *Epoller[T]) RegisterShared(fd int, v *T) (Registration, error) {
-	return e.register(fd, v, sysx.AddShared)
+//
+// There are events for writers only if writes is set. A later poll by another
+// owner then returns each event once more: epoll drops an event that no longer
+// holds, and a socket is mostly writable.
+func (e *Epoller[T]) RegisterShared(fd int, v *T, writes bool) (Registration, error) {
+	events := uint32(unix.EPOLLEXCLUSIVE) // since Linux 4.5
+	if writes {
+		events |= unix.EPOLLOUT
+	}
+	return e.register(fd, v, events)
 }
 
-func (e *Epoller[T]) register(fd int, v *T,
-	add func(epfd, fd int, slot, generation int32) error) (Registration, error) {
+func (e *Epoller[T]) register(fd int, v *T, events uint32) (Registration, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if e.closed {
 		return Registration{}, ErrClosed // e.fd may be another file's number by now
 	}
 	r := e.slab.alloc(v)
-	if err := add(e.fd, fd, r.slot, int32(r.gen)); err != nil {
+	if err := sysx.Add(e.fd, fd, events, r.slot, int32(r.gen)); err != nil {
 		e.slab.release(r)
 		return Registration{}, err
 	}

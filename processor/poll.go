@@ -247,6 +247,12 @@ func (g *gate) unblock() {
 // mark before it checks that condition misses nothing. Any thread.
 func (pd *PollDesc) MarkReady(m Mode) { pd.gate(m).setReady(nil) }
 
+// waited reports whether there is a waiter.
+func (g *gate) waited() bool {
+	w := g.w.Load()
+	return w != nil && w != readyW
+}
+
 // takeWaiter takes the waiter out, if there is one.
 func (g *gate) takeWaiter() *coroutine.Waiter {
 	for {
@@ -346,8 +352,6 @@ func (pd *PollDesc) waitFrom(
 		}
 	} else if m == Read {
 		shared, err = pd.register(fd, p, w.Coroutine())
-	} else if pd.home.Load() == nil {
-		err = pd.bind(fd)
 	}
 	if err != nil {
 		releaseWaiter(w)
@@ -363,9 +367,12 @@ func (pd *PollDesc) waitFrom(
 			panic("netco/processor: two waiters in one direction of an fd")
 		}
 	}
+	if m == Write && w.Coroutine() != nil {
+		err = pd.registerWriter(fd, p)
+	}
 	wake := coroutine.WakeTimeout // if it does not park
 	drained := request && pd.draining()
-	if !drained && pd.Check(m) == Try {
+	if err == nil && !drained && pd.Check(m) == Try {
 		d := g.deadline.Load()
 		if d == 0 || until != 0 && until < d {
 			d = until
@@ -387,6 +394,9 @@ func (pd *PollDesc) waitFrom(
 		w.Drain()
 	}
 	releaseWaiter(w)
+	if err != nil {
+		return Try, err
+	}
 	if to := pd.to.Load(); to != nil && m == Read {
 		pd.follow(fd, to)
 	}
@@ -407,11 +417,16 @@ func releaseWaiter(w *coroutine.Waiter) {
 	}
 }
 
-// bind registers fd with the Processor of the caller, a coroutine.
+// bind registers fd with the Processor of the caller, a coroutine, if it has no
+// home.
 func (pd *PollDesc) bind(fd int) error {
 	p := Current()
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
+	return pd.bindLocked(fd, p)
+}
+
+func (pd *PollDesc) bindLocked(fd int, p *Processor) error {
 	if pd.home.Load() != nil || pd.flags.Load()&flagClosing != 0 {
 		return nil
 	}

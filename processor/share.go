@@ -65,6 +65,7 @@ const domainSize = 8
 // sharedRegs are the registrations of an fd with the members of a domain.
 type sharedRegs struct {
 	domain []*Processor
+	writes bool // whether they have events for a writer
 	regs   [domainSize]epoller.Registration
 	has    [domainSize]bool // whether registering has succeeded
 }
@@ -210,15 +211,54 @@ func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (boo
 func (pd *PollDesc) share(fd int, domain []*Processor) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
+	if pd.shared.Load() != nil {
+		return nil
+	}
+	return pd.shareLocked(fd, domain)
+}
+
+// registerWriter registers fd for the caller, a coroutine on p that has
+// published itself as the waiter to write.
+//
+// A domain's registrations have no events for writers until one waits. Without
+// them epoll drops the event of a member that was computing when another took
+// it: most sockets can be written to at any time, so it would be returned, for
+// nothing. A writer and share, which looks for one, have the lock in turn.
+func (pd *PollDesc) registerWriter(fd int, p *Processor) error {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	s := pd.shared.Load()
+	if s == nil {
+		return pd.bindLocked(fd, p)
+	}
+	if s.writes {
+		return nil
+	}
+	err := pd.shareLocked(fd, s.domain)
+	if err != nil || pd.draining() {
+		pd.read.unblock() // its registration is gone, or advance may not have seen it
+	}
+	return err
+}
+
+// shareLocked registers fd with the members of a domain, anew if they have it.
+func (pd *PollDesc) shareLocked(fd int, domain []*Processor) error {
 	if pd.flags.Load()&(flagClosing|flagDetached) != 0 {
 		return nil
 	}
-	pd.unregisterLocked(fd)
-	s := &sharedRegs{domain: domain}
+	old := pd.shared.Load()
+	if old == nil {
+		pd.unregisterLocked(fd)
+	}
+	s := &sharedRegs{domain: domain, writes: pd.write.waited()}
 	var failed error
 	done := 0
 	for i, q := range domain {
-		reg, err := q.ep.RegisterShared(fd, pd)
+		if old != nil && old.has[i] {
+			q.ep.Remove(fd)
+			q.ep.Release(old.regs[i])
+		}
+		reg, err := q.ep.RegisterShared(fd, pd, s.writes)
 		if err != nil {
 			failed = err
 			continue
@@ -227,6 +267,8 @@ func (pd *PollDesc) share(fd int, domain []*Processor) error {
 		done++
 	}
 	if done == 0 {
+		pd.shared.Store(nil)
+		pd.home.Store(nil)
 		return failed
 	}
 	pd.shared.Store(s)

@@ -149,6 +149,120 @@ func armedShared(t testing.TB, p *Processor) *armer {
 	return a
 }
 
+// TestSharedWriter: a domain has no events for writers until a coroutine waits
+// to write, before the fd is shared or after; and the reader goes on waiting.
+func TestSharedWriter(t *testing.T) {
+	for _, first := range []Mode{Read, Write} {
+		g := sharing(t, 3)
+		p, l := g.members[0], newLine(t)
+		got, wrote := make(chan byte, 1), make(chan Verdict, 1)
+		start := func(m Mode) {
+			if m == Read {
+				p.Open(func() {
+					b, _ := l.read()
+					got <- b
+				})
+				testenv.Until(t, "it waits to read", l.waits)
+				return
+			}
+			p.Open(func() {
+				_, v := l.fill()
+				wrote <- v
+			})
+			testenv.Until(t, "it waits to write", l.pd.write.waited)
+		}
+		start(first)
+		if s := l.pd.shared.Load(); (s != nil) != (first == Read) || s != nil && s.writes {
+			t.Errorf("with one waiter the registrations are %+v", s)
+		}
+		start(1 - first)
+		testenv.Until(t, "there are events for the writer", func() bool {
+			s := l.pd.shared.Load()
+			return s != nil && s.writes
+		})
+		l.drain()
+		testenv.Equal(t, <-wrote, Try)
+		l.send(7)
+		testenv.Equal(t, <-got, 7)
+		for _, q := range g.members {
+			testenv.Equal(t, q.ep.Registered(), 1)
+		}
+		l.close()
+		quiet(t, g)
+	}
+}
+
+// fill writes until it has waited, and returns how much and how the wait ended.
+func (l *line) fill() (n int, v Verdict) {
+	for chunk := make([]byte, 4096); ; {
+		l.pd.Clear(Write)
+		k, err := unix.Write(l.fd, chunk)
+		if err != nil {
+			v, _ = l.pd.Wait(l.fd, Write, coroutine.ReasonWrite, 0)
+			return n, v
+		}
+		n += k
+	}
+}
+
+// drain reads what there is at the peer and returns how much.
+func (l *line) drain() (n int) {
+	unix.SetNonblock(l.peer, true)
+	for chunk := make([]byte, 4096); ; {
+		k, err := unix.Read(l.peer, chunk)
+		if err != nil || k == 0 {
+			return n
+		}
+		n += k
+	}
+}
+
+// TestSharedWriterHammer: a reader and a writer of one fd, while sharing begins
+// and ends, miss no event.
+func TestSharedWriterHammer(t *testing.T) {
+	g := sharing(t, 3)
+	p, l := g.members[0], newLine(t)
+	rounds := testenv.Rounds(5_000)
+	var read, written, drained atomic.Int64
+	reader := p.Open(func() {
+		for range rounds {
+			l.read()
+			read.Add(1)
+			runtime.Gosched()
+		}
+	})
+	writer := g.members[1].Open(func() {
+		for range rounds {
+			n, _ := l.fill()
+			written.Add(int64(n))
+		}
+	})
+	var over atomic.Bool
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for i := 0; !over.Load(); i++ {
+			if i%2 == 0 {
+				g.Share()
+			} else {
+				g.EndSharing()
+			}
+			if l.waits() {
+				l.send(7)
+			}
+			drained.Add(int64(l.drain()))
+			runtime.Gosched()
+		}
+	}()
+	reader.Join()
+	writer.Join()
+	over.Store(true)
+	<-ended
+	testenv.Equal(t, drained.Load()+int64(l.drain()), written.Load())
+	l.close()
+	quiet(t, g)
+}
+
 // TestSharingEnds: an fd is one Processor's again at the next wait after
 // sharing, and its reader learns of the peer's end.
 func TestSharingEnds(t *testing.T) {
@@ -280,6 +394,7 @@ func TestPollOthers(t *testing.T) {
 	outside := g.members[domainSize]
 	l := newLine(t)
 	defer l.close()
+	l.send(1)
 	for _, c := range []struct {
 		name   string
 		p      *Processor
@@ -297,16 +412,15 @@ func TestPollOthers(t *testing.T) {
 				c.asleep.ep.Asleep()
 				defer c.asleep.ep.Awake()
 			}
-			// Each epoll reports that it is writable.
-			testenv.OK(t, l.pd.share(l.fd, first.domain))
+			testenv.OK(t, l.pd.share(l.fd, first.domain)) // each epoll reports what can be read
 			defer func() {
 				l.pd.mu.Lock()
 				l.pd.unregisterLocked(l.fd)
 				l.pd.mu.Unlock()
-				l.pd.Clear(Write)
+				l.pd.Clear(Read)
 			}()
-			if c.p.pollOthers() != c.want || l.pd.Edge(Write) != c.want || c.p.polled == c.want {
-				t.Errorf("found: %t, marked: %t, want %t", !c.p.polled, l.pd.Edge(Write), c.want)
+			if c.p.pollOthers() != c.want || l.pd.Edge(Read) != c.want || c.p.polled == c.want {
+				t.Errorf("found: %t, marked: %t, want %t", !c.p.polled, l.pd.Edge(Read), c.want)
 			}
 		})
 	}
@@ -329,9 +443,10 @@ func TestCallOthers(t *testing.T) {
 		return !outside.ep.Sleeping()
 	}
 	p.ep.SetBatch(1)
-	for range 3 { // each has an event, as it is writable
+	for range 3 { // each has an event
 		l := newLine(t)
 		defer l.close()
+		l.send(1)
 		testenv.OK(t, l.pd.share(l.fd, p.domain))
 	}
 	last.ep.Asleep()

@@ -9,26 +9,14 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// Add registers fd with epoll for all events, edge-triggered. Urgent data is
-// among them because a read stops short in front of it. slot and generation
-// come back with each event.
-func Add(epfd, fd int, slot, generation int32) error {
-	return add(epfd, fd, slot, generation, unix.EPOLLPRI|unix.EPOLLRDHUP)
-}
-
-// AddShared is Add of an fd that several epoll instances have, each by
-// AddShared: an event wakes one thread that waits in one of them (Linux 4.5).
-// There are no events for urgent data, nor for the peer's end alone.
-func AddShared(epfd, fd int, slot, generation int32) error {
-	return add(epfd, fd, slot, generation, unix.EPOLLEXCLUSIVE)
-}
-
-func add(epfd, fd int, slot, generation int32, more uint32) error {
+// Add registers fd with epoll for events, and to read, edge-triggered. slot and
+// generation come back with each event.
+func Add(epfd, fd int, events uint32, slot, generation int32) error {
 	if errno := refused(EpollCtl, fd, 1); errno != 0 {
 		return errno
 	}
 	ev := unix.EpollEvent{
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLET | more,
+		Events: unix.EPOLLIN | unix.EPOLLET | events,
 		Fd:     slot,
 		Pad:    generation,
 	}

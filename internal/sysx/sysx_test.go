@@ -313,7 +313,7 @@ func TestInjectErrors(t *testing.T) {
 	events := make([]unix.EpollEvent, 1)
 	got := []error{
 		testenv.Err(sysx.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)),
-		sysx.Add(-1, 0, 0, 0),
+		sysx.Add(-1, 0, 0, 0, 0),
 		sysx.StartConnect(-1, &unix.SockaddrInet4{}),
 		testenv.Err(sysx.Poll(-1, events)),
 		testenv.Err(sysx.Wait(-1, events)),
@@ -334,7 +334,7 @@ func TestEvents(t *testing.T) {
 	epfd := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 	defer unix.Close(epfd)
 	a, b := socketpair(t)
-	testenv.OK(t, sysx.Add(epfd, a, 7, -9))
+	testenv.OK(t, sysx.Add(epfd, a, unix.EPOLLOUT, 7, -9))
 	unix.Write(b, []byte("x"))
 	events := make([]unix.EpollEvent, 4)
 	n, errno := sysx.Wait(epfd, events)
