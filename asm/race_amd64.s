@@ -2,50 +2,22 @@
 
 #include "textflag.h"
 
-// The runtime's racecall takes the detector's function, in C, and four
-// arguments:
+// func raceCall(racecall, fn, arg0, arg1, arg2, arg3 uintptr)
 //
-//	 0(SP)  fn
-//	 8(SP)  arg0 to arg3
-//	AX      racecall
-
-// func raceStart(racecall, parent uintptr, made *uintptr, pc uintptr)
-TEXT ·raceStart(SB), NOSPLIT, $40-32
+// The runtime's racecall takes fn, a function of the detector's in C, and its
+// four arguments from the stack: fn at 0(SP), then the arguments.
+TEXT ·raceCall(SB), NOSPLIT, $40-48
 	MOVQ racecall+0(FP), AX
-	MOVQ parent+8(FP), CX
-	MOVQ made+16(FP), DX
-	MOVQ pc+24(FP), BX
-	MOVQ CX, 8(SP)
-	MOVQ DX, 16(SP)
-	MOVQ BX, 24(SP)
-	MOVQ $__tsan_go_start(SB), DX
-	MOVQ DX, 0(SP)
-	CALL AX
-	RET
-
-// func raceEnd(racecall, ctx uintptr)
-TEXT ·raceEnd(SB), NOSPLIT, $40-16
-	MOVQ racecall+0(FP), AX
-	MOVQ ctx+8(FP), CX
-	MOVQ CX, 8(SP)
-	MOVQ $__tsan_go_end(SB), DX
-	MOVQ DX, 0(SP)
-	CALL AX
-	RET
-
-// func raceFresh(racecall, addr, size uintptr)
-//
-// As in the runtime's racemalloc, there is no context and no program counter.
-TEXT ·raceFresh(SB), NOSPLIT, $40-24
-	MOVQ racecall+0(FP), AX
-	MOVQ addr+8(FP), DX
-	MOVQ size+16(FP), BX
-	MOVQ $0, 8(SP)
-	MOVQ $0, 16(SP)
-	MOVQ DX, 24(SP)
-	MOVQ BX, 32(SP)
-	MOVQ $__tsan_malloc(SB), DX
-	MOVQ DX, 0(SP)
+	MOVQ fn+8(FP), CX
+	MOVQ arg0+16(FP), DX
+	MOVQ arg1+24(FP), BX
+	MOVQ arg2+32(FP), SI
+	MOVQ arg3+40(FP), DI
+	MOVQ CX, 0(SP)
+	MOVQ DX, 8(SP)
+	MOVQ BX, 16(SP)
+	MOVQ SI, 24(SP)
+	MOVQ DI, 32(SP)
 	CALL AX
 	RET
 

@@ -2,51 +2,23 @@
 
 #include "textflag.h"
 
-// The runtime's racecall takes the detector's function, in C, and four
-// arguments:
+// func raceCall(racecall, fn, arg0, arg1, arg2, arg3 uintptr)
 //
-//	 8(RSP)  fn
-//	16(RSP)  arg0 to arg3
-//	R3       racecall
-
-// func raceStart(racecall, parent uintptr, made *uintptr, pc uintptr)
-TEXT ·raceStart(SB), NOSPLIT, $48-32
-	MOVD racecall+0(FP), R3
-	MOVD parent+8(FP), R1
-	MOVD made+16(FP), R2
-	MOVD pc+24(FP), R4
-	MOVD R1, 16(RSP)
-	MOVD R2, 24(RSP)
+// The runtime's racecall takes fn, a function of the detector's in C, and its
+// four arguments from the stack: fn at 8(RSP), then the arguments.
+TEXT ·raceCall(SB), NOSPLIT, $48-48
+	MOVD racecall+0(FP), R0
+	MOVD fn+8(FP), R1
+	MOVD arg0+16(FP), R2
+	MOVD arg1+24(FP), R3
+	MOVD arg2+32(FP), R4
+	MOVD arg3+40(FP), R5
+	MOVD R1, 8(RSP)
+	MOVD R2, 16(RSP)
+	MOVD R3, 24(RSP)
 	MOVD R4, 32(RSP)
-	MOVD $__tsan_go_start(SB), R0
-	MOVD R0, 8(RSP)
-	CALL (R3)
-	RET
-
-// func raceEnd(racecall, ctx uintptr)
-TEXT ·raceEnd(SB), NOSPLIT, $48-16
-	MOVD racecall+0(FP), R3
-	MOVD ctx+8(FP), R1
-	MOVD R1, 16(RSP)
-	MOVD $__tsan_go_end(SB), R0
-	MOVD R0, 8(RSP)
-	CALL (R3)
-	RET
-
-// func raceFresh(racecall, addr, size uintptr)
-//
-// As in the runtime's racemalloc, there is no context and no program counter.
-TEXT ·raceFresh(SB), NOSPLIT, $48-24
-	MOVD racecall+0(FP), R3
-	MOVD addr+8(FP), R2
-	MOVD size+16(FP), R4
-	MOVD ZR, 16(RSP)
-	MOVD ZR, 24(RSP)
-	MOVD R2, 32(RSP)
-	MOVD R4, 40(RSP)
-	MOVD $__tsan_malloc(SB), R0
-	MOVD R0, 8(RSP)
-	CALL (R3)
+	MOVD R5, 40(RSP)
+	CALL (R0)
 	RET
 
 // func Store(addr, v uintptr)

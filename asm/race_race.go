@@ -2,27 +2,31 @@
 
 package asm
 
-// These call a function of the race detector's by the runtime's racecall, whose
-// entry is the first argument.
+import "unsafe"
 
-func raceStart(racecall, parent uintptr, made *uintptr, pc uintptr)
-func raceEnd(racecall, ctx uintptr)
-func raceFresh(racecall, addr, size uintptr)
+// raceCall calls a function of the race detector's by the runtime's racecall,
+// whose entry is the first argument.
+//
+//go:uintptrescapes
+func raceCall(racecall, fn, arg0, arg1, arg2, arg3 uintptr)
+
+var tsanGoStart, tsanGoEnd, tsanMalloc uintptr // functions; set by the assembler, never written
 
 // RaceStart returns a new racectx, as a goroutine has that parent starts at pc.
 // racecall is the entry of the runtime's function of that name.
 func RaceStart(racecall, parent, pc uintptr) uintptr {
 	made := new(uintptr) // not on a stack, which the detector's cannot follow
-	raceStart(racecall, parent, made, pc)
+	raceCall(racecall, tsanGoStart, parent, uintptr(unsafe.Pointer(made)), pc, 0)
 	return *made
 }
 
 // RaceEnd ends a racectx, which nothing uses any more.
-func RaceEnd(racecall, ctx uintptr) { raceEnd(racecall, ctx) }
+func RaceEnd(racecall, ctx uintptr) { raceCall(racecall, tsanGoEnd, ctx, 0, 0, 0) }
 
 // RaceFresh makes the detector forget all accesses to size bytes at addr, as
-// for memory that is newly allocated.
-func RaceFresh(racecall, addr, size uintptr) { raceFresh(racecall, addr, size) }
+// for memory that is newly allocated. As in the runtime's racemalloc, there is
+// no context and no program counter.
+func RaceFresh(racecall, addr, size uintptr) { raceCall(racecall, tsanMalloc, 0, 0, addr, size) }
 
 // Store stores a word at addr, in a goroutine's struct.
 func Store(addr, v uintptr)

@@ -23,7 +23,7 @@ func (c *Context) pull() *pull { return (*pull)(c.frame.Coro) }
 // Precondition: the caller holds the thread locks under which c will be
 // resumed.
 func (c *Context) Init(entry func(*Context)) {
-	Recorded()
+	record()
 	if !direct {
 		c.frame.Coro = unsafe.Pointer(newPull(c, entry))
 		return
@@ -40,10 +40,7 @@ func (c *Context) Init(entry func(*Context)) {
 
 // Identify makes the calling goroutine the one that c.G returns. It is for a
 // loop, which has an identity but no Init, since it is never resumed.
-func (c *Context) Identify() {
-	Recorded()
-	c.frame.G = asm.Getg()
-}
+func (c *Context) Identify() { c.frame.G = asm.Getg() }
 
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0
 // before its first run.

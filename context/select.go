@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/netco-go/netco/internal/goruntime"
 )
@@ -23,9 +25,23 @@ var direct bool
 // reason is the line that BackendReason returns.
 var reason = selectBackend(os.Getenv(EnvVar), os.Stderr, tryAsm)
 
+// logsReads says whether go test runs this process and logs which variables of
+// the environment the tests read, to know when a result may be used again.
+var logsReads = slices.ContainsFunc(os.Args, func(arg string) bool {
+	return strings.HasPrefix(arg, "-test.testlogfile=")
+})
+
+// record reads EnvVar for that log, which had not begun at init. It is called
+// where the backend matters.
+func record() {
+	if logsReads {
+		os.Getenv(EnvVar)
+	}
+}
+
 // Backend returns the backend in use: "asm" or "portable".
 func Backend() string {
-	Recorded()
+	record()
 	if direct {
 		return BackendAsm
 	}
@@ -33,10 +49,7 @@ func Backend() string {
 }
 
 // BackendReason says in one line why the backend in use was selected.
-func BackendReason() string {
-	Recorded()
-	return reason
-}
+func BackendReason() string { return reason }
 
 // Direct reports whether a context can be suspended by any goroutine that its
 // own has called into, and its resumer be replaced by another goroutine. The

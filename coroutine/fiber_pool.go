@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
 )
@@ -74,7 +73,6 @@ func newFiber(ex *Executor, bubble bool) *fiber {
 
 // renew begins an incarnation, and returns its id.
 func (c *core) renew(by creator) uint64 {
-	context.Recorded()
 	t := c.t
 	c.locks, c.begun = by.locks, false
 	t.of = c

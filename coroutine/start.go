@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
@@ -78,7 +77,6 @@ var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 //
 //go:norace
 func Make(here *Executor, s Spawn) *Coroutine {
-	context.Recorded()
 	co, id := here.newCoroutine()
 	co.fn = s.Fn
 	co.tags = goruntime.Labels()

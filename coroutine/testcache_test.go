@@ -14,8 +14,7 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// userTest is a test package of a user's: with a TestMain or without, and with
-// a coroutine that is made before testing's log is on.
+// userTest is a test package of a user's.
 const userTest = `package user
 
 import (
@@ -25,21 +24,12 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-func once() {
-	f := coroutine.New(func(y *coroutine.Yielder[int, int], x int) int { return x })
-	if v, err := f.Resume(7); v != 7 || err != nil {
-		panic(err)
-	}
-}
-
-func TestMain(m *testing.M) {
-	once()
-	os.Exit(m.Run())
-}
-
 func Test(t *testing.T) {
 	os.Getenv("NETCO_TEST_SALT") // go test takes the result of an earlier run of this test for another's
-	once()
+	f := coroutine.New(func(y *coroutine.Yielder[int, int], x int) int { return x })
+	if v, err := f.Resume(7); v != 7 || err != nil {
+		t.Fatal(v, err)
+	}
 }
 `
 
@@ -74,20 +64,15 @@ func TestBackendIsRecorded(t *testing.T) {
 		cached  bool
 	}{{context.BackendPortable, false}, {context.BackendAsm, false},
 		{context.BackendPortable, true}} {
-		// How often the variable is read may differ from run to run, as
-		// goroutines are used again or not; then go test runs the test again.
-		cached, out := false, []byte(nil)
-		for try := 0; try == 0 || run.cached && !cached && try < 20; try++ {
-			cmd := exec.Command(gotool, "test", "-vet=off", ".")
-			cmd.Dir = user
-			cmd.Env = append(os.Environ(), context.EnvVar+"="+run.backend, "NETCO_TEST_SALT="+salt,
-				"GOFLAGS=", "GOWORK=")
-			if out, err = cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", run.backend, err, out)
-			}
-			cached = strings.Contains(string(out), "(cached)")
+		cmd := exec.Command(gotool, "test", "-vet=off", ".")
+		cmd.Dir = user
+		cmd.Env = append(os.Environ(), context.EnvVar+"="+run.backend, "NETCO_TEST_SALT="+salt,
+			"GOFLAGS=", "GOWORK=")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", run.backend, err, out)
 		}
-		if cached != run.cached {
+		if cached := strings.Contains(string(out), "(cached)"); cached != run.cached {
 			t.Errorf("%s: cached %v, want %v\n%s", run.backend, cached, run.cached, out)
 		}
 	}
