@@ -103,7 +103,7 @@ type Stats struct {
 // Enter.
 func (ex *Executor) Init(c Config) {
 	ex.host, ex.keep, ex.ended, ex.wary = c.Host, c.Idle, c.Ended, waryAtFirst
-	ex.pool = objpool.New[Coroutine](objpool.Options{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
+	ex.pool = objpool.New[Coroutine](int(poolChunk), c.Idle)
 }
 
 // Enter makes the calling goroutine the loop. It stays so until Leave.

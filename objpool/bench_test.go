@@ -14,7 +14,7 @@ type object struct {
 const burst = 64
 
 func BenchmarkPool(b *testing.B) {
-	p := objpool.New[object](objpool.Options{})
+	p := objpool.New[object](16, 1024)
 	b.Run("single", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -8,10 +8,10 @@
 //
 // Free objects lie on a stack: Get returns the one put last, which is most
 // likely in the cache. If the stack is empty, Get returns the next object of
-// the current chunk, and allocates a new chunk of Options.Chunk objects once
-// that one is used up, so that objects allocated together lie side by side and
-// growth costs one allocation per chunk. At most Options.Cap free objects are
-// kept; beyond that Put leaves the object to the garbage collector.
+// the current chunk, and allocates a new chunk once that one is used up, so
+// that objects allocated together lie side by side and growth costs one
+// allocation per chunk. A Pool keeps a limited number of free objects; beyond
+// that Put leaves the object to the garbage collector.
 //
 // # Contract
 //
@@ -24,9 +24,8 @@
 //     hand it out twice. Builds with -race or the tag netco_invariants panic on
 //     it, as long as the object is still free.
 //   - A chunk is one allocation: the collector frees it when all its objects
-//     are unreachable, so one object in use keeps its Chunk-1 neighbours'
-//     memory (not what they pointed to, if their user cleared it before Put). A
-//     Chunk of 1 avoids that.
+//     are unreachable, so one object in use keeps its neighbours' memory (not
+//     what they pointed to, if their user cleared it before Put).
 //
 // Unlike sync.Pool, a Pool is never emptied by the garbage collector, and has
 // no per-P bookkeeping.

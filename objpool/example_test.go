@@ -12,7 +12,7 @@ type request struct {
 }
 
 func ExamplePool() {
-	p := objpool.New[request](objpool.Options{Chunk: 8, Cap: 100})
+	p := objpool.New[request](8, 100)
 	r := p.Get()
 	r.id, r.body = 1, []byte("hello")
 	r.body = nil // the pool would keep it alive

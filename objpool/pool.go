@@ -1,61 +1,36 @@
 package objpool
 
-import "fmt"
+import (
+	"fmt"
 
-const (
-	defaultChunk = 16
-	defaultCap   = 1024
+	"github.com/netco-go/netco/internal/invariant"
 )
-
-// Options configures a Pool. The zero value is useful.
-type Options struct {
-	// Chunk is the number of objects allocated at once when none is free. 0
-	// means 16, or 1 when Cap is negative: a pool that keeps nothing wants each
-	// object freed on its own.
-	Chunk int
-
-	// Cap is the highest number of free objects that Put keeps. 0 means 1024,
-	// negative none.
-	Cap int
-}
-
-// withDefaults returns o with every default filled in. It panics on an invalid
-// value.
-func (o Options) withDefaults() Options {
-	if o.Chunk < 0 {
-		panic(fmt.Sprintf("objpool: Options.Chunk is %d, want 0 or more", o.Chunk))
-	}
-	if o.Chunk == 0 {
-		o.Chunk = defaultChunk
-		if o.Cap < 0 {
-			o.Chunk = 1
-		}
-	}
-	switch {
-	case o.Cap < 0:
-		o.Cap = 0
-	case o.Cap == 0:
-		o.Cap = defaultCap
-	}
-	return o
-}
 
 // Pool is a single-owner free list of *T. See the package documentation. Use
 // New; a Pool must not be copied.
 type Pool[T any] struct {
 	// All fields are the owner's.
 
-	free  []*T    // stack of free objects, the warmest on top; slots above its length are nil
-	fresh []T     // the part of the current chunk that was never handed out
-	opts  Options // after withDefaults, so Cap is the real limit
+	free  []*T // stack of free objects, the warmest on top; slots above its length are nil
+	fresh []T  // the part of the current chunk that was never handed out
+	chunk int  // constant: how many objects are allocated at once
+	keep  int  // constant: how many free objects are kept
 
-	ledger ledger[T]
+	isFree map[*T]bool // where invariants are checked
 }
 
-// New returns an empty Pool. It allocates no object yet. It panics if o is
-// invalid.
-func New[T any](o Options) *Pool[T] {
-	return &Pool[T]{opts: o.withDefaults()}
+// New returns an empty Pool that allocates chunk objects at once and keeps at
+// most keep free ones. It allocates no object yet. It panics if chunk is not
+// positive.
+func New[T any](chunk, keep int) *Pool[T] {
+	if chunk < 1 {
+		panic(fmt.Sprintf("objpool: chunk of %d, want 1 or more", chunk))
+	}
+	p := &Pool[T]{chunk: chunk, keep: keep}
+	if invariant.Enabled {
+		p.isFree = make(map[*T]bool)
+	}
+	return p
 }
 
 // Get returns a free object, the one put last, or else a new zero one. It
@@ -68,8 +43,8 @@ func (p *Pool[T]) Get() *T {
 	x := p.free[n]
 	p.free[n] = nil // an object in use is the user's alone to keep alive
 	p.free = p.free[:n]
-	if checkDoublePut {
-		p.ledger.out(x)
+	if invariant.Enabled {
+		delete(p.isFree, x)
 	}
 	return x
 }
@@ -81,10 +56,7 @@ func (p *Pool[T]) Get() *T {
 //go:noinline
 func (p *Pool[T]) issue() *T {
 	if len(p.fresh) == 0 {
-		if p.opts.Chunk == 0 {
-			panic("objpool: Get on a Pool not made by New")
-		}
-		p.fresh = make([]T, p.opts.Chunk)
+		p.fresh = make([]T, p.chunk)
 	}
 	x := &p.fresh[0]
 	p.fresh = p.fresh[1:]
@@ -94,22 +66,19 @@ func (p *Pool[T]) issue() *T {
 	return x
 }
 
-// Put gives x back, or leaves it to the garbage collector if Cap are free. x
-// comes from a Get of this Pool, was not put since, and is not used after. Put
-// panics if x is nil. The list of free objects grows by doubling up to Cap;
-// other than that Put does not allocate.
+// Put gives x back, or leaves it to the garbage collector if enough are free. x
+// comes from a Get of this Pool, was not put since, and is not used after. The
+// list of free objects grows by doubling; other than that Put does not
+// allocate.
 func (p *Pool[T]) Put(x *T) {
-	if x == nil {
-		panic("objpool: Put(nil)")
+	if invariant.Enabled && p.isFree[x] {
+		panic(fmt.Sprintf("objpool: double Put of %T %p, which is free already", x, x))
 	}
-	if checkDoublePut {
-		p.ledger.mustBeOut(x)
-	}
-	if len(p.free) >= p.opts.Cap {
+	if len(p.free) >= p.keep {
 		return
 	}
-	if checkDoublePut {
-		p.ledger.in(x)
+	if invariant.Enabled {
+		p.isFree[x] = true
 	}
 	p.free = append(p.free, x)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/invariant"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -15,35 +16,11 @@ type thing struct {
 	_  *[256]byte // so that it is no tiny object
 }
 
-func TestOptions(t *testing.T) {
-	for _, tt := range []struct {
-		chunk, cap         int
-		wantChunk, wantCap int
-	}{
-		{0, 0, 16, 1024},
-		{5, 7, 5, 7},
-		{1, 1, 1, 1},
-		{0, -1, 1, 0},
-		{4, -100, 4, 0},
-	} {
-		o := Options{Chunk: tt.chunk, Cap: tt.cap}.withDefaults()
-		testenv.True(t, o.Chunk == tt.wantChunk && o.Cap == tt.wantCap,
-			"Chunk %d, Cap %d became %d, %d, want %d, %d", tt.chunk, tt.cap, o.Chunk, o.Cap,
-			tt.wantChunk, tt.wantCap)
-	}
-	testenv.Panics(t, "objpool: Options.Chunk is -1", func() { New[thing](Options{Chunk: -1}) })
-}
-
-func TestMisuse(t *testing.T) {
-	testenv.Panics(t, "objpool: Put(nil)", func() { New[thing](Options{}).Put(nil) })
-	testenv.Panics(t, "objpool: Get on a Pool not made by New", func() { new(Pool[thing]).Get() })
-}
-
 func TestDoublePut(t *testing.T) {
-	if !checkDoublePut {
+	if !invariant.Enabled {
 		t.Skip("the check is not part of this build")
 	}
-	p := New[thing](Options{})
+	p := New[thing](1, 10)
 	x, y := p.Get(), p.Get()
 	p.Put(x)
 	p.Put(y)
@@ -51,18 +28,14 @@ func TestDoublePut(t *testing.T) {
 	p.Get()
 	p.Get()
 	p.Put(x) // free, in use and free again is no double Put
-
-	z := New[struct{}](Options{})
-	a, b := z.Get(), z.Get()
-	z.Put(a)
-	z.Put(b) // zero-size objects share an address
+	testenv.Panics(t, "objpool: chunk of 0", func() { New[thing](0, 1) })
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	if checkDoublePut {
+	if invariant.Enabled {
 		t.Skip("the double-put check keeps a map")
 	}
-	p := New[thing](Options{Chunk: 8, Cap: 100})
+	p := New[thing](8, 100)
 	held := make([]*thing, 100)
 	round := func() {
 		for i := range held {
@@ -75,7 +48,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	round()
 	testenv.Equal(t, testing.AllocsPerRun(100, round), 0,
 		"allocations per round of 100 Gets and Puts")
-	chunks := New[thing](Options{Chunk: 50, Cap: -1})
+	chunks := New[thing](50, 0)
 	n := testing.AllocsPerRun(20, func() {
 		for range 100 {
 			chunks.Get()
@@ -85,12 +58,12 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 }
 
 // TestAgainstModel runs random calls against a plain list of free objects: that
-// put last comes first, and Cap bounds what is free.
+// put last comes first, and keep bounds what is free.
 func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	for round := range 40 {
-		opts := Options{Chunk: r.IntN(20), Cap: r.IntN(60) - 5}
-		p, most := New[thing](opts), opts.withDefaults().Cap
+		most := max(r.IntN(60)-5, 0)
+		p := New[thing](1+r.IntN(20), most)
 		var used, free []*thing
 		for op := range 2000 {
 			if r.IntN(2) == 0 {
@@ -151,26 +124,26 @@ func watch() (add func(*thing), wait func(t *testing.T, n int)) {
 
 func TestMemoryIsReleased(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		opts Options
-		gets int // again afterwards
-		want int // of 8 objects
+		name        string
+		chunk, keep int
+		gets        int // again afterwards
+		want        int // of 8 objects
 	}{
-		{"dropped by Put", Options{Chunk: 1, Cap: -1}, 0, 8},
-		{"above Cap", Options{Chunk: 1, Cap: 3}, 0, 5},
-		{"popped", Options{Chunk: 1, Cap: 8}, 2, 2},
+		{"dropped by Put", 1, 0, 0, 8},
+		{"above keep", 1, 3, 0, 5},
+		{"popped", 1, 8, 2, 2},
 		// A chunk goes when its last object does; only its first object carries
 		// a cleanup here.
-		{"whole chunks", Options{Chunk: 4, Cap: -1}, 0, 2},
+		{"whole chunks", 4, 0, 0, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := New[thing](tt.opts)
+			p := New[thing](tt.chunk, tt.keep)
 			add, wait := watch()
 			func() {
 				var held [8]*thing
 				for i := range held {
 					held[i] = p.Get()
-					if i%tt.opts.Chunk == 0 {
+					if i%tt.chunk == 0 {
 						add(held[i])
 					}
 				}

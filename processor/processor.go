@@ -118,7 +118,7 @@ func New(cfg Config) (*Processor, error) {
 		group:    cfg.Group,
 		ep:       ep,
 		timerFD:  tfd,
-		sleepers: objpool.New[timer.Timer](objpool.Options{Chunk: 64}),
+		sleepers: objpool.New[timer.Timer](64, 1024),
 		ended:    make(chan struct{}),
 	}
 	p.woken.start = p.startWoken
