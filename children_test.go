@@ -220,7 +220,7 @@ func TestChildrenAtShutdown(t *testing.T) {
 		netco.GoWith(netco.Spawn{Child: true, Fn: func() {
 			defer func() {
 				for range 100 { // it has to go on by itself: no wait of its works
-					coroutine.Pass()
+					coroutine.Shield(coroutine.Yield)
 				}
 				slow.Store(order.Add(1))
 			}()

@@ -137,7 +137,7 @@ var stays = []struct {
 		h := co.Handle()
 		go h.Stop()
 		for !Stopping() {
-			Pass() // Yield would unwind
+			Shield(Yield) // Yield would unwind
 		}
 	}},
 	{"while it is made another", func(t *testing.T, _, to *thread, co *Coroutine) {

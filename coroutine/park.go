@@ -164,41 +164,33 @@ func Yield() {
 		runtime.Gosched()
 		return
 	}
-	ex, co := w.ex, w.co.Own()
+	co := w.co.Own()
 	if w.cancelling(co) {
 		Unwind()
 	}
-	if goruntime.RaceEnabled {
-		if w.mayYield() {
-			w.pass(false)
-			co.MoveOn()
-		}
+	if !w.mayYield() {
 		return
 	}
-	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
-		ex.budget--
-		return
+	if w = co.w.Own(); goruntime.RaceEnabled || !context.Direct() {
+		w.pass(false)
+	} else { // as pass, for one return less after the switch
+		co.checkLocks(w.ex, "yields")
+		w.ex.runq.push(co)
+		open := w.open.Own()
+		w.open.Close()
+		w.ctx.Switch(&w.ctx)
+		w.open.Restore(open)
 	}
-	co.checkLocks(ex, "yields")
-	ex.runq.push(co)
-	w = co.w.Own()
-	if !context.Direct() {
-		w.suspend()
-		return
-	}
-	// As suspend, for one return less after the switch.
-	open := w.open.Own()
-	w.open.Close()
-	w.ctx.Switch(&w.ctx)
-	w.open.Restore(open)
 	if w.ex.lend.Load() != nil {
 		co.moveOn()
 	}
 }
 
-// mayYield reports, in a race build, whether Yield has a reason to yield.
+// mayYield reports whether Yield has a reason to yield.
 func (w *worker) mayYield() bool {
-	defer w.enter()()
+	if goruntime.RaceEnabled {
+		defer w.enter()()
+	}
 	ex := w.ex
 	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
 		ex.budget--
@@ -224,18 +216,6 @@ func YieldTurn() (stopping bool) {
 		w.pass(true)
 	}
 	return w.cancelling(co)
-}
-
-// Pass is Yield, but does not unwind a coroutine that is to end by force, with
-// the scheduler or alone. It is for a coroutine that, while it unwinds, needs a
-// lock that another one is about to release.
-func Pass() {
-	w := CurrentWorker()
-	if w == nil || w.co.Own() == nil || !w.cancelling(w.co.Own()) {
-		Yield()
-		return
-	}
-	w.pass(false)
 }
 
 // pass appends the coroutine to the run queue and gives control to the loop; it

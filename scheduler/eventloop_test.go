@@ -49,7 +49,8 @@ func TestEventLoop(t *testing.T) {
 			testenv.Fails(t, s.Shutdown(testenv.Over()), engine.ErrInCoroutine, "Shutdown in turn")
 			sleeper, err := s.Go(func() { // by turn, the first coroutine
 				defer func() {
-					coroutine.Pass() // the other one's wait ends before this one does
+					// the other one's wait ends before this one does
+					coroutine.Shield(coroutine.Yield)
 					unwound = true
 				}()
 				here()

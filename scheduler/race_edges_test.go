@@ -379,7 +379,7 @@ func locked(s *scheduler.Scheduler, mu sync.Locker, first, then func()) {
 	})
 	mu.Lock()
 	if _, blocks := mu.(*sync.Mutex); !blocks {
-		coroutine.Pass() // the other waits for the lock
+		coroutine.Shield(coroutine.Yield) // the other waits for the lock
 	}
 	then()
 	mu.Unlock()
