@@ -2,7 +2,6 @@ package blocking_test
 
 import (
 	"context"
-	"runtime"
 	"testing"
 
 	"github.com/netco-go/netco/blocking"
@@ -11,8 +10,7 @@ import (
 
 // BenchmarkDo is one call after the other, each with nothing to do: what the
 // way there and back costs. Beside it, what a goroutine pays that starts
-// another for each call and waits on a channel, and one that hands the call to
-// a goroutine that is there.
+// another for each call and waits on a channel.
 func BenchmarkDo(b *testing.B) {
 	inCoroutine := func(b *testing.B, call func()) {
 		testrun.Start(b, 1)
@@ -39,31 +37,6 @@ func BenchmarkDo(b *testing.B) {
 			go func() { close(done) }()
 			<-done
 		}
-	})
-	b.Run("locked goroutine", func(b *testing.B) {
-		runtime.LockOSThread() // as a Processor is, so that each way changes threads
-		defer runtime.UnlockOSThread()
-		b.ReportAllocs()
-		for b.Loop() {
-			done := make(chan struct{})
-			go func() { close(done) }()
-			<-done
-		}
-	})
-	b.Run("goroutine kept", func(b *testing.B) {
-		b.ReportAllocs()
-		work, done := make(chan func()), make(chan struct{})
-		go func() {
-			for f := range work {
-				f()
-				done <- struct{}{}
-			}
-		}()
-		for b.Loop() {
-			work <- func() {}
-			<-done
-		}
-		close(work)
 	})
 }
 

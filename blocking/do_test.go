@@ -154,13 +154,6 @@ func TestContextDoneBefore(t *testing.T) {
 			if err := p.Do(ctx, func() { ran = true }); err != context.Canceled || ran {
 				t.Errorf("Do on a %s: %v, ran: %v", where.Name, err, ran)
 			}
-			n, err := callOn(ctx, p, func() (int, error) {
-				ran = true
-				return 1, nil
-			})
-			if n != 0 || err != context.Canceled || ran {
-				t.Errorf("callOn on a %s: %d, %v, ran: %v", where.Name, n, err, ran)
-			}
 		})
 	}
 }
@@ -312,31 +305,6 @@ func TestContextInPlace(t *testing.T) {
 	if n != 1 || err != context.Canceled {
 		t.Errorf("%d, %v", n, err)
 	}
-}
-
-// TestContextDoneAtEnd: context and function end at the same moment; whichever
-// it is that the caller sees, it is whole.
-func TestContextDoneAtEnd(t *testing.T) {
-	rounds := testenv.Rounds(2000)
-	testrun.Start(t, 2)
-	p := pool(t, 4)
-	var tasks []*testrun.Task
-	for _, where := range testrun.Coroutines {
-		tasks = append(tasks, where.Go(func() {
-			for range rounds {
-				ctx, cancel := context.WithCancel(context.Background())
-				n, err := callOn(ctx, p, func() (int, error) {
-					go cancel()
-					return 1, nil
-				})
-				if !(n == 1 && err == nil || n == 0 && err == context.Canceled) {
-					t.Errorf("%d, %v", n, err)
-				}
-				cancel()
-			}
-		}))
-	}
-	testrun.WaitAll(t, tasks...)
 }
 
 // TestContextDoneLate: the context's call comes when the function has ended and

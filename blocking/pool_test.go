@@ -1,7 +1,6 @@
 package blocking_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,35 +23,6 @@ func TestLimits(t *testing.T) {
 	}
 	testenv.Equal(t, new(blocking.Pool).Stats(), (blocking.Stats{Limit: 256}),
 		"the zero Pool")
-}
-
-// queue parks n coroutines, alternately on two Processors, in calls that note
-// their turn.
-func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*testrun.Task) {
-	for i := range n {
-		k := testrun.Coroutines[i%2].Go(func() {
-			testenv.NoError(t, p.Do(bg, func() { *turns = append(*turns, i) }))
-		})
-		k.UntilParked(t, coroutine.ReasonBlocking)
-		tasks = append(tasks, k)
-	}
-	return tasks
-}
-
-// TestFIFO: calls run in the order in which they came.
-func TestFIFO(t *testing.T) {
-	testrun.Start(t, 2)
-	p := pool(t, 1)
-	g, k := occupy(t, p)
-	var turns []int // one at a time
-	tasks := queue(t, p, 8, &turns)
-	exact(t, p, blocking.Stats{Running: 1, Queued: 8})
-	close(g.opened)
-	k.Wait(t)
-	testrun.WaitAll(t, tasks...)
-	if !slices.Equal(turns, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
-		t.Errorf("turns %v", turns)
-	}
 }
 
 // TestOneAfterTheOther: when a call returns, the pool has done with it: its

@@ -1,9 +1,7 @@
 package timer
 
 import (
-	"math"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -84,21 +82,10 @@ func (f *FD) settime(when int64) error {
 	}
 	f.settimes++
 	f.armed = 0 // should it fail, the next Arm tries again
-	spec := unix.ItimerSpec{Value: timespec(when)}
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(when)}
 	if err := unix.TimerfdSettime(f.fd, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
 		return os.NewSyscallError("timerfd_settime", err)
 	}
 	f.armed = when
 	return nil
-}
-
-// timespec converts ns, clamped where a Timespec has 32-bit seconds: an FD
-// asked to fire after 68 years of uptime fires then, early, which is allowed.
-// With 64 bits math.MaxInt64 (292 years) fits, and the kernel takes it as
-// never.
-func timespec(ns int64) unix.Timespec {
-	if strconv.IntSize == 32 {
-		ns = min(ns, math.MaxInt32*1e9)
-	}
-	return unix.NsecToTimespec(ns)
 }
