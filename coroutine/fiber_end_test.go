@@ -325,23 +325,3 @@ func TestDropped(t *testing.T) {
 	}
 	testenv.Settle(t, before)
 }
-
-// TestPoolDrains: the goroutines that are kept for reuse end when they are not
-// needed.
-func TestPoolDrains(t *testing.T) {
-	before := runtime.NumGoroutine()
-	var fs []Fiber[int, int]
-	for range testenv.Rounds(2000) {
-		f := New(sum)
-		f.Resume(1)
-		fs = append(fs, f)
-	}
-	if got := runtime.NumGoroutine(); got < len(fs) { // before may count some that ended since
-		t.Errorf("%d goroutines, with %d suspended", got, len(fs))
-	}
-	for _, f := range fs {
-		f.Resume(-1)
-	}
-	fs = nil
-	testenv.Settle(t, before)
-}

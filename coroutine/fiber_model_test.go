@@ -10,38 +10,6 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestRing passes a value round a ring of coroutines by Transfer.
-func TestRing(t *testing.T) {
-	homes(t, func(t *testing.T) {
-		const n = 50
-		rounds := testenv.Rounds(100)
-		var ring [n]Fiber[int, int]
-		for i := range ring {
-			ring[i] = New(func(y *Yielder[int, int], in int) int {
-				for {
-					if in >= n*rounds {
-						return in
-					}
-					var err error
-					if in, err = y.Transfer(ring[(i+1)%n], in+1); err != nil {
-						t.Error(err)
-						return -1
-					}
-				}
-			})
-		}
-		ring[0].expect(t, 0, n*rounds, nil)
-		dead := 0
-		for i := range ring {
-			if ring[i].Status() == StatusDead {
-				dead++
-			}
-			testenv.NoError(t, ring[i].Cancel())
-		}
-		testenv.Equal(t, dead, 1, "ended, the last")
-	})
-}
-
 // stage is a set of coroutines that do at random all that they can, with what
 // the model expects of them.
 type stage struct {
@@ -133,8 +101,12 @@ func (s *stage) spawn(k int) {
 				if s.rnd.IntN(4) == 0 {
 					s.pause(a)
 				}
-				if b := s.idle(); b != nil && s.rnd.IntN(4) == 0 {
+				switch b := s.idle(); {
+				case b == nil || s.rnd.IntN(2) == 0:
+				case s.rnd.IntN(2) == 0:
 					s.resume(a.driver, a, b)
+				default:
+					s.cancel(a.driver, a, b)
 				}
 			}
 			a.status = StatusDead

@@ -118,55 +118,12 @@ func TestValues(t *testing.T) {
 	})
 }
 
-func TestStatus(t *testing.T) {
-	homes(t, func(t *testing.T) {
-		for range 3 {
-			var f, inner Fiber[int, int]
-			check := func(where string, wantF, wantInner Status) {
-				t.Helper()
-				testenv.True(t, f.Status() == wantF && inner.Status() == wantInner,
-					"%s: %v and %v, want %v and %v", where, f.Status(), inner.Status(), wantF,
-					wantInner)
-			}
-			check("zero", StatusDead, StatusDead)
-			around := RunningID()
-			f = New(func(y *Yielder[int, int], _ int) int {
-				testenv.True(t, RunningID() == f.ID() && y.ID() == f.ID(), "ids %d, %d, %d",
-					RunningID(), y.ID(), f.ID())
-				inner.expect(t, 0, 0, nil)
-				check("after it yielded", StatusRunning, StatusSuspended)
-				y.Yield(0)
-				inner.expect(t, 0, 1, nil)
-				return 0
-			})
-			inner = New(func(y *Yielder[int, int], _ int) int {
-				check("inside", StatusNormal, StatusRunning)
-				y.Yield(0)
-				check("inside again", StatusNormal, StatusRunning)
-				return 1
-			})
-			check("made", StatusReady, StatusReady)
-			f.expect(t, 0, 0, nil)
-			check("yielded", StatusSuspended, StatusSuspended)
-			f.expect(t, 0, 0, nil)
-			check("ended", StatusDead, StatusDead)
-			testenv.True(t, RunningID() == around && f.ID() != inner.ID() && f.ID() != 0 &&
-				f.y.ID() == 0, "RunningID %d, want %d", RunningID(), around)
-		}
-	})
-	for s, want := range map[Status]string{StatusDead: "dead", StatusReady: "ready",
-		StatusSuspended: "suspended",
-		StatusRunning:   "running", StatusNormal: "normal"} {
-		testenv.Equal(t, s.String(), want, s)
-	}
-}
-
 func TestZeroFiberAndNilBody(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		var f Fiber[int, int]
 		f.expect(t, 1, 0, ErrDead)
-		if err := f.Cancel(); err != nil || f.ID() != 0 {
-			t.Errorf("Cancel: %v, id %d", err, f.ID())
+		if err := f.Cancel(); err != nil || f.ID() != 0 || f.Status() != StatusDead {
+			t.Errorf("Cancel: %v, id %d, %v", err, f.ID(), f.Status())
 		}
 		for range f.All(0) {
 			t.Error("All gives something")
@@ -181,6 +138,12 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 		}).Resume(0)
 		testenv.Panics(t, "netco/coroutine: New with a nil body", func() { New[int, int](nil) })
 	})
+}
+
+func TestStatusString(t *testing.T) {
+	for s, want := range []string{"dead", "ready", "suspended", "running", "normal"} {
+		testenv.Equal(t, Status(s).String(), want)
+	}
 }
 
 // TestMisuseInside: a coroutine that does what it must not gets an error, and

@@ -2,7 +2,6 @@ package coroutine
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -360,43 +359,6 @@ func TestLocalInheritPanics(t *testing.T) {
 		f := New(sum)
 		f.expect(t, 1, 1, nil)
 		f.expect(t, -1, -1, nil)
-	})
-}
-
-// TestManyLocals has very many keys in one coroutine, and a few of them in
-// another.
-func TestManyLocals(t *testing.T) {
-	n := testenv.Rounds(10_000)
-	dropped := 0
-	keys := make([]*Local[string], n)
-	for i := range keys {
-		keys[i] = NewLocal(LocalOptions[string]{Make: func() string {
-			return fmt.Sprint(i)
-		}, Drop: func(*string) { dropped++ }})
-	}
-	homes(t, func(t *testing.T) {
-		dropped = 0
-		f := New(func(y *Yielder[int, int], _ int) int {
-			for range 2 {
-				for i, k := range keys {
-					testenv.Equal(t, *k.Get(), fmt.Sprint(i), "key", i, "has")
-				}
-				y.Yield(0)
-			}
-			return 0
-		})
-		f.Resume(0)
-		New(func(*Yielder[int, int], int) int {
-			for i := 0; i < n; i += max(1, n/7) {
-				testenv.True(t, keys[i].Peek() == nil && *keys[i].Get() == fmt.Sprint(i), "key %d",
-					i)
-			}
-			return 0
-		}).Resume(0)
-		few := dropped
-		f.Resume(0)
-		f.Resume(0)
-		testenv.Equal(t, dropped-few, n, "dropped")
 	})
 }
 

@@ -134,36 +134,6 @@ func expects(t *testing.T, f *numbers) func(in, want int, wantErr error) func() 
 	}
 }
 
-// TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended,
-// they go on in others of the Processor and of no other.
-func TestFibersOutliveTheirResumers(t *testing.T) {
-	testenv.TurnsOrder(t) // one thread orders them
-	start(t, netco.Options{Processors: 2})
-	var f numbers
-	var y *yielder
-	expect := expects(t, &f)
-	step(t, 0, func() {
-		f = coroutine.New(func(self *yielder, in int) int {
-			y = self
-			for sum := 0; ; in, _ = y.Yield(sum) {
-				netco.Sleep(time.Microsecond)
-				sum += in
-			}
-		})
-		expect(1, 1, nil)()
-	})
-	for i := range testenv.Rounds(1000) {
-		step(t, 0, expect(1, i+2, nil))
-	}
-	step(t, 1, expect(1, 0, coroutine.ErrWrongThread))
-	expect(1, 0, coroutine.ErrWrongThread)()
-	for _, misuse := range []func(){func() { step(t, 1, func() { y.Yield(1) }) }, func() {
-		y.Yield(1)
-	}} {
-		misuse()
-	}
-}
-
 // TestFiberInUse: while one coroutine waits inside a Fiber, another of the same
 // Processor gets ErrRunning, and the wait is not disturbed.
 func TestFiberInUse(t *testing.T) {
