@@ -9,34 +9,19 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Errors of coroutines driven by hand.
+// Errors of coroutines driven by hand. Package fiber says which is whose.
 var (
-	// ErrDead is returned by Resume and Transfer of a coroutine that has ended,
-	// and of the zero Fiber.
-	ErrDead = errors.New("netco: the coroutine has ended")
-	// ErrRunning is returned by Resume, Transfer and Cancel of a coroutine that
-	// runs, or that waits for a coroutine it has resumed.
-	ErrRunning = errors.New("netco: the coroutine is running")
-	// ErrWrongThread is returned on any Processor or ordinary goroutine but the
-	// one on which the coroutine was made.
+	ErrDead        = errors.New("netco: the coroutine has ended")
+	ErrRunning     = errors.New("netco: the coroutine is running")
 	ErrWrongThread = errors.New("netco: the coroutine belongs to another thread or goroutine")
-	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or
-	// undone, since the coroutine was made: Go cannot switch to it then. A
-	// callback from C and the initialisation of packages count as such a call.
+
 	ErrThreadLocked = errors.New(
 		"netco: runtime.LockOSThread was called or undone since the coroutine was made")
-	// ErrOutside is returned by Yield and Transfer unless the caller is the
-	// Yielder's coroutine. To call them from another thread while the coroutine
-	// runs is a data race besides.
-	ErrOutside = errors.New("netco: called from outside the coroutine")
-	// ErrTransferSelf is returned by Transfer to the calling coroutine.
+
+	ErrOutside      = errors.New("netco: called from outside the coroutine")
 	ErrTransferSelf = errors.New("netco: a coroutine cannot transfer to itself")
-	// ErrCancelled is returned by Yield and Transfer in deferred calls of a
-	// coroutine that is being cancelled.
-	ErrCancelled = errors.New("netco: the coroutine is being cancelled")
-	// ErrGoexit is returned by Resume when the coroutine has ended by
-	// runtime.Goexit.
-	ErrGoexit = errors.New("netco: the coroutine ended by runtime.Goexit")
+	ErrCancelled    = errors.New("netco: the coroutine is being cancelled")
+	ErrGoexit       = errors.New("netco: the coroutine ended by runtime.Goexit")
 )
 
 // Status says what a coroutine driven by hand is doing.
@@ -55,24 +40,9 @@ func (s Status) String() string {
 	return [...]string{"dead", "ready", "suspended", "running", "normal"}[s]
 }
 
-// Fiber is a coroutine driven by hand: it runs when it is resumed, until it
-// yields. It needs no Scheduler, but may be used in a Scheduler's coroutines: a
-// Fiber that waits for I/O parks the coroutine that has resumed it.
-//
-// It belongs to the place where it was made. Made in a coroutine, it belongs to
-// the Processor, and any coroutine there may resume it; made on an ordinary
-// goroutine, it belongs to that goroutine. Where one thing runs at a time, no
-// operation needs an atomic instruction. Fibers resume one another to any
-// depth. A Fiber is a value, which may be copied and compared; the zero Fiber
-// has ended.
-//
-// A suspended coroutine is cancelled some time after a garbage collection that
-// finds no copy of its Fiber. A body that refers to its own Fiber keeps it
-// alive; use Cancel to end it, and to end what was made under
-// runtime.LockOSThread.
-//
-// In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
-// these are full asymmetric coroutines; Transfer makes them symmetric ones.
+// Fiber is a coroutine driven by hand, and a value: copies are the same one.
+// Package fiber has its contract. Where one thing runs at a time, at its home
+// (see fiber), no operation needs an atomic instruction.
 type Fiber[In, Out any] struct {
 	handle *fiberHandle
 	y      *Yielder[In, Out]

@@ -89,7 +89,8 @@ func RunningID() uint64 { return coroutine.RunningID() }
 var (
 	// ErrDead is of a Fiber that has ended, and of the zero Fiber.
 	ErrDead = coroutine.ErrDead
-	// ErrRunning is of one that runs, or waits for one that it has resumed.
+	// ErrRunning is of one that runs, or waits for one that it has resumed;
+	// Cancel returns it too.
 	ErrRunning = coroutine.ErrRunning
 	// ErrWrongThread is returned on another Processor or goroutine than the one
 	// on which the Fiber was made.
@@ -98,7 +99,8 @@ var (
 	// undone, since the Fiber was made: Go cannot switch to it then. A callback
 	// from C and the initialisation of packages count as such a call.
 	ErrThreadLocked = coroutine.ErrThreadLocked
-	// ErrOutside is returned by a Yielder's methods outside its Fiber.
+	// ErrOutside is returned by a Yielder's methods outside its Fiber. To call
+	// them from another thread while the Fiber runs is a data race besides.
 	ErrOutside = coroutine.ErrOutside
 	// ErrTransferSelf is returned by a Transfer to the calling Fiber.
 	ErrTransferSelf = coroutine.ErrTransferSelf

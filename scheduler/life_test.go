@@ -270,25 +270,3 @@ func TestRunFromMany(t *testing.T) {
 	wg.Wait()
 	shutdown(t, s)
 }
-
-// TestSchedulersSideBySide runs several at once, which know nothing of each
-// other.
-func TestSchedulersSideBySide(t *testing.T) {
-	var all []*scheduler.Scheduler
-	for range 4 {
-		all = append(all, start(t, scheduler.Options{Processors: 2}))
-	}
-	var wg sync.WaitGroup
-	for _, s := range all {
-		wg.Go(func() {
-			load(t, s)
-			s.Run(scheduler.Spawn{Fn: func() {
-				testenv.Equal(t, scheduler.Current(), s, "runs on another's Processor")
-			}})
-		})
-	}
-	wg.Wait()
-	for _, s := range all {
-		shutdown(t, s)
-	}
-}
