@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -29,7 +28,10 @@ func browserSite(t *testing.T) string {
 		madeUp(i, c)
 		c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock
 	}
-	stuck.progress = func() diagnose.Progress { return diagnose.Progress{Asleep: true, Live: 40} }
+	stuck.stuck = func() (all []coroutine.Info) {
+		stuck.coroutines(func(c *seen) bool { all = append(all, c.Info); return true })
+		return all
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/",
 		newFake(5000).handler(Options{AllowStop: true}))

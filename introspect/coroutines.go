@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -93,7 +92,7 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (any, error) {
 	if q.Get("group") != "" {
 		return h.groupCoroutines(ctx, q)
 	}
-	rows, l, err := list(ctx, q, &h.coroutines, h.coroutineFilter(q), h.coroutineKey)
+	rows, l, err := list(ctx, q, h.coroutines, h.coroutineFilter(q), h.coroutineKey)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +190,8 @@ func made(fn, file string, line int) string {
 }
 
 // Bounds of a grouping. If there are more groups than maxGroups, as with a name
-// for each coroutine, the large ones are kept and counted too low by no more
-// than groupsJSON.Missing: Misra and Gries, Finding repeated elements, 1982.
+// for each coroutine, those met first are kept, among them the large ones in
+// all likelihood, and groupsJSON.Missing counts the coroutines of others.
 const (
 	maxGroups   = 8192
 	shownGroups = 1000
@@ -214,7 +213,7 @@ func (n *statesJSON) add(c *seen) {
 }
 
 // tally counts coroutines by a key. OldestNs of its groups is the least Since,
-// Count is too low by missing at most.
+// missing is how many coroutines are in no group.
 type tally struct {
 	groups  map[string]*groupJSON
 	missing uint64
@@ -225,7 +224,7 @@ func (t *tally) add(k string, c *seen) {
 	g := t.groups[k]
 	if g == nil {
 		if len(t.groups) >= maxGroups {
-			t.decay()
+			t.missing++
 			return
 		}
 		g = &groupJSON{k, 0, statesJSON{Reasons: map[string]uint64{}}, c.Since}
@@ -234,17 +233,6 @@ func (t *tally) add(k string, c *seen) {
 	g.Count++
 	g.statesJSON.add(c)
 	g.OldestNs = min(g.OldestNs, c.Since)
-}
-
-// decay takes one from every group and drops groups that are then empty. The
-// coroutine that just came is of yet another group and not counted either: no
-// group loses more than the count of all divided by the number of groups.
-func (t *tally) decay() {
-	t.missing++
-	maps.DeleteFunc(t.groups, func(_ string, g *groupJSON) bool {
-		g.Count--
-		return g.Count == 0
-	})
 }
 
 // groupCoroutines is the page "coroutines" with the parameter group.

@@ -13,7 +13,6 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -206,53 +205,4 @@ func TestIdleConnection(t *testing.T) {
 	eventually(t, "without it, it is told of", func() bool {
 		return overview(t, h).Deadlock != nil
 	})
-}
-
-// TestDeadlockThatMoves: what an ordinary goroutine sets going between two
-// looks is none.
-func TestDeadlockThatMoves(t *testing.T) {
-	f := newFake(10)
-	f.coroutine = func(i int, c *seen) {
-		madeUp(i, c)
-		c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock
-	}
-	looks := 0
-	var change func(look int, g *diagnose.Progress)
-	f.progress = func() diagnose.Progress {
-		g := diagnose.Progress{Asleep: true, Live: 10, Done: 7}
-		if looks++; change != nil {
-			change(looks, &g)
-		}
-		return g
-	}
-	h := f.handler(Options{})
-	reported := func() bool {
-		looks = 0
-		return overview(t, h).Deadlock != nil
-	}
-	if !reported() || looks != 3 {
-		t.Fatalf("a picture that stands still: %d looks", looks)
-	}
-	for name, c := range map[string]func(look int, g *diagnose.Progress){
-		"awake":           func(_ int, g *diagnose.Progress) { g.Asleep = false },
-		"awake before":    func(look int, g *diagnose.Progress) { g.Asleep = look > 1 },
-		"awake after":     func(look int, g *diagnose.Progress) { g.Asleep = look != 2 },
-		"ran meanwhile":   func(look int, g *diagnose.Progress) { g.Done += uint64(min(look, 2)) },
-		"ran afterwards":  func(look int, g *diagnose.Progress) { g.Done += uint64(max(look, 2)) },
-		"a timer":         func(_ int, g *diagnose.Progress) { g.Timers = true },
-		"an idle fd":      func(_ int, g *diagnose.Progress) { g.Watches = true },
-		"one not seen":    func(_ int, g *diagnose.Progress) { g.Live = 11 },
-		"nothing there":   func(_ int, g *diagnose.Progress) { g.Live = 0 },
-		"submitted later": func(look int, g *diagnose.Progress) { g.Asleep = look < 3 },
-	} {
-		if change = c; reported() {
-			t.Errorf("%s: told of", name)
-		}
-	}
-	change = nil
-	h.coroutines.limit = 1
-	f.n = 2 * walkPause
-	if reported() {
-		t.Error("a walk that was cut short: told of")
-	}
 }

@@ -21,8 +21,8 @@
 //
 // Nothing runs between requests. A request takes no lock that a Processor
 // takes, so the pages answer also while Processors are stalled. Requests about
-// coroutines or sockets share walks over all of them. Only a coroutine's stack
-// takes time of its Processor.
+// coroutines or sockets walk over all of them, one after the other, and for at
+// most a fifth of the time.
 //
 // # Pages
 //

@@ -43,18 +43,17 @@ type handler struct {
 	opt Options // constant
 
 	sites      sync.Map // of site, by program counter
-	coroutines walker[seen]
-	sockets    walker[sockinfo.Info]
+	coroutines *walker[seen]
+	sockets    *walker[sockinfo.Info]
 	guard      *http.CrossOriginProtection
 }
 
 func handlerOf(src *source, o Options) *handler {
 	return &handler{src: src, opt: o, guard: http.NewCrossOriginProtection(),
-		coroutines: walker[seen]{each: src.coroutines},
-		sockets:    walker[sockinfo.Info]{each: src.sockets}}
+		coroutines: newWalker(src.coroutines), sockets: newWalker(src.sockets)}
 }
 
-// requestLimit bounds a request: a walk of others, the rest, its own walk.
+// requestLimit bounds a request, with its wait for others' walks.
 const requestLimit = 4 * walkLimit
 
 // failure is an error with a status of its own.
@@ -69,7 +68,6 @@ var (
 	errNoCoroutine = failure{404, errors.New("no such coroutine: it has ended, or never was here")}
 	errMethod      = failure{405, errors.New("method not allowed")}
 	errCoroutine   = failure{503, errors.New("introspect waits: serve it on ordinary goroutines")}
-	errCrowded     = failure{503, errors.New("too many requests wait for coroutines or sockets")}
 )
 
 // pages gather the data of the pages by their names.

@@ -110,7 +110,8 @@ func newFake(n int) *fake {
 		stalls:   func() []scheduler.Stall { return madeUpStalls },
 		handoffs: func() []scheduler.Handoff { return madeUpHandoffs },
 		refused:  func() uint64 { return 3 },
-		progress: func() diagnose.Progress { return diagnose.Progress{} },
+		stuck:    func() []coroutine.Info { return nil },
+		circles:  func() []diagnose.Circle { return nil },
 		logger:   zap.NewNop,
 	}
 	return f

@@ -11,7 +11,6 @@ import (
 
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -26,12 +25,9 @@ func (h *handler) overview(ctx context.Context, _ *query) (any, error) {
 		Backend: cocontext.Backend(), BackendReason: cocontext.BackendReason(),
 		Refused: h.src.refused(),
 	}
-	before := h.src.progress()
-	c, err := h.census(ctx)
-	if err != nil {
+	if err := h.census(ctx, &o.Coroutines); err != nil {
 		return nil, err
 	}
-	o.Coroutines = c.n
 	o.Stalls, o.Handoffs, o.Processors = h.stalls(), h.handoffs(), h.src.processors()
 	for i := range o.Processors {
 		p := &o.Processors[i]
@@ -45,82 +41,45 @@ func (h *handler) overview(ctx context.Context, _ *query) (any, error) {
 	}
 	o.Stalls = o.Stalls[:min(len(o.Stalls), lastStalls)]
 	o.Handoffs = o.Handoffs[:min(len(o.Handoffs), lastStalls)]
-	o.Deadlock = h.deadlock(before, c)
-	o.LockCircles = h.lockCircles(&c.locks)
+	if all := h.src.stuck(); len(all) > 0 {
+		o.Deadlock = &deadlockJSON{uint64(len(all)), h.some(all)}
+	}
+	o.LockCircles = []lockCircleJSON{} // not null
+	circles := h.src.circles()
+	for _, c := range circles[:min(len(circles), mostCircles)] {
+		o.LockCircles = append(o.LockCircles,
+			lockCircleJSON{c.String(), len(c), h.some(c.Coroutines())})
+	}
 	return o, nil
 }
 
-// census has the counts of one walk over the coroutines.
-type census struct {
-	n      countsJSON
-	stuck  uint64          // coroutines that only another coroutine or goroutine can wake
-	lowest selection[seen] // some of those
-	locks  diagnose.LockWaits
-}
-
-func (h *handler) census(ctx context.Context) (*census, error) {
-	c := &census{n: countsJSON{statesJSON: statesJSON{Reasons: map[string]uint64{}}},
-		lowest: selection[seen]{size: mostStuck}}
-	cut, err := h.coroutines.walk(ctx, func(s *seen) {
-		c.n.Live++
-		c.n.add(s)
-		if s.State != coroutine.Waiting {
-			return
-		}
-		c.locks.Add(&s.Info)
-		if diagnose.Stuck(&s.Info) {
-			c.stuck++
-			c.lowest.offer(key{id: s.ID}, s)
-		}
+// census counts the coroutines.
+func (h *handler) census(ctx context.Context, n *countsJSON) (err error) {
+	n.Reasons = map[string]uint64{}
+	n.Partial, err = h.coroutines.walk(ctx, func(s *seen) {
+		n.Live++
+		n.add(s)
 	})
-	if err != nil {
-		return nil, err
-	}
-	c.n.Partial = cut
-	return c, nil
+	return err
 }
 
-// A deadlock is reported only of a picture that stood still: before the walk,
-// after it and a while later every Processor slept, with nothing under way to
-// it, no timer set and no Watch armed, and all coroutines wait for one another.
-// An ordinary goroutine may still wake them.
+// Of deadlocks that are shown.
 const (
-	secondLook  = 100 * time.Millisecond // after the first
-	mostStuck   = 20                     // coroutines of a deadlock that are shown
-	mostCircles = 10                     // deadlocks of some coroutines that are
+	mostStuck   = 20 // coroutines of one
+	mostCircles = 10 // of some coroutines
 )
 
-// deadlock returns the deadlock that a walk has found, or nil. The walk began
-// after before was read.
-func (h *handler) deadlock(before diagnose.Progress, c *census) *deadlockJSON {
-	if !before.Still() || c.n.Partial || c.stuck != c.n.Live || c.stuck != before.Live ||
-		h.src.progress() != before {
-		return nil
-	}
-	time.Sleep(secondLook)
-	if h.src.progress() != before {
-		return nil
-	}
-	rows, _ := c.lowest.page()
-	return &deadlockJSON{Count: c.stuck, Coroutines: h.describe(rows...)}
-}
-
-// lockCircles returns the deadlocks of some coroutines that a walk has found.
-func (h *handler) lockCircles(waits *diagnose.LockWaits) []lockCircleJSON {
-	list := []lockCircleJSON{} // not null
-	circles := waits.Circles()
-	for _, c := range circles[:min(len(circles), mostCircles)] {
-		var rows []seen
-		for _, w := range c[:min(len(c), mostStuck)] {
-			s := seen{w.Info, -1}
-			if p, ok := w.Host.(*processor.Processor); ok {
-				s.processor = p.Index()
-			}
-			rows = append(rows, s)
+// some describes the first of these coroutines.
+func (h *handler) some(all []coroutine.Info) []coroutineJSON {
+	var rows []seen
+	for _, i := range all[:min(len(all), mostStuck)] {
+		s := seen{i, -1}
+		if p, ok := i.Host.(*processor.Processor); ok {
+			s.processor = p.Index()
 		}
-		list = append(list, lockCircleJSON{c.String(), len(c), h.describe(rows...)})
+		rows = append(rows, s)
 	}
-	return list
+	return h.describe(rows...)
 }
 
 // cutAll shortens texts to at most n bytes.

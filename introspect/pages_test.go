@@ -315,8 +315,7 @@ var askedWrong = []struct {
 // TestErrors: what is asked wrong gets a status and says what is wrong, as a
 // page and as JSON.
 func TestErrors(t *testing.T) {
-	f := newFake(10)
-	h := f.handler(Options{})
+	h := newFake(10).handler(Options{})
 	for _, c := range askedWrong {
 		text, header := get(t, h, "/x/"+c.url, c.status)
 		if !strings.Contains(text, c.says) || header.Get("Content-Security-Policy") == "" {
@@ -349,10 +348,6 @@ func TestErrors(t *testing.T) {
 		if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("%s: %d, Allow %q", method, w.Code, w.Header().Get("Allow"))
 		}
-	}
-	f.coroutine = func(int, *seen) { panic("in the look") }
-	if text, _ := get(t, h, "/coroutines", 500); !strings.Contains(text, "in the look") {
-		t.Errorf("a look that panics: %s", text)
 	}
 	testenv.Equal(t, status(errors.New("any")), 500, "an error of no kind is the server's")
 }

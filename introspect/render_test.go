@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/counter"
-	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -140,9 +139,7 @@ func TestBounds(t *testing.T) {
 // a table of many columns is a block, in which each cell bears the name of its
 // column. At 390 pixels three of seven columns were to be seen.
 func TestNarrowRows(t *testing.T) {
-	f := newFake(40)
-	f.progress = func() diagnose.Progress { return diagnose.Progress{} }
-	h := f.handler(Options{})
+	h := newFake(40).handler(Options{})
 	tables := regexp.MustCompile(`(?s)<table[^>]*>.*?</table>`)
 	rows := regexp.MustCompile(`(?s)<tr>.*?</tr>`)
 	cells := regexp.MustCompile(`<t[dh][ >][^>]*>`)

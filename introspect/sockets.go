@@ -70,7 +70,7 @@ func socketKey(column string, i *sockinfo.Info) key {
 
 // listSockets is the page "sockets".
 func (h *handler) listSockets(ctx context.Context, q *query) (any, error) {
-	rows, l, err := list(ctx, q, &h.sockets, socketFilter(q), socketKey)
+	rows, l, err := list(ctx, q, h.sockets, socketFilter(q), socketKey)
 	if err != nil {
 		return nil, err
 	}

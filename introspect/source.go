@@ -27,7 +27,8 @@ type source struct {
 	stalls     func() []scheduler.Stall
 	handoffs   func() []scheduler.Handoff
 	refused    func() uint64
-	progress   func() diagnose.Progress
+	stuck      func() []coroutine.Info // all coroutines, if there is a deadlock of all
+	circles    func() []diagnose.Circle
 	logger     func() *zap.Logger
 }
 
@@ -86,7 +87,8 @@ func of(s *scheduler.Scheduler) *source {
 		stalls:   s.Stalls,
 		handoffs: s.Handoffs,
 		refused:  s.Refused,
-		progress: func() diagnose.Progress { return diagnose.ProgressOf(all()) },
+		stuck:    func() []coroutine.Info { return diagnose.AllStuck(engine.Of(s).Group()) },
+		circles:  func() []diagnose.Circle { return diagnose.Circles(engine.Of(s).Group()) },
 		logger:   s.Logger,
 	}
 }

@@ -7,83 +7,73 @@ import (
 	"strings"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
 )
 
-// LockWaits are the coroutines that a walk (coroutine.Range) has found waiting
-// for locks. The zero value has none.
-type LockWaits struct{ list []LockWait }
-
-// LockWait is a coroutine that waits for a lock.
-type LockWait struct {
+// lockWait is a coroutine that waits for a lock.
+type lockWait struct {
 	coroutine.Info
-	By  uint64 // the coroutine that holds the lock
+	by  uint64 // the coroutine that holds the lock
 	run uint64 // of the one that waits
 }
 
-// Add adds a coroutine if it waits for a lock that another, or itself, is known
-// to hold, and nothing but the lock ends the wait.
-func (l *LockWaits) Add(i *coroutine.Info) {
-	if i.State != coroutine.Waiting || i.OrContext {
-		return
-	}
-	if by := i.Held().By; by != 0 && len(l.list) < mostWaits {
-		l.list = append(l.list, LockWait{*i, by, i.Coroutine.Run()})
-	}
-}
-
-// mostWaits bounds what is kept.
-const mostWaits = 1 << 16
-
-// allLockWaits walks over the coroutines of the process.
-func allLockWaits() (l LockWaits) {
+// lockWaits returns, by their numbers, the coroutines of the process of which
+// each waits for a lock that another, or itself, is known to hold, and nothing
+// but the lock ends the wait.
+func lockWaits() map[uint64]lockWait {
+	all := map[uint64]lockWait{}
 	coroutine.Range(func(i coroutine.Info) bool {
-		l.Add(&i)
+		if i.State == coroutine.Waiting && !i.OrContext {
+			if by := i.Held().By; by != 0 {
+				all[i.ID] = lockWait{i, by, i.Coroutine.Run()}
+			}
+		}
 		return true
 	})
-	return l
+	return all
 }
 
 // Circle is a deadlock of some: each coroutine waits for a lock that the next
 // holds, and the last for one of the first's. The first has the lowest number.
-type Circle []LockWait
+type Circle []lockWait
 
-// Circles returns all of them by their lowest numbers, after a second walk has
-// found each wait unchanged. What one walk reads is of different moments; but a
-// coroutine whose wait is the same in both has done nothing in between, and a
-// lock that such a one holds in both has not changed hands.
-func (l *LockWaits) Circles() []Circle {
-	found := l.circles()
+// Circles returns those of which the first coroutine is of that group, by their
+// lowest numbers; none if more than mostStuck coroutines live in the process.
+func Circles(group *processor.Group) []Circle {
+	return slices.DeleteFunc(circles(), func(c Circle) bool { return !within(group, &c[0].Info) })
+}
+
+// circles returns those of all groups. A second walk has found each wait
+// unchanged: what one walk reads is of different moments; but a coroutine whose
+// wait is the same in both has done nothing in between, and a lock that such a
+// one holds in both has not changed hands.
+func circles() []Circle {
+	if ProgressOf(processor.AllRunning()).Live > mostStuck {
+		return nil
+	}
+	found := circlesOf(lockWaits())
 	if len(found) == 0 {
 		return nil
 	}
-	again := allLockWaits()
-	now := again.byID()
+	now := lockWaits()
 	return slices.DeleteFunc(found, func(c Circle) bool {
-		return slices.ContainsFunc(c, func(was LockWait) bool {
+		return slices.ContainsFunc(c, func(was lockWait) bool {
 			is, ok := now[was.ID]
-			return !ok || is.By != was.By || is.run != was.run || is.Since != was.Since
+			return !ok || is.by != was.by || is.run != was.run || is.Since != was.Since
 		})
 	})
 }
 
-func (l *LockWaits) byID() map[uint64]LockWait {
-	all := map[uint64]LockWait{}
-	for _, w := range l.list {
-		all[w.ID] = w
-	}
-	return all
-}
-
-// circles returns those that one walk has found.
-func (l *LockWaits) circles() (all []Circle) {
-	waits, seen := l.byID(), map[uint64]bool{}
-	for _, w := range l.list {
+// circlesOf returns those that one walk has found.
+func circlesOf(waits map[uint64]lockWait) (all []Circle) {
+	seen := map[uint64]bool{}
+	for _, w := range waits {
 		var path Circle
-		for ok := true; ok && !seen[w.ID]; w, ok = waits[w.By] {
+		for ok := true; ok && !seen[w.ID]; w, ok = waits[w.by] {
 			seen[w.ID] = true
 			path = append(path, w)
 		}
-		is := func(p LockWait) bool { return p.ID == w.ID }
+		is := func(p lockWait) bool { return p.ID == w.ID }
 		if at := slices.IndexFunc(path, is); at >= 0 {
 			all = append(all, path[at:].fromLowest())
 		}
@@ -92,17 +82,25 @@ func (l *LockWaits) circles() (all []Circle) {
 	return all
 }
 
+// Coroutines returns those that are in it.
+func (c Circle) Coroutines() (list []coroutine.Info) {
+	for _, w := range c {
+		list = append(list, w.Info)
+	}
+	return list
+}
+
 // fromLowest returns c turned so that the lowest number comes first.
 func (c Circle) fromLowest() Circle {
-	lowest := slices.MinFunc(c, func(a, b LockWait) int { return cmp.Compare(a.ID, b.ID) })
-	first := slices.IndexFunc(c, func(w LockWait) bool { return w.ID == lowest.ID })
+	lowest := slices.MinFunc(c, func(a, b lockWait) int { return cmp.Compare(a.ID, b.ID) })
+	first := slices.IndexFunc(c, func(w lockWait) bool { return w.ID == lowest.ID })
 	return slices.Concat(c[first:], c[:first])
 }
 
 // String writes it: "2 waits for 3, 3 waits for 2", ten at most, with names.
 func (c Circle) String() string {
 	const most, mostName = 10, 32
-	name := func(w LockWait) string {
+	name := func(w lockWait) string {
 		if w.Name == "" {
 			return fmt.Sprint(w.ID)
 		}

@@ -14,20 +14,16 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/diagnose"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
 
-// circles returns those of the process.
-func circles() []diagnose.Circle {
-	var waits diagnose.LockWaits
-	coroutine.Range(func(i coroutine.Info) bool {
-		waits.Add(&i)
-		return true
-	})
-	return waits.Circles()
+// circlesOf returns those of a Scheduler's coroutines.
+func circlesOf(s *scheduler.Scheduler) []diagnose.Circle {
+	return diagnose.Circles(engine.Of(s).Group())
 }
 
 // startForced starts a Scheduler that ends with the test, its coroutines by
@@ -56,7 +52,7 @@ func TestCircles(t *testing.T) {
 	want := regexp.MustCompile(`^(\d+) "round" waits for (\d+) "round", (\d+) "round" waits for ` +
 		`(\d+) "round", (\d+) "round" waits for (\d+) "round"$`)
 	var found []diagnose.Circle
-	testenv.Until(t, "a circle", func() bool { found = circles(); return len(found) > 0 })
+	testenv.Until(t, "a circle", func() bool { found = circlesOf(s); return len(found) > 0 })
 	ids := want.FindStringSubmatch(found[0].String())
 	if len(found) != 1 || ids == nil || ids[2] != ids[3] || ids[4] != ids[5] || ids[6] != ids[1] {
 		t.Fatalf("%v", found)
@@ -64,12 +60,12 @@ func TestCircles(t *testing.T) {
 	testenv.Must(s.Go(locks[0].Lock)) // beside it
 	var m rwmutex.RWMutex
 	itself := testenv.Must(s.Go(func() { m.Lock(); m.RLock() }))
-	testenv.Until(t, "another circle", func() bool { found = circles(); return len(found) == 2 })
+	testenv.Until(t, "another circle", func() bool { found = circlesOf(s); return len(found) == 2 })
 	if one := found[1]; len(one) != 1 || one[0].ID != itself.ID() {
 		t.Errorf("%v", found)
 	}
 	itself.Stop()
-	testenv.Until(t, "its end", func() bool { return len(circles()) == 1 })
+	testenv.Until(t, "its end", func() bool { return len(circlesOf(s)) == 1 })
 }
 
 // TestBoundedWaits: a wait that ends by itself is in no circle.
@@ -89,7 +85,7 @@ func TestBoundedWaits(t *testing.T) {
 			i, ok := coroutine.Find(h.ID())
 			return ok && i.Reason == coroutine.ReasonLock
 		})
-		if found := circles(); len(found) > 0 {
+		if found := circlesOf(s); len(found) > 0 {
 			t.Errorf("%v", found)
 		}
 		h.Stop()
@@ -120,7 +116,7 @@ func TestNoCircleHammer(t *testing.T) {
 		wg.Go(func() { h.Join() })
 	}
 	for range testenv.Rounds(20_000) {
-		if found := circles(); len(found) > 0 {
+		if found := circlesOf(s); len(found) > 0 {
 			t.Errorf("%v", found)
 		}
 	}

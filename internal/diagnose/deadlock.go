@@ -68,10 +68,9 @@ const (
 
 // deadlock is what was found.
 type deadlock struct {
-	all      int
-	alike    []alike // by number
-	outside  bool    // some are blocked outside netco
-	sure     bool    // nothing else could end it
+	all      []coroutine.Info // by number
+	outside  bool             // some are blocked outside netco, or wait for one that may be
+	sure     bool             // nothing else could end it
 	progress Progress
 }
 
@@ -85,35 +84,48 @@ type alike struct {
 // but a coroutine could end a wait.
 func findDeadlock(alone func() bool) *deadlock {
 	d := &deadlock{progress: ProgressOf(processor.AllRunning())}
-	if !d.progress.StillIfBlocked() || d.progress.Live > mostStuck {
+	if !d.progress.still() || d.progress.Live > mostStuck {
 		return nil
 	}
-	var all []coroutine.Info
 	free := false
 	coroutine.Range(func(i coroutine.Info) bool {
-		free = len(all) == mostStuck || !stuck(&i, d.progress)
-		all = append(all, i)
-		d.outside = d.outside || i.State != coroutine.Waiting
+		free = len(d.all) == mostStuck || !stuck(&i, d.progress)
+		d.all = append(d.all, i)
+		d.outside = d.outside || i.State != coroutine.Waiting ||
+			i.Reason == coroutine.ReasonBlocking
 		return !free
 	})
-	if d.all = len(all); free || uint64(d.all) != d.progress.Live {
+	if free || uint64(len(d.all)) != d.progress.Live {
 		return nil
 	}
 	d.sure = alone()
 	if ProgressOf(processor.AllRunning()) != d.progress {
 		return nil
 	}
-	d.alike = groupsOf(all)
+	slices.SortFunc(d.all, func(a, b coroutine.Info) int { return cmp.Compare(a.ID, b.ID) })
 	return d
 }
 
-// lasts reports whether the deadlock is still there, and nothing has moved,
-// when what was under way unseen has come: what a Processor steals, or a
-// goroutine that was about to block.
+// lasts reports whether the deadlock is still there, as sure as it was, and
+// nothing has moved, when what was under way unseen has come: what a Processor
+// steals, or a goroutine that was about to block.
 func (d *deadlock) lasts() bool {
 	time.Sleep(10 * time.Millisecond)
-	is := findDeadlock(noOther)
-	return is != nil && is.sure && is.progress == d.progress
+	is := findDeadlock(func() bool { return d.sure && noOther() })
+	return is != nil && is.sure == d.sure && is.progress == d.progress
+}
+
+// AllStuck returns the coroutines of the process, by their numbers, if nothing
+// but an ordinary goroutine can end a wait of any, and one is of that group;
+// else none.
+func AllStuck(group *processor.Group) []coroutine.Info {
+	d := findDeadlock(func() bool { return false })
+	if d == nil || d.outside || !slices.ContainsFunc(d.all, func(i coroutine.Info) bool {
+		return within(group, &i)
+	}) || !d.lasts() {
+		return nil
+	}
+	return d.all
 }
 
 // stuck reports whether a coroutine waits for others only, or is blocked
@@ -121,24 +133,23 @@ func (d *deadlock) lasts() bool {
 func stuck(i *coroutine.Info, g Progress) bool {
 	switch i.State {
 	case coroutine.Waiting:
-		return Stuck(i) || i.Reason == coroutine.ReasonBlocking && !i.OrContext
+		return !i.OrContext && (i.Reason.Deadlocks() || i.Reason == coroutine.ReasonBlocking)
 	case coroutine.Outside:
 		return true
 	}
 	return !g.Asleep
 }
 
-// groupsOf returns coroutines by the lowest numbers of those that are alike.
-func groupsOf(all []coroutine.Info) (list []alike) {
+// alike returns the coroutines by the lowest numbers of those that are alike.
+func (d *deadlock) alike() (list []alike) {
 	type key struct {
 		name, waitsFor string
 		site           uintptr
 		state          coroutine.State
 		held           coroutine.Held
 	}
-	slices.SortFunc(all, func(a, b coroutine.Info) int { return cmp.Compare(a.ID, b.ID) })
 	at := map[key]int{}
-	for _, i := range all {
+	for _, i := range d.all {
 		k := key{i.Name, i.WaitsFor, i.Site, i.State, i.Held()}
 		n, known := at[k]
 		if !known {
@@ -156,7 +167,7 @@ func groupsOf(all []coroutine.Info) (list []alike) {
 // group's own: what stands still waits for others.
 func mayMoveLater(group *processor.Group) bool {
 	g := ProgressOf(group.Members())
-	later := g.StillIfBlocked() && g.Live <= mostStuck
+	later := g.still() && g.Live <= mostStuck
 	if later {
 		coroutine.Range(func(i coroutine.Info) bool {
 			later = !within(group, &i) || stuck(&i, g)
@@ -209,10 +220,11 @@ func mayWake(g stacks.Stack) bool {
 }
 
 func (d *deadlock) err() *DeadlockError {
-	e := &DeadlockError{Count: d.all}
-	for i := range d.alike[:min(len(d.alike), mostShown)] {
-		e.Coroutines = append(e.Coroutines, describe(&d.alike[i].Info, d.alike[i].count))
-		e.shown += d.alike[i].count
+	e := &DeadlockError{Count: len(d.all)}
+	list := d.alike()
+	for _, one := range list[:min(len(list), mostShown)] {
+		e.Coroutines = append(e.Coroutines, describe(&one.Info, one.count))
+		e.shown += one.count
 	}
 	return e
 }
@@ -222,16 +234,17 @@ func (d *deadlock) report() {
 	reports.write("deadlock", func() string {
 		var text strings.Builder
 		fmt.Fprintf(&text, "deadlock: no timer or connection can wake any of the %d coroutines",
-			d.all)
+			len(d.all))
 		if !d.sure {
 			text.WriteString(", unless an ordinary goroutine does")
 		}
 		text.WriteString(".\n")
-		writeAlike(&text, d.alike)
+		list := d.alike()
+		writeAlike(&text, list)
 		for _, c := range circles() {
 			fmt.Fprintf(&text, "\tin a circle: %v\n", c)
 		}
-		if slices.ContainsFunc(d.alike, unknownHolder) {
+		if slices.ContainsFunc(list, unknownHolder) {
 			fmt.Fprintf(&text, "\t%s=on shows which coroutine holds which lock\n",
 				coroutine.HoldersVariable)
 		}
@@ -291,12 +304,7 @@ func (o *Observer) Circles() []Circle {
 // lookForCircles looks for deadlocks of some of the Scheduler's coroutines, and
 // reports those that are new. It costs as much as the walk of a look.
 func (d *watchdog) lookForCircles() {
-	if ProgressOf(processor.AllRunning()).Live > mostStuck {
-		return
-	}
-	all := slices.DeleteFunc(circles(), func(c Circle) bool {
-		return !within(d.group, &c[0].Info)
-	})
+	all := Circles(d.group)
 	before := d.circles.Swap(&all)
 	for _, c := range all {
 		known := before != nil && slices.ContainsFunc(*before, func(b Circle) bool {
@@ -306,12 +314,6 @@ func (d *watchdog) lookForCircles() {
 			d.announce(c.report, "deadlock of some", zap.Stringer("circle", c))
 		}
 	}
-}
-
-// circles returns those of the process.
-func circles() []Circle {
-	waits := allLockWaits()
-	return waits.Circles()
 }
 
 // announce logs, or reports on stderr, as the Scheduler's options say.

@@ -1,9 +1,6 @@
 package diagnose
 
-import (
-	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/processor"
-)
+import "github.com/netco-go/netco/processor"
 
 // Progress is how far Processors have come, and whether they have anything to
 // do.
@@ -41,17 +38,7 @@ func ProgressOf(list []*processor.Processor) Progress {
 	return g
 }
 
-// Still reports whether coroutines live, and nothing but an ordinary goroutine
-// or another Scheduler can set anything going.
-func (g Progress) Still() bool { return g.Asleep && g.nothingDue() }
-
-// StillIfBlocked is Still, provided that what runs is blocked outside netco.
-func (g Progress) StillIfBlocked() bool { return g.Stopped && g.nothingDue() }
-
-func (g Progress) nothingDue() bool { return !g.Timers && !g.Watches && g.Live > 0 }
-
-// Stuck reports whether only another coroutine or goroutine ends the wait that
-// a coroutine is in.
-func Stuck(i *coroutine.Info) bool {
-	return i.State == coroutine.Waiting && !i.OrContext && i.Reason.Deadlocks()
-}
+// still reports whether coroutines live, and nothing but an ordinary goroutine
+// or another Scheduler can set anything going, provided that what runs is
+// blocked outside netco.
+func (g Progress) still() bool { return g.Stopped && !g.Timers && !g.Watches && g.Live > 0 }
