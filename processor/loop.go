@@ -25,7 +25,6 @@ func (p *Processor) loop() {
 			p.history.note(now, length)
 			p.noteRuns(length, p.noteWaits(length, p.ran), p.ran)
 			p.ran = 0
-			p.time.turn.note(p.Stats.Turns.Own(), now)
 		}
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))

@@ -87,7 +87,6 @@ type times struct {
 	started counter.Counter // CLOCK_MONOTONIC, ns; 0 before the start
 	ended   counter.Counter // CLOCK_MONOTONIC, ns; 0 before the end
 	tid     atomic.Int32    // of its own thread; 0 without one
-	turn    turnEnd
 
 	// The highest results so far: a reader's clock may be ahead of the owner's.
 	idleSeen, busySeen atomic.Int64

@@ -1,11 +1,8 @@
 package processor
 
 import (
-	"sync/atomic"
-
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/inside"
 )
@@ -58,37 +55,6 @@ func (p *Processor) Turn() Turn {
 		Coroutine: p.ex.Current(),
 		Start:     int64(p.Stats.TurnStart.Load()),
 	}
-}
-
-// turnEnd keeps when the turn has ended that a watcher has asked for. The
-// watcher checks now and then, and would otherwise know only the time of its
-// next check.
-type turnEnd struct {
-	wanted atomic.Uint64   // the number of that turn; the watcher writes
-	end    counter.Counter // CLOCK_MONOTONIC, ns; owner: writes, before of
-	of     counter.Counter // of which turn end is
-}
-
-// note keeps the end of a turn, if a watcher wants it. Owner only.
-func (e *turnEnd) note(number uint64, now int64) {
-	if e.wanted.Load() == number {
-		e.end.Publish(uint64(now))
-		e.of.Publish(number)
-	}
-}
-
-// WantTurnEnd asks for the end of a turn that has not ended. For one watcher.
-func (p *Processor) WantTurnEnd(number uint64) { p.time.turn.wanted.Store(number) }
-
-// TurnEnd returns when the turn of that number has ended (CLOCK_MONOTONIC, ns),
-// or false if it has not, or is not the turn that was wanted last. Any thread.
-func (p *Processor) TurnEnd(number uint64) (end int64, ok bool) {
-	e := &p.time.turn
-	if e.of.Load() != number {
-		return 0, false
-	}
-	end = int64(e.end.Load())
-	return end, e.wanted.Load() == number
 }
 
 // TurnLimit is how long a turn should take, in ns: a coroutine that does not

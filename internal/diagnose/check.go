@@ -26,9 +26,8 @@ import (
 // writes and this reads without any order between them.
 type subject struct {
 	p    *processor.Processor
-	now  func() processor.Turn                 // p.Turn; a test has its own
-	end  func(turn uint64) (ns int64, ok bool) // p.TurnEnd; the same
-	over <-chan struct{}                       // closed when p has ended
+	now  func() processor.Turn // p.Turn; a test has its own
+	over <-chan struct{}       // closed when p has ended
 
 	turn    uint64 // the number of the turn last checked
 	start   int64  // of that turn, as the Processor says
@@ -179,7 +178,11 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	moved = t.Number != w.turn || !t.Asleep && w.stall == nil
 	if t.Asleep || t.Number != w.turn || t.Start != w.start {
 		if w.stall != nil {
-			d.ends(w, w.endOfStall(t, now))
+			end := now
+			if t.Number == w.turn+1 && !t.Asleep {
+				end = min(now, t.Start)
+			}
+			d.ends(w, end)
 		}
 		w.turn, w.start, w.suspect = t.Number, t.Start, false
 		w.seen, w.tid = now, w.p.Thread()
@@ -202,7 +205,6 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	case !w.suspect:
 		w.suspect = true
 		w.sees(t.Coroutine, now)
-		w.p.WantTurnEnd(t.Number) // long before anything needs it
 		return max(began+d.threshold, now+d.threshold/8), moved
 	case age < d.threshold:
 		return began + d.threshold, moved
@@ -211,24 +213,12 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	return now + d.threshold/8, true
 }
 
-// endOfStall returns when the stalled turn ended, of which a check has found
-// that it has.
-func (w *subject) endOfStall(t processor.Turn, now int64) int64 {
-	if end, ok := w.end(w.turn); ok {
-		return min(max(end, w.stall.began), now)
-	}
-	if t.Number == w.turn+1 && !t.Asleep {
-		return min(now, t.Start)
-	}
-	return now // it has ended before it was wanted, or without running anything
-}
-
 // stalled puts a stall on record, reports it, and moves the base of the other
 // Processors by as long as finding out took.
 func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
 	age := time.Duration(clock.Now() - began)
-	st := &stall{began: began, turn: t.Number, end: w.end, Stall: Stall{
+	st := &stall{began: began, Stall: Stall{
 		Processor: w.p.Index(),
 		Began:     time.Now().Add(-age), // after age, so that it is never too early
 		Coroutine: idOf(t.Coroutine),

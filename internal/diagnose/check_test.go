@@ -170,7 +170,7 @@ func (l seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
 func fakeWatchdog(t *testing.T) (*watchdog, *subject) {
 	t.Helper()
 	_, p := startGroup(t, false)
-	w := &subject{p: p, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }}
+	w := &subject{p: p, over: p.Ended()}
 	d := &watchdog{o: New(Config{Logger: zap.NewNop()}), threshold: 80 * ms,
 		subjects: []*subject{w}}
 	d.budget.used, d.budget.since = budgetAtOnce, 1<<62 // no stacks
@@ -181,7 +181,7 @@ func fakeWatchdog(t *testing.T) (*watchdog, *subject) {
 // not held against the others.
 func TestOthersAreExcused(t *testing.T) {
 	d, w := fakeWatchdog(t)
-	other := &subject{p: w.p, over: w.over, end: w.end}
+	other := &subject{p: w.p, over: w.over}
 	d.subjects = append(d.subjects, other)
 	now := func() processor.Turn { return processor.Turn{Number: 5, Start: 1000 * ms} }
 	w.now, other.now = now, now
@@ -234,7 +234,6 @@ func TestReconsider(t *testing.T) {
 		p:      p,
 		now:    p.Turn,
 		over:   p.Ended(),
-		end:    func(uint64) (int64, bool) { return 0, false },
 		suspID: h.ID(),
 		tid:    p.Thread(),
 	}
@@ -300,7 +299,7 @@ func reconsiderAnother(t *testing.T, before Stall) {
 	before.Coroutine = first.ID()
 	st := &stall{began: clock.Now() - int64(time.Second), logged: true, Stall: before}
 	w := &subject{p: p, now: turn, over: p.Ended(), turn: 7, start: 1, stall: st,
-		suspID: first.ID(), cpu: -1, end: func(uint64) (int64, bool) { return 0, false }}
+		suspID: first.ID(), cpu: -1}
 	d := &watchdog{o: New(Config{Logger: zap.NewNop(), Quiet: true}), threshold: 1,
 		subjects: []*subject{w}}
 	check := func(want string) {
@@ -316,34 +315,5 @@ func reconsiderAnother(t *testing.T, before Stall) {
 	if st.Cause != CauseComputation || strings.HasPrefix(st.Detail, manyCoroutines) ||
 		!strings.Contains(st.Stack, "reconsiderAnother") {
 		t.Errorf("%+v", st.Stall)
-	}
-}
-
-// TestStallEndsWhenItEnds: a stall is as long as its turn was, however late
-// the check is that finds it over: that was added, up to 7/8 of the threshold,
-// and on the pages for as long as Logger or OnStall kept the watchdog.
-func TestStallEndsWhenItEnds(t *testing.T) {
-	d, w := fakeWatchdog(t)
-	began := clock.Now() - 1000*ms
-	over := int64(0) // when the turn has ended
-	w.end = func(turn uint64) (int64, bool) { return over, turn == 5 && over != 0 }
-	turn := processor.Turn{Number: 5, Start: began}
-	w.now = func() processor.Turn { return turn }
-	o := d.o
-	o.dog.Store(d)
-
-	d.check(began + 70*ms)
-	d.check(began + 80*ms)
-	if got := o.Stalls(); len(got) != 1 || got[0].Over || got[0].Length < 1000*time.Millisecond {
-		t.Errorf("while it goes on: %+v", got)
-	}
-	over = began + 101*ms
-	for _, when := range []string{"before a check", "after one"} {
-		if got := o.Stalls(); len(got) != 1 || !got[0].Over ||
-			got[0].Length != 101*time.Millisecond {
-			t.Errorf("%s: %+v", when, got)
-		}
-		turn = processor.Turn{Number: 6, Asleep: true}
-		d.check(began + 180*ms)
 	}
 }

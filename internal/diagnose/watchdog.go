@@ -84,8 +84,6 @@ type stall struct {
 	began  int64 // CLOCK_MONOTONIC, ns
 	again  int64 // when to look for its cause again, if that is unclear
 	logged bool  // a line was written
-	turn   uint64
-	end    func(turn uint64) (ns int64, ok bool) // the subject's
 }
 
 // Watch starts the watchdog of a group that runs, if there is to be one. Once.
@@ -101,8 +99,7 @@ func (o *Observer) Watch(group *processor.Group) {
 		ended:     make(chan struct{}),
 	}
 	for _, p := range group.Members() {
-		d.subjects = append(d.subjects, &subject{p: p, now: p.Turn, end: p.TurnEnd,
-			over: p.Ended()})
+		d.subjects = append(d.subjects, &subject{p: p, now: p.Turn, over: p.Ended()})
 	}
 	o.dog.Store(d)
 	go d.run()
@@ -203,15 +200,9 @@ func (o *Observer) Stalls() []Stall {
 	all := make([]Stall, len(d.recent))
 	for i, st := range d.recent {
 		all[i] = st.Stall
-		if st.Over || d.stopped {
-			continue
+		if !st.Over && !d.stopped {
+			all[i].Length = time.Duration(max(clock.Now()-st.began, 0))
 		}
-		end, over := st.end(st.turn)
-		if !over {
-			end = clock.Now()
-		}
-		// The watchdog may not have seen the end yet.
-		all[i].Over, all[i].Length = over, time.Duration(max(end-st.began, 0))
 	}
 	return all
 }
