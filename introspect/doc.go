@@ -1,6 +1,6 @@
 // Package introspect shows what a Scheduler is doing, live, as pages for a
 // browser and as JSON: its Processors, every coroutine and the reason of its
-// wait, sockets, requests, timers, stalls, deadlocks. It stands beside
+// wait, sockets, requests, stalls, deadlocks. It stands beside
 // net/http/pprof:
 //
 //	mux := http.NewServeMux()
@@ -38,7 +38,6 @@
 //	sockets       address: contained; network: its beginning; kind;
 //	              waits: any, read, write or none; processor
 //	requests
-//	timers
 //	stalls        processor, cause
 //	stop          POST of a form with id; redirects
 //

@@ -77,7 +77,6 @@ var pages = map[string]func(*handler, context.Context, *query) (any, error){
 	"coroutine":  (*handler).coroutine,
 	"sockets":    (*handler).listSockets,
 	"requests":   (*handler).requests,
-	"timers":     (*handler).timers,
 	"stalls":     (*handler).listStalls,
 }
 

@@ -36,7 +36,7 @@ func TestNotStarted(t *testing.T) {
 	h := New(s, Options{})
 	all := func(phase string) {
 		for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets",
-			"timers", "stalls"} {
+			"stalls"} {
 			text, _ := get(t, h, "/"+page, 200)
 			wellFormed(t, page, text)
 		}
@@ -168,7 +168,7 @@ func TestStalledProcessors(t *testing.T) {
 	}
 	holding.Wait()
 	defer close(held)
-	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers",
+	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets",
 		"stalls"} {
 		get(t, h, "/"+page, 200)
 	}
@@ -306,7 +306,7 @@ func TestChurn(t *testing.T) {
 	var stop atomic.Bool
 	churns := churn(s, closer(t), &stop)
 	pages := []string{"", "coroutines?sort=-age", "coroutines?group=name", "sockets?sort=remote",
-		"timers", "stalls", "coroutine.json?id=1&stack=1", "overview.json"}
+		"stalls", "coroutine.json?id=1&stack=1", "overview.json"}
 	var asking sync.WaitGroup
 	for i := range 4 {
 		asking.Go(func() {

@@ -16,7 +16,6 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
@@ -197,11 +196,6 @@ func madeUpProcessor(index int) processorJSON {
 		history = append(history, s)
 	}
 	remember(&p, history, now)
-	var late counter.Histogram
-	for i := range int64(1000) {
-		late.Observe(i * 1000)
-	}
-	p.Late = latenciesOf(late.Snapshot())
 	return p
 }
 

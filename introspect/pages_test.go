@@ -53,7 +53,7 @@ func overview(t testing.TB, h http.Handler) *overviewJSON {
 }
 
 var allPages = []string{"", "overview", "coroutines", "coroutines?group=name",
-	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "requests", "timers", "stalls"}
+	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "requests", "stalls"}
 
 // TestPages: every page answers, is well formed, lets nothing in from
 // elsewhere, and says what it is about.
@@ -70,7 +70,6 @@ func TestPages(t *testing.T) {
 		"sockets": {"127.0.0.1:7000", "listener", "10.0.0.5:1029",
 			`href="coroutine?id=1"`},
 		"requests": {"/young", "&lt;b&gt;", "HTTP/1.0"},
-		"timers":   {"1\u202f000", "p99.9"},
 		"stalls": {"chan receive", "312 ms", "goes on", "&lt;b&gt;bold",
 			"daemon/log.go:34", "12\u202f345", "&lt;i&gt;journal", "unknown: it had woken"},
 		"stalls?cause=channel": {"chan receive", "daemon/serve.go:20"},
@@ -195,11 +194,6 @@ func TestJSON(t *testing.T) {
 	if s.Matched != 1000 || len(s.Sockets) != 2 || s.Sockets[0].FD != 1004 {
 		t.Errorf("sockets: %+v", s)
 	}
-	timers := getJSON[timersJSON](t, h, "/debug/netco/timers.json")
-	if len(timers.Processors) != 2 || timers.Processors[0].Fired != 1000 ||
-		timers.Processors[0].Pending != 210 {
-		t.Errorf("timers: %+v", timers)
-	}
 	if got := getJSON[stallsJSON](t, h,
 		"/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 || got.Stalls[0].Over ||
 		len(got.Handoffs) != 3 ||
@@ -309,7 +303,7 @@ var askedWrong = []struct {
 	{"sockets?kind=door", 400, "one of"},
 	{"sockets?waits=long", 400, "one of"},
 	{"stalls?processor=-1", 400, "a number"},
-	{"timers?format=xml", 400, "one of: html json"},
+	{"stalls?format=xml", 400, "one of: html json"},
 }
 
 // TestErrors: what is asked wrong gets a status and says what is wrong, as a

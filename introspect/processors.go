@@ -1,14 +1,11 @@
 package introspect
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -25,7 +22,7 @@ func figuresOf(s *scheduler.Scheduler, p *processor.Processor) processorJSON {
 		Turns: p.Stats.Turns.Load(), Sleeps: p.Stats.Sleeps.Load(),
 		BytesIn: io.BytesIn, BytesOut: io.BytesOut,
 		IdleNs: p.IdleNs(), SpinNs: int64(p.Stats.SpinNs.Load()), CPUNs: -1,
-		Stalls: s.StallCount(p.Index()), Late: latenciesOf(p.Stats.LateNs.Snapshot()),
+		Stalls: s.StallCount(p.Index()),
 	}
 	if co := p.Executor().Current(); co != nil {
 		f.Current = co.ID()
@@ -83,55 +80,20 @@ func remember(f *processorJSON, history []processor.Slice, now int64) {
 	}
 }
 
-// bucketAt returns the index of the bucket that holds the q-quantile; -1 if all
-// are empty.
-func bucketAt(buckets []uint64, q float64) int {
-	var all, n uint64
-	for _, k := range buckets {
-		all += k
-	}
-	rank := max(uint64(math.Ceil(q*float64(all))), 1)
-	return slices.IndexFunc(buckets, func(k uint64) bool { n += k; return n >= rank })
-}
-
 // quantile returns an upper bound of the q-quantile of turns that are counted
 // by length, as processor.Slice has them.
 func quantile(lengths []uint64, longest uint64, q float64) int64 {
-	switch i := bucketAt(lengths, q); i {
-	case -1:
-		return 0
-	case len(lengths) - 1:
-		return int64(longest)
-	default:
-		return int64(min(uint64(1)<<(10+i), longest))
+	var all, n uint64
+	for _, k := range lengths {
+		all += k
 	}
-}
-
-func latenciesOf(h counter.HistogramSnapshot) latenciesJSON {
-	return latenciesJSON{h.Count, int64(h.SumNs / max(h.Count, 1)), bound(h, 0.5), bound(h, 0.9),
-		bound(h, 0.99), bound(h, 0.999), bound(h, 1)}
-}
-
-// bound returns the upper bound, in ns, of the bucket that holds the
-// q-quantile.
-func bound(h counter.HistogramSnapshot, q float64) int64 {
-	switch i := bucketAt(append([]uint64{h.Zero}, h.Buckets...), q); i {
-	case -1:
-		return 0
-	case 0:
-		return int64(math.Ceil(counter.HistogramZero * 1e9))
-	default:
-		return int64(1e9 * math.Exp2(float64(counter.FirstBucket+i-1)/(1<<counter.HistogramSchema)))
+	rank := max(uint64(math.Ceil(q*float64(all))), 1)
+	for i, k := range lengths[:len(lengths)-1] {
+		if n += k; n >= rank {
+			return int64(min(uint64(1)<<(10+i), longest))
+		}
 	}
-}
-
-// timers is the page "timers".
-func (h *handler) timers(context.Context, *query) (any, error) {
-	t := &timersJSON{Processors: []processorTimersJSON{}}
-	for _, p := range h.src.processors() {
-		t.Processors = append(t.Processors, processorTimersJSON{p.Index, p.Timers, p.Late})
-	}
-	return t, nil
+	return int64(longest) // 0 if there were none
 }
 
 // The units of a Processor's chart, whose axes are in pages/overview.html.

@@ -129,37 +129,36 @@ type (
 		Partial bool `json:"partial"`
 	}
 	processorJSON struct {
-		Index     int           `json:"index"`
-		Tid       int           `json:"tid"`
-		State     string        `json:"state"`
-		Current   uint64        `json:"current"`
-		Active    bool          `json:"active"`
-		Live      uint64        `json:"live"`
-		Queued    uint64        `json:"queued"`
-		Inbox     int           `json:"inbox"`
-		Submitted int           `json:"submitted"`
-		FDs       int           `json:"fds"`
-		Timers    uint64        `json:"timers"`
-		Spawned   uint64        `json:"spawned"`
-		Moved     uint64        `json:"moved"`
-		Turns     uint64        `json:"turns"`
-		Sleeps    uint64        `json:"sleeps"`
-		BytesIn   uint64        `json:"bytes_in"`
-		BytesOut  uint64        `json:"bytes_out"`
-		SinceNs   int64         `json:"since_ns"`
-		BusyNs    int64         `json:"busy_ns"`
-		SpinNs    int64         `json:"spin_ns"`
-		IdleNs    int64         `json:"idle_ns"`
-		CPUNs     int64         `json:"cpu_ns"`
-		TurnNs    int64         `json:"turn_ns"`
-		Load      float64       `json:"load"`
-		TurnP50   int64         `json:"turn_p50_ns"`
-		TurnP99   int64         `json:"turn_p99_ns"`
-		TurnMax   int64         `json:"turn_max_ns"`
-		WaitNs    int64         `json:"wait_ns"`
-		Stalls    uint64        `json:"stalls"`
-		History   []sliceJSON   `json:"history"`
-		Late      latenciesJSON `json:"-"` // its timers
+		Index     int         `json:"index"`
+		Tid       int         `json:"tid"`
+		State     string      `json:"state"`
+		Current   uint64      `json:"current"`
+		Active    bool        `json:"active"`
+		Live      uint64      `json:"live"`
+		Queued    uint64      `json:"queued"`
+		Inbox     int         `json:"inbox"`
+		Submitted int         `json:"submitted"`
+		FDs       int         `json:"fds"`
+		Timers    uint64      `json:"timers"`
+		Spawned   uint64      `json:"spawned"`
+		Moved     uint64      `json:"moved"`
+		Turns     uint64      `json:"turns"`
+		Sleeps    uint64      `json:"sleeps"`
+		BytesIn   uint64      `json:"bytes_in"`
+		BytesOut  uint64      `json:"bytes_out"`
+		SinceNs   int64       `json:"since_ns"`
+		BusyNs    int64       `json:"busy_ns"`
+		SpinNs    int64       `json:"spin_ns"`
+		IdleNs    int64       `json:"idle_ns"`
+		CPUNs     int64       `json:"cpu_ns"`
+		TurnNs    int64       `json:"turn_ns"`
+		Load      float64     `json:"load"`
+		TurnP50   int64       `json:"turn_p50_ns"`
+		TurnP99   int64       `json:"turn_p99_ns"`
+		TurnMax   int64       `json:"turn_max_ns"`
+		WaitNs    int64       `json:"wait_ns"`
+		Stalls    uint64      `json:"stalls"`
+		History   []sliceJSON `json:"history"`
 	}
 	sliceJSON struct {
 		AgoNs  int64  `json:"ago_ns"`
@@ -238,24 +237,6 @@ type (
 	requestsJSON struct {
 		Requests []httpinfo.Request `json:"requests"`
 		Total    int                `json:"total"`
-	}
-	timersJSON struct {
-		Processors []processorTimersJSON `json:"processors"`
-	}
-	processorTimersJSON struct {
-		Processor int    `json:"processor"`
-		Pending   uint64 `json:"pending"`
-		latenciesJSON
-	}
-	// latenciesJSON is how late timers fired: the quantiles are upper bounds.
-	latenciesJSON struct {
-		Fired  uint64 `json:"fired"`
-		MeanNs int64  `json:"mean_ns"`
-		P50Ns  int64  `json:"p50_ns"`
-		P90Ns  int64  `json:"p90_ns"`
-		P99Ns  int64  `json:"p99_ns"`
-		P999Ns int64  `json:"p999_ns"`
-		MaxNs  int64  `json:"max_ns"`
 	}
 	stallsJSON struct {
 		Stalls   []scheduler.Stall   `json:"stalls"`

@@ -8,8 +8,8 @@ import "github.com/netco-go/netco/internal/diagnose"
 //
 //	Processor int           its number, counted from 0
 //	Began     time.Time     when the turn began that has not ended
-//	Length    time.Duration until now; or in all if it is over, as the check knows
-//	                        that has found it so: at most an eighth too much
+//	Length    time.Duration until now; or in all, good to an eighth, if it is
+//	                        over
 //	Over      bool
 //
 // of the coroutine that had the thread at the time of the check

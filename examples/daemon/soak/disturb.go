@@ -24,7 +24,7 @@ type disturbance struct {
 var disturbances = []disturbance{
 	{"stall: computation", faults(0, "netco_stalls_total")},
 	{"live pages", pages("/debug/netco/", "/debug/netco/coroutines", "/debug/netco/sockets",
-		"/debug/netco/timers", "/debug/netco/stalls", "/debug/netco/coroutines.json?group=reason")},
+		"/debug/netco/stalls", "/debug/netco/coroutines.json?group=reason")},
 	{"panic", faults(5, "daemon_panics_total")},
 	{"CPU profile", pages("/debug/pprof/profile?seconds=1")},
 	{"block: time.Sleep", faults(1, "netco_handoffs_total", "netco_stalls_total")},
