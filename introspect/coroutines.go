@@ -14,7 +14,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // coroutineFilter returns whether the parameters select a coroutine. The cheap
@@ -127,13 +126,6 @@ func (h *handler) coroutine(ctx context.Context, q *query) (any, error) {
 		}
 	}
 	return d, nil
-}
-
-// ended returns the stalls that a coroutine caused, the latest first, for the
-// page of one that does not live: pages link to coroutines, which may end.
-func (h *handler) ended(q *query) map[string]any {
-	return map[string]any{"ID": q.id(), "Stalls": slices.DeleteFunc(h.stalls(),
-		func(s scheduler.Stall) bool { return s.Coroutine != q.id() })}
 }
 
 // find looks for a coroutine among all.

@@ -223,12 +223,8 @@ func (h *handler) fail(w http.ResponseWriter, q *query, err error) {
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", strconv.Itoa(int(walkLimit/time.Second)))
 	}
-	var data any = failureJSON{err.Error()}
 	q.template = "failure"
-	if q.Page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json {
-		q.template, data = "ended", h.ended(q)
-	}
-	if h.answer(w, code, q, data) != nil {
+	if h.answer(w, code, q, failureJSON{err.Error()}) != nil {
 		http.Error(w, err.Error(), code)
 	}
 }

@@ -37,7 +37,7 @@ var templates = func() map[string]*template.Template {
 		"pages/frame.html"))
 	all := map[string]*template.Template{}
 	for _, name := range []string{"overview", "coroutines", "groups", "coroutine", "sockets",
-		"requests", "stalls", "failure", "ended"} {
+		"requests", "stalls", "failure"} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+
 			".html"))
 	}
