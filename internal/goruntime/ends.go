@@ -5,7 +5,6 @@ import (
 	"os"
 	"reflect"
 	"sync"
-	"time"
 
 	"github.com/netco-go/netco/asm"
 )
@@ -33,8 +32,7 @@ var ends struct {
 	goroutines func(func(g uintptr))
 }
 
-// findEnds fills in ends and reports whether it has found them. What it takes
-// for them it tries.
+// findEnds fills in ends and reports whether it has found them.
 var findEnds = sync.OnceValue(func() bool {
 	if Verified() != nil || FindStandings() != nil {
 		return false
@@ -45,29 +43,8 @@ var findEnds = sync.OnceValue(func() bool {
 	}
 	ends.nextTimer = asm.At[func() int64](found[0])
 	ends.goroutines = asm.At[func(func(uintptr))](found[1])
-	return findsTimer() && findsCaller()
+	return true
 })
-
-// findsTimer reports whether nextTimer sees a timer that is set.
-func findsTimer() bool {
-	for d := time.Millisecond; d < time.Second; d *= 2 { // this thread may lose its core
-		fired := make(chan struct{})
-		time.AfterFunc(d, func() { close(fired) })
-		when := ends.nextTimer()
-		<-fired
-		if when != noTimer {
-			return true
-		}
-	}
-	return false
-}
-
-// findsCaller reports whether goroutines finds the calling one.
-func findsCaller() (found bool) {
-	caller := asm.Getg()
-	ends.goroutines(func(g uintptr) { found = found || g == caller })
-	return found
-}
 
 // SignalAwaited reports whether a goroutine waits in a Go channel of signals,
 // but for those of which except returns true. It returns true if this Go
