@@ -213,8 +213,7 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	return now + d.threshold/8, true
 }
 
-// stalled puts a stall on record, reports it, and moves the base of the other
-// Processors by as long as finding out took.
+// stalled puts a stall on record and reports it.
 func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
 	age := time.Duration(clock.Now() - began)
@@ -228,12 +227,6 @@ func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	st.logged, missed = d.budget.spend(now)
 	d.diagnose(w, t, st)
 	w.sees(t.Coroutine, now)
-	took := clock.Now() - now
-	for _, other := range d.subjects {
-		if other != w {
-			other.base = max(other.start, other.base) + took
-		}
-	}
 	st.Length = time.Duration(now - began)
 	w.stall = st
 	d.begun(st, missed)

@@ -177,22 +177,6 @@ func fakeWatchdog(t *testing.T) (*watchdog, *subject) {
 	return d, w
 }
 
-// TestOthersAreExcused: the time that finding out about one Processor took is
-// not held against the others.
-func TestOthersAreExcused(t *testing.T) {
-	d, w := fakeWatchdog(t)
-	other := &subject{p: w.p, over: w.over}
-	d.subjects = append(d.subjects, other)
-	now := func() processor.Turn { return processor.Turn{Number: 5, Start: 1000 * ms} }
-	w.now, other.now = now, now
-	d.check(1010 * ms)
-	other.start = 1000 * ms
-	d.stalled(w, now(), 1000*ms, -1<<62) // it began to find out long ago
-	if other.base < 1<<61 || w.base != 0 {
-		t.Errorf("the other's base is %d, its own %d", other.base, w.base)
-	}
-}
-
 // TestBudget: 10 at once, then one in 6 seconds; the one that gets it is given
 // how many did not.
 func TestBudget(t *testing.T) {
