@@ -160,8 +160,8 @@ func TestFiberStalls(t *testing.T) {
 func TestManyGoroutines(t *testing.T) {
 	end := make(chan int)
 	var others, begun sync.WaitGroup
-	begun.Add(stacks.MaxByID + 1)
-	for range stacks.MaxByID + 1 {
+	begun.Add(stacks.MaxShort + 1)
+	for range stacks.MaxShort + 1 {
 		others.Go(func() { begun.Done(); <-end })
 	}
 	begun.Wait()

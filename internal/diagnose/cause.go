@@ -2,7 +2,7 @@ package diagnose
 
 import (
 	"fmt"
-	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +23,6 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 		why = "no stack: too many stalls"
 	case thread.Fault:
 		why = "no stack: the world would stand still until the page is there"
-	case thread.State == 'R' && !stacks.Preemptive():
-		why = "no stack: GODEBUG has asyncpreemptoff=1"
 	default:
 		s, why = stackOf(w.p, t.Coroutine)
 		if now := w.now(); now.Number != t.Number || now.Asleep {
@@ -80,28 +78,26 @@ const (
 // stackOf returns the stack of co, which has a Processor's thread, or of the
 // loop if co is nil; or why it cannot.
 func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, why string) {
-	if runtime.NumGoroutine() <= stacks.MaxByID {
+	all, err := stacks.All(stacks.MaxShort)
+	if err == nil {
 		var ids []uint64
 		for _, g := range p.Executor().Goroutines(co) {
-			id, err := asm.Goid(g)
-			if err != nil {
-				return s, "no stack: " + err.Error()
-			}
+			id, _ := asm.Goid(g)
 			ids = append(ids, id)
 		}
-		s, err := stacks.ByID(ids)
-		if err == nil {
-			return s, ""
+		all = slices.DeleteFunc(all, func(one stacks.Stack) bool {
+			return !slices.Contains(ids, one.ID)
+		})
+	} else {
+		roots := []string{coroutineEnd, fiberEnd}
+		if co == nil {
+			roots = []string{loopEnd}
 		}
-		if err != stacks.ErrTooMany {
-			return s, "no stack: " + err.Error()
-		}
+		all, err = stacks.ByRoot(roots...)
 	}
-	roots := []string{coroutineEnd, fiberEnd}
-	if co == nil {
-		roots = []string{loopEnd}
+	if err == nil && len(all) == 0 {
+		err = stacks.ErrGone
 	}
-	all, err := stacks.ByRoot(roots...)
 	if err != nil {
 		return s, "no stack: " + err.Error()
 	}

@@ -188,7 +188,7 @@ func noOther() bool {
 		return false
 	}
 	signal := goruntime.SignalAwaited(stacks.IsBystander)
-	all, err := stacks.All()
+	all, err := stacks.All(stacks.MaxAll)
 	if err != nil {
 		return false
 	}
@@ -216,7 +216,7 @@ var forOthers = []string{"chan receive", "select", "chan send", "chan receive (n
 // mayWake reports whether a goroutine could end another's wait, if no fd and no
 // signal ends its own.
 func mayWake(g stacks.Stack) bool {
-	return g.State != stacks.Switching && !isSignalLoop(g) && !slices.Contains(forOthers, g.State)
+	return !g.Bystander && !isSignalLoop(g) && !slices.Contains(forOthers, g.State)
 }
 
 func (d *deadlock) err() *DeadlockError {

@@ -71,7 +71,6 @@ func TestMayWake(t *testing.T) {
 		{"in a bubble", "chan receive (durable)", []string{user}, true},
 		{"main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, true},
 		{"in a system call", "syscall", []string{"syscall.Syscall6", user}, true},
-		{"a coroutine's", stacks.Switching, []string{user}, false},
 		{"runs", "running", []string{user}, true},
 		{"has been woken", "runnable", []string{user}, true},
 		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},

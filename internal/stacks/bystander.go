@@ -6,27 +6,25 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// bystanders are goroutines, as asm.Getg returns them.
-var bystanders struct {
-	mu   sync.Mutex
-	list map[uintptr]struct{}
-}
+// bystanders are the numbers of goroutines, by what asm.Getg returns on them.
+var bystanders = struct {
+	mu  sync.Mutex
+	ids map[uintptr]uint64
+}{ids: map[uintptr]uint64{}}
 
 // Bystander marks the calling goroutine as one that ends no wait of another's
 // by itself, whatever it does, until over is called on it: it only waits for
-// coroutines, or what it is about to do is known otherwise. All leaves it out.
+// coroutines, or what it is about to do is known otherwise.
 func Bystander() (over func()) {
 	g := asm.Getg()
+	id, _ := asm.Goid(g) // 0, which no goroutine has, if this Go release is not understood
 	bystanders.mu.Lock()
 	defer bystanders.mu.Unlock()
-	if bystanders.list == nil {
-		bystanders.list = map[uintptr]struct{}{}
-	}
-	bystanders.list[g] = struct{}{}
+	bystanders.ids[g] = id
 	return func() {
 		bystanders.mu.Lock()
 		defer bystanders.mu.Unlock()
-		delete(bystanders.list, g)
+		delete(bystanders.ids, g)
 	}
 }
 
@@ -34,21 +32,17 @@ func Bystander() (over func()) {
 func IsBystander(g uintptr) bool {
 	bystanders.mu.Lock()
 	defer bystanders.mu.Unlock()
-	_, is := bystanders.list[g]
+	_, is := bystanders.ids[g]
 	return is
 }
 
 // bystanderIDs returns the numbers of the goroutines that are marked.
-func bystanderIDs() (map[uint64]bool, error) {
+func bystanderIDs() map[uint64]bool {
 	bystanders.mu.Lock()
 	defer bystanders.mu.Unlock()
 	ids := map[uint64]bool{}
-	for g := range bystanders.list {
-		id, err := asm.Goid(g)
-		if err != nil {
-			return nil, err
-		}
+	for _, id := range bystanders.ids {
 		ids[id] = true
 	}
-	return ids, nil
+	return ids
 }

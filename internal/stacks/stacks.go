@@ -4,11 +4,9 @@
 // Go has no call for that. It has two for all goroutines at once, from whose
 // results this package selects:
 //
-//	ByID     stops the world: 4 to 10 µs for each goroutine, 40 for one that is
+//	All      stops the world: 4 to 10 µs for each goroutine, 40 for one that is
 //	         in 50 calls. It knows the goroutines' numbers and states, and
 //	         returns all calls.
-//	All      the same, for all but those in the switch between coroutines and
-//	         those that are marked as a Bystander
 //	ByRoot   stops the world twice, shortly; 2 to 5 µs for each goroutine while
 //	         others run, and 400 bytes. It returns the innermost 32 calls,
 //	         without number or state.
@@ -16,8 +14,7 @@
 // Both wait until every thread that runs Go code has reached a point at which
 // it can be stopped. A thread in a page fault, or in a system call made without
 // the Go scheduler, does not reach it before that ends, and all others wait
-// with it; nor does one that computes, if GODEBUG has asyncpreemptoff=1. The
-// caller must exclude both first.
+// with it. The caller must exclude both first.
 package stacks
 
 import (
@@ -29,9 +26,9 @@ import (
 	"strings"
 )
 
-// Limits: of goroutines, for each way.
+// Limits of goroutines.
 const (
-	MaxByID   = 512     // stops the world for 5 ms, or 20 if all are in 50 calls
+	MaxShort  = 512     // All stops the world for 5 ms, or 20 if all are in 50 calls
 	MaxAll    = 1 << 15 // for a fraction of a second
 	MaxByRoot = 1 << 16 // 25 MB, for a fraction of a second
 )
@@ -44,81 +41,40 @@ var (
 
 // Stack is the stack of one goroutine.
 type Stack struct {
+	ID    uint64   // 0 if unknown
 	State string   // the runtime's word, such as "chan receive" or "runnable"; "" if unknown
 	Funcs []string // the functions' names, innermost first
 	Text  string   // as a traceback prints it, without the line that names the goroutine
+
+	Bystander bool // as All finds it
 }
 
-// Switching is the state of a goroutine that is parked in the switch from one
+// suspended is the state of a goroutine that is parked in the switch from one
 // coroutine to another.
-const Switching = "coroutine"
-
-// ByID returns the stack of the one of these goroutines, by their numbers, that
-// is not Switching. The errors are ErrTooMany, if there are more than MaxByID
-// goroutines, and ErrGone.
-func ByID(ids []uint64) (Stack, error) {
-	n := runtime.NumGoroutine()
-	if n > MaxByID {
-		return Stack{}, ErrTooMany
-	}
-	buf := make([]byte, 64<<10+n<<12) // garbage afterwards: this is rare
-	buf = buf[:runtime.Stack(buf, true)]
-	for _, id := range ids {
-		if s, ok := find(buf, id); ok && s.State != Switching {
-			return s, nil
-		}
-	}
-	return Stack{}, ErrGone
-}
+const suspended = "coroutine"
 
 // All returns the stacks, at one instant, of all goroutines but the runtime's
-// own, those that are Switching and those marked as a Bystander. The error is
-// ErrTooMany, if there are more than MaxAll goroutines, or asm.Goid's.
-func All() ([]Stack, error) {
+// own and those that are parked in the switch between coroutines. The error is
+// ErrTooMany, if there are more than limit goroutines.
+func All(limit int) ([]Stack, error) {
 	n := runtime.NumGoroutine()
-	if n > MaxAll {
+	if n > limit {
 		return nil, ErrTooMany
 	}
-	marked, err := bystanderIDs()
-	if err != nil {
-		return nil, err
-	}
-	buf := make([]byte, 64<<10+n<<12)
+	marked := bystanderIDs()
+	buf := make([]byte, 64<<10+n<<12) // garbage afterwards: this is rare
 	size := runtime.Stack(buf, true)
 	if size == len(buf) {
 		return nil, ErrTooMany // the last ones are missing
 	}
 	var all []Stack
 	for one := range bytes.SplitSeq(buf[:size], []byte("\n\n")) {
-		head, _, _ := bytes.Cut(one, []byte("\n"))
-		if bytes.Contains(head, []byte("["+Switching)) || marked[numberOf(head)] {
-			continue
-		}
-		if s, ok := parse(string(one)); ok {
+		if s, ok := parse(string(one)); ok && s.State != suspended {
+			s.Bystander = marked[s.ID]
 			all = append(all, s)
 		}
 	}
 	return all, nil
-}
-
-// numberOf returns the goroutine's number that a traceback begins with.
-func numberOf(head []byte) (id uint64) {
-	number, _, _ := strings.Cut(strings.TrimPrefix(string(head), "goroutine "), " ")
-	id, _ = strconv.ParseUint(number, 10, 64) // else 0, which no goroutine has
-	return id
-}
-
-// find picks a goroutine out of a traceback of many.
-func find(all []byte, id uint64) (Stack, bool) {
-	header := fmt.Appendf(nil, "goroutine %d ", id)
-	for len(all) > 0 {
-		one, rest, _ := bytes.Cut(all, []byte("\n\n"))
-		if bytes.HasPrefix(one, header) {
-			return parse(string(one))
-		}
-		all = rest
-	}
-	return Stack{}, false
 }
 
 // parse reads one goroutine's traceback.
@@ -127,6 +83,8 @@ func parse(text string) (s Stack, ok bool) {
 	if !ok {
 		return s, false
 	}
+	number, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+	s.ID, _ = strconv.ParseUint(number, 10, 64)
 	_, state, _ := strings.Cut(head, "[")
 	state, _, _ = strings.Cut(state, "]")
 	state, _, _ = strings.Cut(state, ",") // "chan receive, 2 minutes, locked to thread"

@@ -38,6 +38,16 @@ func run(t *testing.T, f func()) subject {
 	return s
 }
 
+// stack returns the goroutine's among All.
+func (s subject) stack() (Stack, error) {
+	for _, one := range testenv.Must(All(MaxAll)) {
+		if one.ID == s.id {
+			return one, nil
+		}
+	}
+	return Stack{}, ErrGone
+}
+
 //go:noinline
 func root(f func()) { f() }
 
@@ -84,7 +94,7 @@ func TestOthersStacks(t *testing.T) {
 		}, func() { stop.Store(true) }},
 	} {
 		who := run(t, c.f)
-		s := until(t, func() (Stack, error) { return ByID([]uint64{1 << 62, who.id}) }, c.state)
+		s := until(t, who.stack, c.state)
 		if !strings.Contains(s.Text, "stacks_test.go:") || strings.Contains(s.Text, "goroutine ") &&
 			!strings.Contains(s.Text, "created by") {
 			t.Errorf("%s: %s", c.state, s.Text)
@@ -101,7 +111,7 @@ func TestOthersStacks(t *testing.T) {
 		}
 		c.end()
 		<-who.done
-		gone(t, func() error { _, err := ByID([]uint64{who.id}); return err })
+		gone(t, func() error { _, err := who.stack(); return err })
 		gone(t, func() error { _, err := ByRoot(self + "root"); return err })
 	}
 }
@@ -124,20 +134,16 @@ func gone(t *testing.T, take func() error) {
 func TestTooMany(t *testing.T) {
 	end := make(chan struct{})
 	var others sync.WaitGroup
-	for range MaxByID {
+	for range MaxShort {
 		others.Go(func() { <-end })
 	}
-	testenv.Fails(t, testenv.Err(ByID([]uint64{1})), ErrTooMany)
+	testenv.Fails(t, testenv.Err(All(MaxShort)), ErrTooMany)
 	close(end)
 	others.Wait()
 }
 
 func TestParse(t *testing.T) {
-	const two = `goroutine 7 [running]:
-main.a()
-	/a.go:1 +0x1
-
-goroutine 70 [chan receive, 2 minutes, locked to thread]:
+	const one = `goroutine 70 [chan receive, 2 minutes, locked to thread]:
 main.(*T[...]).Method(0xc000012345, {0x1, 0x2}, ...)
 	/b.go:22 +0x31
 main.glob..func1({0x1?, 0x2?})
@@ -148,20 +154,12 @@ main.last(...)
 created by main.(*T).start in goroutine 7
 	/b.go:55 +0x31
 `
-	s, ok := find([]byte(two), 70)
-	if !ok || s.State != "chan receive" || !slices.Equal(s.Funcs, []string{"main.(*T[...]).Method",
-		"main.glob..func1", "main.last"}) || !strings.HasPrefix(s.Text, "main.(*T[...])") ||
+	s, ok := parse(one)
+	if !ok || s.ID != 70 || s.State != "chan receive" ||
+		!slices.Equal(s.Funcs, []string{"main.(*T[...]).Method", "main.glob..func1",
+			"main.last"}) || !strings.HasPrefix(s.Text, "main.(*T[...])") ||
 		!strings.HasSuffix(s.Text, "/b.go:55 +0x31") {
 		t.Errorf("%v, %+v", ok, s)
-	}
-	if s, ok := find([]byte(two), 7); !ok || s.State != "running" ||
-		strings.Contains(s.Text, "b.go") {
-		t.Errorf("%v, %+v", ok, s)
-	}
-	for _, id := range []uint64{0, 1, 700} {
-		if s, ok := find([]byte(two), id); ok {
-			t.Errorf("%d: %+v", id, s)
-		}
 	}
 	for state, want := range map[string]string{
 		"[select (no cases)]:":                "select (no cases)",
@@ -174,23 +172,6 @@ created by main.(*T).start in goroutine 7
 	}
 	if _, ok := parse("goroutine 7 [runn"); ok {
 		t.Error("a goroutine that was cut off")
-	}
-}
-
-func TestPreemptive(t *testing.T) {
-	for settings, want := range map[string]bool{
-		"": true, "asyncpreemptoff=0": true, "asyncpreemptoff=1": false,
-		"a=1,asyncpreemptoff=1,b=0":           false,
-		"asyncpreemptoff=1,asyncpreemptoff=0": true, "xasyncpreemptoff=1": true,
-	} {
-		if preemptive(settings) != want || preemptive("", settings) != want {
-			t.Errorf("%q: %v", settings, !want)
-		}
-	}
-	testenv.Equal(t, preemptive("asyncpreemptoff=1", "asyncpreemptoff=0"), true,
-		"the environment does not prevail")
-	if !Preemptive() {
-		t.Skip("GODEBUG has asyncpreemptoff=1")
 	}
 }
 
@@ -232,8 +213,7 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-// TestBystander: All leaves out a goroutine while that is marked, and others
-// never.
+// TestBystander: All knows a goroutine while that is marked, and others never.
 func TestBystander(t *testing.T) {
 	hold, goOn, marked := make(chan int), make(chan int), make(chan uintptr, 1)
 	s := run(t, func() {
@@ -245,11 +225,13 @@ func TestBystander(t *testing.T) {
 	})
 	g := <-marked
 	waits := func(t *testing.T, marked bool) {
-		until(t, func() (Stack, error) { return ByID([]uint64{s.id}) }, "chan receive")
+		one := until(t, s.stack, "chan receive")
 		testenv.Equal(t, IsBystander(g), marked, "marked")
-		in := func(s Stack) bool { return slices.Contains(s.Funcs, self+"TestBystander.func1") }
-		if all := testenv.Must(All()); slices.ContainsFunc(all, in) == marked || len(all) == 0 {
-			t.Errorf("marked: %v; %d goroutines", marked, len(all))
+		testenv.Equal(t, one.Bystander, marked, "as All finds it")
+		for _, other := range testenv.Must(All(MaxAll)) {
+			if other.Bystander && other.ID != s.id {
+				t.Errorf("another is: %+v", other)
+			}
 		}
 	}
 	waits(t, true)
