@@ -3,42 +3,48 @@ package counter
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // Pointer is a pointer that one thread writes and any thread reads, as Counter
 // is a count. The owner's store is an ordinary one; a reader may see an old
 // value but never a torn one.
-type Pointer[T any] struct{ p *T }
+type Pointer[T any] struct{ p atomic.Pointer[T] }
+
+// plain returns the pointer as the only word of an atomic.Pointer.
+func (p *Pointer[T]) plain() **T { return (**T)(unsafe.Pointer(&p.p)) }
 
 // Set replaces the pointer. Owner only.
 func (p *Pointer[T]) Set(v *T) {
-	storePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
+	if goruntime.RaceEnabled {
+		p.p.Store(v) // comes before what is done by a thread that loads it
+	} else {
+		*p.plain() = v
+	}
 }
 
 // SetOrdered is Counter.SetOrdered. A thread that loads v sees what the owner
 // wrote to *v before.
 func (p *Pointer[T]) SetOrdered(v *T) {
-	storePointerOrdered((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
+	if inOrder {
+		p.Set(v)
+	} else {
+		p.Publish(v)
+	}
 }
 
 // Publish is Counter.Publish.
-func (p *Pointer[T]) Publish(v *T) {
-	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
-}
+func (p *Pointer[T]) Publish(v *T) { p.p.Store(v) }
 
 // CompareAndSwap replaces old, which no owner writes any more, and makes the
 // caller the owner; false if another thread was first.
-func (p *Pointer[T]) CompareAndSwap(old, v *T) bool {
-	return atomic.CompareAndSwapPointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)),
-		unsafe.Pointer(old), unsafe.Pointer(v))
-}
+func (p *Pointer[T]) CompareAndSwap(old, v *T) bool { return p.p.CompareAndSwap(old, v) }
 
 // Own returns the pointer without an atomic load. Owner only.
 //
 //go:norace
-func (p *Pointer[T]) Own() *T { return p.p }
+func (p *Pointer[T]) Own() *T { return *p.plain() }
 
 // Load returns the pointer, from any thread.
-func (p *Pointer[T]) Load() *T {
-	return (*T)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&p.p))))
-}
+func (p *Pointer[T]) Load() *T { return p.p.Load() }
