@@ -42,7 +42,7 @@ func TestStop(t *testing.T) {
 	handle := testenv.Must(s.GoWith(spawn("runaway", func() { processor.Sleep(time.Hour) })))
 	forbidden, h := New(s, Options{}),
 		New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
-	eventually(t, "it sleeps", func() bool {
+	testenv.Until(t, "it sleeps", func() bool {
 		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=sleep").Matched == 1
 	})
 	id := "id=" + count0(handle.ID())
@@ -87,7 +87,7 @@ func TestStop(t *testing.T) {
 	if w.Code != 303 || w.Header().Get("Location") != "coroutines" {
 		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
 	}
-	eventually(t, "it has ended", handle.Done)
+	testenv.Until(t, "it has ended", handle.Done)
 	testenv.Equal(t, logs.FilterMessage("coroutine stopped by hand").Len(), 1, "logged", logs.All())
 }
 

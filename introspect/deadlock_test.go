@@ -40,7 +40,7 @@ func TestDeadlock(t *testing.T) {
 	h := New(s, Options{})
 	embrace(s)
 	var o *overviewJSON
-	eventually(t, "a deadlock is reported", func() bool {
+	testenv.Until(t, "a deadlock is reported", func() bool {
 		o = overview(t, h)
 		return o.Deadlock != nil
 	})
@@ -73,7 +73,7 @@ func TestDeadlockOfSome(t *testing.T) {
 	s.GoWith(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
 	one := embrace(s)
 	var o *overviewJSON
-	eventually(t, "the circle", func() bool {
+	testenv.Until(t, "the circle", func() bool {
 		o = overview(t, h)
 		return len(o.LockCircles) == 1
 	})
@@ -88,7 +88,7 @@ func TestDeadlockOfSome(t *testing.T) {
 	}
 	wellFormed(t, "a deadlock of some", text)
 	one.Stop()
-	eventually(t, "its end", func() bool { return len(overview(t, h).LockCircles) == 0 })
+	testenv.Until(t, "its end", func() bool { return len(overview(t, h).LockCircles) == 0 })
 }
 
 // noDeadlocks are what may still set a coroutine going, until end: how it
@@ -145,7 +145,7 @@ func TestNoDeadlock(t *testing.T) {
 				s.GoWith(spawn("deadlocked", func() { channel.Make[int](0).Recv() }))
 			}
 			extra := testenv.Must(s.GoWith(spawn("extra", func() { c.extra(t, end) })))
-			eventually(t, "it waits", func() bool {
+			testenv.Until(t, "it waits", func() bool {
 				list := getJSON[coroutinesJSON](t, h, "/coroutines.json?name=extra").Coroutines
 				return len(list) == 1 && list[0].Reason == c.reason && getJSON[coroutinesJSON](t, h,
 					"/coroutines.json?name=dead&reason=channel").Matched == 2
@@ -157,7 +157,7 @@ func TestNoDeadlock(t *testing.T) {
 			}
 			cancel()
 			extra.Stop()
-			eventually(t, "without it, it is told of", func() bool {
+			testenv.Until(t, "without it, it is told of", func() bool {
 				d := overview(t, h).Deadlock
 				return d != nil && d.Count == 2
 			})
@@ -190,10 +190,10 @@ func TestIdleConnection(t *testing.T) {
 		testenv.NoError(t, server.ServeConn(dialled(t).(socket.Stream)))
 		channel.Make[int](0).Recv()
 	}))
-	eventually(t, "it is idle", func() bool {
+	testenv.Until(t, "it is idle", func() bool {
 		return getJSON[socketsJSON](t, h, "/sockets.json?kind=idle").Matched == 1
 	})
-	eventually(t, "the other waits", func() bool {
+	testenv.Until(t, "the other waits", func() bool {
 		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=channel").Matched == 1
 	})
 	for range 3 {
@@ -202,7 +202,7 @@ func TestIdleConnection(t *testing.T) {
 		}
 	}
 	server.Close()
-	eventually(t, "without it, it is told of", func() bool {
+	testenv.Until(t, "without it, it is told of", func() bool {
 		return overview(t, h).Deadlock != nil
 	})
 }

@@ -79,7 +79,7 @@ func TestLive(t *testing.T) {
 	other.GoWith(spawn("another Scheduler's", func() { processor.Sleep(time.Hour) }))
 	address := <-addresses
 	var list *coroutinesJSON
-	eventually(t, "three wait", func() bool {
+	testenv.Until(t, "three wait", func() bool {
 		list = getJSON[coroutinesJSON](t, h, "/coroutines.json?state=waiting&sort=name")
 		return len(list.Coroutines) == 3
 	})
@@ -125,7 +125,7 @@ func checkLive(t *testing.T, h http.Handler, list *coroutinesJSON) {
 func checkStack(t *testing.T, h http.Handler, id uint64) {
 	t.Helper()
 	var one *coroutineJSON
-	eventually(t, "the receiver's thread tells its stack in time", func() bool {
+	testenv.Until(t, "the receiver's thread tells its stack in time", func() bool {
 		one = getJSON[coroutineJSON](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", id))
 		return !strings.HasPrefix(one.StackError, "busy")
 	})
@@ -138,7 +138,7 @@ func checkStack(t *testing.T, h http.Handler, id uint64) {
 func checkOverview(t *testing.T, h http.Handler) {
 	t.Helper()
 	var o *overviewJSON
-	eventually(t, "the sleeper's timer is counted, which is when the next turn begins",
+	testenv.Until(t, "the sleeper's timer is counted, which is when the next turn begins",
 		func() bool {
 			o = getJSON[overviewJSON](t, h, "/.json")
 			return o.Processors[0].Timers > 0
@@ -156,7 +156,7 @@ func TestStalledProcessors(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, LockThreads: true})
 	h := New(s, Options{})
 	parked := testenv.Must(s.GoWith(spawnOn(0, "parked", func() { processor.Sleep(time.Hour) })))
-	eventually(t, "it is parked", func() bool {
+	testenv.Until(t, "it is parked", func() bool {
 		return getJSON[coroutinesJSON](t, h, "/coroutines.json?reason=sleep").Matched == 1
 	})
 	held := make(chan bool)
@@ -190,7 +190,7 @@ func TestStalledProcessors(t *testing.T) {
 		t.Error("the page does not say that its Processor is busy")
 	}
 	// And not of what a slow machine has held up before.
-	eventually(t, "the watchdog has told of it", func() bool {
+	testenv.Until(t, "the watchdog has told of it", func() bool {
 		p := overview(t, h).Processors
 		return p[0].State == "stalled" || p[1].State == "stalled"
 	})
@@ -211,7 +211,7 @@ func TestLeftBehind(t *testing.T) {
 	defer close(held)
 	left := testenv.Must(s.GoWith(spawnOn(0, "blocked", func() { <-held })))
 	var p processorJSON
-	eventually(t, "its Processor goes on", func() bool {
+	testenv.Until(t, "its Processor goes on", func() bool {
 		p = overview(t, h).Processors[0]
 		return p.State == "asleep" && p.Live == 1
 	})
@@ -231,7 +231,7 @@ func TestLeftBehind(t *testing.T) {
 		list.Groups[0].Outside != 1 {
 		t.Errorf("%+v", list)
 	}
-	eventually(t, "its line", func() bool {
+	testenv.Until(t, "its line", func() bool {
 		list := getJSON[stallsJSON](t, h, "/stalls.json").Handoffs
 		return len(list) == 1 && list[0].Cause == "channel" && list[0].Name == "blocked" &&
 			list[0].Coroutine == left.ID() && strings.Contains(list[0].BlockedAt, "live_test.go:")
@@ -243,7 +243,7 @@ func TestLeftBehind(t *testing.T) {
 func TestOwnThreads(t *testing.T) {
 	for _, locked := range []bool{false, true} {
 		h := New(start(t, scheduler.Options{Processors: 1, LockThreads: locked}), Options{})
-		eventually(t, "the start", func() bool {
+		testenv.Until(t, "the start", func() bool {
 			return overview(t, h).Processors[0].State != "not started"
 		})
 		if p := overview(t, h).Processors[0]; (p.Tid != 0) != locked || (p.CPUNs >= 0) != locked {
@@ -357,7 +357,7 @@ func TestHundredThousand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "they all wait", func() bool {
+	testenv.Until(t, "they all wait", func() bool {
 		return getJSON[coroutinesJSON](t, h,
 			"/coroutines.json?reason=channel&rows=1").Matched == uint64(n)
 	})

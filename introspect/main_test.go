@@ -48,16 +48,6 @@ func once(t testing.TB) {
 	}
 }
 
-// eventually waits for something that is about to be so.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not so after two minutes: %s", what)
-		}
-	}
-}
-
 // fake is a source that a test makes up: coroutines and sockets by number.
 type fake struct {
 	source
