@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -135,7 +136,7 @@ func ByRoot(roots ...string) ([]Stack, error) {
 		s := ofPCs(pcs)
 		switch {
 		case switching(s.Funcs):
-		case calls(s.Funcs, roots):
+		case slices.ContainsFunc(roots, func(f string) bool { return slices.Contains(s.Funcs, f) }):
 			found = append(found, s)
 		case len(pcs) == len(records[i].Stack0):
 			deep = append(deep, s)
@@ -164,17 +165,6 @@ func switchFunc(name string) bool {
 }
 
 func switching(funcs []string) bool { return len(funcs) > 0 && switchFunc(funcs[0]) }
-
-func calls(funcs, roots []string) bool {
-	for _, f := range funcs {
-		for _, root := range roots {
-			if f == root {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // ofPCs writes a stack as a traceback does.
 func ofPCs(pcs []uintptr) (s Stack) {
