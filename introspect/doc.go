@@ -19,10 +19,9 @@
 //
 // # Cost
 //
-// Nothing runs between requests. A request takes no lock that a Processor
-// takes, so the pages answer also while Processors are stalled. Requests about
-// coroutines or sockets walk over all of them, one after the other, and for at
-// most a fifth of the time.
+// Nothing runs between requests. A request waits for no Processor, so the pages
+// answer also while all are stalled. Requests about coroutines or sockets walk
+// over all of them, one after the other, and for at most a fifth of the time.
 //
 // # Pages
 //

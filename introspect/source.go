@@ -16,7 +16,7 @@ import (
 )
 
 // source has the data of the pages: a Scheduler's, or a test's. Its functions
-// may be called from any goroutine and take no lock that a Processor takes.
+// may be called from any goroutine and wait for no Processor.
 type source struct {
 	processors func() []processorJSON
 	phase      func() string

@@ -21,12 +21,14 @@
 //
 // # Model
 //
-// Nothing is counted for the metrics' sake alone. A Processor counts with
-// ordinary adds as it goes ([processor.Stats] and its like); a scrape reads
-// these from its own thread. It takes no lock that a Processor takes and walks
-// no coroutines and no connections, so it takes as long with a million of them
-// as with none. Values are of slightly different moments, but a counter never
-// goes down from one scrape to the next.
+// Nothing but net/http's requests is counted for the metrics' sake alone. A
+// Processor counts with ordinary adds as it goes ([processor.Stats] and its
+// like); a scrape reads these from its own thread, without a lock, and walks no
+// coroutines and no sockets. For a moment it takes locks that coroutines take
+// too: that of package blocking's pool, those of the counts of net/http's
+// requests, and that of the list of its Servers' connections, which it walks to
+// find the requests in flight. Values are of slightly different moments, but a
+// counter never goes down from one scrape to the next.
 //
 // A Scheduler that is not started has its phase and no Processors. A Scheduler
 // that has ended keeps its counters, and its gauges are 0.
