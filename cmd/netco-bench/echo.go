@@ -35,6 +35,7 @@ type echoConfig struct {
 	servers                   []string
 	load                      []string // flags of load
 	serverCPUs, loadCPUs      []int
+	mix                       work.Mix // of -work
 	plan                      work.Plan
 	target                    string // of proxies
 }
@@ -72,7 +73,8 @@ func (c *echoConfig) parse(name string, args []string, stdout io.Writer) error {
 	fs.StringVar(&c.spin, "spin", "auto", "netco's spinning before sleep: auto or off")
 	fs.BoolVar(&c.pin, "pin", false, "one core for the server, another for the rest")
 	fs.StringVar(&c.work, "work", "", "CPU `time` that the server computes for each request, "+
-		"such as 40us; or a mix, such as 5us,2ms:0.05,\nwhere 2 ms are for 5 % of the requests")
+		"such as 40us; or a mix, such as 5us,2ms:0.05,\nwhere 2 ms are for 5 % of the requests; "+
+		"latencies are told by class, too")
 	fs.StringVar(&c.cgroup, "cgroup", "", "`folder` of a cgroup that the servers run in")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
 	fs.BoolVar(&c.quiet, "q", false, "no line for each round")
@@ -84,6 +86,12 @@ func (c *echoConfig) parse(name string, args []string, stdout io.Writer) error {
 		return err
 	}
 	c.load = append(c.load, load...)
+	if c.work != "" {
+		if c.mix, err = work.Parse(c.work); err != nil {
+			return usagef("-work: %v", err)
+		}
+		c.load = append(c.load, "-work", c.work)
+	}
 	switch {
 	case len(targets) > 0:
 		return usagef("unexpected argument %q: its servers are its own", targets[0])
@@ -166,14 +174,10 @@ func (c *echoConfig) run(ctx context.Context, name string, args []string, stdout
 	if err == nil {
 		err = canWrite(c.json)
 	}
-	if err == nil && c.work != "" {
-		if c.plan, err = work.ForThisMachine(c.work); err != nil {
-			err = usagef("-work: %v", err)
-		}
-	}
 	if err != nil {
 		return err
 	}
+	c.plan = work.ForThisMachine(c.mix)
 	if name == "proxy" {
 		most := section{bytes: 64 << 10}
 		for _, s := range sections {

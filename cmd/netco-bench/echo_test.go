@@ -63,7 +63,7 @@ func TestEcho(t *testing.T) {
 	for _, c := range []struct {
 		flags  string
 		tables int
-		title  string
+		wants  string
 	}{
 		{"-conns 4 -rounds 1 -servers " + strings.Join(all, ","), 1,
 			"closed loop, 4 connections,"},
@@ -73,9 +73,10 @@ func TestEcho(t *testing.T) {
 			"poisson, 4 connections, pipeline 1, 1 threads, 64 B, GOMAXPROCS 2, no spinning"},
 		{"-conns 4 -rounds 1 -work 1us,100us:0.1 -servers netco,netco-goroutines", 1,
 			"1us,100us:0.1 of work"},
+		{"-conns 4 -rounds 1 -work 1us,100us:0.1 -pipeline 3 -servers net,netco", 1, "p90 of 1µs"},
 	} {
 		stdout, stderr, _ := measured(t, "echo -threads 1 "+c.flags, c.tables)
-		if !strings.Contains(stdout, c.title) || !strings.Contains(stdout, "server CPU/request") ||
+		if !strings.Contains(stdout, c.wants) || !strings.Contains(stdout, "server CPU/request") ||
 			!strings.Contains(stderr, "round 1 of ") {
 			t.Errorf("%s:\n%s\n%s", c.flags, stdout, stderr)
 		}

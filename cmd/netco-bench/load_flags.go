@@ -110,6 +110,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		cfg.setRate)
 	fs.Var(&value{cfg.Mix.String(), cfg.setMix}, "size", "`bytes` of a request, or a mix such as "+
 		"64:80,4k:20")
+	fs.Func("work", "`mix` of classes as echo's -work: a request's first byte is its class, and "+
+		"latencies\nare told by class", cfg.setWork)
 	fs.Var(durationValue(&cfg.Duration, minDuration), "d", "`duration` of the measurement")
 	fs.Var(durationValue(&cfg.Timeout, time.Millisecond), "timeout",
 		"`time` for an answer, and for a connect")
@@ -202,7 +204,7 @@ var flagsOf = map[string][]string{
 	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "h2", "ws", "wss"},
 	"host":     {"http", "https", "h2", "ws", "wss"},
 	"insecure": overTLS, "alpn": overTLS, "cert": overTLS, "key": overTLS, "cacert": overTLS,
-	"redis": {"redis"}, "verify": overEcho,
+	"redis": {"redis"}, "verify": overEcho, "work": {"tcp", "udp", "unix", "tls"},
 }
 
 func (cfg *loadConfig) parseRamp(s string) (err error) {

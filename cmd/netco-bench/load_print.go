@@ -110,6 +110,9 @@ func printLatencies(w io.Writer, r *result.Result) {
 		columns = []column{{"response", &r.Response}, {"service", &r.Service},
 			{"sent late", &r.Lateness}}
 	}
+	for i := range r.Classes {
+		columns = append(columns, column{r.Classes[i].Name, &r.Classes[i].Response})
+	}
 	row := func(name string, value func(*result.Histogram) int64) {
 		fmt.Fprintf(w, "  %-10s", name)
 		for _, c := range columns {

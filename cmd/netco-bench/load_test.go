@@ -83,6 +83,8 @@ func TestLoadMistakes(t *testing.T) {
 		{"http://127.0.0.1:1 -body {rand", "want {rand} or {rand:N}"},
 		{"tcp://127.0.0.1:1 -pid 999999999", "no such process"},
 		{"tcp://127.0.0.1:1 -nonsense", "-nonsense"},
+		{"tcp://127.0.0.1:1 -work 5us,2ms", "more than one has no share"},
+		{"ws://127.0.0.1:1 -work 5us,2ms:0.1", "-work is for tcp"},
 		{"tcp://127.0.0.1:1 -targets x", "-targets is in place of a URL"},
 		{"-targets /none", "-targets: open /none"},
 		{"-targets /dev/null", "has 0 URLs"},

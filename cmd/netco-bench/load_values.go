@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 const (
@@ -119,6 +120,14 @@ func (cfg *loadConfig) setMix(s string) error {
 	}
 	cfg.Mix = mix
 	return nil
+}
+
+func (cfg *loadConfig) setWork(s string) error {
+	mix, err := work.Parse(s)
+	if cfg.Classes = nil; len(mix) > 1 {
+		cfg.Classes = mix
+	}
+	return err
 }
 
 func (cfg *loadConfig) addHeader(s string) error {

@@ -47,7 +47,7 @@ func TestDispatch(t *testing.T) {
 		{"serve gopher", exitUsage, "", "netco-goroutines"},
 		{"serve net -target x", exitUsage, "", "net-splice, netco"},
 		{"serve net -addr nonsense", exitFailed, "", "nonsense"},
-		{"serve net -work x", exitUsage, "", "is no step of a plan"},
+		{"serve net -work x", exitUsage, "", "is no number of rounds"},
 		{"serve -h", exitOK, "SERVER [-addr", ""},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -168,7 +168,7 @@ func (c *Comparison) Results() (all []*result.Result) {
 // Rows compares side with the baseline by each figure that one of them has.
 func (c *Comparison) Rows(side int) (rows []Row) {
 	base, other := c.Sides[0].Rounds, c.Sides[side].Rounds
-	for _, f := range figure.Present(figure.All(), slices.Concat(base, other)...) {
+	for _, f := range figure.Of(slices.Concat(base, other)...) {
 		rows = append(rows, c.Row(side, f))
 	}
 	return rows

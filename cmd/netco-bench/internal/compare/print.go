@@ -106,8 +106,7 @@ func (f *File) cores() string {
 // the rounds show a difference.
 func (c *Comparison) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "## %s\n\n", c.Title)
-	all := c.Results()
-	figures := figure.Present(figure.All(), all...)
+	figures := figure.Of(c.Results()...)
 	t := table.Table{Head: table.Words("")}
 	for _, f := range figures {
 		t.Head = append(t.Head, table.Words(f.Name+" "+f.Better.Arrow())...)

@@ -5,6 +5,7 @@ package figure
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,57 +46,54 @@ type Figure struct {
 	Write func(float64) string
 }
 
-// All returns the figures in the order of tables.
-func All() []Figure {
-	return []Figure{
-		{"requests/s", HigherIsBetter, (*result.Result).RequestsPerSecond, Rate},
-		percentile(50), percentile(90), percentile(99), percentile(99.9),
-		{"max", LowerIsBetter, func(r *result.Result) float64 {
-			return answered(r, float64(r.Response.Max()))
-		}, Latency},
-		{"errors", LowerIsBetter, (*result.Result).ErrorShare, Share},
-		{"connect p99", LowerIsBetter, func(r *result.Result) float64 {
-			return counted(&r.Connect, 99)
-		}, Latency},
-		{"TLS handshake p99", LowerIsBetter, func(r *result.Result) float64 {
-			return counted(&r.TLS, 99)
-		}, Latency},
-		{"server CPU/request", LowerIsBetter, serverCPU, Latency},
-		{"server RSS", LowerIsBetter, serverRSS, Bytes},
-		{"switches/request", LowerIsBetter, switches, Rate},
+// Of returns the figures that at least one of rs has, in the order of tables.
+func Of(rs ...*result.Result) []Figure {
+	all := []Figure{{"requests/s", HigherIsBetter, (*result.Result).RequestsPerSecond, Rate}}
+	for _, p := range []float64{50, 90, 99, 99.9} {
+		all = append(all, percentile(result.PercentileName(p), p, response))
 	}
-}
-
-// Present returns those of figures that at least one result has.
-func Present(figures []Figure, rs ...*result.Result) (present []Figure) {
-	for _, f := range figures {
-		for _, r := range rs {
-			if !math.IsNaN(f.Of(r)) {
-				present = append(present, f)
-				break
+	all = append(all, percentile("max", 100, response))
+	classed := func(r *result.Result) bool { return r.Classes != nil }
+	if at := slices.IndexFunc(rs, classed); at >= 0 {
+		for i, c := range rs[at].Classes {
+			for _, p := range []float64{50, 90, 99} {
+				all = append(all, percentile(result.PercentileName(p)+" of "+c.Name, p, class(i)))
 			}
 		}
 	}
-	return present
+	connect := func(r *result.Result) *result.Histogram { return &r.Connect }
+	handshake := func(r *result.Result) *result.Histogram { return &r.TLS }
+	all = append(all, Figure{"errors", LowerIsBetter, (*result.Result).ErrorShare, Share},
+		percentile("connect p99", 99, connect),
+		percentile("TLS handshake p99", 99, handshake),
+		Figure{"server CPU/request", LowerIsBetter, serverCPU, Latency},
+		Figure{"server RSS", LowerIsBetter, serverRSS, Bytes},
+		Figure{"switches/request", LowerIsBetter, switches, Rate})
+	return slices.DeleteFunc(all, func(f Figure) bool {
+		return !slices.ContainsFunc(rs, func(r *result.Result) bool { return !math.IsNaN(f.Of(r)) })
+	})
 }
 
-func percentile(p float64) Figure {
-	return Figure{result.PercentileName(p), LowerIsBetter,
-		func(r *result.Result) float64 { return counted(&r.Response, p) }, Latency}
-}
+func response(r *result.Result) *result.Histogram { return &r.Response }
 
-func counted(h *result.Histogram, p float64) float64 {
-	if h.Count() == 0 {
-		return math.NaN()
+// class returns the latencies of a class, which a result may not have.
+func class(i int) func(*result.Result) *result.Histogram {
+	return func(r *result.Result) *result.Histogram {
+		if i >= len(r.Classes) {
+			return new(result.Histogram)
+		}
+		return &r.Classes[i].Response
 	}
-	return float64(h.At(p))
 }
 
-func answered(r *result.Result, v float64) float64 {
-	if r.Response.Count() == 0 {
-		return math.NaN()
-	}
-	return v
+// percentile is a latency that a result without values does not have.
+func percentile(name string, p float64, of func(*result.Result) *result.Histogram) Figure {
+	return Figure{name, LowerIsBetter, func(r *result.Result) float64 {
+		if of(r).Count() == 0 {
+			return math.NaN()
+		}
+		return float64(of(r).At(p))
+	}, Latency}
 }
 
 func serverCPU(r *result.Result) float64 {

@@ -49,11 +49,14 @@ func TestFigures(t *testing.T) {
 	}
 	full.Server = &result.Server{User: result.Duration(90 * time.Microsecond), RSSMax: 1 << 20,
 		Voluntary: 40, Involuntary: 5}
-	want := map[string]string{"requests/s": "45", "p50": "50 µs", "p90": "90 µs", "p99": "99 µs",
+	full.Classes = []result.Class{{Name: "1µs"}, {Name: "1ms"}}
+	full.Classes[1].Response.Record(2e6)
+	want := map[string]string{"p50 of 1ms": "2 ms", "p90 of 1ms": "2 ms", "p99 of 1ms": "2 ms",
+		"requests/s": "45", "p50": "50 µs", "p90": "90 µs", "p99": "99 µs",
 		"p99.9": "100 µs",
 		"max":   "100 µs", "errors": "10 %", "server CPU/request": "1 µs", "server RSS": "1 MiB",
 		"switches/request": "0.5"}
-	got := Present(All(), empty, full)
+	got := Of(empty, full)
 	if len(got) != len(want) {
 		t.Errorf("%d figures, want %d", len(got), len(want))
 	}
@@ -66,7 +69,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: %v", f.Name, f.Better)
 		}
 	}
-	if n := len(Present(All(), empty)); n != 2 { // no requests a second, no errors
+	if n := len(Of(empty)); n != 2 { // no requests a second, no errors
 		t.Errorf("an empty result has %d figures, want 2", n)
 	}
 }

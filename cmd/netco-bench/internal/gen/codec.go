@@ -30,7 +30,7 @@ type codec interface {
 }
 
 // verdict is what is known of an answer: 0 while it is incomplete, or these
-// bits, and an HTTP status above them.
+// bits, and above them an HTTP status or the request's class.
 type verdict uint32
 
 const (
@@ -39,6 +39,7 @@ const (
 	last                // the server ends the connection behind it
 	aborted             // the server has ended the request without an answer
 	statusShift = 8
+	classShift  = 20
 )
 
 // statusText describes an answer by its HTTP status.
@@ -47,7 +48,8 @@ func statusText(v verdict) string {
 		http.StatusText(v.status())))
 }
 
-func (v verdict) status() int { return int(v >> statusShift) }
+func (v verdict) status() int { return int(v>>statusShift) % (1 << (classShift - statusShift)) }
+func (v verdict) class() int  { return int(v >> classShift) }
 
 // errWrong is in the chain of errors about an answer that is not right.
 var errWrong = errors.New("wrong answer")

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 // Config is what to send to which server. Flags of netco-bench load set it.
@@ -30,7 +32,8 @@ type Config struct {
 
 	Pipeline int
 	Mix      Mix
-	Requests uint64 // 0: no limit
+	Classes  work.Mix // of requests that are sent back, if there are several
+	Requests uint64   // 0: no limit
 	Duration time.Duration
 	Warmup   time.Duration
 	Timeout  time.Duration
@@ -298,8 +301,7 @@ func (p *plan) codec(w *worker) codec {
 		return c
 	}
 	return &echo{
-		mix: p.cfg.Mix, weights: p.cfg.Mix.total(), rng: w.rng, stream: p.stream,
-		verify: p.cfg.Verify,
-		sendAt: w.rng.IntN(streamPeriod),
+		mix: p.cfg.Mix, weights: p.cfg.Mix.total(), classes: p.cfg.Classes, rng: w.rng,
+		stream: p.stream, verify: p.cfg.Verify, sendAt: w.rng.IntN(streamPeriod),
 	}
 }

@@ -1,6 +1,10 @@
 package gen
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
+)
 
 // streamPeriod is after how many bytes the echo stream repeats itself.
 const streamPeriod = 64 << 10
@@ -22,46 +26,71 @@ func newStream(longest int) []byte {
 // echo is the codec of servers that send back what they get. Each connection
 // sends its own stretch of one stream, so an answer can be checked byte by byte
 // without keeping what was sent, and bytes of another connection are noticed.
+// If there are classes, the first byte of a request is its class.
 type echo struct {
 	mix     Mix
 	weights int
+	classes work.Mix // nil: there is one
 	rng     *rand.Rand
 	stream  []byte
 	verify  bool
 
-	sendAt, recvAt int       // positions in the stream, below streamPeriod
-	sizes          ring[int] // of the requests in flight
-	left           int       // bytes missing of the oldest one's answer
+	sendAt, recvAt int          // positions in the stream, below streamPeriod
+	inFlight       ring[echoed] // requests
+	left           int          // bytes missing of the oldest one's answer
+	out            []byte       // requests with their classes
+}
+
+// echoed is a request in flight.
+type echoed struct {
+	size  int
+	class byte
 }
 
 func (e *echo) reset() {
-	e.sizes.clear()
+	e.inFlight.clear()
 	e.recvAt, e.left = e.sendAt, 0
 }
 
 func (e *echo) requests(k int) []byte {
 	total := 0
 	for range k {
-		size := e.mix[e.mix.draw(e.rng, e.weights)].Size
-		if e.sizes.count == 0 {
-			e.left = size
+		r := echoed{size: e.mix[e.mix.draw(e.rng, e.weights)].Size}
+		if e.classes != nil {
+			r.class = e.classes.Draw(e.rng)
 		}
-		e.sizes.push(size)
-		total += size
+		if e.inFlight.count == 0 {
+			e.left = r.size
+		}
+		e.inFlight.push(r)
+		total += r.size
 	}
 	b := e.stream[e.sendAt : e.sendAt+total]
 	e.sendAt = (e.sendAt + total) % streamPeriod
-	return b
+	if e.classes == nil {
+		return b
+	}
+	e.out = append(e.out[:0], b...)
+	for at, i := 0, e.inFlight.count-k; at < total; i++ {
+		r := e.inFlight.at(i)
+		e.out[at] = r.class
+		at += r.size
+	}
+	return e.out
 }
 
 func (e *echo) answer(b []byte) (int, verdict, error) {
-	if e.sizes.count == 0 {
+	if e.inFlight.count == 0 {
 		return 0, 0, wrongf("%d bytes more than were sent", len(b))
 	}
-	n := min(e.left, len(b))
+	n, r := min(e.left, len(b)), *e.inFlight.first()
 	if e.verify {
 		// Pieces are no longer than what was sent at once, as is the stream.
-		if want := e.stream[e.recvAt : e.recvAt+n]; string(want) != string(b[:n]) {
+		want := e.stream[e.recvAt : e.recvAt+n]
+		if e.classes != nil && e.left == r.size {
+			want = append([]byte{r.class}, want[1:]...)
+		}
+		if string(want) != string(b[:n]) {
 			return 0, 0, differ(b[:n], want)
 		}
 		e.recvAt = (e.recvAt + n) % streamPeriod
@@ -69,11 +98,11 @@ func (e *echo) answer(b []byte) (int, verdict, error) {
 	if e.left -= n; e.left > 0 {
 		return n, 0, nil
 	}
-	e.sizes.pop()
-	if e.sizes.count > 0 {
-		e.left = *e.sizes.first()
+	e.inFlight.pop()
+	if e.inFlight.count > 0 {
+		e.left = e.inFlight.first().size
 	}
-	return n, complete, nil
+	return n, complete | verdict(r.class)<<classShift, nil
 }
 
 func differ(got, want []byte) error {

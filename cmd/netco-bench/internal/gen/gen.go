@@ -372,6 +372,7 @@ func (g *Gen) result() *result.Result {
 		r.Lateness.Merge(&w.lateness)
 		r.Connect.Merge(&w.connect)
 		r.TLS.Merge(&w.tls)
+		r.AddClasses(w.classes)
 		r.Totals.Intended += w.intended
 		g.addStatuses(r, w)
 		if w.firstErr != "" && (r.Totals.FirstError == "" || w.firstAt < firstAt) {
@@ -438,7 +439,7 @@ func (g *Gen) options() result.Options {
 		Rate: c.Rate, Pipeline: c.Pipeline, Size: c.Mix.String(), Requests: c.Requests,
 		Duration: result.Duration(c.Duration), Warmup: result.Duration(c.Warmup),
 		Timeout: result.Duration(c.Timeout),
-		Churn:   c.Churn, Verify: c.Verify,
+		Churn:   c.Churn, Verify: c.Verify, Work: c.Classes.String(),
 	}
 	if c.open() {
 		o.Arrival = "uniform"

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"math"
 	"math/big"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -256,6 +258,42 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("status %v", r.Totals.Status)
 			}
 		})
+	}
+}
+
+// TestClasses: a request says its class, and each class has its own latencies:
+// the server takes its time for class 1.
+func TestClasses(t *testing.T) {
+	const pause = 2 * time.Millisecond
+	url := listen(t, "tcp", func(c net.Conn) {
+		for b := make([]byte, 64); ; {
+			if _, err := io.ReadFull(c, b); err != nil {
+				return
+			}
+			if b[0] > 2 {
+				b[1]++ // which is a wrong answer
+			}
+			if b[0] == 1 {
+				time.Sleep(pause)
+			}
+			if _, err := c.Write(b); err != nil {
+				return
+			}
+		}
+	})
+	mix := work.Mix{{CPU: 1, Share: 0.5}, {CPU: 2, Share: 0.4}, {CPU: 3, Share: 0.1}}
+	r := runFine(t, config(t, url, func(c *Config) {
+		c.Classes, c.Pipeline, c.Requests = mix, 2, 1000
+	}), 1000)
+	var sum uint64
+	for i, c := range r.Classes {
+		n := c.Response.Count()
+		if sum += n; c.Name != mix[i].CPU.String() || math.Abs(float64(n)-1000*mix[i].Share) > 100 {
+			t.Errorf("class %s has %d of 1000 requests", c.Name, n)
+		}
+	}
+	if p1 := time.Duration(r.Classes[1].Response.At(1)); sum != 1000 || p1 < pause {
+		t.Errorf("%d requests in the classes, the p1 of the slow ones is %v", sum, p1)
 	}
 }
 

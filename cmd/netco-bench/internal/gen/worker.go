@@ -51,6 +51,7 @@ type worker struct {
 	lateness result.Histogram
 	connect  result.Histogram
 	tls      result.Histogram
+	classes  []result.Class // if there are several
 	statuses [1000]uint64
 	intended uint64
 
@@ -88,6 +89,9 @@ func newWorker(g *Gen, index int) *worker {
 		w.conns = append(w.conns, c)
 	}
 	w.idle = make([]*dialed, share(cfg.Idle))
+	for _, c := range cfg.Classes {
+		w.classes = append(w.classes, result.Class{Name: c.CPU.String()})
+	}
 	if cfg.Requests > 0 {
 		w.quota = uint64(share(int(cfg.Requests)))
 	}
@@ -222,6 +226,9 @@ func (w *worker) answered(c *conn, e entry, now int64, v verdict) {
 	f.response.Record(now - e.intended)
 	if w.schedule != nil {
 		w.service.Record(now - e.sent)
+	}
+	if w.classes != nil {
+		w.classes[v.class()].Response.Record(now - e.intended)
 	}
 	if v != complete {
 		w.statuses[v.status()%len(w.statuses)]++

@@ -66,6 +66,8 @@ func alike(a, b *Result) error {
 		return fmt.Errorf("its -pipeline is %d, not %d", b.Options.Pipeline, a.Options.Pipeline)
 	case a.Options.Size != b.Options.Size:
 		return fmt.Errorf("its -size is %s, not %s", b.Options.Size, a.Options.Size)
+	case a.Options.Work != b.Options.Work:
+		return fmt.Errorf("its -work is %q, not %q", b.Options.Work, a.Options.Work)
 	}
 	return nil
 }
@@ -101,6 +103,7 @@ func (r *Result) addHistograms(o *Result) {
 	r.Lateness.Merge(&o.Lateness)
 	r.Connect.Merge(&o.Connect)
 	r.TLS.Merge(&o.TLS)
+	r.AddClasses(o.Classes)
 }
 
 func (r *Result) addSeries(seconds []Second) {

@@ -41,6 +41,7 @@ type Result struct {
 	Lateness Histogram `json:"lateness"` // intended to actual send; empty in a closed loop
 	Connect  Histogram `json:"connect"`  // of each connection, the TLS handshake excluded
 	TLS      Histogram `json:"tls"`      // of each handshake
+	Classes  []Class   `json:"classes,omitempty"`
 
 	Series     []Second    `json:"series"`
 	Generator  Generator   `json:"generator"`
@@ -51,6 +52,22 @@ type Result struct {
 	// not be finished. The rest is what was measured until then.
 	Interrupted bool   `json:"interrupted,omitempty"`
 	Failure     string `json:"failure,omitempty"`
+}
+
+// A Class is one kind of requests, and its part of Result.Response.
+type Class struct {
+	Name     string    `json:"name"`
+	Response Histogram `json:"response"`
+}
+
+// AddClasses adds the latencies of classes, which are the same of all runs.
+func (r *Result) AddClasses(classes []Class) {
+	for i := range classes {
+		if i == len(r.Classes) {
+			r.Classes = append(r.Classes, Class{Name: classes[i].Name})
+		}
+		r.Classes[i].Response.Merge(&classes[i].Response)
+	}
 }
 
 // Environment is the machine of the generator.
@@ -74,6 +91,7 @@ type Options struct {
 	Ramp        string   `json:"ramp,omitempty"`
 	Pipeline    int      `json:"pipeline"`
 	Size        string   `json:"size,omitempty"`
+	Work        string   `json:"work,omitempty"`     // -work
 	Requests    uint64   `json:"requests,omitempty"` // -n
 	Duration    Duration `json:"duration,omitempty"` // -d
 	Warmup      Duration `json:"warmup,omitempty"`

@@ -152,10 +152,14 @@ func TestMerge(t *testing.T) {
 	b, allB := sample(2, 3000)
 	b.Start, b.Elapsed = a.Start.Add(-time.Second), Duration(3*time.Second)
 	b.Series = append(b.Series, Second{At: 5, Requests: 1})
+	a.Classes = []Class{{Name: "x"}, {"y", a.Response}}
+	b.Classes = []Class{{"x", b.Response}, {Name: "y"}}
 	sum, err := Merge(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkPercentiles(t, &sum.Classes[0].Response, slices.Clone(allB))
+	checkPercentiles(t, &sum.Classes[1].Response, slices.Clone(allA))
 	checkPercentiles(t, &sum.Response, append(allA, allB...))
 	if sum.Merged != 2 || sum.Totals.Requests != 5000 || sum.Totals.Status["200"] != 5000 ||
 		sum.Totals.Errors != (Errors{2, 4, 6, 8, 10, 12}) {
@@ -184,6 +188,7 @@ func TestMergeRefuses(t *testing.T) {
 		"loop":     func(r *Result) { r.Options.Rate = 5 },
 		"pipeline": func(r *Result) { r.Options.Pipeline = 8 },
 		"size":     func(r *Result) { r.Options.Size = "1k" },
+		"work":     func(r *Result) { r.Options.Work = "1µs,2µs:0.5" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _ := sample(1, 1)

@@ -4,74 +4,48 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
+	"strconv"
 	"strings"
 )
 
-// A Plan is a Mix for one machine: what a server does. A nil Plan is no work.
-type Plan []step
+// A Plan is a Mix for one machine: the rounds of each class. A nil Plan is no
+// work.
+type Plan []uint64
 
-// A step is the work of a share of the requests.
-type step struct {
-	share  float64
-	rounds uint64
-}
-
-// ForThisMachine reads a mix as Parse does, and measures this machine for it.
-func ForThisMachine(text string) (p Plan, err error) {
-	m, err := Parse(text)
-	speed := 0.0
-	if err == nil {
-		speed, err = Speed()
+// ForThisMachine measures this machine for a mix.
+func ForThisMachine(m Mix) (p Plan) {
+	if m == nil {
+		return nil
 	}
+	speed := Speed()
 	for _, c := range m {
-		p = append(p, step{c.Share, uint64(math.Round(float64(c.CPU) * speed))})
+		p = append(p, uint64(math.Round(float64(c.CPU)*speed)))
 	}
-	return p, err
+	return p
 }
 
 // String is what ParsePlan reads.
-func (p Plan) String() string {
-	var parts []string
-	for _, s := range p {
-		parts = append(parts, fmt.Sprintf("%g:%d", s.share, s.rounds))
-	}
-	return strings.Join(parts, ",")
-}
+func (p Plan) String() string { return strings.Trim(fmt.Sprint([]uint64(p)), "[]") }
 
 // ParsePlan reads what String wrote.
 func ParsePlan(text string) (p Plan, err error) {
-	if text == "" {
-		return nil, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		var s step
-		if _, err := fmt.Sscanf(part, "%g:%d", &s.share, &s.rounds); err != nil {
-			return nil, fmt.Errorf("%q is no step of a plan: %w", part, err)
+	for s := range strings.FieldsSeq(text) {
+		rounds, err := strconv.ParseUint(s, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number of rounds: %w", s, err)
 		}
-		p = append(p, s)
+		p = append(p, rounds)
 	}
 	return p, nil
 }
 
-// draw returns the rounds of one request, each step's as often as its share
-// says.
-func (p Plan) draw() uint64 {
-	at := rand.Float64()
-	for _, s := range p[1:] {
-		if at -= s.share; at < 0 {
-			return s.rounds
-		}
-	}
-	return p[0].rounds
-}
-
 // A Handler answers the requests of one connection.
 type Handler struct {
-	plan Plan
-	size int    // bytes of a request
-	have int    // bytes of the current request that have come
-	sum  uint64 // results of the work, which are used for nothing
+	plan  Plan
+	size  int    // bytes of a request
+	have  int    // bytes of the current request that have come
+	class byte   // of the current request
+	sum   uint64 // results of the work, which are used for nothing
 }
 
 // NewHandler returns a handler of requests of size bytes.
@@ -87,10 +61,13 @@ func (h *Handler) Answer(w io.Writer, b []byte) error {
 		return err
 	}
 	for len(b) > 0 {
+		if h.have == 0 {
+			h.class = b[0]
+		}
 		n := min(len(b), h.size-h.have)
 		if h.have += n; h.have == h.size {
 			h.have = 0
-			h.sum = compute(h.plan.draw(), h.sum)
+			h.sum = compute(h.plan[int(h.class)%len(h.plan)], h.sum)
 		}
 		if _, err := w.Write(b[:n]); err != nil {
 			return err

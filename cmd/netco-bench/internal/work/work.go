@@ -7,14 +7,15 @@
 // server that is preempted goes on where it was, nothing allocates, nothing
 // calls into the kernel.
 //
-// A mix has several classes of requests. The server draws the class of each by
-// itself.
+// A mix has several classes of requests. The generator draws the class of each,
+// which is the request's first byte.
 package work
 
 import (
 	"errors"
 	"fmt"
-	"runtime"
+	"math"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -54,8 +55,35 @@ func Parse(s string) (Mix, error) {
 	if rest < 0 || left <= 0 {
 		return nil, errors.New("the shares must leave some for one without, as in 5us,2ms:0.05")
 	}
+	if len(m) > 1<<8 {
+		return nil, errors.New("a byte tells no more than 256 classes apart")
+	}
 	m[rest].Share = left
 	return m, nil
+}
+
+// String is what Parse reads.
+func (m Mix) String() string {
+	var parts []string
+	for i, c := range m {
+		part := c.CPU.String()
+		if i > 0 {
+			part += fmt.Sprintf(":%.6g", c.Share)
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ",")
+}
+
+// Draw returns the index of a class, each as often as its share says.
+func (m Mix) Draw(rng *rand.Rand) byte {
+	at := rng.Float64()
+	for i, c := range m[1:] {
+		if at -= c.Share; at < 0 {
+			return byte(i + 1)
+		}
+	}
+	return 0
 }
 
 func parseClass(s string) (c Class, shared bool, err error) {
@@ -77,26 +105,16 @@ func parseClass(s string) (c Class, shared bool, err error) {
 // else the machine does only makes it slower.
 const speedTries = 20
 
-// Speed returns how many rounds this machine computes in a nanosecond of CPU
-// time.
-func Speed() (float64, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+// Speed returns how many rounds this machine computes in a nanosecond.
+func Speed() float64 {
 	const rounds = 1 << 20
-	best := 0.0
+	best := time.Duration(math.MaxInt64)
 	for range speedTries {
-		before, err := threadCPU()
-		if err != nil {
-			return 0, err
-		}
+		start := time.Now()
 		sink = compute(rounds, sink)
-		after, err := threadCPU()
-		if err != nil {
-			return 0, err
-		}
-		best = max(best, rounds/float64(max(after-before, 1)))
+		best = min(best, time.Since(start))
 	}
-	return best, nil
+	return rounds / float64(max(best, 1))
 }
 
 // sink keeps Speed's computation from being removed.

@@ -3,6 +3,8 @@ package work
 import (
 	"bytes"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,37 +48,42 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestPlan: each class gets its share of the requests and its time, and the
-// plan reads back as it was.
-func TestPlan(t *testing.T) {
-	p, err := ForThisMachine("1us,2us:0.5,30us:0.1")
+// TestDraw: each class gets its share of the requests.
+func TestDraw(t *testing.T) {
+	m, err := Parse("1us,2us:0.5,30us:0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err = ParsePlan(p.String()); err != nil || len(p) != 3 {
-		t.Fatalf("%v, %v", p, err)
-	}
-	if once, ratio := p[0].rounds, p[2].rounds/max(p[0].rounds, 1); once < 10 || ratio < 25 ||
-		ratio > 35 {
-		t.Errorf("plan %v", p)
-	}
 	const draws = 100_000
-	counts := map[uint64]int{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	var counts [3]float64
 	for range draws {
-		counts[p.draw()]++
+		counts[m.Draw(rng)]++
 	}
-	for i, share := range []float64{0.4, 0.5, 0.1} {
-		if n := float64(counts[p[i].rounds]); math.Abs(n-share*draws) > 0.02*draws {
-			t.Errorf("class %d is drawn %v times of %d", i, n, draws)
+	for i, c := range m {
+		if math.Abs(counts[i]-c.Share*draws) > 0.02*draws {
+			t.Errorf("class %d is drawn %v times of %d", i, counts[i], draws)
 		}
 	}
-	for _, s := range []string{"x", "1", "1:"} {
+	if back, err := Parse(m.String()); err != nil || !slices.Equal(back[1:], m[1:]) {
+		t.Errorf("%v reads back as %v, %v", m, back, err)
+	}
+}
+
+// TestPlan: each class gets its time, and the plan reads back as it was.
+func TestPlan(t *testing.T) {
+	p := ForThisMachine(Mix{{CPU: 1000}, {CPU: 30_000}})
+	back, err := ParsePlan(p.String())
+	if err != nil || !slices.Equal(back, p) || len(p) != 2 {
+		t.Fatalf("%v, %v, %v", p, back, err)
+	}
+	if once, ratio := p[0], p[1]/max(p[0], 1); once < 10 || ratio < 25 || ratio > 35 {
+		t.Errorf("plan %v", p)
+	}
+	for _, s := range []string{"x", "-1", "1 2.5"} {
 		if p, err := ParsePlan(s); err == nil {
 			t.Errorf("ParsePlan(%q) = %v", s, p)
 		}
-	}
-	if _, err := ForThisMachine("x"); err == nil {
-		t.Error("no error")
 	}
 }
 
@@ -88,17 +95,17 @@ func (w *writes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestHandler: however the bytes come, all of them are echoed in order, and a
-// write ends where a request does.
+// TestHandler: however the bytes come, all of them are echoed in order, a write
+// ends where a request does, and a request's first byte is its class.
 func TestHandler(t *testing.T) {
 	const size, requests = 10, 7
-	sent := []byte(strings.Repeat("0123456789abcdef", size)[:size*requests])
+	sent := []byte(strings.Repeat("\x00123456789\x01bcdefghij", requests)[:size*requests])
 	for _, chunk := range []int{1, 3, 9, 10, 11, 25, len(sent)} {
-		h := Plan{{1, 3}}.NewHandler(size)
+		h := Plan{3, 5}.NewHandler(size)
 		var got writes
 		want := uint64(0)
-		for range requests {
-			want = compute(3, want)
+		for i := range uint64(requests) {
+			want = compute(3+2*(i%2), want)
 		}
 		for b := sent; len(b) > 0; b = b[min(chunk, len(b)):] {
 			if err := h.Answer(&got, b[:min(chunk, len(b))]); err != nil {
@@ -125,7 +132,7 @@ func TestHandler(t *testing.T) {
 }
 
 func TestHandlerAllocatesNothing(t *testing.T) {
-	h := Plan{{1, 1000}}.NewHandler(64)
+	h := Plan{1000}.NewHandler(64)
 	b := make([]byte, 128)
 	if n := testing.AllocsPerRun(100, func() { _ = h.Answer(discard{}, b) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -139,11 +146,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 // TestSpeed: no machine computes a round, six instructions that wait for one
 // another, much faster or slower.
 func TestSpeed(t *testing.T) {
-	speed, err := Speed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if speed < 0.01 || speed > 100 {
+	if speed := Speed(); speed < 0.01 || speed > 100 {
 		t.Errorf("%v rounds in a nanosecond", speed)
 	}
 }
