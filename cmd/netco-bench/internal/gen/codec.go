@@ -37,7 +37,6 @@ const (
 	complete    verdict = 1 << iota
 	failed              // the server reports an error
 	last                // the server ends the connection behind it
-	aborted             // the server has ended the request without an answer
 	statusShift = 8
 	classShift  = 20
 )

@@ -221,7 +221,7 @@ func newPlan(cfg *Config, targets []*Target) (*plan, error) {
 	switch t.Protocol {
 	case "http", "https", "h2":
 		if cfg.http2() {
-			p.h2, err = newH2Template(cfg.http(targets), cfg.Mix, cfg.scheme())
+			p.h2, err = newH2Template(cfg.http(targets), cfg.Mix, t)
 			break
 		}
 		p.template, err = newHTTPTemplate(cfg.http(targets), cfg.Mix, cfg.Pipeline)
@@ -245,7 +245,7 @@ func newPlan(cfg *Config, targets []*Target) (*plan, error) {
 			longest = max(longest, len(v.text))
 		}
 	}
-	p.big = longest*cfg.Pipeline > maxTogether && t.Network != "udp" && p.h2 == nil
+	p.big = longest*cfg.Pipeline > maxTogether && t.Network != "udp"
 	return p, nil
 }
 
@@ -253,14 +253,6 @@ func newPlan(cfg *Config, targets []*Target) (*plan, error) {
 func (c *Config) http2() bool {
 	return c.protocol() == "h2" ||
 		c.protocol() == "https" && slices.Contains(c.ALPN, "h2")
-}
-
-// scheme is the :scheme of HTTP/2.
-func (c *Config) scheme() string {
-	if c.Targets[0].TLS {
-		return "https"
-	}
-	return "http"
 }
 
 // http is what the requests to one server look like.
@@ -286,9 +278,6 @@ func (p *plan) codec(w *worker) codec {
 	s := sender{template: p.template, rng: w.rng}
 	switch p.target.Protocol {
 	case "http", "https", "h2":
-		if p.h2 != nil {
-			return newH2Codec(p.h2, w.rng, p.cfg.Method == "HEAD")
-		}
 		c := &httpCodec{sender: s}
 		c.head = p.cfg.Method == "HEAD"
 		return c

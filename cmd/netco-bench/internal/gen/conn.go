@@ -26,13 +26,11 @@ type conn struct {
 	plan     *plan
 	codec    codec
 	ws       *wsCodec // codec, if it is that
-	h2       *h2Codec // codec, if it is that
-	pipeline int      // Config.Pipeline, or what an HTTP/2 server allows
+	pipeline int      // Config.Pipeline
 	big      bool     // plan.big
 	udp      bool
 	d        *dialed // nil between two connections
 	inFlight ring[entry]
-	holes    int    // entries of inFlight that are over: see h2_conn.go
 	pending  []byte // of an answer, to be parsed again with more behind it
 	buf      []byte // nil: it borrows one
 	large    bool   // the last read has filled buf, or would have
@@ -115,14 +113,6 @@ func (c *conn) dial() error {
 	}
 	c.pending = c.pending[:0]
 	c.codec.reset()
-	if c.h2 == nil {
-		return nil
-	}
-	c.allowed = min(c.allowed, h2Requests)
-	for _, s := range d.settings {
-		_ = c.h2.set(s) // checked by the handshake
-	}
-	c.limitStreams()
 	return nil
 }
 
@@ -144,11 +134,11 @@ func (c *conn) reconnect() error {
 		}
 		err := c.dial()
 		if err == nil {
-			c.setDown(false)
+			c.w.setDown(&c.down, false)
 			return nil
 		}
 		c.failures++
-		c.setDown(true)
+		c.w.setDown(&c.down, true)
 		now := clock.Now()
 		c.w.failed(entry{now, now}, now, err)
 	}
@@ -177,16 +167,6 @@ func (c *conn) over(now int64) bool {
 	return true
 }
 
-func (c *conn) setDown(down bool) {
-	if down != c.down {
-		if c.down = down; down {
-			c.w.down++
-		} else {
-			c.w.down--
-		}
-	}
-}
-
 // failAll fails the requests in flight, and the one that waits for its time.
 func (c *conn) failAll(now int64, err error) {
 	for c.inFlight.count > 0 {
@@ -200,23 +180,22 @@ func (c *conn) failAll(now int64, err error) {
 
 // fail ends the current connection. Requests that the server has not answered
 // in time, or at all before it ended the connection, have failed; those that
-// were sent behind them, or behind what it announced to be its last answer, are
-// sent again.
+// were sent behind what it announced to be its last answer are sent again.
 func (c *conn) fail(err error) {
 	now := clock.Now()
 	switch {
 	case errors.Is(err, errLast):
 		c.failures = 0
 	case c.expired:
-		for c.live() > 0 && now-c.inFlight.first().sent > int64(c.w.g.cfg.Timeout) {
-			c.w.failed(c.pop(), now, c.w.g.errTimeout)
+		for c.inFlight.count > 0 && now-c.inFlight.first().sent > int64(c.w.g.cfg.Timeout) {
+			c.w.failed(c.inFlight.pop(), now, c.w.g.errTimeout)
 		}
 	default:
-		if c.live() == 0 && errors.Is(err, errWrong) {
+		if c.inFlight.count == 0 && errors.Is(err, errWrong) {
 			c.w.failed(entry{now, now}, now, err)
 		}
-		for c.live() > 0 && !c.unseen() {
-			c.w.failed(c.pop(), now, err)
+		for c.inFlight.count > 0 {
+			c.w.failed(c.inFlight.pop(), now, err)
 		}
 	}
 	if c.answers > 0 {
@@ -224,9 +203,7 @@ func (c *conn) fail(err error) {
 	} else if !errors.Is(err, errLast) {
 		c.failures++
 	}
-	if c.close(); c.h2 != nil {
-		c.compact()
-	}
+	c.close()
 }
 
 // close closes the connection and waits for its writer.
@@ -252,8 +229,7 @@ func (c *conn) step() error {
 			return err
 		}
 	}
-	// An HTTP/2 connection is read from while it waits for its next request.
-	if c.live() == 0 && (c.h2 == nil || c.next == none || c.allowed <= 0) {
+	if c.inFlight.count == 0 {
 		if c.allowed <= 0 {
 			return errLast
 		}
@@ -266,7 +242,7 @@ func (c *conn) step() error {
 // until one is due.
 func (c *conn) fill() (due int, err error) {
 	w := c.w
-	if c.live() >= c.pipeline || c.allowed <= 0 {
+	if c.inFlight.count >= c.pipeline || c.allowed <= 0 {
 		return 0, nil
 	}
 	// A closed loop sends when an answer has come, and need not ask again.
@@ -274,7 +250,7 @@ func (c *conn) fill() (due int, err error) {
 	if w.schedule != nil || now == 0 {
 		now = clock.Now()
 	}
-	for c.live() < c.pipeline && c.allowed > 0 {
+	for c.inFlight.count < c.pipeline && c.allowed > 0 {
 		if w.schedule == nil {
 			if !w.more(now) {
 				break
@@ -289,7 +265,7 @@ func (c *conn) fill() (due int, err error) {
 				c.next = at
 			}
 			if c.next > now {
-				if c.live() > 0 || c.h2 != nil {
+				if c.inFlight.count > 0 {
 					break
 				}
 				sleepUntil(c.next)
@@ -310,9 +286,6 @@ func (c *conn) fill() (due int, err error) {
 // send writes k requests.
 func (c *conn) send(k int) error {
 	switch {
-	case c.h2 != nil:
-		c.codec.requests(k)
-		return c.flush()
 	case c.big:
 		c.queued += k
 		if !c.writing {
@@ -363,15 +336,12 @@ func (c *conn) receive() error {
 		return nil
 	case c.writeErr != nil:
 		return c.writeErr
-	case c.h2 != nil && c.expired && errors.Is(err, os.ErrDeadlineExceeded) && !c.w.timeUp() &&
-		c.live() > 0 && c.readAt > c.inFlight.first().sent:
-		return c.cancelExpired()
 	case c.armed && !c.expired && errors.Is(err, os.ErrDeadlineExceeded):
 		return nil
 	case err == io.EOF:
 		if v := c.codec.end(); v != 0 && c.inFlight.count > 0 {
 			c.answers++
-			c.w.answered(c, c.inFlight.pop(), clock.Now(), v)
+			c.w.answered(c.codec, c.inFlight.pop(), clock.Now(), v)
 			return errLast
 		}
 	}
@@ -380,7 +350,7 @@ func (c *conn) receive() error {
 
 // arm sets the read deadline to when the next request is due.
 func (c *conn) arm() error {
-	wanted := c.next != none && c.live() < c.pipeline && c.allowed > 0
+	wanted := c.next != none && c.inFlight.count < c.pipeline && c.allowed > 0
 	if !wanted && !c.armed || c.expired {
 		return nil
 	}
@@ -448,19 +418,10 @@ func (c *conn) take(b []byte) error {
 			}
 			break
 		}
-		if c.h2 != nil {
-			if e := c.settle(); v&aborted != 0 {
-				w.failed(e, now, c.h2.abortErr())
-			} else {
-				w.answered(c, e, now, v)
-				c.answers++
-			}
-			continue
-		}
 		if c.inFlight.count == 0 {
 			return wrongf("an answer to no request")
 		}
-		w.answered(c, c.inFlight.pop(), now, v)
+		w.answered(c.codec, c.inFlight.pop(), now, v)
 		c.answers++
 		if v&last != 0 {
 			return errLast
@@ -473,9 +434,6 @@ func (c *conn) take(b []byte) error {
 		return wrongf("a datagram of another length")
 	}
 	c.pending = append(c.pending[:0], b...)
-	if c.h2 != nil {
-		return c.afterFrames()
-	}
 	if c.ws != nil && len(c.ws.pong) > 0 && !c.writing {
 		return c.pong()
 	}

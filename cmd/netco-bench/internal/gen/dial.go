@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/http2"
-
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/socket"
@@ -37,7 +35,6 @@ type dialed struct {
 	raw      waiter // below TLS
 	connect  int64
 	tls      int64 // 0 without TLS
-	settings []http2.Setting
 }
 
 // dial opens a connection. It parks.
@@ -48,7 +45,7 @@ func (p *plan) dial() (*dialed, error) {
 		return nil, err
 	}
 	d := &dialed{Conn: raw, raw: raw, connect: clock.Now() - start}
-	if p.tls == nil && p.upgrade == nil && p.h2 == nil {
+	if p.tls == nil && p.upgrade == nil {
 		return d, nil
 	}
 	if err := p.shake(d); err != nil {
@@ -71,7 +68,7 @@ func dialRaw(t *Target, timeout time.Duration) (waiter, error) {
 	return d.DialTCP(context.Background(), "tcp", netip.AddrPort{}, t.Addr)
 }
 
-// shake makes the handshakes of TLS, WebSocket and HTTP/2.
+// shake makes the handshakes of TLS and WebSocket.
 func (p *plan) shake(d *dialed) error {
 	if err := d.raw.SetDeadline(time.Now().Add(p.cfg.Timeout)); err != nil {
 		return err
@@ -83,19 +80,10 @@ func (p *plan) shake(d *dialed) error {
 			return fmt.Errorf("TLS handshake: %w", err)
 		}
 		d.Conn, d.tls = c, clock.Now()-start
-		if p.h2 != nil && c.ConnectionState().NegotiatedProtocol != "h2" {
-			return fmt.Errorf("TLS handshake: %w", wrongf("the server does not choose h2"))
-		}
 	}
 	if p.upgrade != nil {
 		if err := upgrade(d.Conn, p.upgrade); err != nil {
 			return fmt.Errorf("WebSocket handshake: %w", err)
-		}
-	}
-	if p.h2 != nil {
-		var err error
-		if d.settings, err = h2Handshake(d.Conn); err != nil {
-			return fmt.Errorf("HTTP/2 handshake: %w", err)
 		}
 	}
 	return d.raw.SetDeadline(time.Time{})

@@ -16,9 +16,10 @@
 // the intended time, so a stall shows in all the requests that it delays; the
 // service time counts from the actual send.
 //
-// Nothing on the path of a request allocates, but for HTTP/2, whose Framer
-// allocates a HEADERS frame for each answer; and an idle connection has no
-// buffer: it waits until there is something to read, and then borrows one of
+// HTTP/2 is golang.org/x/net's client, on goroutines, and costs what that does.
+//
+// Nothing else on the path of a request allocates; and an idle connection has
+// no buffer: it waits until there is something to read, and then borrows one of
 // its Processor. Time-outs cost nothing either until they occur: a coroutine
 // looks at the oldest request of each connection from time to time.
 package gen

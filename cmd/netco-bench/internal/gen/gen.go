@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"math"
 	"os"
 	"runtime"
@@ -35,6 +37,9 @@ type Gen struct {
 
 	errTimeout error // of a request that has got no answer in time
 
+	running context.Context // of what is no coroutine, until stop is called
+	stop    context.CancelFunc
+
 	mu      sync.Mutex
 	phase   string
 	start   int64 // of the window, 0 before it
@@ -56,7 +61,12 @@ type Gen struct {
 // threads would use it up: with a P to spare a thread that has waited in epoll
 // finds one at once, where Go has taken its own away meanwhile.
 func New(cfg *Config) (*Gen, error) {
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), cfg.Threads+1))
+	procs := max(runtime.GOMAXPROCS(0), cfg.Threads+1)
+	if cfg.http2() {
+		procs = cfg.Threads       // which run goroutines
+		log.SetOutput(io.Discard) // where the client says what it makes of answers
+	}
+	runtime.GOMAXPROCS(procs)
 	plans, err := newPlans(cfg)
 	if err != nil {
 		return nil, err
@@ -75,6 +85,7 @@ func New(cfg *Config) (*Gen, error) {
 	}
 	g := &Gen{cfg: cfg, plans: plans, sched: s, phase: "connecting",
 		errTimeout: fmt.Errorf("no answer within %v: %w", cfg.Timeout, os.ErrDeadlineExceeded)}
+	g.running, g.stop = context.WithCancel(context.Background())
 	for i := range cfg.Threads {
 		g.workers = append(g.workers, newWorker(g, i))
 	}
@@ -345,7 +356,9 @@ func (g *Gen) addLocked(f *figures) {
 }
 
 func (g *Gen) closeAll() {
+	g.stop()
 	for _, w := range g.workers {
+		w.streams.Wait()
 		for _, c := range w.conns {
 			if c.d != nil {
 				c.d.raw.Close()
@@ -366,7 +379,9 @@ func (g *Gen) result() *result.Result {
 	r := result.New()
 	end, firstAt := int64(0), int64(0)
 	for _, w := range g.workers {
+		w.mu.Lock()
 		w.endSecondLocked(0)
+		w.mu.Unlock()
 		end = max(end, w.lastDone)
 		r.Service.Merge(&w.service)
 		r.Lateness.Merge(&w.lateness)

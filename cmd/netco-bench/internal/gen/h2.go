@@ -1,417 +1,388 @@
 package gen
 
 import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"strconv"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/clock"
 )
 
-// Limits of HTTP/2 (RFC 9113), and what this side allows the server to send
-// before a WINDOW_UPDATE.
-const (
-	h2FrameHead    = 9
-	h2FrameSize    = 16 << 10
-	h2FirstWindow  = 64<<10 - 1
-	h2LargestSize  = 1<<31 - 1
-	h2StreamWindow = 4 << 20
-	h2ConnWindow   = 16 << 20
-	h2TableSize    = 4 << 10
-	h2Requests     = 1<<30 - 1 // on a connection: the odd stream IDs
-)
+// HTTP/2 is golang.org/x/net's client. It waits as goroutines do, and so each
+// stream of a connection is a goroutine, which accounts for its requests under
+// worker.mu. A worker's coroutines only publish its figures.
 
-// h2Codec is HTTP/2 on one connection. Its streams end in any order, so an
-// answer is that of the stream which answered names. What is to be sent, be it
-// requests or acknowledgements, is queued in out.
-type h2Codec struct {
-	*h2Template
-	rng  *rand.Rand
-	head bool // the requests are HEAD, whose answers have no body
-
-	framer *http2.Framer
-	in     h2Input // of framer: one frame
-	out    h2Queue // of framer
-	spare  []byte  // what out was before, while it is being written
-	h2Encoder
-
-	decoder *hpack.Decoder
-	block   h2Block
-
-	streams    ring[h2Stream] // from the oldest unanswered one on
-	base, next uint32         // the IDs of the oldest, and of the next to open
-	answered   int            // the index in streams of what the verdict is about
-	unsent     int            // streams whose body is not sent as a whole
-	written    uint32         // the ID behind those whose requests have left out
-	acks       int            // of PING and SETTINGS in out
-
-	maxStreams     int   // that the server allows
-	initial        int64 // send window of a new stream
-	window         int64 // send window of the connection
-	taken          int64 // bytes of DATA since the connection's last WINDOW_UPDATE
-	goAway         bool  // the server takes no more streams
-	lastID         uint32
-	reason, goCode http2.ErrCode // of RST_STREAM, of GOAWAY
+// h2Template is the requests to one server: one for each size of the mix and
+// each path.
+type h2Template struct {
+	mix      Mix // as often as there are paths
+	weights  int
+	requests []h2Request
 }
 
-// h2Stream is one request and what is known of its answer.
-type h2Stream struct {
-	done   bool   // answered, or cancelled
-	body   []byte // what is still to be sent of it
-	window int64  // send window
-	taken  int64  // bytes of DATA since the last WINDOW_UPDATE
-	status int    // 0: no head has come
-	length int64  // Content-Length, or -1
-	got    int64  // bytes of the answer's body
+type h2Request struct {
+	fixed  *http.Request // method and host
+	path   variant
+	header []h2Field
+	body   variant
 }
 
-// h2Block is a block of header fields: a HEADERS frame and its CONTINUATIONs.
-type h2Block struct {
-	id     uint32
-	ends   bool // the stream ends with it
-	size   int
-	status int
-	length int64
-	err    error
+type h2Field struct {
+	name  string
+	value variant
 }
 
-type h2Input struct{ b []byte }
+// connectionFields are those of HTTP/1.1 that HTTP/2 has no place for.
+var connectionFields = []string{"connection", "host", "keep-alive", "proxy-connection",
+	"transfer-encoding", "upgrade"}
 
-func (r *h2Input) Read(b []byte) (int, error) {
-	if len(r.b) == 0 {
-		return 0, io.ErrUnexpectedEOF
+func newH2Template(p *httpPlan, mix Mix, server *Target) (*h2Template, error) {
+	t := &h2Template{mix: slices.Repeat(mix, len(p.targets))}
+	t.weights = t.mix.total()
+	to := &url.URL{Scheme: "http", Host: server.HostPort}
+	if server.TLS {
+		to.Scheme = "https"
 	}
-	n := copy(b, r.b)
-	r.b = r.b[n:]
-	return n, nil
-}
-
-type h2Queue struct{ b []byte }
-
-func (q *h2Queue) Write(b []byte) (int, error) {
-	q.b = append(q.b, b...)
-	return len(b), nil
-}
-
-func newH2Codec(t *h2Template, rng *rand.Rand, head bool) *h2Codec {
-	return &h2Codec{h2Template: t, rng: rng, head: head}
-}
-
-// h2Handshake sends the preface, waits for the server's SETTINGS, and returns
-// them. It reads frame by frame: others may follow at once.
-func h2Handshake(c net.Conn) (settings []http2.Setting, err error) {
-	out := h2Queue{[]byte(http2.ClientPreface)}
-	f := http2.NewFramer(&out, c)
-	f.SetMaxReadFrameSize(h2FrameSize)
-	_ = f.WriteSettings(http2.Setting{ID: http2.SettingEnablePush},
-		http2.Setting{ID: http2.SettingInitialWindowSize, Val: h2StreamWindow})
-	_ = f.WriteWindowUpdate(0, h2ConnWindow-h2FirstWindow)
-	if _, err := c.Write(out.b); err != nil {
-		return nil, err
-	}
-	frame, err := f.ReadFrame()
-	if err == http2.ErrFrameTooLarge {
-		return nil, wrongf("the server does not speak HTTP/2")
-	}
+	content, err := parsePieces(p.body)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-body: %w", err)
 	}
-	s, ok := frame.(*http2.SettingsFrame)
-	if !ok || s.IsAck() {
-		return nil, wrongf("%v where SETTINGS are due", frame.Header().Type)
-	}
-	err = s.ForeachSetting(func(s http2.Setting) error {
-		settings = append(settings, s)
-		return s.Valid()
-	})
-	if err != nil {
-		return nil, wrongf("SETTINGS: %v", err)
-	}
-	out.b = out.b[:0]
-	_ = f.WriteSettingsAck()
-	_, err = c.Write(out.b)
-	return settings, err
-}
-
-func (h *h2Codec) reset() {
-	h.out.b = h.out.b[:0]
-	h.framer = http2.NewFramer(&h.out, &h.in)
-	h.framer.SetReuseFrames()
-	h.framer.SetMaxReadFrameSize(h2FrameSize)
-	h.decoder = hpack.NewDecoder(h2TableSize, h.field)
-	h.decoder.SetMaxStringLength(maxUnparsed)
-	h.h2Encoder.reset(h.h2Template)
-	h.streams.clear()
-	h.base, h.next, h.written, h.unsent, h.acks = 1, 1, 1, 0, 0
-	h.maxStreams, h.initial, h.window = h2Requests, h2FirstWindow, h2FirstWindow
-	h.taken, h.goAway, h.lastID = 0, false, h2LargestSize
-}
-
-func (h *h2Codec) end() verdict             { return 0 }
-func (h *h2Codec) failure(v verdict) string { return statusText(v) }
-
-func (h *h2Codec) answer(b []byte) (n int, v verdict, err error) {
-	for len(b)-n >= h2FrameHead {
-		size := h2FrameHead + int(b[n])<<16 + int(b[n+1])<<8 + int(b[n+2])
-		if size > h2FrameHead+h2FrameSize {
-			return n, 0, wrongf("a frame of %d bytes", size)
-		}
-		if len(b)-n < size {
-			break
-		}
-		h.in.b = b[n : n+size]
-		n += size
-		f, err := h.framer.ReadFrame()
+	for i, s := range t.mix {
+		payload := payload(s.Size)
+		r := h2Request{fixed: &http.Request{Method: p.method, Host: p.host, URL: to}}
+		path, err := parsePieces(p.targets[i/len(mix)])
 		if err != nil {
-			return n, 0, wrongf("HTTP/2: %v", err)
+			return nil, err
 		}
-		if v, err = h.frame(f); v != 0 || err != nil {
-			return n, v, err
+		r.path.pieces(path, payload)
+		r.body.pieces(content, payload)
+		for _, h := range p.header {
+			name, value, err := parseHeader(h)
+			if err != nil {
+				return nil, err
+			}
+			if slices.Contains(connectionFields, strings.ToLower(name)) {
+				return nil, fmt.Errorf("-H %q: HTTP/2 has no such header; -host sets the host", h)
+			}
+			all, err := parsePieces(value)
+			if err != nil {
+				return nil, err
+			}
+			field := h2Field{name: name}
+			field.value.pieces(all, payload)
+			r.header = append(r.header, field)
 		}
+		t.requests = append(t.requests, r)
 	}
-	return n, 0, nil
+	return t, nil
 }
 
-func (h *h2Codec) frame(f http2.Frame) (verdict, error) {
-	switch f := f.(type) {
-	case *http2.DataFrame:
-		return h.data(f)
-	case *http2.HeadersFrame:
-		h.block = h2Block{id: f.StreamID, ends: f.StreamEnded(), length: -1}
-		return h.fields(f.HeaderBlockFragment(), f.HeadersEnded())
-	case *http2.ContinuationFrame:
-		return h.fields(f.HeaderBlockFragment(), f.HeadersEnded())
-	case *http2.RSTStreamFrame:
-		s, err := h.stream(f.StreamID)
-		if s == nil {
-			return 0, err
-		}
-		h.reason = f.ErrCode
-		return h.finish(s, f.StreamID, complete|aborted)
-	case *http2.GoAwayFrame:
-		h.goAway, h.goCode, h.lastID = true, f.ErrCode, min(h.lastID, f.LastStreamID)
-	case *http2.SettingsFrame:
-		if f.IsAck() {
-			return 0, nil
-		}
-		if err := f.ForeachSetting(h.set); err != nil {
-			return 0, err
-		}
-		if err := h.acknowledge(); err != nil {
-			return 0, err
-		}
-		return 0, h.framer.WriteSettingsAck()
-	case *http2.PingFrame:
-		if f.IsAck() {
-			return 0, nil
-		}
-		if err := h.acknowledge(); err != nil {
-			return 0, err
-		}
-		return 0, h.framer.WritePing(true, f.Data)
-	case *http2.WindowUpdateFrame:
-		return 0, h.widen(f)
-	case *http2.PushPromiseFrame:
-		return 0, wrongf("PUSH_PROMISE, which SETTINGS have forbidden")
+// draw returns a request.
+func (t *h2Template) draw(ctx context.Context, rng *rand.Rand) *http.Request {
+	from := &t.requests[t.mix.draw(rng, t.weights)]
+	r := from.fixed.WithContext(ctx)
+	to := *r.URL
+	to.Opaque = string(from.path.fill(nil, rng))
+	r.URL, r.Header = &to, http.Header{"User-Agent": nil} // the client would add its own
+	for _, f := range from.header {
+		r.Header.Add(f.name, string(f.value.fill(nil, rng)))
 	}
-	return 0, nil // what is not known is ignored
+	if len(from.body.text) > 0 {
+		body := from.body.fill(nil, rng)
+		r.ContentLength = int64(len(body))
+		r.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(body)), nil
+		}
+		r.Body, _ = r.GetBody()
+	}
+	return r
 }
 
-// h2Acks is how many acknowledgements of PING and SETTINGS may be queued.
-const h2Acks = 10_000
+// h2Conn is one connection, or several one after the other.
+type h2Conn struct {
+	w         *worker
+	plan      *plan
+	transport http2.Transport // whose only connection is current
 
-// acknowledge counts one more to queue. A server that asks for so many and does
-// not read them would make the queue grow for ever.
-func (h *h2Codec) acknowledge() error {
-	if h.acks++; h.acks > h2Acks {
-		return wrongf("%d acknowledgements of PING and SETTINGS wait for the server to read",
-			h2Acks)
-	}
-	return nil
+	mu      sync.Mutex // held while dialing
+	current *http2.ClientConn
+	allowed int // requests on it until Config.Churn is reached
+
+	// under worker.mu
+	failures int // connections in a row without an answer
+	down     bool
 }
 
-// stream returns a stream, nil if it is over. The server can't know of one
-// whose request is queued: to take an answer to it, and queue the next request,
-// would make the queue grow for ever if the server does not read.
-func (h *h2Codec) stream(id uint32) (*h2Stream, error) {
-	if id%2 == 0 || id >= h.written {
-		return nil, wrongf("a frame of stream %d, which is not open", id)
-	}
-	if id < h.base {
-		return nil, nil
-	}
-	s := h.streams.at(int(id-h.base) / 2)
-	if s.done {
-		return nil, nil
-	}
-	return s, nil
+func newH2Conn(w *worker, p *plan) *h2Conn {
+	c := &h2Conn{w: w, plan: p, transport: http2.Transport{AllowHTTP: true,
+		StrictMaxConcurrentStreams: true, DisableCompression: true}}
+	c.transport.ConnPool = c
+	return c
 }
 
-// finish is for a stream that the server has ended. If it did so early, the
-// rest of the request is cancelled.
-func (h *h2Codec) finish(s *h2Stream, id uint32, v verdict) (verdict, error) {
-	if len(s.body) > 0 {
-		h.unsent--
-		s.body = nil
-		if v&aborted == 0 {
-			_ = h.framer.WriteRSTStream(id, http2.ErrCodeCancel)
+// h2Counted counts a connection's bytes, and closes it at the end of the run.
+type h2Counted struct {
+	net.Conn
+	w *worker
+}
+
+func (c h2Counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.w.mu.Lock()
+	c.w.now.bytesIn += uint64(n)
+	c.w.mu.Unlock()
+	return n, err
+}
+
+func (c h2Counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.w.mu.Lock()
+	c.w.now.bytesOut += uint64(n)
+	c.w.mu.Unlock()
+	return n, err
+}
+
+// dial opens a connection. With settle it waits until the server has spoken
+// HTTP/2.
+func (c *h2Conn) dial(settle bool) (cc *http2.ClientConn, err error) {
+	ctx, cancel := context.WithTimeout(c.w.g.running, c.w.g.cfg.Timeout)
+	defer cancel()
+	start := clock.Now()
+	d := net.Dialer{KeepAlive: -1}
+	raw, err := d.DialContext(ctx, "tcp", c.plan.target.Addr.String())
+	if err != nil {
+		return nil, err
+	}
+	conn, connected := raw, clock.Now()
+	if c.plan.tls != nil {
+		t := tls.Client(raw, c.plan.tls)
+		err := t.HandshakeContext(ctx)
+		if err == nil && t.ConnectionState().NegotiatedProtocol != "h2" {
+			err = wrongf("the server does not choose h2")
 		}
+		if err != nil {
+			raw.Close()
+			return nil, fmt.Errorf("TLS handshake: %w", err)
+		}
+		conn = t
 	}
-	h.answered = int(id-h.base) / 2
+	shaken := clock.Now()
+	context.AfterFunc(c.w.g.running, func() { raw.Close() })
+	if cc, err = c.transport.NewClientConn(h2Counted{conn, c.w}); err == nil && settle {
+		err = cc.Ping(ctx)
+	}
+	if err != nil {
+		raw.Close()
+		return nil, fmt.Errorf("HTTP/2 handshake: %w", c.reason(err))
+	}
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.connect.Record(connected - start)
+	if c.plan.tls != nil {
+		c.w.tls.Record(shaken - connected)
+	}
+	return cc, nil
+}
+
+// use makes cc the current connection.
+func (c *h2Conn) use(cc *http2.ClientConn) {
+	if c.current, c.allowed = cc, c.w.g.cfg.Churn; c.allowed == 0 {
+		c.allowed = int(^uint(0) >> 1)
+	}
+}
+
+// GetClientConn returns the current connection, or else opens one, after a
+// pause that grows with each one in a row that has given no answer. It is for
+// the transport.
+func (c *h2Conn) GetClientConn(r *http.Request, _ string) (*http2.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	old := c.current
+	if old != nil && c.allowed > 0 && old.CanTakeNewRequest() {
+		c.allowed--
+		return old, nil
+	}
+	if old != nil {
+		go old.Shutdown(c.w.g.running) // when its streams have ended
+	}
+	c.current = nil
+	c.w.mu.Lock()
+	failures := c.failures
+	c.failures++ // until there is an answer
+	c.w.mu.Unlock()
+	if failures > 0 {
+		time.Sleep(min(firstPause<<min(failures-1, 10), maxPause))
+	}
+	cc, err := c.dial(false)
+	c.w.mu.Lock()
+	c.w.setDown(&c.down, err != nil)
+	c.w.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c.use(cc)
+	c.allowed--
+	return cc, nil
+}
+
+// MarkDead is for the transport.
+func (c *h2Conn) MarkDead(*http2.ClientConn) {}
+
+// reason returns an error of a class that count knows.
+func (c *h2Conn) reason(err error) error {
+	var stream http2.StreamError
+	var goAway http2.GoAwayError
+	var network net.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return c.w.g.errTimeout
+	case errors.As(err, &network), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, errWrong):
+		return err
+	case errors.As(err, &stream) && stream.Cause != nil &&
+		stream.Cause.Error() == "received from peer":
+		return fmt.Errorf("%w: RST_STREAM with %v", errClosed, stream.Code)
+	case errors.As(err, &goAway):
+		return fmt.Errorf("%w: GOAWAY with %v", errClosed, goAway.ErrCode)
+	}
+	return wrongf("%v", err)
+}
+
+// ask sends a request and reads the answer.
+func (c *h2Conn) ask(ctx context.Context, rng *rand.Rand) (verdict, error) {
+	r, err := c.transport.RoundTrip(c.plan.h2.draw(ctx, rng))
+	if err != nil {
+		return 0, err
+	}
+	defer r.Body.Close()
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return 0, err
+	}
+	v := complete | verdict(r.StatusCode)<<statusShift
+	if r.StatusCode >= 400 {
+		v |= failed
+	}
 	return v, nil
 }
 
-// cancel ends the i-th stream, which has not been answered.
-func (h *h2Codec) cancel(i int) {
-	s := h.streams.at(i)
-	if len(s.body) > 0 {
-		h.unsent--
-		s.body = nil
-	}
-	_ = h.framer.WriteRSTStream(h.base+2*uint32(i), http2.ErrCodeCancel)
-}
-
-// complete checks an answer as a whole.
-func (h *h2Codec) complete(s *h2Stream, id uint32) (verdict, error) {
-	if s.length >= 0 && s.length != s.got && !h.head && s.status != 304 {
-		return 0, wrongf("a body of %d bytes, Content-Length is %d", s.got, s.length)
-	}
-	v := complete | verdict(s.status)<<statusShift
-	if s.status >= 400 {
-		v |= failed
-	}
-	return h.finish(s, id, v)
-}
-
-func (h *h2Codec) data(f *http2.DataFrame) (verdict, error) {
-	n := int64(f.Length) // with the padding
-	if h.taken += n; h.taken > h2ConnWindow {
-		return 0, wrongf("more DATA than the connection's window allows")
-	}
-	if h.taken >= h2ConnWindow/2 {
-		_ = h.framer.WriteWindowUpdate(0, uint32(h.taken))
-		h.taken = 0
-	}
-	s, err := h.stream(f.StreamID)
-	if s == nil {
-		return 0, err
-	}
-	if s.status == 0 {
-		return 0, wrongf("DATA in front of HEADERS")
-	}
-	s.got += int64(len(f.Data()))
-	if s.taken += n; s.taken > h2StreamWindow {
-		return 0, wrongf("more DATA than the stream's window allows")
-	}
-	if f.StreamEnded() {
-		return h.complete(s, f.StreamID)
-	}
-	if s.taken >= h2StreamWindow/2 {
-		_ = h.framer.WriteWindowUpdate(f.StreamID, uint32(s.taken))
-		s.taken = 0
-	}
-	return 0, nil
-}
-
-// fields takes a part of a block, also if its stream is over: it may change
-// the decoder's table.
-func (h *h2Codec) fields(part []byte, last bool) (verdict, error) {
-	b := &h.block
-	if b.size += len(part); b.size > maxUnparsed {
-		return 0, wrongf("header fields of more than %d bytes", maxUnparsed)
-	}
-	if _, err := h.decoder.Write(part); err != nil {
-		return 0, wrongf("HPACK: %v", err)
-	}
-	if b.err != nil || !last {
-		return 0, b.err
-	}
-	if err := h.decoder.Close(); err != nil {
-		return 0, wrongf("HPACK: %v", err)
-	}
-	s, err := h.stream(b.id)
-	switch {
-	case s == nil:
-		return 0, err
-	case s.status > 0: // trailers
-		if !b.ends || b.status > 0 {
-			return 0, wrongf("a second head")
+// stream asks until there is nothing more to send.
+func (c *h2Conn) stream(rng *rand.Rand) {
+	w := c.w
+	for {
+		e, ok := w.nextH2()
+		if !ok {
+			return
 		}
-	case b.status < 100 || b.status == 101:
-		return 0, wrongf("a head with the status %d", b.status)
-	case b.status < 200: // the answer is still to come
-		if b.ends {
-			return 0, wrongf("an answer that ends with the status %d", b.status)
+		late := max(0, time.Duration(e.sent-w.windowEnd))
+		ctx, cancel := context.WithTimeout(w.g.running, w.g.cfg.Timeout-late)
+		v, err := c.ask(ctx, rng)
+		cancel()
+		now := clock.Now()
+		w.mu.Lock()
+		switch {
+		case w.g.running.Err() != nil: // over
+		case err != nil:
+			w.failed(e, now, c.reason(err))
+		default:
+			w.answered((*httpCodec)(nil), e, now, v)
+			c.failures = 0
 		}
-	default:
-		s.status, s.length = b.status, b.length
+		w.mu.Unlock()
 	}
-	if b.ends {
-		return h.complete(s, b.id)
-	}
-	return 0, nil
 }
 
-// field is called for each header field of an answer.
-func (h *h2Codec) field(f hpack.HeaderField) {
-	b := &h.block
-	switch f.Name {
-	case ":status":
-		n, err := strconv.ParseUint(f.Value, 10, 10)
-		if b.status = int(n); err != nil || len(f.Value) != 3 {
-			b.err = wrongf(":status %q", f.Value)
+// nextH2 returns a request to send now.
+func (w *worker) nextH2() (e entry, ok bool) {
+	at := int64(0)
+	if w.schedule != nil {
+		if at, ok = <-w.due; !ok {
+			return e, false
 		}
-	case "content-length":
-		n, err := strconv.ParseUint(f.Value, 10, 63)
-		if b.length = int64(n); err != nil {
-			b.err = wrongf("Content-Length %q", f.Value)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := clock.Now()
+	if w.schedule == nil {
+		return entry{now, now}, w.g.running.Err() == nil && w.more(now)
+	}
+	if at >= w.windowStart {
+		w.lateness.Record(now - at)
+	}
+	return entry{at, now}, true
+}
+
+// dispatch has the streams of an open loop take each intended time when it has
+// come. Go's timers would be up to a millisecond late.
+func (w *worker) dispatch() {
+	defer close(w.due)
+	for w.g.running.Err() == nil {
+		w.mu.Lock()
+		at, ok := w.nextTime(clock.Now())
+		w.mu.Unlock()
+		if !ok {
+			return
+		}
+		for d := at - clock.Now(); d > 0 && w.g.running.Err() == nil; d = at - clock.Now() {
+			pause := unix.NsecToTimespec(min(d, int64(publishEvery)))
+			_ = unix.Nanosleep(&pause, nil)
+		}
+		select {
+		case w.due <- at:
+		case <-w.g.running.Done():
 		}
 	}
 }
 
-// set applies one of the server's settings.
-func (h *h2Codec) set(s http2.Setting) error {
-	if err := s.Valid(); err != nil {
-		return wrongf("SETTINGS: %v", err)
-	}
-	switch s.ID {
-	case http2.SettingMaxConcurrentStreams:
-		h.maxStreams = int(s.Val)
-	case http2.SettingHeaderTableSize:
-		h.h2Encoder.limit(h.h2Template, s.Val)
-	case http2.SettingInitialWindowSize:
-		more := int64(s.Val) - h.initial
-		h.initial += more
-		for i := range h.streams.count {
-			if w := &h.streams.at(i).window; *w+more <= h2LargestSize {
-				*w += more
-			} else {
-				return wrongf("a window of more than %d bytes", h2LargestSize)
+// dialH2 opens the connections and calls done when it is over.
+func (w *worker) dialH2(done func()) {
+	places := make(chan struct{}, dialers)
+	var all sync.WaitGroup
+	for _, c := range w.h2 {
+		places <- struct{}{}
+		all.Go(func() {
+			cc, err := c.dial(true)
+			w.mu.Lock()
+			if c.use(cc); err != nil {
+				w.dialErr = c.plan.connectError(err)
 			}
-		}
+			w.mu.Unlock()
+			<-places
+		})
 	}
-	return nil
+	all.Wait()
+	done()
 }
 
-func (h *h2Codec) widen(f *http2.WindowUpdateFrame) error {
-	w := &h.window
-	if f.StreamID != 0 {
-		s, err := h.stream(f.StreamID)
-		if s == nil {
-			return err
+// runH2 starts the streams and calls done when they are through. The last
+// connections are only open.
+func (w *worker) runH2(done func()) {
+	if w.schedule != nil {
+		w.due = make(chan int64)
+		w.streams.Go(w.dispatch)
+	}
+	for i, c := range w.h2[:len(w.h2)-len(w.idle)] {
+		for s := range w.g.cfg.Pipeline {
+			seed := uint64(i*w.g.cfg.Pipeline + s)
+			rng := rand.New(rand.NewPCG(w.g.cfg.Seed+uint64(w.index)+2, seed))
+			w.streams.Go(func() { c.stream(rng) })
 		}
-		w = &s.window
 	}
-	if *w += int64(f.Increment); *w > h2LargestSize {
-		return wrongf("a window of more than %d bytes", h2LargestSize)
-	}
-	return nil
-}
-
-// abortErr says why a stream ended without an answer.
-func (h *h2Codec) abortErr() error {
-	return fmt.Errorf("%w: RST_STREAM with %v", errClosed, h.reason)
+	w.streams.Wait()
+	done()
 }

@@ -157,46 +157,6 @@ func TestHTTP2EarlyAnswer(t *testing.T) {
 	}
 }
 
-// The rest of a request that has been answered early is cancelled, ahead of the
-// next request.
-func TestHTTP2EarlyAnswerCancels(t *testing.T) {
-	var uncancelled, wrong atomic.Int64
-	url := listenH2(t, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 10}},
-		func(p *h2Peer) {
-			for open := uint32(0); ; {
-				f, err := p.ReadFrame()
-				if err != nil {
-					return
-				}
-				switch f := f.(type) {
-				case *http2.HeadersFrame:
-					if open != 0 {
-						uncancelled.Add(1)
-					}
-					open = f.StreamID
-					p.head(open, true, ":status", "413")
-				case *http2.RSTStreamFrame:
-					if f.StreamID != open || f.ErrCode != http2.ErrCodeCancel {
-						wrong.Add(1)
-					}
-					open = 0
-				}
-			}
-		})
-	r, err := run(t, config(t, url, func(c *Config) {
-		c.Connections, c.Threads, c.Body = 1, 1, "{size}"
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := uncancelled.Load(); n > 0 || wrong.Load() > 0 {
-		t.Errorf("%d requests not cancelled, %d cancelled wrongly", n, wrong.Load())
-	}
-	if r.Totals.Status["413"] != 60 || r.Totals.Connects != 1 {
-		t.Errorf("%+v", r.Totals)
-	}
-}
-
 func TestHTTP2OpenLoop(t *testing.T) {
 	for _, scheme := range []string{"h2", "https"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -234,6 +194,17 @@ func listenH2(t *testing.T, settings []http2.Setting, serve func(*h2Peer)) strin
 		_ = p.WriteSettings(settings...)
 		serve(p)
 	})
+}
+
+// ReadFrame answers what the handshake asks for.
+func (p *h2Peer) ReadFrame() (http2.Frame, error) {
+	for {
+		f, err := p.Framer.ReadFrame()
+		if ping, ok := f.(*http2.PingFrame); err != nil || !ok || ping.IsAck() {
+			return f, err
+		}
+		_ = p.WritePing(true, f.(*http2.PingFrame).Data)
+	}
 }
 
 // request returns the ID of the next request.
@@ -291,7 +262,7 @@ var h2Faults = []struct {
 	}, resets},
 	{"GOAWAY", func(p *h2Peer, id uint32) { _ = p.WriteGoAway(id-2, 0, nil) }, noErrors},
 	{"GOAWAY in two steps", func(p *h2Peer, id uint32) {
-		_ = p.WriteGoAway(h2LargestSize, 0, nil)
+		_ = p.WriteGoAway(1<<31-1, 0, nil)
 		_ = p.WriteGoAway(id, 0, nil)
 		p.ok(id)
 		_, _ = p.ReadFrame()
@@ -318,15 +289,13 @@ var h2Faults = []struct {
 	}, noErrors},
 	{"no status", func(p *h2Peer, id uint32) { p.head(id, true, "a", "b") }, wrongAnswers},
 	{"status x", func(p *h2Peer, id uint32) { p.head(id, true, ":status", "2x0") }, wrongAnswers},
-	{"status 101", func(p *h2Peer, id uint32) {
-		p.head(id, false, ":status", "101")
-	}, wrongAnswers},
+	{"status 101", func(p *h2Peer, id uint32) { p.head(id, false, ":status", "101") }, resets},
 	{"length", func(p *h2Peer, id uint32) {
 		p.head(id, true, ":status", "200", "content-length", "5")
-	}, wrongAnswers},
+	}, resets},
 	{"DATA first", func(p *h2Peer, id uint32) { _ = p.WriteData(id, true, nil) }, wrongAnswers},
-	{"another stream", func(p *h2Peer, id uint32) { p.ok(id + 2) }, wrongAnswers},
-	{"even stream", func(p *h2Peer, id uint32) { p.ok(2) }, wrongAnswers},
+	{"another stream", func(p *h2Peer, id uint32) { p.ok(id + 2) }, resets},
+	{"even stream", func(p *h2Peer, id uint32) { p.ok(2) }, resets},
 	{"push", func(p *h2Peer, id uint32) {
 		_ = p.WritePushPromise(http2.PushPromiseParam{StreamID: id, PromiseID: 2,
 			EndHeaders: true})
@@ -336,74 +305,16 @@ var h2Faults = []struct {
 			EndHeaders: true})
 	}, wrongAnswers},
 	{"window", func(p *h2Peer, id uint32) {
-		_ = p.WriteWindowUpdate(0, h2LargestSize)
-		_ = p.WriteWindowUpdate(0, h2LargestSize)
+		_ = p.WriteWindowUpdate(0, 1<<31-1)
+		_ = p.WriteWindowUpdate(0, 1<<31-1)
 	}, wrongAnswers},
 	{"long frame", func(p *h2Peer, id uint32) {
 		p.head(id, false, ":status", "200")
-		_ = p.WriteData(id, true, make([]byte, h2FrameSize+1))
+		_ = p.WriteData(id, true, make([]byte, 17<<10))
 	}, wrongAnswers},
 	{"HTTP/1.1", func(p *h2Peer, id uint32) {
 		_, _ = io.WriteString(p.c, "HTTP/1.1 200 OK\r\n\r\n")
 	}, wrongAnswers},
-}
-
-// TestHTTP2NeverRead: what a server that floods and never reads makes the
-// generator queue is bounded, and the error names it.
-func TestHTTP2NeverRead(t *testing.T) {
-	for name, send := range map[string]func(f *http2.Framer){
-		"PING":     func(f *http2.Framer) { _ = f.WritePing(false, [8]byte{}) },
-		"SETTINGS": func(f *http2.Framer) { _ = f.WriteSettings() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			url := listenH2(t, nil, func(p *h2Peer) {
-				_ = p.c.(*net.TCPConn).SetReadBuffer(4 << 10)
-				f := http2.NewFramer(&p.buf, nil)
-				for range 1000 {
-					send(f)
-				}
-				for err := error(nil); err == nil; {
-					_, err = p.c.Write(p.buf.Bytes())
-				}
-			})
-			r, err := run(t, config(t, url, func(c *Config) {
-				c.Connections, c.Threads, c.Requests = 1, 1, 1
-			}))
-			if err == nil || !strings.Contains(r.Totals.FirstError, "acknowledgements of PING "+
-				"and SETTINGS wait") || r.Totals.Errors.WrongAnswer != 1 {
-				t.Errorf("%v, %q, %+v", err, r.Totals.FirstError, r.Totals.Errors)
-			}
-		})
-	}
-}
-
-// TestHTTP2AnswerToUnsent: an answer to a request that is still queued is a
-// wrong one. Else a server that guesses stream IDs and reads nothing would make
-// the queue grow with each answer.
-func TestHTTP2AnswerToUnsent(t *testing.T) {
-	plan := &httpPlan{method: "GET", targets: []string{"/"}}
-	tmpl, err := newH2Template(plan, Mix{{1, 1}}, "http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := newH2Codec(tmpl, nil, false)
-	h.reset()
-	h.requests(1)
-	h.takeQueued()
-	h.requests(1)
-	var b bytes.Buffer
-	p := &h2Peer{Framer: http2.NewFramer(&b, nil)}
-	p.enc = hpack.NewEncoder(&p.buf)
-	p.ok(1)
-	if _, v, err := h.answer(b.Bytes()); v&complete == 0 || err != nil {
-		t.Fatalf("the answer to what is sent: %v, %v", v, err)
-	}
-	b.Reset()
-	p.ok(3)
-	if _, _, err := h.answer(b.Bytes()); !errors.Is(err, errWrong) ||
-		!strings.Contains(err.Error(), "stream 3, which is not open") {
-		t.Errorf("the answer to what is queued: %v", err)
-	}
 }
 
 func TestHTTP2Faults(t *testing.T) {
@@ -420,7 +331,11 @@ func TestHTTP2Faults(t *testing.T) {
 				t.Fatal(err)
 			}
 			e := r.Totals.Errors
-			if c.got(&e) != e.Sum() || c.got(&e) == 0 && c.name != "PING, PRIORITY, unknown" &&
+			others := e.Sum() - c.got(&e)
+			if e.WrongAnswer > 0 {
+				others -= e.Reset // by the connection's end
+			}
+			if others > 0 || c.got(&e) == 0 && c.name != "PING, PRIORITY, unknown" &&
 				!strings.HasPrefix(c.name, "GOAWAY") {
 				t.Errorf("%+v", e)
 			}
@@ -557,7 +472,7 @@ func TestHTTP2Handshake(t *testing.T) {
 	for name, c := range map[string]struct{ url, want string }{
 		"HTTP/1.1": {strings.Replace(url, "http", "h2", 1), "HTTP/2 handshake"},
 		"mute":     {mute, "timeout"},
-		"PING":     {first, "PING where SETTINGS are due"},
+		"PING":     {first, "PROTOCOL_ERROR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t, c.url+"/", func(c *Config) {
@@ -594,41 +509,8 @@ func TestHTTP2Templates(t *testing.T) {
 	for _, h := range []string{"no colon", "Connection: close", "Host: x", "a b: c",
 		"X: {rand:0}"} {
 		p := &httpPlan{targets: []string{"/"}, header: []string{h}}
-		if _, err := newH2Template(p, Mix{{1, 1}}, "http"); err == nil {
+		if _, err := newH2Template(p, Mix{{1, 1}}, &Target{}); err == nil {
 			t.Errorf("-H %q is taken", h)
 		}
 	}
-}
-
-// FuzzHTTP2 checks that pieces do not matter, and that nothing panics.
-func FuzzHTTP2(f *testing.F) {
-	var b bytes.Buffer
-	p := &h2Peer{Framer: http2.NewFramer(&b, nil)}
-	p.enc = hpack.NewEncoder(&p.buf)
-	_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 9})
-	p.head(3, false, ":status", "404", "content-length", "2")
-	_ = p.WriteDataPadded(3, true, []byte("ab"), make([]byte, 3))
-	_ = p.WriteWindowUpdate(1, 5)
-	_ = p.WriteRSTStream(1, http2.ErrCodeCancel)
-	_ = p.WriteGoAway(3, 0, nil)
-	f.Add(b.Bytes(), 3)
-	tmpl, err := newH2Template(&httpPlan{method: "POST", targets: []string{"/"}, body: "{size}"},
-		Mix{{100_000, 1}}, "http")
-	if err != nil {
-		f.Fatal(err)
-	}
-	parser := func() func([]byte) (int, verdict, error) {
-		h := newH2Codec(tmpl, nil, false)
-		h.reset()
-		h.requests(4)
-		h.takeQueued()
-		return func(b []byte) (int, verdict, error) {
-			n, v, err := h.answer(b)
-			if h.sendBodies(); v != 0 && err == nil {
-				h.streams.at(h.answered).done = true
-			}
-			return n, v, err
-		}
-	}
-	fuzzFeed(f, parser)
 }

@@ -40,6 +40,14 @@ func sendsBody(method string) bool {
 	return method == "POST" || method == "PUT" || method == "PATCH"
 }
 
+func parseHeader(h string) (name, value string, err error) {
+	name, value, ok := strings.Cut(h, ":")
+	if !ok || name == "" || strings.ContainsAny(h, "\r\n") || strings.ContainsAny(name, " \t") {
+		return "", "", fmt.Errorf("-H %q: want 'Name: value'", h)
+	}
+	return name, strings.TrimSpace(value), nil
+}
+
 func newHTTPTemplate(p *httpPlan, mix Mix, pipeline int) (*template, error) {
 	content, err := parsePieces(p.body)
 	if err != nil {
@@ -47,9 +55,8 @@ func newHTTPTemplate(p *httpPlan, mix Mix, pipeline int) (*template, error) {
 	}
 	var header [][]piece
 	for _, h := range p.header {
-		name, _, ok := strings.Cut(h, ":")
-		if !ok || name == "" || strings.ContainsAny(h, "\r\n") || strings.ContainsAny(name, " \t") {
-			return nil, fmt.Errorf("-H %q: want 'Name: value'", h)
+		if _, _, err := parseHeader(h); err != nil {
+			return nil, err
 		}
 		pieces, err := parsePieces(h)
 		if err != nil {

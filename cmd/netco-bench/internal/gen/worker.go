@@ -25,13 +25,17 @@ type figures struct {
 }
 
 // worker is the share of one Processor. Its coroutines own it, up to what is
-// under mu.
+// under mu: with HTTP/2, all that is not constant.
 type worker struct {
 	g     *Gen
 	index int
 	rng   *rand.Rand
 	conns []*conn
 	idle  []*dialed
+
+	h2      []*h2Conn      // in place of conns and idle
+	due     chan int64     // intended times that have come, for h2
+	streams sync.WaitGroup // of h2
 
 	// Times are clock.Now's.
 	start, windowStart, windowEnd int64
@@ -78,10 +82,13 @@ func newWorker(g *Gen, index int) *worker {
 	first := index * cfg.Connections / cfg.Threads
 	for i := range share(cfg.Connections) {
 		p := g.plans[(first+i)%len(g.plans)]
+		if p.h2 != nil {
+			w.h2 = append(w.h2, newH2Conn(w, p))
+			continue
+		}
 		c := &conn{w: w, plan: p, codec: p.codec(w), pipeline: cfg.Pipeline, big: p.big,
 			udp: p.target.Network == "udp", next: none}
 		c.ws, _ = c.codec.(*wsCodec)
-		c.h2, _ = c.codec.(*h2Codec)
 		c.inFlight.items = make([]entry, cfg.Pipeline)
 		if p.target.Network == "tcp" && (p.target.TLS || share(cfg.Connections) <= ownBuffers) {
 			c.buf = make([]byte, ownBuffer)
@@ -89,6 +96,9 @@ func newWorker(g *Gen, index int) *worker {
 		w.conns = append(w.conns, c)
 	}
 	w.idle = make([]*dialed, share(cfg.Idle))
+	for i := 0; i < len(w.idle) && w.h2 != nil; i++ {
+		w.h2 = append(w.h2, newH2Conn(w, g.plans[i%len(g.plans)]))
+	}
 	for _, c := range cfg.Classes {
 		w.classes = append(w.classes, result.Class{Name: c.CPU.String()})
 	}
@@ -112,6 +122,10 @@ const dialers = 16
 
 // dialAll opens the connections and calls done when it is over.
 func (w *worker) dialAll(done func()) {
+	if w.h2 != nil {
+		go w.dialH2(done)
+		return
+	}
 	n := min(dialers, len(w.conns)+len(w.idle))
 	w.dialing = n
 	for range n {
@@ -154,6 +168,12 @@ func (w *worker) fork(f func()) bool {
 
 // run starts all coroutines and calls done when the connections are through.
 func (w *worker) run(done func()) {
+	if w.h2 != nil {
+		w.alive = 1 // until the end of the run
+		w.fork(w.tick)
+		go w.runH2(done)
+		return
+	}
 	w.alive = len(w.conns)
 	for _, c := range w.conns {
 		w.fork(func() {
@@ -215,8 +235,19 @@ func (w *worker) counts(e entry, now int64) bool {
 	return now >= w.windowStart && now < w.windowEnd
 }
 
+// setDown accounts for a connection that has no socket and cannot get one.
+func (w *worker) setDown(was *bool, down bool) {
+	if down != *was {
+		if *was = down; down {
+			w.down++
+		} else {
+			w.down--
+		}
+	}
+}
+
 // answered accounts for one answer.
-func (w *worker) answered(c *conn, e entry, now int64, v verdict) {
+func (w *worker) answered(c codec, e entry, now int64, v verdict) {
 	if !w.counts(e, now) {
 		return
 	}
@@ -235,7 +266,7 @@ func (w *worker) answered(c *conn, e entry, now int64, v verdict) {
 		if v&failed != 0 {
 			f.errors.Status++
 			if w.firstErr == "" {
-				w.firstErr, w.firstAt = c.codec.failure(v), now
+				w.firstErr, w.firstAt = c.failure(v), now
 			}
 		}
 	}
@@ -262,9 +293,6 @@ func (w *worker) tick() {
 	}
 	for w.alive > 0 {
 		sleepUntil(at)
-		if at == w.windowStart {
-			w.now.bytesIn, w.now.bytesOut = 0, 0 // those of the warm-up
-		}
 		w.publish(at)
 		for at += int64(publishEvery); at < clock.Now(); {
 			at += int64(publishEvery)
@@ -276,6 +304,9 @@ func (w *worker) publish(now int64) {
 	second := max(0, int((now-w.windowStart)/int64(time.Second)))
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if now == w.windowStart {
+		w.now.bytesIn, w.now.bytesOut = 0, 0 // those of the warm-up
+	}
 	if second != w.now.at {
 		w.endSecondLocked(second)
 	}
