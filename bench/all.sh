@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures anew all figures of the README and of docs, on the commit that is checked out: text into docs/bench, and JSON with
-# every round into bench/report, which git ignores. On an idle machine.
+# every round of echo and proxy into bench/report, which git ignores. On an idle machine.
 #
 #	bench/all.sh [name ...]     of the files in docs/bench, without their ending; all by default
 #	DRY=1 bench/all.sh          only prints the commands
@@ -48,7 +48,7 @@ bench() {
 	measure "$name" go run ./cmd/netco-bench "$@"
 }
 
-bench switch switch -json $report/switch.json
+bench switch switch
 bench echo-one-core echo -pin -procs 1 -conns 64,1000,5000 -servers net,c,netco -d 2s -rounds 5 -json $report/echo-one-core.json
 bench echo-two-cores-1 echo -conns 1 -json $report/echo-two-cores-1.json
 bench echo-two-cores-64 echo -json $report/echo-two-cores-64.json
@@ -59,11 +59,11 @@ bench closed-loop echo -conns 1,8,64 -rounds 5 -d 3s
 bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -d 3s
 measure work bench/work.sh 7 2s
 bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -d 1s -warmup 300ms -rounds 9
-bench conns conns -json $report/conns.json
+bench conns conns
 bench hold hold
 bench idle idle
 bench sleepers sleepers -sleep 15s
-bench fair fair -pin -json $report/fair.json
+bench fair fair -pin
 bench fair-unix fair -pin -firehose unix
 bench fair-pipeline fair -pin -pipeline 1us,5us,20us -duration 600ms -rounds 3
 bench proxy proxy -pin -procs 1 -json $report/proxy.json

@@ -30,26 +30,20 @@ import (
 
 // fairConfig is the checked command line of fair.
 type fairConfig struct {
-	Conns    int             `json:"conns"`
-	Every    time.Duration   `json:"every_ns"`
-	Duration time.Duration   `json:"duration_ns"`
-	Rounds   int             `json:"rounds"`
-	Pin      bool            `json:"pin"`
-	Hose     string          `json:"firehose"`
-	Pipeline []time.Duration `json:"pipeline_ns,omitempty"` // what a request costs
-
-	clientCPUs []int
+	conns, rounds   int
+	every, duration time.Duration
+	pin             bool
+	hose            string
+	pipeline        []time.Duration // what a request costs
+	clientCPUs      []int
 }
 
 // fairRound is one measurement.
 type fairRound struct {
-	Way       string  `json:"way"`
-	Beside    string  `json:"beside"` // false, true for a firehose, or what a request costs
-	PerSecond float64 `json:"beside_per_s"`
-	Pings     uint64  `json:"pings"`
-	P50Us     float64 `json:"p50_us"`
-	P99Us     float64 `json:"p99_us"`
-	MaxUs     float64 `json:"max_us"`
+	way           string
+	beside        string // false, true for a firehose, or what a request costs
+	perSecond     float64
+	p50, p99, max float64 // µs
 }
 
 // A fairCase is one kind of measurement, of which there are several rounds.
@@ -61,25 +55,24 @@ type fairCase struct {
 func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var cfg fairConfig
 	fs := flag.NewFlagSet("fair", flag.ContinueOnError)
-	fs.IntVar(&cfg.Conns, "conns", 32, "connections beside the one that is always ready")
-	fs.DurationVar(&cfg.Every, "every", 200*time.Microsecond,
+	fs.IntVar(&cfg.conns, "conns", 32, "connections beside the one that is always ready")
+	fs.DurationVar(&cfg.every, "every", 200*time.Microsecond,
 		"time between two pings, each on the next connection")
-	fs.DurationVar(&cfg.Duration, "duration", 3*time.Second, "measured time per round")
-	fs.IntVar(&cfg.Rounds, "rounds", 3, "rounds")
-	fs.StringVar(&cfg.Hose, "firehose", "tcp", "network of the one that is always ready: tcp or "+
+	fs.DurationVar(&cfg.duration, "duration", 3*time.Second, "measured time per round")
+	fs.IntVar(&cfg.rounds, "rounds", 3, "rounds")
+	fs.StringVar(&cfg.hose, "firehose", "tcp", "network of the one that is always ready: tcp or "+
 		"unix, which puts no load on the kernel's network threads")
-	fs.BoolVar(&cfg.Pin, "pin", false, "one core for the Processor, another for the clients, if "+
+	fs.BoolVar(&cfg.pin, "pin", false, "one core for the Processor, another for the clients, if "+
 		"there are two")
 	pipeline := fs.String("pipeline", "", "instead of the firehose one connection pipelines "+
 		"small requests, which cost the server these `times` each, as in 1us,5us,20us")
-	jsonFile := fs.String("json", "", "write every round to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
 	}
-	if cfg.Hose != "tcp" && cfg.Hose != "unix" {
-		return usagef("-firehose %q: there are tcp and unix", cfg.Hose)
+	if cfg.hose != "tcp" && cfg.hose != "unix" {
+		return usagef("-firehose %q: there are tcp and unix", cfg.hose)
 	}
-	if cfg.Conns < 1 || cfg.Rounds < 1 || cfg.Every <= 0 || cfg.Duration < minDuration {
+	if cfg.conns < 1 || cfg.rounds < 1 || cfg.every <= 0 || cfg.duration < minDuration {
 		return usagef("-conns, -every, -duration and -rounds must be positive")
 	}
 	if *pipeline != "" {
@@ -89,15 +82,11 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 				return usagef("-pipeline %q: want times that are not negative, with commas in "+
 					"between", *pipeline)
 			}
-			cfg.Pipeline = append(cfg.Pipeline, cost)
+			cfg.pipeline = append(cfg.pipeline, cost)
 		}
 	}
-	out, err := newReport(*jsonFile)
-	if err != nil {
-		return err
-	}
 	options := netco.Options{Processors: 1}
-	if cfg.Pin {
+	if cfg.pin {
 		cpus, err := cpulist.Two()
 		if err != nil {
 			return usagef("-pin: %v", err)
@@ -113,27 +102,27 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	defer netco.Shutdown(ctx)
 	var all []fairRound
 	cases := cfg.cases(ctx)
-	for round := range cfg.Rounds {
+	for round := range cfg.rounds {
 		for _, c := range cases {
 			r, err := c.once()
 			if err != nil {
 				return err
 			}
-			r.Way, r.Beside = c.way, c.beside
+			r.way, r.beside = c.way, c.beside
 			fmt.Fprintf(stderr, "round %d/%d: %s, %s: p50 %.0f, p99 %.0f, max %.0f µs\n", round+1,
-				cfg.Rounds, c.way, c.beside, r.P50Us, r.P99Us, r.MaxUs)
+				cfg.rounds, c.way, c.beside, r.p50, r.p99, r.max)
 			all = append(all, *r)
 		}
 	}
 	cfg.print(stdout, cases, all)
-	return out.write(&cfg, nil, all)
+	return nil
 }
 
 func (cfg *fairConfig) cases(ctx context.Context) (cases []fairCase) {
 	add := func(way, beside string, once func() (*fairRound, error)) {
 		cases = append(cases, fairCase{way, beside, once})
 	}
-	if cfg.Pipeline == nil {
+	if cfg.pipeline == nil {
 		for _, way := range []string{"coroutine each", "Server"} {
 			add(way, "false", func() (*fairRound, error) {
 				return cfg.once(ctx, way, func(*fairServer) (func() error, error) {
@@ -144,7 +133,7 @@ func (cfg *fairConfig) cases(ctx context.Context) (cases []fairCase) {
 		}
 	}
 	for _, way := range pipelineWays {
-		for _, cost := range cfg.Pipeline {
+		for _, cost := range cfg.pipeline {
 			add(way, cost.String(), func() (*fairRound, error) {
 				p := pipeliner{cfg: cfg, way: way, cost: cost}
 				return cfg.once(ctx, "coroutine each", func(f *fairServer) (func() error, error) {
@@ -158,30 +147,30 @@ func (cfg *fairConfig) cases(ctx context.Context) (cases []fairCase) {
 
 // print prints the medians of each case.
 func (cfg *fairConfig) print(w io.Writer, cases []fairCase, all []fairRound) {
-	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, ", cfg.Conns)
+	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, ", cfg.conns)
 	beside, rate := "firehose", "firehose MB/s"
-	if cfg.Pipeline != nil {
+	if cfg.pipeline != nil {
 		fmt.Fprintf(w, "beside one that pipelines %d-byte requests, ", len(request))
 		beside, rate = "a request", "requests/s"
 	}
-	fmt.Fprintf(w, "median of %d rounds\n\n", cfg.Rounds)
+	fmt.Fprintf(w, "median of %d rounds\n\n", cfg.rounds)
 	fmt.Fprintf(w, "  %-16s%-10s%10s%10s%10s%16s\n", "served by", beside, "p50 µs", "p99 µs",
 		"max µs", rate)
 	for _, c := range cases {
 		of := func(value func(*fairRound) float64) float64 {
 			var v []float64
 			for i := range all {
-				if r := &all[i]; r.Way == c.way && r.Beside == c.beside {
+				if r := &all[i]; r.way == c.way && r.beside == c.beside {
 					v = append(v, value(r))
 				}
 			}
 			return stats.Median(v)
 		}
 		fmt.Fprintf(w, "  %-16s%-10s%10.0f%10.0f%10.0f%16.0f\n", c.way, c.beside,
-			of(func(r *fairRound) float64 { return r.P50Us }),
-			of(func(r *fairRound) float64 { return r.P99Us }),
-			of(func(r *fairRound) float64 { return r.MaxUs }),
-			of(func(r *fairRound) float64 { return r.PerSecond }))
+			of(func(r *fairRound) float64 { return r.p50 }),
+			of(func(r *fairRound) float64 { return r.p99 }),
+			of(func(r *fairRound) float64 { return r.max }),
+			of(func(r *fairRound) float64 { return r.perSecond }))
 	}
 }
 
@@ -244,8 +233,8 @@ func (cfg *fairConfig) once(ctx context.Context, way string,
 		}
 	}
 	us := func(p float64) float64 { return float64(f.delays.At(p)) / 1000 }
-	return &fairRound{PerSecond: f.beside() / cfg.Duration.Seconds(), Pings: f.pings,
-		P50Us: us(50), P99Us: us(99), MaxUs: us(100)}, err
+	return &fairRound{perSecond: f.beside() / cfg.duration.Seconds(), p50: us(50), p99: us(99),
+		max: us(100)}, err
 }
 
 // A ping is the time at which it was sent; the firehose sends zeros.
@@ -307,7 +296,7 @@ func connect(to *net.TCPAddr) (fd int, err error) {
 // firehose writes zeros as fast as they are taken.
 func (cfg *fairConfig) firehose(f *fairServer) (stop func() error, err error) {
 	fd := -1
-	if cfg.Hose == "unix" {
+	if cfg.hose == "unix" {
 		fd, err = unixHose(f.serve)
 	} else {
 		fd, err = connect(f.addr)
@@ -358,7 +347,7 @@ func (cfg *fairConfig) sendPings(ctx context.Context, to *net.TCPAddr) error {
 			unix.Close(fd)
 		}
 	}()
-	for range cfg.Conns {
+	for range cfg.conns {
 		fd, err := connect(to)
 		if err != nil {
 			return err
@@ -371,8 +360,8 @@ func (cfg *fairConfig) sendPings(ctx context.Context, to *net.TCPAddr) error {
 	}
 	defer release()
 	var ping [pingSize]byte
-	end := monotonic() + int64(cfg.Duration)
-	pause := unix.NsecToTimespec(int64(cfg.Every))
+	end := monotonic() + int64(cfg.duration)
+	pause := unix.NsecToTimespec(int64(cfg.every))
 	for i := 0; monotonic() < end && ctx.Err() == nil; i++ {
 		binary.NativeEndian.PutUint64(ping[:], uint64(monotonic()))
 		if _, err := unix.Write(fds[i%len(fds)], ping[:]); err != nil {

@@ -45,7 +45,6 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	fs := flag.NewFlagSet("hold", flag.ContinueOnError)
 	n := fs.Int("n", 100_000, "how many to hold")
 	rounds := fs.Int("rounds", 3, "rounds")
-	jsonFile := fs.String("json", "", "write every round to `file`")
 	kind := fs.Int("child", -1, "internal: measure this kind and print its JSON")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
@@ -55,10 +54,6 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	if *kind >= 0 {
 		return holdHere(*kind, *n, stdout)
-	}
-	out, err := newReport(*jsonFile)
-	if err != nil {
-		return err
 	}
 	exe, err := os.Executable()
 	if err != nil {
@@ -74,7 +69,7 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 			if err != nil {
 				return fmt.Errorf("%s: %w", holdKinds[k].name, err)
 			}
-			r := memoryRound{Round: round}
+			var r memoryRound
 			if err := json.Unmarshal(text, &r); err != nil {
 				return fmt.Errorf("%s said %q: %w", holdKinds[k].name, text, err)
 			}
@@ -88,7 +83,7 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		kinds = append(kinds, k.name)
 	}
 	printMemory(stdout, kinds, all)
-	return out.write(nil, nil, all)
+	return nil
 }
 
 // holdHere holds n of a kind in this process and prints the difference.

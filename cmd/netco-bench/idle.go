@@ -53,7 +53,6 @@ func pause(ctx context.Context, d time.Duration) error {
 // memoryRound is what each of many cost, in one round.
 type memoryRound struct {
 	Kind  string  `json:"kind"`
-	Round int     `json:"round"`
 	Bytes float64 `json:"rss_bytes_each"`
 }
 
@@ -80,7 +79,6 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	rounds := fs.Int("rounds", 3, "rounds")
 	list := fs.String("servers", "net,netco,netco-idle", "servers to compare, a `list`")
 	settle := fs.Duration("settle", 2*time.Second, "how long to wait after a second of load")
-	jsonFile := fs.String("json", "", "write every round to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
 	}
@@ -92,13 +90,6 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		if echoServers[s] == nil {
 			return usagef("-servers: unknown server %q", s)
 		}
-	}
-	if _, err := raiseNoFile(); err != nil {
-		return err
-	}
-	out, err := newReport(*jsonFile)
-	if err != nil {
-		return err
 	}
 	var all []memoryRound
 	if err := compare.Alternate(*rounds, len(servers), func(round, side int) error {
@@ -113,7 +104,7 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		}
 		each := float64(after-before) / float64(*conns)
 		fmt.Fprintf(stderr, "round %d/%d: %s %.0f B\n", round+1, *rounds, server, each)
-		all = append(all, memoryRound{server, round, each})
+		all = append(all, memoryRound{server, each})
 		return nil
 	}); err != nil {
 		return err
@@ -121,7 +112,7 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fmt.Fprintf(stdout, "server's resident memory for each of %d idle connections, median of %d "+
 		"rounds\n\n", *conns, *rounds)
 	printMemory(stdout, servers, all)
-	return out.write(nil, nil, all)
+	return nil
 }
 
 // runIdle counts what an echo server does while its connections are open and
@@ -136,9 +127,6 @@ func runIdle(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	if *conns < 1 || *watch <= 0 || *settle < 0 {
 		return usagef("-conns, -watch and -settle must be positive")
-	}
-	if _, err := raiseNoFile(); err != nil {
-		return err
 	}
 	fmt.Fprintf(stdout, "%d open connections after a second of load, then nothing for %v\n\n",
 		*conns, *watch)

@@ -82,9 +82,6 @@ func runServe(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if len(names) != 1 || known[names[0]] == nil {
 		return usagef("want one of %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 	}
-	if _, err := raiseNoFile(); err != nil {
-		return err
-	}
 	address, err := known[names[0]](cfg)
 	if err != nil {
 		return err

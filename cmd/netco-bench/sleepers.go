@@ -21,47 +21,42 @@ import (
 
 // sleepersConfig is what is to be measured.
 type sleepersConfig struct {
-	N          int           `json:"n"`
-	Sleep      time.Duration `json:"sleep_ns"`
-	Processors int           `json:"processors"`
+	n          int
+	sleep      time.Duration
+	processors int
 }
 
 // sleepersResult is one measurement.
 type sleepersResult struct {
-	Start    time.Duration            `json:"start_ns"`     // until all had been started
-	Asleep   time.Duration            `json:"asleep_ns"`    // until all slept
-	Ended    time.Duration            `json:"ended_ns"`     // until the last had ended
-	LastWake time.Duration            `json:"last_wake_ns"` // when the last was due
-	RSS      int64                    `json:"rss_bytes"`    // the process before
-	PeakRSS  int64                    `json:"peak_rss_bytes"`
-	Late     map[string]time.Duration `json:"late_ns"` // by percentile
+	Start    time.Duration // until all had been started
+	Asleep   time.Duration // until all slept
+	Ended    time.Duration // until the last had ended
+	LastWake time.Duration // when the last was due
+	RSS      int64         // the process before
+	PeakRSS  int64
+	Late     map[string]time.Duration // by percentile
 	// How many woke later than a tenth of their time.
-	Over int `json:"late_over_tenth"`
+	Over int
 }
 
 func runSleepers(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c := sleepersConfig{}
 	fs := flag.NewFlagSet("sleepers", flag.ContinueOnError)
-	fs.IntVar(&c.N, "n", 1_000_000, "how many coroutines")
-	fs.DurationVar(&c.Sleep, "sleep", 15*time.Second, "how long each sleeps")
-	fs.IntVar(&c.Processors, "processors", 0, "Processors, which run coroutines; 0 for GOMAXPROCS")
-	jsonFile := fs.String("json", "", "write the figures to `file`")
+	fs.IntVar(&c.n, "n", 1_000_000, "how many coroutines")
+	fs.DurationVar(&c.sleep, "sleep", 15*time.Second, "how long each sleeps")
+	fs.IntVar(&c.processors, "processors", 0, "Processors, which run coroutines; 0 for GOMAXPROCS")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
 	}
-	if c.N < 1 || c.Sleep <= 0 || c.Processors < 0 {
+	if c.n < 1 || c.sleep <= 0 || c.processors < 0 {
 		return usagef("-n and -sleep must be positive, -processors not negative")
-	}
-	out, err := newReport(*jsonFile)
-	if err != nil {
-		return err
 	}
 	r, err := sleepAll(ctx, c)
 	if err != nil {
 		return err
 	}
 	r.print(stdout, c)
-	return out.write(c, nil, []sleepersResult{r})
+	return nil
 }
 
 // status is this process's.
@@ -69,7 +64,7 @@ const status = "/proc/self/status"
 
 // sleepAll is the measurement.
 func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err error) {
-	if err := netco.Start(netco.Options{Processors: c.Processors}); err != nil {
+	if err := netco.Start(netco.Options{Processors: c.processors}); err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, netco.Shutdown(context.Background())) }()
@@ -77,12 +72,12 @@ func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err erro
 	if r.RSS, err = proc.Field(status, "VmRSS"); err != nil {
 		return r, err
 	}
-	s := &sleepers{c: c, late: make([]int32, c.N), ended: make(chan struct{})}
-	s.left.Store(int64(c.N))
+	s := &sleepers{c: c, late: make([]int32, c.n), ended: make(chan struct{})}
+	s.left.Store(int64(c.n))
 	s.begin = monotonic()
 	// They are started by one of them, as an acceptor does.
 	if _, err := netco.Go(func() {
-		for i := range c.N {
+		for i := range c.n {
 			if _, err := netco.Go(func() { s.sleep(i) }); err != nil {
 				return // interrupted
 			}
@@ -102,7 +97,7 @@ func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err erro
 	r.Ended = time.Duration(monotonic() - s.begin)
 	r.Start = time.Duration(s.started.Load() - s.begin)
 	r.Asleep = time.Duration(s.asleep.Load() - s.begin)
-	r.LastWake = r.Asleep + c.Sleep
+	r.LastWake = r.Asleep + c.sleep
 	if r.PeakRSS, err = proc.Field(status, "VmHWM"); err != nil {
 		return r, err
 	}
@@ -123,9 +118,9 @@ type sleepers struct {
 }
 
 func (s *sleepers) sleep(i int) {
-	now, d := monotonic(), int64(s.c.Sleep)
+	now, d := monotonic(), int64(s.c.sleep)
 	raise(&s.asleep, now)
-	netco.Sleep(s.c.Sleep)
+	netco.Sleep(s.c.sleep)
 	s.late[i] = int32(min((monotonic()-now-d)/1e3, 1<<31-1))
 	if s.left.Add(-1) == 0 {
 		close(s.ended)
@@ -144,7 +139,7 @@ func raise(v *atomic.Int64, n int64) {
 // judge fills in what is said of the lateness.
 func (s *sleepers) judge(r *sleepersResult) {
 	for _, us := range s.late {
-		if int64(us)*1e3 > int64(s.c.Sleep)/10 {
+		if int64(us)*1e3 > int64(s.c.sleep)/10 {
 			r.Over++
 		}
 	}
@@ -157,14 +152,14 @@ func (s *sleepers) judge(r *sleepersResult) {
 }
 
 func (r *sleepersResult) print(w io.Writer, c sleepersConfig) {
-	fmt.Fprintf(w, "%d coroutines, each asleep for %v\n\n", c.N, c.Sleep)
+	fmt.Fprintf(w, "%d coroutines, each asleep for %v\n\n", c.n, c.sleep)
 	fmt.Fprintf(w, "  all started after   %12v   %.0f ns each\n", r.Start.Round(time.Millisecond),
-		float64(r.Start)/float64(c.N))
+		float64(r.Start)/float64(c.n))
 	fmt.Fprintf(w, "  all asleep after    %12v\n", r.Asleep.Round(time.Millisecond))
 	fmt.Fprintf(w, "  last due after      %12v\n", r.LastWake.Round(time.Millisecond))
 	fmt.Fprintf(w, "  all ended after     %12v\n", r.Ended.Round(time.Millisecond))
 	fmt.Fprintf(w, "  peak RSS            %8.2f GiB   %.2f KiB each\n", float64(r.PeakRSS)/(1<<30),
-		float64(r.PeakRSS-r.RSS)/1024/float64(c.N))
+		float64(r.PeakRSS-r.RSS)/1024/float64(c.n))
 	fmt.Fprintf(w, "  late                p50 %v, p99 %v, p99.9 %v, max %v\n", r.Late["p50"],
 		r.Late["p99"], r.Late["p99.9"], r.Late["max"])
 	fmt.Fprintf(w, "  later than a tenth  %12d\n", r.Over)

@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,37 +10,24 @@ import (
 
 // TestSleepers lets a few sleep and wants plausible figures.
 func TestSleepers(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "out.json")
-	var out bytes.Buffer
-	args := []string{"sleepers", "-n", "3000", "-sleep", "300ms", "-processors",
-		"2", "-json", file}
-	if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
-		t.Fatalf("exit code %d", code)
-	}
-	for _, line := range []string{"peak RSS", "all ended after"} {
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("no %q in %q", line, out.String())
-		}
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
+	c := sleepersConfig{n: 3000, sleep: 300 * time.Millisecond, processors: 2}
+	r, err := sleepAll(t.Context(), c)
+	switch {
+	case err != nil:
 		t.Fatal(err)
-	}
-	var doc struct {
-		Config sleepersConfig   `json:"config"`
-		Rounds []sleepersResult `json:"rounds"`
-	}
-	if err := json.Unmarshal(text, &doc); err != nil || len(doc.Rounds) != 1 {
-		t.Fatalf("%v in %s", err, text)
-	}
-	switch r := doc.Rounds[0]; {
-	case doc.Config.N != 3000 || doc.Config.Sleep != 300*time.Millisecond:
-		t.Errorf("config %+v", doc.Config)
 	case r.Late["p0"] < 0:
 		t.Errorf("woken early: %v", r.Late)
 	case r.Ended < r.LastWake || r.LastWake < 300*time.Millisecond || r.Start <= 0 ||
 		r.Asleep <= 0 || r.PeakRSS < r.RSS || r.RSS <= 0:
 		t.Errorf("%+v", r)
+	}
+	var out bytes.Buffer
+	r.print(&out, c)
+	for _, line := range []string{"3000 coroutines, each asleep for 300ms", "peak RSS",
+		"all ended after"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in %q", line, out.String())
+		}
 	}
 }
 

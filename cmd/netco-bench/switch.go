@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -34,40 +33,35 @@ func micros() []micro {
 
 // microRound is one measurement of one entry.
 type microRound struct {
-	Group string  `json:"group"`
-	Name  string  `json:"name"`
-	Round int     `json:"round"`
-	N     int     `json:"n"`
-	NsOp  float64 `json:"ns_per_op"`
+	group, name string
+	nsOp        float64
 }
 
 // switchConfig is the checked command line of switch.
 type switchConfig struct {
-	Duration time.Duration `json:"duration_ns"`
-	Rounds   int           `json:"rounds"`
-	Run      string        `json:"run,omitempty"`
-	JSON     string        `json:"-"`
+	duration time.Duration
+	rounds   int
+	run      string
 	match    *regexp.Regexp
 }
 
 func parseSwitch(args []string, stdout io.Writer) (*switchConfig, error) {
 	c := &switchConfig{}
 	fs := flag.NewFlagSet("switch", flag.ContinueOnError)
-	fs.DurationVar(&c.Duration, "duration", 200*time.Millisecond, "`time` per entry and round")
-	fs.IntVar(&c.Rounds, "rounds", 5, "rounds")
-	fs.StringVar(&c.Run, "run", "", "only entries whose \"group/name\" matches the `regexp`")
-	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
+	fs.DurationVar(&c.duration, "duration", 200*time.Millisecond, "`time` per entry and round")
+	fs.IntVar(&c.rounds, "rounds", 5, "rounds")
+	fs.StringVar(&c.run, "run", "", "only entries whose \"group/name\" matches the `regexp`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return nil, err
 	}
 	var err error
-	if c.match, err = regexp.Compile(c.Run); err != nil {
+	if c.match, err = regexp.Compile(c.run); err != nil {
 		return nil, usagef("-run: %v", err)
 	}
 	switch {
-	case c.Duration < time.Millisecond:
+	case c.duration < time.Millisecond:
 		return nil, usagef("-duration must be at least 1ms")
-	case c.Rounds < 1:
+	case c.rounds < 1:
 		return nil, usagef("-rounds must be at least 1")
 	}
 	return c, nil
@@ -80,17 +74,13 @@ func runSwitch(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	entries := selectMicros(micros(), cfg.match, stderr)
 	if len(entries) == 0 {
-		return usagef("-run %q matches no entry", cfg.Run)
-	}
-	out, err := newReport(cfg.JSON)
-	if err != nil {
-		return err
+		return usagef("-run %q matches no entry", cfg.run)
 	}
 	rounds, err := measureMicros(ctx, cfg, entries, stderr)
 	if len(rounds) > 0 {
 		printMicros(stdout, entries, rounds)
 	}
-	return errors.Join(err, out.write(cfg, err, rounds))
+	return err
 }
 
 // selectMicros keeps the entries that match and that this machine can run.
@@ -112,15 +102,15 @@ func selectMicros(all []micro, match *regexp.Regexp, stderr io.Writer) []micro {
 func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro,
 	stderr io.Writer) ([]microRound, error) {
 	counts := make([]int, len(entries))
-	fmt.Fprintf(stderr, "%d entries, %d rounds, about %v\n", len(entries), cfg.Rounds,
-		(time.Duration(len(entries)*(cfg.Rounds+1)) * cfg.Duration).Round(time.Second))
+	fmt.Fprintf(stderr, "%d entries, %d rounds, about %v\n", len(entries), cfg.rounds,
+		(time.Duration(len(entries)*(cfg.rounds+1)) * cfg.duration).Round(time.Second))
 	for i, m := range entries {
-		if counts[i] = calibrate(ctx, m, cfg.Duration); ctx.Err() != nil {
+		if counts[i] = calibrate(ctx, m, cfg.duration); ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 	}
 	rounds := []microRound{}
-	for round := range cfg.Rounds {
+	for round := range cfg.rounds {
 		for k := range entries {
 			i := k
 			if round%2 == 1 {
@@ -132,10 +122,10 @@ func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro,
 			if ctx.Err() != nil {
 				return rounds, ctx.Err()
 			}
-			rounds = append(rounds, microRound{m.group, m.name, round, counts[i],
+			rounds = append(rounds, microRound{m.group, m.name,
 				float64(elapsed.Nanoseconds()) / float64(counts[i])})
 		}
-		fmt.Fprintf(stderr, "round %d/%d\n", round+1, cfg.Rounds)
+		fmt.Fprintf(stderr, "round %d/%d\n", round+1, cfg.rounds)
 	}
 	return rounds, nil
 }
@@ -161,8 +151,8 @@ func calibrate(ctx context.Context, m micro, want time.Duration) int {
 func printMicros(w io.Writer, entries []micro, rounds []microRound) {
 	values := map[string][]float64{}
 	for _, r := range rounds {
-		key := r.Group + "/" + r.Name
-		values[key] = append(values[key], r.NsOp)
+		key := r.group + "/" + r.name
+		values[key] = append(values[key], r.nsOp)
 	}
 	width := 0
 	for _, m := range entries {

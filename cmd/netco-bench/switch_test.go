@@ -26,8 +26,7 @@ func TestSwitchEntriesRun(t *testing.T) {
 
 func TestSwitchCommand(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	args := []string{"switch", "-run", "yield|start", "-rounds", "2", "-duration", "2ms",
-		"-json", t.TempDir() + "/out.json"}
+	args := []string{"switch", "-run", "yield|start", "-rounds", "2", "-duration", "2ms"}
 	if code := run(t.Context(), args, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
@@ -42,10 +41,10 @@ func TestSwitchCommand(t *testing.T) {
 func TestPrintMicros(t *testing.T) {
 	entries := []micro{{name: "a", group: "g"}, {name: "b", group: "g"}, {name: "c", group: "h"}}
 	rounds := []microRound{
-		{Group: "g", Name: "a", NsOp: 10}, {Group: "g", Name: "b", NsOp: 5},
-		{Group: "h", Name: "c", NsOp: 7},
-		{Group: "g", Name: "a", NsOp: 30}, {Group: "g", Name: "b", NsOp: 15},
-		{Group: "h", Name: "c", NsOp: 7},
+		{group: "g", name: "a", nsOp: 10}, {group: "g", name: "b", nsOp: 5},
+		{group: "h", name: "c", nsOp: 7},
+		{group: "g", name: "a", nsOp: 30}, {group: "g", name: "b", nsOp: 15},
+		{group: "h", name: "c", nsOp: 7},
 	}
 	var out bytes.Buffer
 	printMicros(&out, entries, rounds)
