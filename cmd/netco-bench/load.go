@@ -120,7 +120,8 @@ func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Write
 			case <-ticker.C:
 			}
 			sampler.sample()
-			view.show(g.Live())
+			_, seconds := g.Live()
+			view.show(seconds)
 		}
 	})
 	return func() {

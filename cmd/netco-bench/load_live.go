@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
 const liveEvery = 250 * time.Millisecond
@@ -16,8 +16,8 @@ type liveView struct {
 	shown int // seconds
 }
 
-func (v *liveView) show(l gen.Live) {
-	for _, s := range l.Seconds {
+func (v *liveView) show(seconds []result.Second) {
+	for _, s := range seconds {
 		if s.At < v.shown {
 			continue
 		}

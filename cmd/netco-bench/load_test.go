@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
@@ -306,11 +305,9 @@ func TestLoadInterrupted(t *testing.T) {
 func TestLiveView(t *testing.T) {
 	var out bytes.Buffer
 	v := liveView{w: &out}
-	l := gen.Live{Requests: 5, Seconds: []gen.LiveSecond{
-		{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}},
-		{At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
-	v.show(l)
-	v.show(l)
+	seconds := []result.Second{{At: 0, Requests: 2000, P99: 1000}, {At: 1, Errors: 7, P99: 8000}}
+	v.show(seconds)
+	v.show(seconds)
 	if s := out.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "2,000/s") ||
 		!strings.Contains(s, "errors 7") {
 		t.Errorf("lines %q", s)

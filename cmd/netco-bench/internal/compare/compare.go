@@ -206,16 +206,15 @@ const (
 
 // Outcome returns what the row shows.
 func (r *Row) Outcome() Outcome {
-	switch r.Ratio.Verdict {
-	case stats.NoDifference:
+	switch above, below := r.Ratio.Low > 1, r.Ratio.High < 1; {
+	case r.Ratio.Pairs < stats.MinPairs:
+		return Unknown
+	case !above && !below:
 		return Same
-	case stats.Higher, stats.Lower:
-		if (r.Ratio.Verdict == stats.Higher) == (r.Figure.Better == figure.HigherIsBetter) {
-			return Better
-		}
-		return Worse
+	case above == r.Figure.Higher:
+		return Better
 	}
-	return Unknown
+	return Worse
 }
 
 // Says is the row's last column.
@@ -234,7 +233,7 @@ func (r *Row) Says() string {
 
 // Interval writes the ratio's interval, empty if there is none.
 func (r *Row) Interval() string {
-	if r.Ratio.Verdict == stats.Unknown {
+	if r.Ratio.Pairs < stats.MinPairs {
 		return ""
 	}
 	return figure.Ratio(r.Ratio.Low) + "–" + figure.Ratio(r.Ratio.High)

@@ -32,7 +32,7 @@ func (c *Comparison) table(side int) table.Table {
 			says = other + " is " + says
 		}
 		t.Rows = append(t.Rows, []table.Cell{
-			{Text: r.Figure.Name, Hint: r.Figure.Better.Arrow()},
+			{Text: r.Figure.Name, Hint: r.Figure.Arrow()},
 			{Text: r.Figure.Write(r.Base.Median), Hint: Spread(r.Base)},
 			{Text: r.Figure.Write(r.Side.Median), Hint: Spread(r.Side)},
 			{Text: figure.Ratio(r.Ratio.Median), Hint: r.Interval()},
@@ -109,7 +109,7 @@ func (c *Comparison) Markdown(w io.Writer) {
 	figures := figure.Of(c.Results()...)
 	t := table.Table{Head: table.Words("")}
 	for _, f := range figures {
-		t.Head = append(t.Head, table.Words(f.Name+" "+f.Better.Arrow())...)
+		t.Head = append(t.Head, table.Words(f.Name+" "+f.Arrow())...)
 	}
 	for i, s := range c.Sides {
 		row := table.Words(s.Name)

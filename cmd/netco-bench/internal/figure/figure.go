@@ -13,42 +13,26 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
 
-// Better is the direction in which a figure improves.
-type Better int
-
-// The directions.
-const (
-	HigherIsBetter Better = iota
-	LowerIsBetter
-)
-
-func (b Better) String() string {
-	if b == HigherIsBetter {
-		return "higher is better"
-	}
-	return "lower is better"
-}
-
-// Arrow points up where higher is better, and down otherwise.
-func (b Better) Arrow() string {
-	if b == HigherIsBetter {
-		return "↑"
-	}
-	return "↓"
-}
-
 // A Figure is one number of a result.
 type Figure struct {
 	Name   string
-	Better Better
+	Higher bool // is better, else lower
 	// Of returns NaN where a result does not have the figure.
 	Of    func(*result.Result) float64
 	Write func(float64) string
 }
 
+// Arrow points up where higher is better, and down otherwise.
+func (f *Figure) Arrow() string {
+	if f.Higher {
+		return "↑"
+	}
+	return "↓"
+}
+
 // Of returns the figures that at least one of rs has, in the order of tables.
 func Of(rs ...*result.Result) []Figure {
-	all := []Figure{{"requests/s", HigherIsBetter, (*result.Result).RequestsPerSecond, Rate}}
+	all := []Figure{{"requests/s", true, (*result.Result).RequestsPerSecond, Rate}}
 	for _, p := range []float64{50, 90, 99, 99.9} {
 		all = append(all, percentile(result.PercentileName(p), p, response))
 	}
@@ -63,12 +47,12 @@ func Of(rs ...*result.Result) []Figure {
 	}
 	connect := func(r *result.Result) *result.Histogram { return &r.Connect }
 	handshake := func(r *result.Result) *result.Histogram { return &r.TLS }
-	all = append(all, Figure{"errors", LowerIsBetter, (*result.Result).ErrorShare, Share},
+	all = append(all, Figure{"errors", false, (*result.Result).ErrorShare, Share},
 		percentile("connect p99", 99, connect),
 		percentile("TLS handshake p99", 99, handshake),
-		Figure{"server CPU/request", LowerIsBetter, serverCPU, Latency},
-		Figure{"server RSS", LowerIsBetter, serverRSS, Bytes},
-		Figure{"switches/request", LowerIsBetter, switches, Rate})
+		Figure{"server CPU/request", false, serverCPU, Latency},
+		Figure{"server RSS", false, serverRSS, Bytes},
+		Figure{"switches/request", false, switches, Rate})
 	return slices.DeleteFunc(all, func(f Figure) bool {
 		return !slices.ContainsFunc(rs, func(r *result.Result) bool { return !math.IsNaN(f.Of(r)) })
 	})
@@ -88,7 +72,7 @@ func class(i int) func(*result.Result) *result.Histogram {
 
 // percentile is a latency that a result without values does not have.
 func percentile(name string, p float64, of func(*result.Result) *result.Histogram) Figure {
-	return Figure{name, LowerIsBetter, func(r *result.Result) float64 {
+	return Figure{name, false, func(r *result.Result) float64 {
 		if of(r).Count() == 0 {
 			return math.NaN()
 		}

@@ -64,9 +64,9 @@ func TestFigures(t *testing.T) {
 		if text := f.Write(f.Of(full)); text != want[f.Name] {
 			t.Errorf("%s is %q, want %q", f.Name, text, want[f.Name])
 		}
-		if up := f.Better == HigherIsBetter; up != (f.Name == "requests/s") ||
-			up != (f.Better.Arrow() == "↑") {
-			t.Errorf("%s: %v", f.Name, f.Better)
+		if up := f.Higher; up != (f.Name == "requests/s") ||
+			up != (f.Arrow() == "↑") {
+			t.Errorf("%s: %s", f.Name, f.Arrow())
 		}
 	}
 	if n := len(Of(empty)); n != 2 { // no requests a second, no errors

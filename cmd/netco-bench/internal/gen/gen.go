@@ -44,7 +44,8 @@ type Gen struct {
 	phase   string
 	start   int64 // of the window, 0 before it
 	end     int64
-	seconds []result.Second // those that are over
+	seconds []result.Second           // those that are over
+	recent  map[int]*result.Histogram // latencies of the last seconds
 
 	totals                   figures // of seconds
 	whole                    result.Histogram
@@ -84,6 +85,7 @@ func New(cfg *Config) (*Gen, error) {
 		return nil, err
 	}
 	g := &Gen{cfg: cfg, plans: plans, sched: s, phase: "connecting",
+		recent:     map[int]*result.Histogram{},
 		errTimeout: fmt.Errorf("no answer within %v: %w", cfg.Timeout, os.ErrDeadlineExceeded)}
 	g.running, g.stop = context.WithCancel(context.Background())
 	for i := range cfg.Threads {
@@ -328,8 +330,11 @@ func (g *Gen) collectLocked(now int64) error {
 	return nil
 }
 
+// recentSeconds is how many seconds may be added to.
+const recentSeconds = 5
+
 // addLocked adds a worker's second to the run's. The workers finish a second at
-// nearly the same time, so all but the last few are kept packed.
+// nearly the same time, so only the last few have histograms.
 func (g *Gen) addLocked(f *figures) {
 	i, found := slices.BinarySearchFunc(g.seconds, f.at, func(s result.Second, at int) int {
 		return s.At - at
@@ -337,17 +342,18 @@ func (g *Gen) addLocked(f *figures) {
 	if !found {
 		g.seconds = slices.Insert(g.seconds, i,
 			result.Second{At: f.at, Length: result.Duration(time.Second)})
-		if i >= 2 {
-			g.seconds[i-2].Latency.Pack()
-		}
+		g.recent[f.at] = new(result.Histogram)
+		delete(g.recent, f.at-recentSeconds)
 	}
 	s := &g.seconds[i]
 	s.Requests += f.requests
 	s.Errors += f.errors.Sum()
 	s.BytesIn += f.bytesIn
 	s.BytesOut += f.bytesOut
-	s.Latency.Merge(&f.response)
-	s.Fill()
+	if h := g.recent[f.at]; h != nil {
+		h.Merge(&f.response)
+		s.P50, s.P99, s.P999, s.Max = h.At(50), h.At(99), h.At(99.9), h.Max()
+	}
 	g.totals.requests += f.requests
 	g.totals.bytesIn += f.bytesIn
 	g.totals.bytesOut += f.bytesOut
@@ -402,9 +408,9 @@ func (g *Gen) result() *result.Result {
 	r.Totals.Requests, r.Totals.Errors = g.totals.requests, g.totals.errors
 	r.Totals.BytesIn, r.Totals.BytesOut = g.totals.bytesIn, g.totals.bytesOut
 	r.Totals.Connects, r.Totals.Handshake = r.Connect.Count(), r.TLS.Count()
-	r.Response = g.whole.Clone()
+	r.Response.Merge(&g.whole)
 	if !g.cfg.open() {
-		r.Service = g.whole.Clone()
+		r.Service.Merge(&g.whole)
 	}
 	r.Series = g.seconds
 	if n := len(r.Series); n > 0 {
@@ -472,35 +478,13 @@ func (g *Gen) options() result.Options {
 	return o
 }
 
-// Live is what the live view shows.
-type Live struct {
-	Requests uint64
-	Seconds  []LiveSecond // the last ones that are over
-}
-
-// LiveSecond is one second of the live view.
-type LiveSecond struct {
-	At               int
-	Requests, Errors uint64
-	Percentiles
-}
-
-// Percentiles are some latencies in ns.
-type Percentiles struct{ P50, P99, P999, Max int64 }
-
-// liveSeconds is how many seconds Live returns.
-const liveSeconds = 60
-
-// Live returns the figures of this moment.
-func (g *Gen) Live() Live {
+// Live returns how many requests are answered at this moment, and the last
+// seconds that are over.
+func (g *Gen) Live() (requests uint64, seconds []result.Second) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := Live{Requests: g.totals.requests + g.liveRequests}
-	for _, s := range g.seconds[max(0, len(g.seconds)-liveSeconds):] {
-		l.Seconds = append(l.Seconds, LiveSecond{s.At, s.Requests, s.Errors,
-			Percentiles{s.P50, s.P99, s.P999, s.Max}})
-	}
-	return l
+	return g.totals.requests + g.liveRequests,
+		slices.Clone(g.seconds[max(0, len(g.seconds)-recentSeconds):])
 }
 
 // usage is the CPU time of this process at a time.

@@ -25,54 +25,13 @@ type Histogram struct {
 	h   *hdrhistogram.Histogram // nil while empty
 	max int64                   // exact
 	min int64                   // exact; undefined while empty
-
-	packed string // what h is made from when it is needed, while h is nil
-	count  uint64 // of what is packed
-}
-
-// Pack keeps h in some hundred bytes. Any use of the counts unpacks it.
-func (h *Histogram) Pack() {
-	if h.packed != "" || h.Count() == 0 {
-		return
-	}
-	if b, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase); err == nil {
-		h.h, h.packed, h.count = nil, string(b), uint64(h.h.TotalCount())
-	}
-}
-
-// unpack makes h.h.
-func (h *Histogram) unpack() {
-	if h.packed != "" {
-		full, _ := decode(h.packed, 0) // it was decoded or encoded before
-		h.h, h.packed = full, ""
-	}
-	if h.h == nil {
-		h.h = hdrhistogram.New(lowest, highest, digits)
-	}
-}
-
-// decode reads an encoded histogram of count values, 0 for any number.
-func decode(encoded string, count uint64) (*hdrhistogram.Histogram, error) {
-	from, err := hdrhistogram.Decode([]byte(encoded))
-	if err != nil {
-		return nil, fmt.Errorf("histogram: %w", err)
-	}
-	if count > 0 && uint64(from.TotalCount()) != count {
-		return nil, fmt.Errorf("histogram: %d values, its count is %d", from.TotalCount(), count)
-	}
-	// One written with another range is brought into ours.
-	h := hdrhistogram.New(lowest, highest, digits)
-	if lost := h.Merge(from); lost > 0 {
-		return nil, fmt.Errorf("histogram: %d values of more than %v", lost, time.Duration(highest))
-	}
-	return h, nil
 }
 
 // Record counts one value, without allocating but for the first. A negative
 // value counts as 0.
 func (h *Histogram) Record(ns int64) {
 	if h.h == nil {
-		h.unpack()
+		h.h = hdrhistogram.New(lowest, highest, digits)
 	}
 	ns = min(max(ns, 0), highest)
 	if ns > h.max {
@@ -84,41 +43,20 @@ func (h *Histogram) Record(ns int64) {
 	_ = h.h.RecordValue(ns) // it is in range
 }
 
-// Reset empties h and keeps its memory.
-func (h *Histogram) Reset() {
-	if h.h != nil {
-		h.h.Reset()
-	}
-	h.min, h.max, h.packed = 0, 0, ""
-}
-
 // Merge adds the counts of o to h.
 func (h *Histogram) Merge(o *Histogram) {
 	if o.Count() == 0 {
 		return
 	}
-	if h.Count() == 0 {
-		h.min = o.min
+	if h.h == nil {
+		h.h, h.min = hdrhistogram.New(lowest, highest, digits), o.min
 	}
 	h.min, h.max = min(h.min, o.min), max(h.max, o.max)
-	h.unpack()
-	from := *o // stays packed
-	from.unpack()
-	h.h.Merge(from.h)
-}
-
-// Clone returns an independent copy.
-func (h *Histogram) Clone() Histogram {
-	var c Histogram
-	c.Merge(h)
-	return c
+	h.h.Merge(o.h)
 }
 
 // Count is how many values were recorded.
 func (h *Histogram) Count() uint64 {
-	if h.packed != "" {
-		return h.count
-	}
 	if h.h == nil {
 		return 0
 	}
@@ -131,7 +69,6 @@ func (h *Histogram) At(percent float64) int64 {
 	if h.Count() == 0 {
 		return 0
 	}
-	h.unpack()
 	// A bucket's upper end can lie above all values in it.
 	return min(h.h.ValueAtPercentile(percent), h.max)
 }
@@ -144,7 +81,6 @@ func (h *Histogram) Mean() float64 {
 	if h.Count() == 0 {
 		return 0
 	}
-	h.unpack()
 	return h.h.Mean()
 }
 
@@ -170,7 +106,6 @@ func (h Histogram) MarshalJSON() ([]byte, error) {
 	if h.Count() == 0 {
 		return []byte(`{"count":0}`), nil
 	}
-	h.unpack()
 	hdr, err := h.h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		return nil, err
@@ -192,13 +127,18 @@ func (h *Histogram) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil || j.Count == 0 {
 		return err
 	}
-	full, err := decode(j.HDR, j.Count)
+	from, err := hdrhistogram.Decode([]byte(j.HDR))
 	if err != nil {
-		return err
+		return fmt.Errorf("histogram: %w", err)
 	}
-	h.h = full
-	h.min, h.max = j.Min, j.Max
-	h.Pack() // a file has one for each second
+	if uint64(from.TotalCount()) != j.Count {
+		return fmt.Errorf("histogram: %d values, its count is %d", from.TotalCount(), j.Count)
+	}
+	// One written with another range is brought into ours.
+	h.h, h.min, h.max = hdrhistogram.New(lowest, highest, digits), j.Min, j.Max
+	if lost := h.h.Merge(from); lost > 0 {
+		return fmt.Errorf("histogram: %d values of more than %v", lost, time.Duration(highest))
+	}
 	return nil
 }
 

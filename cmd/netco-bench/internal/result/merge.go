@@ -48,10 +48,6 @@ func Merge(all ...*Result) (*Result, error) {
 	if threadSeconds > 0 {
 		sum.Generator.Share = sum.Generator.CPU.Seconds() / threadSeconds
 	}
-	for i := range sum.Series {
-		sum.Series[i].Fill()
-		sum.Series[i].Latency.Pack()
-	}
 	return sum, nil
 }
 
@@ -121,6 +117,6 @@ func (r *Result) addSeries(seconds []Second) {
 		sum.Errors += s.Errors
 		sum.BytesIn += s.BytesIn
 		sum.BytesOut += s.BytesOut
-		sum.Latency.Merge(&s.Latency)
+		sum.Max = max(sum.Max, s.Max)
 	}
 }

@@ -160,25 +160,19 @@ func (e *Errors) Add(o *Errors) {
 }
 
 // Second is one second of the window, the last one possibly shorter. Latencies
-// are those of Response, of the answers that came in this second.
+// are those of Response, of the answers that came in this second; a sum of
+// several runs has only the highest.
 type Second struct {
-	At       int       `json:"at"` // seconds since the start of the window
-	Length   Duration  `json:"length"`
-	Requests uint64    `json:"requests"`
-	Errors   uint64    `json:"errors"`
-	BytesIn  uint64    `json:"bytes_in"`
-	BytesOut uint64    `json:"bytes_out"`
-	P50      int64     `json:"p50_ns"`
-	P99      int64     `json:"p99_ns"`
-	P999     int64     `json:"p99_9_ns"`
-	Max      int64     `json:"max_ns"`
-	Latency  Histogram `json:"latency"`
-}
-
-// Fill sets the percentiles from Latency.
-func (s *Second) Fill() {
-	s.P50, s.P99, s.P999, s.Max = s.Latency.At(50), s.Latency.At(99), s.Latency.At(99.9),
-		s.Latency.Max()
+	At       int      `json:"at"` // seconds since the start of the window
+	Length   Duration `json:"length"`
+	Requests uint64   `json:"requests"`
+	Errors   uint64   `json:"errors"`
+	BytesIn  uint64   `json:"bytes_in"`
+	BytesOut uint64   `json:"bytes_out"`
+	P50      int64    `json:"p50_ns"`
+	P99      int64    `json:"p99_ns"`
+	P999     int64    `json:"p99_9_ns"`
+	Max      int64    `json:"max_ns"`
 }
 
 // Generator is what the load cost the generator itself.

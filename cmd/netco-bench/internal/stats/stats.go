@@ -71,26 +71,14 @@ func Summarize(values []float64) Summary {
 	return m
 }
 
-// A Verdict says what a ratio shows.
-type Verdict int
-
-// The verdicts.
-const (
-	Unknown      Verdict = iota // too few pairs, or a figure that is missing or zero
-	NoDifference                // the interval holds 1
-	Higher                      // the first side's figure is the higher one
-	Lower
-)
-
 // A Ratio compares two sides over their pairs of rounds.
 type Ratio struct {
 	// Median is of the ratios within the pairs, first side over second. It is
 	// NaN if no pair has a ratio.
 	Median float64
-	// Low and High bound the interval, NaN where Verdict is Unknown.
+	// Low and High bound the interval, NaN of fewer pairs than MinPairs.
 	Low, High float64
 	Pairs     int // those that have a ratio
-	Verdict   Verdict
 }
 
 // Compare returns the ratio of a to b, which hold one value per pair of rounds
@@ -107,17 +95,8 @@ func Compare(a, b []float64) Ratio {
 		}
 	}
 	r := Ratio{Median: Median(ratios), Low: math.NaN(), High: math.NaN(), Pairs: len(ratios)}
-	if r.Pairs < MinPairs {
-		return r
-	}
-	r.Low, r.High = bootstrap(ratios)
-	switch {
-	case r.Low > 1:
-		r.Verdict = Higher
-	case r.High < 1:
-		r.Verdict = Lower
-	default:
-		r.Verdict = NoDifference
+	if r.Pairs >= MinPairs {
+		r.Low, r.High = bootstrap(ratios)
 	}
 	return r
 }
