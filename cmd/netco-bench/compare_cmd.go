@@ -53,19 +53,14 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 	fs.StringVar(&c.title, "title", "", "the comparison's `title`")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
 	fs.BoolVar(&c.quiet, "q", false, "no line for each round")
-	mine, load, targets, err := splitLoad(args, takingValues(fs))
-	if err != nil {
+	var err error
+	if c.load, c.targets, err = parseWithLoad(fs, compareUsage, args, stdout); err != nil {
 		return nil, err
 	}
-	if _, err := parseAround(fs, compareUsage, mine, stdout); err != nil {
-		return nil, err
-	}
-	c.load, c.targets = load, targets
 	if c.rounds < 1 {
 		return nil, usagef("-rounds must be at least 1")
 	}
-	return c, refuseFlags(load, "rounds are written by -json", "csv",
-		"o")
+	return c, refuseFlags(c.load, "rounds are written by -json", "csv", "o")
 }
 
 func (c *compareFlags) addSide(s string) error {
@@ -75,17 +70,6 @@ func (c *compareFlags) addSide(s string) error {
 	}
 	c.commands = append(c.commands, [2]string{name, command})
 	return nil
-}
-
-// takingValues returns the names of a set's flags, and whether each takes a
-// value.
-func takingValues(fs *flag.FlagSet) map[string]bool {
-	own := map[string]bool{"h": false, "help": false}
-	fs.VisitAll(func(f *flag.Flag) {
-		b, ok := f.Value.(interface{ IsBoolFlag() bool })
-		own[f.Name] = !ok || !b.IsBoolFlag()
-	})
-	return own
 }
 
 func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -78,11 +78,8 @@ func (c *echoConfig) parse(name string, args []string, stdout io.Writer) error {
 	fs.StringVar(&c.cgroup, "cgroup", "", "`folder` of a cgroup that the servers run in")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
 	fs.BoolVar(&c.quiet, "q", false, "no line for each round")
-	mine, load, targets, err := splitLoad(args, takingValues(fs))
+	load, targets, err := parseWithLoad(fs, echoUsage, args, stdout)
 	if err != nil {
-		return err
-	}
-	if _, err := parseAround(fs, echoUsage, mine, stdout); err != nil {
 		return err
 	}
 	c.load = append(c.load, load...)

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,9 +94,25 @@ func complaint(s string) string {
 	return lines[0]
 }
 
+// parseWithLoad parses a command's own flags, and returns the arguments of load
+// and what is measured.
+func parseWithLoad(fs *flag.FlagSet, usage string, args []string, stdout io.Writer) (load,
+	targets []string, err error) {
+	own := map[string]bool{"h": false, "help": false}
+	fs.VisitAll(func(f *flag.Flag) {
+		b, ok := f.Value.(interface{ IsBoolFlag() bool })
+		own[f.Name] = !ok || !b.IsBoolFlag()
+	})
+	mine, load, targets, err := splitLoad(args, own)
+	if err == nil {
+		_, err = parseAround(fs, usage, mine, stdout)
+	}
+	return load, targets, err
+}
+
 // splitLoad parts a command line into a command's own flags, the arguments of
 // load, and what is measured: URLs and files. Flags that are not the command's
-// are load's, in any order.
+// are load's, in any order; own says of the command's whether they take values.
 func splitLoad(args []string, own map[string]bool) (mine, load, targets []string, err error) {
 	for i := 0; i < len(args); i++ {
 		arg := args[i]

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"math"
 	"os"
@@ -31,7 +29,7 @@ func (cfg *loadConfig) outputs() []string {
 	return []string{cfg.json, cfg.csv}
 }
 
-const loadHelp = `Usage: netco-bench load URL [flags]
+const loadUsage = `URL [flags]
 
   netco-bench load tcp://127.0.0.1:7 -c 100 -d 30s        closed loop: each connection sends, waits, sends
   netco-bench load http://10.0.0.5/ -rate 10k             open loop: 10,000 requests/s, whatever the server does
@@ -46,9 +44,7 @@ URL is tcp, udp, unix, tls (echo servers), http, https, h2 (without TLS; with it
 redis, ws or wss; or -targets FILE has a URL in each line. Numbers may be 10k or 1M, sizes 4k or 1M
 (of 1024), times 500ms or 1m30s. Latency in an open loop counts from the intended time of sending:
 docs/LOAD.md says why. Exit code: 0, 1 it failed or all answers were errors, 2 a mistake, 3 a -max
-is broken.
-
-`
+is broken.`
 
 // loadTexts are flags that need more parsing than package flag does.
 type loadTexts struct {
@@ -62,25 +58,12 @@ func parseLoad(args []string, stdout io.Writer) (*loadConfig, error) {
 	cfg.Mix = gen.Mix{{Size: 64, Weight: 1}}
 	var text loadTexts
 	fs := loadFlagSet(cfg, &text)
-	fs.SetOutput(io.Discard)
-	for rest := args; ; {
-		err := fs.Parse(rest)
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(stdout, loadHelp)
-			fs.SetOutput(stdout)
-			fs.PrintDefaults()
-			return nil, err
-		}
-		if err != nil {
-			return nil, usagef("%v", err)
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		if len(cfg.urls) > 0 {
-			return nil, usagef("unexpected argument %q: the target is %s", fs.Arg(0), cfg.urls[0])
-		}
-		cfg.urls, rest = append(cfg.urls, fs.Arg(0)), fs.Args()[1:]
+	var err error
+	if cfg.urls, err = parseAround(fs, loadUsage, args, stdout); err != nil {
+		return nil, err
+	}
+	if len(cfg.urls) > 1 {
+		return nil, usagef("unexpected argument %q: the target is %s", cfg.urls[1], cfg.urls[0])
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })

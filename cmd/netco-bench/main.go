@@ -153,21 +153,11 @@ func printUsage(w io.Writer) {
 // parseFlags parses args into fs and refuses what follows the flags. Help goes
 // to stdout; a mistake comes back as a usageError.
 func parseFlags(fs *flag.FlagSet, args []string, stdout io.Writer) error {
-	fs.SetOutput(io.Discard)
-	err := fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(stdout, "Usage: netco-bench %s [flags]\n\n", fs.Name())
-		fs.SetOutput(stdout)
-		fs.PrintDefaults()
-		return err
+	rest, err := parseAround(fs, "[flags]", args, stdout)
+	if len(rest) > 0 {
+		return usagef("unexpected argument %q", rest[0])
 	}
-	if err != nil {
-		return usagef("%v", err)
-	}
-	if fs.NArg() > 0 {
-		return usagef("unexpected argument %q", fs.Arg(0))
-	}
-	return nil
+	return err
 }
 
 func runVersion(_ context.Context, args []string, stdout, _ io.Writer) error {

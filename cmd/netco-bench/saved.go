@@ -38,11 +38,11 @@ func readSaved(name string) (s saved, err error) {
 	}
 	switch head.Kind {
 	case compare.Kind:
-		s.compare, err = compare.Decode(text)
+		s.compare, err = result.Decode[compare.File](text, compare.Kind, compare.Schema)
 	case sweep.Kind:
-		s.sweep, err = sweep.Decode(text)
+		s.sweep, err = result.Decode[sweep.Sweep](text, sweep.Kind, sweep.Schema)
 	default:
-		s.load, err = result.Decode(text)
+		s.load, err = result.Decode[result.Result](text, result.Kind, result.Schema)
 	}
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", name, err)

@@ -63,7 +63,7 @@ func TestSavedCommands(t *testing.T) {
 		{"report -nonsense", exitUsage, "", "-nonsense", "", ""},
 		{"report gone.json", exitFailed, "", "gone.json", "", ""},
 		{"report no.json", exitFailed, "", "no.json is no file of netco-bench", "", ""},
-		{"report strange.json", exitFailed, "", `strange.json: not a result of netco-bench load: its kind is "strange"`, "", ""},
+		{"report strange.json", exitFailed, "", `strange.json: not a file of netco-bench load: its kind is "strange"`, "", ""},
 		{"report a.json", exitOK, "# tcp://a:1\n\nMedians", "", "", ""},
 		{"report a.json -o out.md b.json", exitOK, "", "", "out.md", "| b | 300 3.00 |"},
 		{"report -o - -title mine -- a.json", exitOK, "# mine\n", "", "", ""},

@@ -42,11 +42,8 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 	fs.IntVar(&s.halve, "halve", 2, "how often to halve the gap around the knee")
 	fs.StringVar(&s.json, "json", "", "write all steps to `file`")
 	fs.BoolVar(&s.quiet, "q", false, "no line for each step")
-	mine, load, targets, err := splitLoad(args, takingValues(fs))
+	load, targets, err := parseWithLoad(fs, sweepUsage, args, stdout)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := parseAround(fs, sweepUsage, mine, stdout); err != nil {
 		return nil, err
 	}
 	switch {

@@ -10,7 +10,6 @@ package compare
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,18 +38,6 @@ type File struct {
 // NewFile returns a File of comparisons.
 func NewFile(title string, all ...*Comparison) *File {
 	return &File{Kind: Kind, Schema: Schema, Title: title, Comparisons: all}
-}
-
-// Decode reads a File.
-func Decode(text []byte) (*File, error) {
-	var f File
-	if err := json.Unmarshal(text, &f); err != nil {
-		return nil, fmt.Errorf("damaged: %w", err)
-	}
-	if f.Kind != Kind || f.Schema != Schema {
-		return nil, fmt.Errorf("kind %q, schema %d, not %q, %d", f.Kind, f.Schema, Kind, Schema)
-	}
-	return &f, nil
 }
 
 // A Comparison is what the sides gave under one load.

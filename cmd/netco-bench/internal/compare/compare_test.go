@@ -145,7 +145,7 @@ func TestPrintOne(t *testing.T) {
 func TestFile(t *testing.T) {
 	text, err := json.Marshal(NewFile("both", compared(2, 3, time.Millisecond)))
 	testenv.OK(t, err)
-	f, err := Decode(text)
+	f, err := result.Decode[File](text, Kind, Schema)
 	testenv.OK(t, err)
 	side := f.Comparisons[0].Sides[1]
 	if f.Title != "both" || side.Name != "new" || side.Rounds[1].Response.Count() != 3 {
@@ -154,7 +154,7 @@ func TestFile(t *testing.T) {
 	for name, bad := range map[string]string{"kind": `{"kind":"other","schema":1}`,
 		"schema": `{"kind":"netco-bench compare","schema":9}`,
 		"damage": `{"kind":`} {
-		if _, err := Decode([]byte(bad)); err == nil {
+		if _, err := result.Decode[File]([]byte(bad), Kind, Schema); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // Schema is the version of the file format. A reader refuses others.
 const Schema = 1
 
-// kind marks a file as one of ours.
-const kind = "netco-bench load"
+// Kind marks a file as one of load.
+const Kind = "netco-bench load"
 
 // Result is one run, or the sum of several that ran side by side.
 type Result struct {
@@ -230,28 +230,27 @@ func (r *Result) ErrorShare() float64 {
 }
 
 // New returns an empty Result of this schema.
-func New() *Result { return &Result{Kind: kind, Schema: Schema} }
+func New() *Result { return &Result{Kind: Kind, Schema: Schema} }
 
-// Decode reads a result in JSON.
-func Decode(b []byte) (*Result, error) {
+// Decode reads a file of a kind and a schema, this package's or another's.
+func Decode[T any](b []byte, kind string, schema int) (*T, error) {
 	var head struct {
 		Kind   string `json:"kind"`
 		Schema int    `json:"schema"`
 	}
 	if err := json.Unmarshal(b, &head); err != nil {
-		return nil, fmt.Errorf("not a result of netco-bench load: %w", err)
+		return nil, fmt.Errorf("not a file of %s: %w", kind, err)
 	}
 	switch {
 	case head.Kind != kind:
-		return nil, fmt.Errorf("not a result of netco-bench load: its kind is %q, want %q",
-			head.Kind, kind)
-	case head.Schema != Schema:
+		return nil, fmt.Errorf("not a file of %s: its kind is %q", kind, head.Kind)
+	case head.Schema != schema:
 		return nil, fmt.Errorf("written in schema %d, this netco-bench reads schema %d",
-			head.Schema, Schema)
+			head.Schema, schema)
 	}
-	var r Result
-	if err := json.Unmarshal(b, &r); err != nil {
+	v := new(T)
+	if err := json.Unmarshal(b, v); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
-	return &r, nil
+	return v, nil
 }

@@ -94,7 +94,7 @@ func TestFileRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Decode(text)
+	got, err := Decode[Result](text, Kind, Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestFileRoundTrip(t *testing.T) {
 
 func TestDecodeErrors(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
-		"text":  {"Hello", "not a result"},
+		"text":  {"Hello", "not a file"},
 		"other": {`{"a": 1}`, "its kind is"},
 		"schema": {`{"kind":"netco-bench load","schema":99}`,
 			"schema 99, this netco-bench reads schema 1"},
@@ -122,7 +122,7 @@ func TestDecodeErrors(t *testing.T) {
 		"field": {`{"kind":"netco-bench load","schema":1,"elapsed":"long"}`, "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := Decode([]byte(c.content)); err == nil ||
+			if _, err := Decode[Result]([]byte(c.content), Kind, Schema); err == nil ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

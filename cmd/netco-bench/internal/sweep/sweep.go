@@ -12,7 +12,6 @@ package sweep
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -182,18 +181,6 @@ func (m *meter) why(s Step) string {
 		return o.Intended >= s.Rate
 	})
 	return stats.Judge(append(lower, s.judged()), m.sweep.Factor)[len(lower)]
-}
-
-// Decode reads a Sweep.
-func Decode(text []byte) (*Sweep, error) {
-	var s Sweep
-	if err := json.Unmarshal(text, &s); err != nil {
-		return nil, fmt.Errorf("damaged: %w", err)
-	}
-	if s.Kind != Kind || s.Schema != Schema {
-		return nil, fmt.Errorf("kind %q, schema %d, not %q, %d", s.Kind, s.Schema, Kind, Schema)
-	}
-	return &s, nil
 }
 
 // Conclusion says in a sentence where the knee is.

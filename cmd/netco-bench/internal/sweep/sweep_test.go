@@ -109,7 +109,7 @@ func TestFile(t *testing.T) {
 	testenv.OK(t, err)
 	text, err := json.Marshal(s)
 	testenv.OK(t, err)
-	back, err := Decode(text)
+	back, err := result.Decode[Sweep](text, Kind, Schema)
 	testenv.OK(t, err)
 	var b strings.Builder
 	back.Print(&b)
@@ -128,7 +128,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	if _, err := Decode([]byte(`{"kind":"other"}`)); err == nil {
+	if _, err := result.Decode[Sweep]([]byte(`{"kind":"other"}`), Kind, Schema); err == nil {
 		t.Error("another kind: no error")
 	}
 }
