@@ -281,12 +281,12 @@ func (c *conn) requests() error {
 			return err
 		}
 	} else if p := c.s.protocols(); !p.HTTP1() {
-		return c.handOver(&c.s.foreign, nil)
+		return c.handOver(&c.s.std, nil)
 	}
 	for {
 		w, err := c.readRequest()
 		if other, ok := err.(unusual); ok {
-			return c.handOver(&c.s.foreign, other.end)
+			return c.handOver(&c.s.std, other.end)
 		}
 		if err != nil {
 			return err

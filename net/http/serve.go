@@ -23,123 +23,109 @@ import (
 	"github.com/netco-go/netco/tls"
 )
 
-// onceListener closes its listener once.
-type onceListener struct {
-	net.Listener
-	once sync.Once
-	err  error
-}
-
-// Close implements net.Listener.
-func (l *onceListener) Close() error {
-	l.once.Do(func() { l.err = l.Listener.Close() })
-	return l.err
-}
-
-// serve is Serve, with TLS if config is not nil.
-func (s *Server) serve(accepts net.Listener, config *stdtls.Config) error {
+// serve is Serve, with TLS if config is not nil. The standard's server accepts.
+func (s *Server) serve(l net.Listener, config *stdtls.Config) error {
 	s.init()
-	l := &onceListener{Listener: accepts}
-	defer l.Close()
-	if !s.track(l) {
+	sorts := &sorter{Listener: l, s: s, config: config, closed: sync.OnceValue(l.Close)}
+	if p := processor.Current(); p != nil {
+		defer p.Group().OnDraining(func() { sorts.Close() })()
+	}
+	err := s.std.Serve(sorts)
+	if errors.Is(err, coroutine.ErrShutdown) || draining() {
+		s.Shutdown(context.Background())
+	}
+	if s.shuttingDown() {
 		return ErrServerClosed
 	}
-	defer s.untrack(l)
-	base := s.base
-	if s.BaseContext != nil {
-		if base = s.BaseContext(accepts); base == nil {
-			panic("BaseContext returned a nil context")
-		}
-		base = context.WithValue(base, ServerContextKey, s)
+	return err
+}
+
+// sorter is a user's listener as the standard's server sees it: connections of
+// netco do not get there.
+type sorter struct {
+	net.Listener
+	s      *Server
+	config *stdtls.Config // nil without TLS
+	closed func() error   // closes the listener, once
+	base   context.Context
+	delay  time.Duration // of the next try after an error that passes
+}
+
+// Close implements net.Listener. The listener may be closed: by s.conns.
+func (l *sorter) Close() error {
+	if err := l.closed(); !errors.Is(err, net.ErrClosed) {
+		return err
 	}
-	ends := func() bool { return false }
-	if p := processor.Current(); p != nil {
-		group := p.Group()
-		defer group.OnDraining(func() { l.Close() })()
-		ends = func() bool { return group.Phase() >= processor.Draining }
-	}
-	accept := l.Accept
-	switch accepts.(type) {
-	case *socket.TCPListener, *socket.UnixListener:
-		if config == nil && s.plain() { // connections cost less memory
-			accept = func() (net.Conn, error) { return nil, s.conns.Serve(accepts) }
-		}
-	}
-	var delay time.Duration
+	return nil
+}
+
+// Accept implements net.Listener. It serves the connections of netco.
+func (l *sorter) Accept() (net.Conn, error) {
 	for {
-		c, err := accept()
-		if err != nil {
-			var ne net.Error
-			switch {
-			case s.shuttingDown():
-				return ErrServerClosed
-			case errors.Is(err, coroutine.ErrShutdown) || ends():
-				s.drain()
-				return ErrServerClosed
-			case errors.As(err, &ne) && ne.Temporary(): //lint:ignore SA1019 as net/http
-				delay = min(max(2*delay, 5*time.Millisecond), time.Second)
-				s.logf("http: Accept error: %v; retrying in %v", err, delay)
-				netco.Sleep(delay)
-				continue
+		c, err := l.accept()
+		var passing net.Error
+		switch {
+		case err == nil:
+			l.delay = 0
+			if c = l.serveConn(c); c != nil {
+				return c, nil
 			}
-			return err
+		case l.s.shuttingDown(), !errors.As(err, &passing),
+			!passing.Temporary(): //lint:ignore SA1019 as net/http
+			return nil, err
+		default: // the standard's server would block the coroutine
+			l.delay = min(max(2*l.delay, 5*time.Millisecond), time.Second)
+			l.s.logf("http: Accept error: %v; retrying in %v", err, l.delay)
+			netco.Sleep(l.delay)
 		}
-		delay = 0
-		s.serveConn(base, c, config)
 	}
 }
 
-func (s *Server) track(l *onceListener) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.shuttingDown() {
-		return false
+func (l *sorter) accept() (net.Conn, error) {
+	switch l.Listener.(type) {
+	case *socket.TCPListener, *socket.UnixListener:
+		if l.config == nil && l.s.plain() { // connections cost less memory
+			return nil, l.s.conns.Serve(l.Listener)
+		}
 	}
-	if s.listeners == nil {
-		s.listeners = map[*onceListener]struct{}{}
-	}
-	s.listeners[l] = struct{}{}
-	s.serving.Add(1)
-	return true
+	return l.Listener.Accept()
 }
 
-func (s *Server) untrack(l *onceListener) {
-	s.mu.Lock()
-	delete(s.listeners, l)
-	s.mu.Unlock()
-	s.serving.Done()
-}
-
-// drain is Shutdown when the Scheduler ends, which waits for the coroutines by
-// itself. Precondition: the caller is an accept loop.
-func (s *Server) drain() {
-	s.beginShutdown()
-	for _, inner := range s.inner() {
-		await(aside(func() error { return inner.Shutdown(context.Background()) }))
+// context returns what the contexts of l's connections derive from.
+func (l *sorter) context() context.Context {
+	l.base = l.s.base
+	if f := l.s.BaseContext; f != nil {
+		base := f(l.Listener)
+		if base == nil {
+			return nil // the standard's server panics
+		}
+		l.base = context.WithValue(base, ServerContextKey, l.s)
 	}
+	return l.base
 }
 
-// serveConn serves one connection, and returns at once.
-func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Config) {
+// serveConn serves one connection and returns nil at once, or returns what is
+// for the standard's server.
+func (l *sorter) serveConn(nc net.Conn) net.Conn {
+	s := l.s
 	raw, tc := ownConn(nc)
-	if raw == nil || config != nil && len(s.TLSNextProto) > 0 {
-		if config != nil {
-			nc = stdtls.Server(nc, config)
+	if raw == nil || l.config != nil && len(s.TLSNextProto) > 0 {
+		if l.config != nil {
+			nc = stdtls.Server(nc, l.config)
 		}
-		s.handToStandard(s.standard(&s.foreign), &oneConn{nc, base})
-		return
+		return nc
 	}
-	if config != nil && tc == nil {
-		tc = tls.Server(raw, config)
+	if l.config != nil && tc == nil {
+		tc = tls.Server(raw, l.config)
 		nc = tc
 	}
 	if tc == nil && s.plain() {
 		s.conns.ServeConn(raw)
-		return
+		return nil
 	}
-	c := &conn{s: s, nc: nc, ctx: base}
+	c := &conn{s: s, nc: nc, ctx: l.base}
 	if s.ConnContext != nil {
-		if c.ctx = s.ConnContext(base, nc); c.ctx == nil {
+		if c.ctx = s.ConnContext(l.base, nc); c.ctx == nil {
 			panic("ConnContext returned nil")
 		}
 	}
@@ -149,6 +135,7 @@ func (s *Server) serveConn(base context.Context, nc net.Conn, config *stdtls.Con
 		s.pending.Delete(raw)
 		c.setState(StateClosed)
 	}
+	return nil
 }
 
 // plain reports whether nothing of the user's is called with connections or for
@@ -195,35 +182,22 @@ func (l *oneConn) Close() error { return nil }
 // Addr implements net.Listener.
 func (l *oneConn) Addr() net.Addr { return nil }
 
-// handToStandard has one of net/http's servers serve a connection, on a
-// goroutine.
-func (s *Server) handToStandard(inner *http.Server, l *oneConn) {
-	c := l.conn
-	if inner.Serve(l) == ErrServerClosed {
-		c.Close()
-	}
-}
+// context is sorter.context.
+func (l *oneConn) context() context.Context { return l.base }
 
 // ownKey is the key of a context's value: the *conn which had the connection
 // before the standard's server.
 type ownKey struct{}
 
-// standard returns one of net/http's servers, and makes it if need be. Both
-// have the settings of s, and its handler. That for HTTP/2 gets connections
-// that have begun: it takes them as unencrypted HTTP/2, whatever is below.
-func (s *Server) standard(which **http.Server) *http.Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if *which != nil {
-		return *which
-	}
-	inner := &http.Server{}
-	copyFields(inner, s)
-	inner.TLSConfig = nil // the connections have theirs
-	inner.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// initStandard gives one of net/http's servers the settings of s, and its
+// handler.
+func (s *Server) initStandard(std *http.Server) {
+	copyFields(std, s)
+	std.TLSConfig = nil // the connections have theirs
+	std.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		own, _ := ctx.Value(ownKey{}).(*conn)
-		if ctx.Value(ServerContextKey) != any(s) { // HTTP/2 puts the inner one there
+		if ctx.Value(ServerContextKey) != any(s) { // HTTP/2 puts std there
 			r = r.WithContext(context.WithValue(ctx, ServerContextKey, s))
 		}
 		if own != nil {
@@ -236,28 +210,18 @@ func (s *Server) standard(which **http.Server) *http.Server {
 		}
 		s.handler().ServeHTTP(w, r)
 	})
-	if which == &s.foreign && s.TLSNextProto != nil {
-		inner.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, http.Handler){}
-		for proto, f := range s.TLSNextProto {
-			inner.TLSNextProto[proto] = func(_ *http.Server, c *stdtls.Conn, h http.Handler) {
-				f(s, c, h)
-			}
-		}
+	std.BaseContext = func(l net.Listener) context.Context {
+		return l.(interface{ context() context.Context }).context()
 	}
-	inner.BaseContext = func(l net.Listener) context.Context { return l.(*oneConn).base }
-	inner.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+	std.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		ctx = context.WithValue(ctx, ServerContextKey, s)
 		if ctx.Value(ownKey{}) == nil && s.ConnContext != nil {
 			ctx = s.ConnContext(ctx, c)
 		}
 		return ctx
 	}
-	if which == &s.h2 {
-		inner.Protocols = new(Protocols)
-		inner.Protocols.SetUnencryptedHTTP2(true)
-	}
 	if s.ConnState != nil {
-		inner.ConnState = func(c net.Conn, state ConnState) {
+		std.ConnState = func(c net.Conn, state ConnState) {
 			if own, ok := c.(*begun); !ok {
 				s.ConnState(c, state)
 			} else if state != StateNew {
@@ -265,11 +229,6 @@ func (s *Server) standard(which **http.Server) *http.Server {
 			}
 		}
 	}
-	if s.disableKeepAlives.Load() {
-		inner.SetKeepAlivesEnabled(false)
-	}
-	*which = inner
-	return inner
 }
 
 // standardWriter is the standard's ResponseWriter for HTTP/1.
@@ -354,7 +313,7 @@ func (c *begun) CloseWrite() error {
 // read of it and not taken, and the error that followed, if one did: a
 // connection that speaks HTTP/2, or has a request that this package does not
 // parse.
-func (c *conn) handOver(which **http.Server, end error) error {
+func (c *conn) handOver(std *http.Server, end error) error {
 	var read []byte
 	if x := c.work; x != nil {
 		c.flush()
@@ -367,6 +326,8 @@ func (c *conn) handOver(which **http.Server, end error) error {
 	c.forget()
 	c.nc.SetDeadline(time.Time{})
 	base := context.WithValue(c.ctx, ownKey{}, c)
-	c.s.handToStandard(c.s.standard(which), &oneConn{&begun{c.nc, read, end}, base})
+	if std.Serve(&oneConn{&begun{c.nc, read, end}, base}) == ErrServerClosed {
+		c.nc.Close()
+	}
 	return nil
 }

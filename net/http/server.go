@@ -56,15 +56,12 @@ type Server struct {
 	// Connections that have not begun and have more to say than their Stream.
 	pending stdsync.Map // socket.Stream → *conn
 
-	mu         stdsync.Mutex // held for a moment
-	listeners  map[*onceListener]struct{}
-	onShutdown []func()
-	// The standard's servers, under mu until made: for connections that are not
-	// netco's, and for HTTP/2.
-	foreign, h2 *http.Server
+	// The standard's servers. std accepts, and has the connections that are not
+	// netco's and those with requests that this package does not parse. h2
+	// takes what it gets as unencrypted HTTP/2, whatever is below.
+	std, h2 http.Server
 
-	serving sync.WaitGroup // the accept loops
-	habits  habits
+	habits habits
 }
 
 // init makes what serves connections, once.
@@ -79,6 +76,18 @@ func (s *Server) init() {
 			}
 		}
 		s.conns.Name = "http"
+		s.initStandard(&s.std)
+		if s.TLSNextProto != nil {
+			s.std.TLSNextProto = map[string]func(*http.Server, *stdtls.Conn, Handler){}
+		}
+		for proto, f := range s.TLSNextProto {
+			s.std.TLSNextProto[proto] = func(_ *http.Server, c *stdtls.Conn, h Handler) {
+				f(s, c, h)
+			}
+		}
+		s.initStandard(&s.h2)
+		s.h2.Protocols = new(Protocols)
+		s.h2.Protocols.SetUnencryptedHTTP2(true)
 	})
 }
 
@@ -151,17 +160,10 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 // returns. Connections that were hijacked are left alone. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.init()
-	lnerr := s.beginShutdown()
-	s.serving.Wait()
-	var inner []*sync.Future[error]
-	for _, x := range s.inner() {
-		inner = append(inner, aside(func() error { return x.Shutdown(ctx) }))
-	}
-	err := s.conns.Shutdown(ctx)
-	for _, done := range inner {
-		err = cmp.Or(err, await(done))
-	}
-	return cmp.Or(err, lnerr)
+	s.inShutdown.Store(true)
+	std := aside(func() error { return s.std.Shutdown(ctx) })
+	h2 := aside(func() error { return s.h2.Shutdown(ctx) })
+	return cmp.Or(s.conns.Shutdown(ctx), await(std), await(h2))
 }
 
 // aside calls what blocks on a goroutine.
@@ -177,67 +179,25 @@ func await(done *sync.Future[error]) error {
 	return cmp.Or(stopped, err)
 }
 
-// beginShutdown ends the accept loops, and begins what RegisterOnShutdown was
-// given.
-func (s *Server) beginShutdown() error {
-	s.inShutdown.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.onShutdown {
-		go f()
-	}
-	return s.closeListenersLocked()
-}
-
-func (s *Server) closeListenersLocked() (err error) {
-	for l := range s.listeners {
-		err = cmp.Or(err, l.Close())
-	}
-	return err
-}
-
-// inner returns the standard's servers, as far as there are any.
-func (s *Server) inner() (all []*http.Server) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, inner := range []*http.Server{s.foreign, s.h2} {
-		if inner != nil {
-			all = append(all, inner)
-		}
-	}
-	return all
-}
-
 // Close closes the listeners and all connections but those hijacked, at once.
 func (s *Server) Close() error {
 	s.init()
 	s.inShutdown.Store(true)
-	s.mu.Lock()
-	err := s.closeListenersLocked()
-	s.mu.Unlock()
-	s.serving.Wait()
+	std, h2 := aside(s.std.Close), aside(s.h2.Close)
 	s.conns.Close()
-	for _, inner := range s.inner() {
-		inner.Close()
-	}
-	return err
+	return cmp.Or(await(std), await(h2))
 }
 
 // RegisterOnShutdown has Shutdown, or the end of the Scheduler, call f on a
 // goroutine of its own.
-func (s *Server) RegisterOnShutdown(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.onShutdown = append(s.onShutdown, f)
-}
+func (s *Server) RegisterOnShutdown(f func()) { s.std.RegisterOnShutdown(f) }
 
 // SetKeepAlivesEnabled says whether connections serve more than one request;
 // they do by default. false also closes those that are idle.
 func (s *Server) SetKeepAlivesEnabled(v bool) {
 	s.disableKeepAlives.Store(!v)
-	for _, inner := range s.inner() {
-		inner.SetKeepAlivesEnabled(v)
-	}
+	s.std.SetKeepAlivesEnabled(v)
+	s.h2.SetKeepAlivesEnabled(v)
 	if v {
 		return
 	}
