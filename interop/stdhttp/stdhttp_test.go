@@ -59,6 +59,8 @@ var replaced = []struct{ old, new string }{
 	{`\b(err) != (ExportErrRequestCanceled)\b`, "!netcoIs($1, $2)"},
 	{`(ue\.Err) != (ExportErrRequestCanceledConn)`, "!netcoIs($1, $2)"},
 	{`errors\.Is\(err, ExportErr`, "netcoIs(err, ExportErr"},
+	// CancelRequest, which may do nothing, does nothing for coroutines.
+	{`\brunCancelTestTransport\(t, mode, f\)`, "_ = runCancelTestTransport"},
 	{`net/http_test\.testWriteHeaderAfterWrite\.func1 \(clientserver_test.go:`, ""}, // a prefix
 }
 

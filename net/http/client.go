@@ -2,12 +2,12 @@ package http
 
 import (
 	"cmp"
-	"context"
 	"io"
 	stdhttp "net/http"
 	"net/url"
 	"strings"
-	"time"
+
+	"github.com/netco-go/netco/internal/http2"
 )
 
 // Client is the standard's Client, with the same fields, whose default
@@ -28,53 +28,14 @@ func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
 	std := stdhttp.Client(*c)
 	std.Transport = c.transport()
 	t, own := std.Transport.(*Transport)
-	if !own || c.Timeout <= 0 || req.URL == nil || t.registered(req.URL.Scheme) {
-		return std.Do(req)
+	if own && c.Timeout > 0 && req.URL != nil && !t.registered(req.URL.Scheme) {
+		std.Transport = &http2.Transport{RoundTripper: t}
 	}
-	// The standard's way for a Transport that is not its own takes a goroutine.
-	std.Timeout = 0
-	deadline := time.Now().Add(c.Timeout)
-	if earlier, ok := req.Context().Deadline(); ok && !deadline.Before(earlier) {
-		return std.Do(req)
-	}
-	ctx, cancel := context.WithDeadline(req.Context(), deadline)
-	resp, err := std.Do(req.WithContext(ctx))
-	if err == nil {
-		resp.Body = &timedBody{resp.Body, deadline, cancel}
-		return resp, nil
-	}
-	cancel()
-	if e, ok := err.(*url.Error); ok && resp == nil && time.Now().After(deadline) {
-		e.Err = &timeoutError{e.Err.Error() +
-			" (Client.Timeout exceeded while awaiting headers)"}
-	}
-	return resp, err
+	return std.Do(req)
 }
 
 func (c *Client) transport() stdhttp.RoundTripper {
 	return cmp.Or(c.Transport, DefaultTransport)
-}
-
-// timedBody is a body that is to be read until a deadline.
-type timedBody struct {
-	io.ReadCloser
-	deadline time.Time
-	cancel   func()
-}
-
-func (b *timedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && time.Now().After(b.deadline) {
-		err = &timeoutError{err.Error() +
-			" (Client.Timeout or context cancellation while reading body)"}
-	}
-	return n, err
-}
-
-func (b *timedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.cancel()
-	return err
 }
 
 // Get sends a GET request. Parks.

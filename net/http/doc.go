@@ -81,6 +81,7 @@
 //   - A deadline of a listener of netco's without TLS ends Serve once it has
 //     passed, where net/http tries again.
 //   - Write after the handler has returned is an error.
+//   - Transport.CancelRequest does nothing for a request of a coroutine.
 //   - ConnState's hook does not see what the standard's server for HTTP/2 calls
 //     new.
 package http

@@ -10,7 +10,6 @@ import (
 	"net"
 	stdhttp "net/http"
 	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"slices"
 	"strings"
@@ -44,13 +43,12 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 //
 // Called in a coroutine it speaks HTTP/1.1 itself: on connections of its own,
 // in the caller, with no goroutine for a connection. It leaves to the
-// standard's Transport, on goroutines, what few requests need: HTTPS where
-// HTTP/2 may be negotiated, as with DefaultTransport; DialTLS; proxies; bodies
-// of more than 16 KiB, or that are not in memory; 100 Continue; registered
-// protocols; httptrace's hooks for connections; MaxConnsPerHost, Dial, sizes of
-// buffers; requests it refuses, and all once DialContext has returned a
-// connection of package net's. The coroutine parks for those all the same. On a
-// goroutine all of it is the standard's.
+// standard's Transport, on goroutines, what few requests need: HTTPS; proxies;
+// bodies of more than 16 KiB, or that are not in memory; 100 Continue;
+// registered protocols; httptrace's hooks for connections; MaxConnsPerHost,
+// Dial, sizes of buffers; requests it refuses, and all once DialContext has
+// returned a connection of package net's. The coroutine parks for those all the
+// same. On a goroutine all of it is the standard's.
 //
 // Both have pools of connections of their own, each with the limits of
 // MaxIdleConns and MaxIdleConnsPerHost. Connections that a server has closed
@@ -102,9 +100,7 @@ type Transport struct {
 	standard standardTransport
 	foreign  atomic.Bool // a dial has returned a connection that does not park
 	pool     pool
-
-	flights sync.Map // *stdhttp.Request → context.CancelCauseFunc, for CancelRequest
-	schemes sync.Map // string → nil: those of RegisterProtocol
+	schemes  sync.Map // string → nil: those of RegisterProtocol
 }
 
 // Clone returns a copy of t's exported fields.
@@ -145,40 +141,21 @@ func (t *Transport) CloseIdleConnections() {
 	t.std().CloseIdleConnections()
 }
 
-// CancelRequest cancels a request that is under way.
+// CancelRequest cancels a request of a goroutine that is under way.
 //
 // Deprecated: a request's context does that.
-func (t *Transport) CancelRequest(req *stdhttp.Request) {
-	if cancel, ok := t.flights.Load(req); ok {
-		cancel.(context.CancelCauseFunc)(errRequestCanceled)
-	}
-	t.std().CancelRequest(req)
-}
+func (t *Transport) CancelRequest(req *stdhttp.Request) { t.std().CancelRequest(req) }
 
 // RoundTrip implements http.RoundTripper. Parks.
 func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
-	if coroutine.Current() == nil {
+	switch {
+	case coroutine.Current() == nil:
 		return t.std().RoundTrip(req)
+	case !t.speaks(req):
+		return t.roundTripBeside(req)
 	}
-	x := &trip{t: t, req: req}
-	x.ctx, x.cancel = context.WithCancelCause(req.Context())
-	t.flights.Store(req, x.cancel)
-	if !t.speaks(req) {
-		return x.roundTripBeside()
-	}
-	if req.Cancel != nil {
-		go func() {
-			select {
-			case <-req.Cancel:
-				x.cancel(errRequestCanceled)
-			case <-x.ctx.Done():
-			}
-		}()
-	}
-	if trace := httptrace.ContextClientTrace(x.ctx); trace != nil {
-		x.got1xx = trace.Got1xxResponse
-	}
-	send, key := x.outgoing(), keyOf(req)
+	x := newTrip(t, req)
+	send, key := x.outgoing(), keyOf(req.URL)
 	for {
 		pc, err := t.getConn(x, key)
 		if err != nil {
@@ -207,19 +184,28 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 // trip is a RoundTrip, and what comes after it until the body of its response
 // has ended.
 type trip struct {
-	t      *Transport
-	req    *stdhttp.Request // constant: the caller's
-	ctx    context.Context  // constant: of the request, and ended by end
-	cancel context.CancelCauseFunc
-	got1xx func(int, textproto.MIMEHeader) error // constant: a hook, or nil
-	gzip   bool                                  // constant: the Transport has asked for it
-	stop   func() bool                           // ends what closes the connection with ctx
+	t    *Transport
+	req  *stdhttp.Request // constant: the caller's
+	ctx  context.Context  // constant: of the request
+	gzip bool             // constant: the Transport has asked for it
+	stop func() bool      // ends what closes the connection with ctx
+	end  func()           // constant: undoes what newTrip has begun
 }
 
-// end undoes what RoundTrip has begun.
-func (x *trip) end() {
-	x.cancel(nil)
-	x.t.flights.Delete(x.req)
+func newTrip(t *Transport, req *stdhttp.Request) *trip {
+	x := &trip{t: t, req: req, ctx: req.Context(), end: func() {}}
+	if req.Cancel != nil {
+		ctx, cancel := context.WithCancelCause(x.ctx)
+		x.ctx, x.end = ctx, func() { cancel(nil) }
+		go func() {
+			select {
+			case <-req.Cancel:
+				cancel(errRequestCanceled)
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return x
 }
 
 // cancelled returns why the request was cancelled, or nil.
@@ -259,19 +245,17 @@ func rewind(req *stdhttp.Request) bool {
 
 // Errors as the standard's Transport has them.
 var (
-	errRequestCanceled     = errors.New("net/http: request canceled")
-	errRequestCanceledConn = errors.New("net/http: request canceled while waiting for connection")
-	errTimeout             = &timeoutError{"net/http: timeout awaiting response headers"}
-	errHandshakeTimeout    = &timeoutError{"net/http: TLS handshake timeout"}
+	errRequestCanceled = errors.New("net/http: request canceled")
+	errTimeout         = timeoutError{}
 )
 
 // timeoutError is a net.Error.
-type timeoutError struct{ text string }
+type timeoutError struct{}
 
-func (e *timeoutError) Error() string     { return e.text }
-func (e *timeoutError) Timeout() bool     { return true }
-func (e *timeoutError) Temporary() bool   { return true }
-func (e *timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
+func (timeoutError) Error() string     { return "net/http: timeout awaiting response headers" }
+func (timeoutError) Timeout() bool     { return true }
+func (timeoutError) Temporary() bool   { return true }
+func (timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
 // readFromServerError means that nothing of a response has come.
 type readFromServerError struct{ error }
@@ -282,15 +266,15 @@ func (e readFromServerError) Unwrap() error { return e.error }
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
-		t.registered(u.Scheme) || strings.ContainsFunc(u.Host, isNotASCII) ||
+	if u == nil || u.Scheme != "http" || u.Host == "" || t.registered(u.Scheme) ||
+		strings.ContainsFunc(u.Host, isNotASCII) ||
 		req.Method != "" && !isToken(req.Method) || !validHeader(req.Header) ||
 		req.Header == nil || len(req.Header["Expect"]) > 0 || len(req.Trailer) > 0 {
 		return false
 	}
 	if t.foreign.Load() || t.Dial != nil || t.MaxConnsPerHost > 0 ||
 		t.ReadBufferSize > 0 || t.WriteBufferSize > 0 ||
-		t.Protocols != nil && !t.Protocols.HTTP1() || u.Scheme == "https" && !t.speaksTLS() {
+		t.Protocols != nil && !t.Protocols.HTTP1() {
 		return false
 	}
 	if req.Body != nil && req.Body != stdhttp.NoBody && (req.ContentLength <= 0 ||
@@ -298,8 +282,7 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		return false
 	}
 	if x := httptrace.ContextClientTrace(req.Context()); x != nil && (x.GetConn != nil ||
-		x.GotConn != nil || x.PutIdleConn != nil || x.GotFirstResponseByte != nil ||
-		x.TLSHandshakeStart != nil || x.TLSHandshakeDone != nil) {
+		x.GotConn != nil || x.PutIdleConn != nil || x.GotFirstResponseByte != nil) {
 		return false
 	}
 	if t.Proxy != nil {
@@ -307,19 +290,6 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		return proxy == nil && err == nil
 	}
 	return true
-}
-
-// speaksTLS reports whether TLS is this package's: the standard's Transport
-// would not negotiate HTTP/2.
-func (t *Transport) speaksTLS() bool {
-	if t.DialTLS != nil || t.DialTLSContext != nil || len(t.TLSNextProto) > 0 {
-		return false
-	}
-	if t.Protocols != nil {
-		return !t.Protocols.HTTP2()
-	}
-	return t.TLSNextProto != nil ||
-		!t.ForceAttemptHTTP2 && (t.TLSClientConfig != nil || t.DialContext != nil)
 }
 
 // inMemory reports whether a request's body is there, so that to read it does

@@ -58,14 +58,15 @@ func onGoroutine[T any](fn func() (T, error)) (T, error) {
 
 // roundTripBeside has the standard's Transport make the round trip, on a
 // goroutine. Parks.
-func (x *trip) roundTripBeside() (*stdhttp.Response, error) {
-	own := x.req.WithContext(x.ctx)
+func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, error) {
+	ctx, end := context.WithCancel(req.Context())
+	own := req.WithContext(ctx)
 	var once sync.Once
 	var resp *stdhttp.Response
 	var failed error
-	call := func() { once.Do(func() { resp, failed = x.t.std().RoundTrip(own) }) }
+	call := func() { once.Do(func() { resp, failed = t.std().RoundTrip(own) }) }
 	if err := goroutines.Do(context.Background(), call); err != nil {
-		x.end() // so it returns soon, and closes the request's body in any case
+		end() // so it returns soon, and closes the request's body in any case
 		go func() {
 			call()
 			discard(resp)
@@ -73,13 +74,13 @@ func (x *trip) roundTripBeside() (*stdhttp.Response, error) {
 		return nil, err
 	}
 	if resp != nil && resp.Request == own {
-		resp.Request = x.req
+		resp.Request = req
 	}
 	if failed != nil || resp == nil || resp.Body == nil || resp.Body == stdhttp.NoBody {
-		x.end()
+		end()
 		return resp, failed // Client makes something of each
 	}
-	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: x.end}
+	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: end}
 	resp.Body = b
 	if w, ok := b.base.(io.Writer); ok {
 		resp.Body = upgraded{b, w}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"net"
 	stdhttp "net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"os"
 	"strings"
@@ -20,15 +21,13 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/socket"
-	nctls "github.com/netco-go/netco/tls"
 )
 
 // persistConn is a connection to a server. One request at a time uses it.
 type persistConn struct {
-	t    *Transport           // constant
-	key  string               // constant, see keyOf
-	conn net.Conn             // constant
-	tls  *tls.ConnectionState // constant; nil without TLS
+	t    *Transport // constant
+	key  string     // constant, see keyOf
+	conn net.Conn   // constant
 
 	// The user's: a request's, or the pool's.
 	br     *bufio.Reader
@@ -47,8 +46,7 @@ func (t *Transport) dialConn(ctx context.Context, key string) (*persistConn, err
 	if dial == nil {
 		dial = new(socket.Dialer).DialContext
 	}
-	scheme, addr, _ := strings.Cut(key, "://")
-	c, err := dial(ctx, "tcp", addr)
+	c, err := dial(ctx, "tcp", key)
 	if err != nil {
 		return nil, err
 	}
@@ -58,38 +56,7 @@ func (t *Transport) dialConn(ctx context.Context, key string) (*persistConn, err
 	case *net.TCPConn, *net.UnixConn, *tls.Conn:
 		t.foreign.Store(true)
 	}
-	pc := &persistConn{t: t, key: key, conn: c}
-	if scheme == "https" {
-		err = pc.addTLS(ctx, addr)
-	}
-	return pc, err
-}
-
-// addTLS shakes hands.
-func (pc *persistConn) addTLS(ctx context.Context, addr string) error {
-	config := pc.t.TLSClientConfig.Clone() // of nil: nil
-	if config == nil {
-		config = new(tls.Config)
-	}
-	if config.ServerName == "" {
-		config.ServerName, _, _ = net.SplitHostPort(addr)
-	}
-	if d := pc.t.TLSHandshakeTimeout; d > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, d, errHandshakeTimeout)
-		defer cancel()
-	}
-	c := nctls.Client(pc.conn, config)
-	if err := c.HandshakeContext(ctx); err != nil {
-		pc.conn.Close()
-		if context.Cause(ctx) == errHandshakeTimeout {
-			err = errHandshakeTimeout
-		}
-		return err
-	}
-	state := c.ConnectionState()
-	pc.tls, pc.conn = &state, c
-	return nil
+	return &persistConn{t: t, key: key, conn: c}, nil
 }
 
 // close closes the connection. Any thread.
@@ -234,8 +201,10 @@ func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Res
 		if code < 100 || code > 199 || code == stdhttp.StatusSwitchingProtocols {
 			return resp, nil
 		}
-		if f := x.got1xx; f != nil {
-			if err := f(code, textproto.MIMEHeader(resp.Header)); err != nil {
+		trace := httptrace.ContextClientTrace(x.ctx)
+		if trace != nil && trace.Got1xxResponse != nil {
+			err := trace.Got1xxResponse(code, textproto.MIMEHeader(resp.Header))
+			if err != nil {
 				return nil, err
 			}
 			pc.limit = pc.maxHeader() // whoever asks for them bounds their number
@@ -246,7 +215,6 @@ func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Res
 // deliver makes the response's body end x and release the connection.
 func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Response) {
 	pc.limit = math.MaxInt64
-	resp.TLS = pc.tls
 	switches := resp.StatusCode == stdhttp.StatusSwitchingProtocols &&
 		len(resp.Header["Upgrade"]) > 0 && listsToken(resp.Header.Get("Connection"), "upgrade")
 	b := &responseBody{x: x, pc: pc, body: resp.Body}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	stdhttp "net/http"
+	"net/url"
 	"slices"
 	stdsync "sync"
 	"time"
@@ -21,9 +22,8 @@ type pool struct {
 	mu      stdsync.Mutex // never held across a wait or a user's function
 	closing bool          // what becomes idle is closed: CloseIdleConnections was the last call
 	hosts   map[string]*host
-	idle    int         // in all hosts
-	sweeper *time.Timer // nil until it is first needed
-	sweeps  bool        // sweep will be called
+	idle    int  // in all hosts
+	sweeps  bool // sweep will be called
 }
 
 // host is the connections for one key. Under the pool's mu.
@@ -33,14 +33,8 @@ type host struct {
 }
 
 // keyOf returns what the requests that one connection can serve have in common:
-// the scheme and the address.
-func keyOf(req *stdhttp.Request) string {
-	u, port := req.URL, "80"
-	if u.Scheme == "https" {
-		port = "443"
-	}
-	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
-}
+// the address.
+func keyOf(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")) }
 
 func (p *pool) hostLocked(key string) *host {
 	h := p.hosts[key]
@@ -75,7 +69,7 @@ func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
 	}
 	if err := x.cancelled(); err != nil {
 		t.putOrClose(pc)
-		return nil, waitingError(err)
+		return nil, err
 	}
 	return pc, nil
 }
@@ -146,20 +140,12 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	t.pool.forgetLocked(key, h)
 	t.pool.mu.Unlock()
 	if cancelled := x.cancelled(); err != nil && cancelled != nil {
-		err = waitingError(cancelled)
+		err = cancelled
 	}
 	return pc, err
 }
 
 var errDialEnded = errors.New("net/http: Transport's dial function did not return")
-
-// waitingError is the error of a request cancelled while it waits here.
-func waitingError(err error) error {
-	if err == errRequestCanceled {
-		return errRequestCanceledConn
-	}
-	return err
-}
 
 func (t *Transport) putOrClose(pc *persistConn) {
 	if !t.putIdle(pc) {
@@ -198,9 +184,7 @@ func (t *Transport) putIdle(pc *persistConn) bool {
 	if t.MaxIdleConns > 0 && t.pool.idle > t.MaxIdleConns {
 		oldest = t.oldestLocked()
 	}
-	if !t.pool.sweeps {
-		t.sweepLaterLocked()
-	}
+	t.sweepLaterLocked()
 	t.pool.mu.Unlock()
 	if oldest != nil {
 		oldest.close()
@@ -225,15 +209,16 @@ func (t *Transport) closeIdle(goes func(*persistConn) bool) {
 	var gone []*persistConn
 	t.pool.mu.Lock()
 	for key, h := range t.pool.hosts {
-		for i := len(h.idle) - 1; i >= 0; i-- {
-			if pc := h.idle[i]; goes(pc) {
+		h.idle = slices.DeleteFunc(h.idle, func(pc *persistConn) bool {
+			if goes(pc) {
 				gone = append(gone, pc)
-				t.removeIdleLocked(h, i)
+				return true
 			}
-		}
+			return false
+		})
 		t.pool.forgetLocked(key, h)
 	}
-	t.sweepLaterLocked()
+	t.pool.idle -= len(gone)
 	t.pool.mu.Unlock()
 	for _, pc := range gone {
 		pc.close()
@@ -246,18 +231,15 @@ const sweepEvery = time.Second
 
 // sweepLaterLocked has sweep called, while there are idle connections.
 func (t *Transport) sweepLaterLocked() {
-	if t.pool.sweeps = t.pool.idle > 0; !t.pool.sweeps {
+	if t.pool.sweeps || t.pool.idle == 0 {
 		return
 	}
+	t.pool.sweeps = true
 	next := sweepEvery
 	if t.IdleConnTimeout > 0 {
 		next = min(next, t.IdleConnTimeout)
 	}
-	if t.pool.sweeper == nil {
-		t.pool.sweeper = time.AfterFunc(next, t.sweep)
-	} else {
-		t.pool.sweeper.Reset(next)
-	}
+	time.AfterFunc(next, t.sweep)
 }
 
 // sweep closes the idle connections that have been so for too long, and those
@@ -265,4 +247,8 @@ func (t *Transport) sweepLaterLocked() {
 func (t *Transport) sweep() {
 	now := time.Now()
 	t.closeIdle(func(pc *persistConn) bool { return t.expired(pc, now) || pc.spoilt() })
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	t.pool.sweeps = false
+	t.sweepLaterLocked()
 }
