@@ -61,6 +61,7 @@ var replaced = []struct{ old, new string }{
 	{`errors\.Is\(err, ExportErr`, "netcoIs(err, ExportErr"},
 	// CancelRequest, which may do nothing, does nothing for coroutines.
 	{`\brunCancelTestTransport\(t, mode, f\)`, "_ = runCancelTestTransport"},
+	{`proxy\.c\.Transport\.\(\*Transport\)\.CancelRequest\(req2\)`, "close(cancel)"},
 	{`net/http_test\.testWriteHeaderAfterWrite\.func1 \(clientserver_test.go:`, ""}, // a prefix
 }
 

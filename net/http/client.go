@@ -28,7 +28,7 @@ func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
 	std := stdhttp.Client(*c)
 	std.Transport = c.transport()
 	t, own := std.Transport.(*Transport)
-	if own && c.Timeout > 0 && req.URL != nil && !t.registered(req.URL.Scheme) {
+	if own && c.Timeout > 0 && req.URL != nil && strings.HasPrefix(req.URL.Scheme, "http") {
 		std.Transport = &http2.Transport{RoundTripper: t}
 	}
 	return std.Do(req)

@@ -53,7 +53,7 @@ type work struct {
 	bodyBuf []byte
 	unsent  bool // an answer waits in out, and nothing is to send it yet
 
-	trailers []string // that the response has declared
+	lines []byte // what the Server adds to a header, while that is written
 
 	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection

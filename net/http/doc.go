@@ -74,7 +74,7 @@
 //   - MaxBytesReader does not close the connection: as after every handler, up
 //     to 256 KiB that are left of the body are read, and it is closed if there
 //     is more.
-//   - A header's line that is malformed is answered when the head is whole.
+//   - A line that is malformed is answered when the head is whole.
 //   - TLSNextProto's functions are not called for a listener of netco/tls.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.

@@ -37,13 +37,19 @@ func (cw *chunkWriter) Write(p []byte) (n int, err error) { return cw.put(p, fal
 // well, unless there is another request.
 func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 	w := (*response)(cw)
-	h, first := w.headerFor(p)
+	var lines []byte
+	if !w.headerSent {
+		w.headerSent = true
+		lines = w.ownLines(p)
+	}
 	x := w.c.work
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := x.out
-	if first {
-		w.writeHeaderLocked(h)
+	if lines != nil {
+		out.Write(appendStatus(out.AvailableBuffer(), w.is11, w.status))
+		w.sent.Write(out)
+		out.Write(lines)
 	}
 	if n = len(p); n > 0 && w.method != MethodHead {
 		if w.chunking {
@@ -59,7 +65,7 @@ func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 	}
 	if last && w.chunking {
 		out.WriteString("0\r\n")
-		w.finalTrailers().Write(out)
+		w.trailers().Write(out)
 		out.WriteString("\r\n")
 	}
 	switch {
@@ -73,16 +79,21 @@ func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 	return n, err
 }
 
-// finalTrailers returns what follows the body.
-func (w *response) finalTrailers() Header {
+// trailers returns what follows the body.
+func (w *response) trailers() Header {
 	t := Header{}
 	for k, v := range w.header {
 		if key, found := strings.CutPrefix(k, TrailerPrefix); found {
 			t[key] = v
 		}
 	}
-	for _, k := range w.c.work.trailers {
-		t[k] = append(t[k], w.header[k]...)
+	for _, v := range w.sent["Trailer"] {
+		for name := range strings.SplitSeq(v, ",") {
+			k := CanonicalHeaderKey(textproto.TrimString(name))
+			if k != "" && !strings.HasPrefix(k, "If-") && !notTrailers[k] {
+				t[k] = append(t[k], w.header[k]...)
+			}
+		}
 	}
 	return t
 }
@@ -97,32 +108,26 @@ var notTrailers = map[string]bool{
 	"Www-Authenticate": true,
 }
 
-// ownHeader is what the Server adds to a handler's header.
-type ownHeader struct {
-	connection  string
-	contentType string
-	length      int // -1 is none
-	date        bool
-}
-
-// headerFor decides what the header is, once; send is false if that has
-// happened. p is how the body begins: all of it if the handler has returned. It
-// reads what the handler has left of the request's body, as many peers send all
-// of it before they read; or closes the connection, if that is too much.
-func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
-	if w.headerSent {
-		return h, false
-	}
-	w.headerSent = true
+// ownLines decides what the header is, and returns what the Server adds to the
+// handler's, with the empty line. p is how the body begins: all of it if the
+// handler has returned. It reads what the handler has left of the request's
+// body, as many peers send all of it before they read; or closes the
+// connection, if that is too much.
+func (w *response) ownLines(p []byte) []byte {
 	keepAlives := w.c.s.doKeepAlives() && !draining()
-	isHead := w.method == MethodHead
-	h.length = -1
-	trailers := w.sentTrailers()
+	isHead, withBody := w.method == MethodHead, bodyAllowed(w.status)
+	trailers := len(w.sent["Trailer"]) > 0
+	for key := range w.sent {
+		if strings.HasPrefix(key, TrailerPrefix) {
+			delete(w.sent, key)
+			trailers = true
+		}
+	}
 	te := get(w.sent, "Transfer-Encoding")
-	if w.done.Load() && !trailers && te == "" && bodyAllowed(w.status) &&
-		!has(w.sent, "Content-Length") && (!isHead || len(p) > 0) {
+	counted := w.done.Load() && !trailers && te == "" && withBody &&
+		!has(w.sent, "Content-Length") && (!isHead || len(p) > 0)
+	if counted {
 		w.contentLength = int64(len(p))
-		h.length = len(p)
 	}
 	if !keepAlives || w.wantsClose || get(w.sent, "Connection") == "close" {
 		w.closeAfter = true
@@ -130,52 +135,13 @@ func (w *response) headerFor(p []byte) (h ownHeader, send bool) {
 	if b := w.body; b != nil && !w.closeAfter && !w.fullDuplex {
 		w.closeAfter = !b.discard()
 	}
-	if !bodyAllowed(w.status) {
+	if !withBody {
 		delete(w.sent, "Content-Length")
 		delete(w.sent, "Transfer-Encoding")
 		if w.status == StatusNotModified {
 			delete(w.sent, "Content-Type")
 		}
-	} else if len(p) > 0 && te == "" && get(w.sent, "Content-Encoding") == "" &&
-		!has(w.sent, "Content-Type") {
-		h.contentType = contentType(p)
 	}
-	h.date = !has(w.sent, "Date")
-	w.frame(te, &h)
-	if w.closeAfter && (!keepAlives || !listsToken(get(w.sent, "Connection"), "close")) &&
-		!w.switches() {
-		delete(w.sent, "Connection")
-		if w.is11 {
-			h.connection = "close"
-		}
-	}
-	return h, true
-}
-
-// sentTrailers finds out which trailers are declared, and reports whether any
-// may follow.
-func (w *response) sentTrailers() (any bool) {
-	for key := range w.sent {
-		if strings.HasPrefix(key, TrailerPrefix) {
-			delete(w.sent, key)
-			any = true
-		}
-	}
-	for _, v := range w.sent["Trailer"] {
-		any = true
-		for name := range strings.SplitSeq(v, ",") {
-			k := CanonicalHeaderKey(textproto.TrimString(name))
-			if k != "" && !strings.HasPrefix(k, "If-") && !notTrailers[k] {
-				w.c.work.trailers = append(w.c.work.trailers, k)
-			}
-		}
-	}
-	return any
-}
-
-// frame decides how the peer finds the end of the body. te is the handler's
-// Transfer-Encoding.
-func (w *response) frame(te string, h *ownHeader) {
 	hasLength := w.contentLength != -1
 	if hasLength && te != "" && te != "identity" {
 		w.c.s.logf("http: WriteHeader called with both Transfer-Encoding of %q and a "+
@@ -183,51 +149,48 @@ func (w *response) frame(te string, h *ownHeader) {
 		delete(w.sent, "Content-Length")
 		hasLength = false
 	}
-	switch {
-	case w.method == MethodHead || !bodyAllowed(w.status) || hasLength:
-	case !w.is11 || te == "identity":
-		w.closeAfter = true
-	default:
-		w.chunking = true
+	if !isHead && withBody && !hasLength {
+		w.chunking = w.is11 && te != "identity"
+		w.closeAfter = w.closeAfter || !w.chunking
+	}
+	if w.chunking {
 		delete(w.sent, "Content-Length")
-		if te != "chunked" {
-			return // the handler's is sent too
+	}
+	if !w.chunking || te == "chunked" { // another one of the handler's is sent too
+		delete(w.sent, "Transfer-Encoding")
+	}
+
+	x := w.c.work
+	b := x.lines[:0]
+	if !has(w.sent, "Date") {
+		b = appendDate(b)
+	}
+	if counted {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(p)), 10)
+		b = append(b, "\r\n"...)
+	}
+	if withBody && len(p) > 0 && te == "" && get(w.sent, "Content-Encoding") == "" &&
+		!has(w.sent, "Content-Type") {
+		b = append(append(append(b, "Content-Type: "...), contentType(p)...), "\r\n"...)
+	}
+	if w.closeAfter && (!keepAlives || !listsToken(get(w.sent, "Connection"), "close")) &&
+		!w.switches() {
+		delete(w.sent, "Connection")
+		if w.is11 {
+			b = append(b, "Connection: close\r\n"...)
 		}
 	}
-	delete(w.sent, "Transfer-Encoding")
+	if w.chunking {
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+	}
+	x.lines = append(b, "\r\n"...)
+	return x.lines
 }
 
 // switches reports whether the answer is that to Upgrade.
 func (w *response) switches() bool {
 	return w.status == StatusSwitchingProtocols && get(w.sent, "Upgrade") != "" &&
 		listsToken(get(w.sent, "Connection"), "Upgrade")
-}
-
-// writeHeaderLocked writes the header. Precondition: the work's mu is held.
-func (w *response) writeHeaderLocked(h ownHeader) {
-	out := w.c.work.out
-	out.Write(appendStatus(out.AvailableBuffer(), w.is11, w.status))
-	if len(w.sent) > 0 {
-		w.sent.Write(out)
-	}
-	b := out.AvailableBuffer()
-	if h.date {
-		b = appendDate(b)
-	}
-	if h.length >= 0 {
-		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(h.length), 10)
-		b = append(b, "\r\n"...)
-	}
-	if h.contentType != "" {
-		b = append(append(append(b, "Content-Type: "...), h.contentType...), "\r\n"...)
-	}
-	if h.connection != "" {
-		b = append(append(append(b, "Connection: "...), h.connection...), "\r\n"...)
-	}
-	if w.chunking {
-		b = append(b, "Transfer-Encoding: chunked\r\n"...)
-	}
-	out.Write(append(b, "\r\n"...))
 }
 
 // appendStatus appends the status line.

@@ -74,13 +74,11 @@ func (c *conn) readRequest() (*response, error) {
 		c.setReadDeadline(time.Time{})
 	}
 	x.body.Reset((*chunkWriter)(w))
-	x.trailers = nil
 	return w, nil
 }
 
 // readHead returns the next head, without the empty line. All of it stays in
-// the buffer. One that does not come whole, or has no room there, is unusual,
-// and so is one of another form, as soon as its first line shows that.
+// the buffer. One that does not come whole, or has no room there, is unusual.
 func (c *conn) readHead() (string, error) {
 	in, limit := c.work.in, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
 	limit = min(limit, in.Size())
@@ -88,12 +86,6 @@ func (c *conn) readHead() (string, error) {
 		head, _ := in.Peek(min(in.Buffered(), limit))
 		if end := bytes.Index(head, []byte("\r\n\r\n")); end >= 0 {
 			return string(head[:end+2]), nil
-		}
-		if line, _, whole := bytes.Cut(head, []byte("\n")); whole {
-			_, _, _, whole = requestLine(strings.TrimSuffix(string(line), "\r"))
-			if !whole {
-				return "", unusual{}
-			}
 		}
 		if len(head) == limit {
 			return "", unusual{}
@@ -106,21 +98,6 @@ func (c *conn) readHead() (string, error) {
 	}
 }
 
-// requestLine splits the first line of a head.
-func requestLine(line string) (method, target, proto string, ok bool) {
-	method, target, _ = strings.Cut(line, " ")
-	target, proto, _ = strings.Cut(target, " ")
-	return method, target, proto, (proto == "HTTP/1.1" || proto == "HTTP/1.0") &&
-		target != "" && target[0] == '/' && isToken(method) && method != MethodConnect
-}
-
-// field splits one of the others.
-func field(line string) (key, value string, ok bool) {
-	key, value, ok = strings.Cut(line, ":")
-	value = strings.Trim(value, " \t")
-	return key, value, ok && isToken(key) && isFieldValue(value)
-}
-
 // blank is what requests are made of, for their context.
 var blank Request
 
@@ -128,37 +105,37 @@ var blank Request
 // that is not of the usual form.
 func (w *response) parse(head string) bool {
 	line, rest, _ := strings.Cut(head, "\r\n")
-	method, target, proto, ok := requestLine(line)
-	if !ok || !w.parseTarget(target) {
+	method, target, _ := strings.Cut(line, " ")
+	target, proto, _ := strings.Cut(target, " ")
+	if proto != "HTTP/1.1" && proto != "HTTP/1.0" || target == "" || target[0] != '/' ||
+		!isToken(method) || method == MethodConnect || !w.parseTarget(target) {
 		return false
-	}
-	minor := int(proto[7] - '0')
-	h := head1{w: w, is11: minor == 1}
-	h.header = make(Header, min(strings.Count(rest, "\n"), 8))
-	for most := w.c.s.maxHeaderValues(); len(rest) > 0; most-- {
-		line, rest, _ = strings.Cut(rest, "\r\n")
-		if most == 0 || !h.add(line) {
-			return false
-		}
-	}
-	if h.host == "" && (minor == 1 || h.hasHost) || h.chunked && has(h.header, "Content-Length") {
-		return false
-	}
-	if get(h.header, "Pragma") == "no-cache" && !has(h.header, "Cache-Control") {
-		h.header["Cache-Control"] = []string{"no-cache"}
 	}
 	w.req = *blank.WithContext((*requestContext)(w)) // which is on the stack
 	req := &w.req
 	req.Method, req.URL, req.RequestURI = method, &w.url, target
-	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, minor
-	req.Header, req.Host, req.ContentLength = h.header, h.host, h.length
-	req.Close = h.closes || minor == 0
-	w.wantsClose = req.Close
-	if h.chunked {
-		req.TransferEncoding, req.ContentLength = []string{"chunked"}, -1
+	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, int(proto[7]-'0')
+	req.Close = req.ProtoMinor == 0
+	req.Header = make(Header, min(strings.Count(rest, "\n"), 8))
+	for most := w.c.s.maxHeaderValues(); len(rest) > 0; most-- {
+		line, rest, _ = strings.Cut(rest, "\r\n")
+		if most == 0 || !w.addField(line) {
+			return false
+		}
 	}
-	if req.ContentLength != 0 {
-		w.body = &body{w: w, in: w.c.work.in, left: h.length}
+	chunked := req.TransferEncoding != nil
+	if req.Host == "" && req.ProtoMinor == 1 || chunked && has(req.Header, "Content-Length") {
+		return false
+	}
+	if get(req.Header, "Pragma") == "no-cache" && !has(req.Header, "Cache-Control") {
+		req.Header["Cache-Control"] = []string{"no-cache"}
+	}
+	w.wantsClose = req.Close
+	if req.ContentLength != 0 || chunked {
+		w.body = &body{w: w, in: w.c.work.in, left: req.ContentLength}
+	}
+	if chunked {
+		req.ContentLength = -1
 	}
 	return true
 }
@@ -179,79 +156,62 @@ func (w *response) parseTarget(target string) bool {
 	return true
 }
 
-// head1 is a header while it is parsed.
-type head1 struct {
-	w           *response
-	is11        bool
-	header      Header
-	values      int // in w.values
-	host        string
-	hasHost     bool
-	length      int64
-	chunked     bool
-	closes      bool // Connection has close
-	connections int
-}
-
-// add parses a line; false means that it is not of the usual form.
-func (h *head1) add(line string) bool {
-	key, value, ok := field(line)
-	if !ok {
+// addField parses a line of the header; false means that it is not of the usual
+// form.
+func (w *response) addField(line string) bool {
+	key, value, ok := strings.Cut(line, ":")
+	value = strings.Trim(value, " \t")
+	if !ok || !isToken(key) || !allIn(value, &valueBytes) {
 		return false
 	}
+	req := &w.req
 	key = textproto.CanonicalMIMEHeaderKey(key)
+	old := req.Header[key]
 	switch key {
 	case "Host":
-		if h.hasHost || !isHost(value) {
+		if req.Host != "" || value == "" || !allIn(value, &hostBytes) {
 			return false
 		}
-		h.host, h.hasHost = value, true
+		req.Host = value
 		return true
 	case "Content-Length":
 		n, err := strconv.ParseUint(value, 10, 63)
-		if err != nil || h.header["Content-Length"] != nil || value[0] == '+' {
+		if err != nil || old != nil || value[0] == '+' {
 			return false
 		}
-		h.length = int64(n)
+		req.ContentLength = int64(n)
 	case "Transfer-Encoding":
-		if h.chunked || !h.is11 || !strings.EqualFold(value, "chunked") {
+		if req.TransferEncoding != nil || req.ProtoMinor == 0 ||
+			!strings.EqualFold(value, "chunked") {
 			return false
 		}
-		h.chunked = true
+		req.TransferEncoding = []string{"chunked"}
 		return true
 	case "Expect", "Trailer":
 		return false
 	case "Connection":
-		if h.connections++; h.connections > 1 {
+		if old != nil {
 			return false
 		}
 		for option := range strings.SplitSeq(value, ",") {
 			option = strings.Trim(option, " \t")
-			if !isToken(option) || !h.is11 && strings.EqualFold(option, "keep-alive") {
+			if !isToken(option) || req.ProtoMinor == 0 && strings.EqualFold(option, "keep-alive") {
 				return false
 			}
-			h.closes = h.closes || strings.EqualFold(option, "close")
+			req.Close = req.Close || strings.EqualFold(option, "close")
 		}
 	}
-	if old := h.header[key]; old != nil {
-		h.header[key] = append(old, value)
-		return true
+	if n := len(req.Header); old == nil && n < len(w.values) {
+		w.values[n] = value
+		req.Header[key] = w.values[n : n+1 : n+1]
+	} else {
+		req.Header[key] = append(old, value)
 	}
-	if h.values == len(h.w.values) {
-		h.header[key] = []string{value}
-		return true
-	}
-	h.w.values[h.values] = value
-	h.header[key] = h.w.values[h.values : h.values+1 : h.values+1]
-	h.values++
 	return true
 }
 
 // isToken reports whether s is a token of RFC 9110, such as a field's name.
 func isToken(s string) bool { return s != "" && allIn(s, &tokenBytes) }
-
-// isHost reports whether s has only what may be in a Host.
-func isHost(s string) bool { return allIn(s, &hostBytes) }
 
 // allIn reports whether all bytes of s are in the set.
 func allIn[T string | []byte](s T, set *[4]uint64) bool {
@@ -270,6 +230,8 @@ var (
 	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // url leaves them as they are
 	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
 		math.MaxUint64, math.MaxUint64} // all but spaces and what controls
+	valueBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t', math.MaxUint64 >> 1, // no controls
+		math.MaxUint64, math.MaxUint64}
 	hostBytes = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
 )
 
@@ -279,14 +241,4 @@ func bytesOf(s string) (set [4]uint64) {
 		set[s[i]>>6] |= 1 << (s[i] & 63)
 	}
 	return set
-}
-
-// isFieldValue reports whether s may be a field's value.
-func isFieldValue(s string) bool {
-	for i := range len(s) {
-		if b := s[i]; b < ' ' && b != '\t' || b == 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -2,7 +2,6 @@ package http
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	stdtls "crypto/tls"
 	"errors"
@@ -16,8 +15,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/tls"
@@ -203,11 +200,6 @@ func (s *Server) initStandard(std *http.Server) {
 		if own != nil {
 			r.TLS = own.tlsState
 		}
-		if sw, ok := w.(standardWriter); ok && httpinfo.Counting() {
-			x := &counted{standardWriter: sw, began: clock.Now()}
-			defer x.count()
-			w = x
-		}
 		s.handler().ServeHTTP(w, r)
 	})
 	std.BaseContext = func(l net.Listener) context.Context {
@@ -231,40 +223,6 @@ func (s *Server) initStandard(std *http.Server) {
 	}
 }
 
-// standardWriter is the standard's ResponseWriter for HTTP/1.
-type standardWriter interface {
-	http.ResponseWriter
-	http.Hijacker
-	io.ReaderFrom
-	io.StringWriter
-	http.CloseNotifier //lint:ignore SA1019 as net/http
-	Flush()
-	FlushError() error
-}
-
-// counted is such a ResponseWriter whose request is counted.
-type counted struct {
-	standardWriter
-	status int // 0 is 200
-	began  int64
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (w *counted) WriteHeader(status int) {
-	if w.status < 200 {
-		w.status = status
-	}
-	w.standardWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *counted) Unwrap() http.ResponseWriter { return w.standardWriter }
-
-func (w *counted) count() {
-	httpinfo.Served(netco.CurrentProcessor(), cmp.Or(w.status, http.StatusOK),
-		time.Duration(clock.Now()-w.began))
-}
-
 // copyFields sets the exported fields of a struct to those of another that have
 // the same name and type. Both are pointers.
 func copyFields(to, from any) {
@@ -283,22 +241,21 @@ func copyFields(to, from any) {
 // net/http's server looks for its own.
 type begun struct {
 	net.Conn
-	read []byte // owner, its reader: comes first
-	end  error  // constant: follows, or nil
+	in io.Reader
+}
+
+// newBegun returns c after what was read of it, with the error that follows or
+// nil.
+func newBegun(c net.Conn, read []byte, end error) *begun {
+	rest := io.Reader(c)
+	if end != nil {
+		rest = readerFunc(func([]byte) (int, error) { return 0, end })
+	}
+	return &begun{c, io.MultiReader(bytes.NewReader(bytes.Clone(read)), rest)}
 }
 
 // Read implements net.Conn.
-func (c *begun) Read(p []byte) (int, error) {
-	if len(c.read) > 0 {
-		n := copy(p, c.read)
-		c.read = c.read[n:]
-		return n, nil
-	}
-	if c.end != nil {
-		return 0, c.end
-	}
-	return c.Conn.Read(p)
-}
+func (c *begun) Read(p []byte) (int, error) { return c.in.Read(p) }
 
 // CloseWrite ends the half of the connection that the caller writes, if there
 // are halves.
@@ -318,15 +275,15 @@ func (c *conn) handOver(std *http.Server, end error) error {
 	if x := c.work; x != nil {
 		c.flush()
 		read, _ = x.in.Peek(x.in.Buffered())
-		read = bytes.Clone(read)
-		c.end()
 	}
+	rest := newBegun(c.nc, read, end)
+	c.end()
 	c.gone = true
 	c.sc.Detach()
 	c.forget()
 	c.nc.SetDeadline(time.Time{})
 	base := context.WithValue(c.ctx, ownKey{}, c)
-	if std.Serve(&oneConn{&begun{c.nc, read, end}, base}) == ErrServerClosed {
+	if std.Serve(&oneConn{rest, base}) == ErrServerClosed {
 		c.nc.Close()
 	}
 	return nil

@@ -97,39 +97,29 @@ type Transport struct {
 	HTTP2                  *stdhttp.HTTP2Config
 	Protocols              *stdhttp.Protocols
 
-	standard standardTransport
-	foreign  atomic.Bool // a dial has returned a connection that does not park
-	pool     pool
-	schemes  sync.Map // string → nil: those of RegisterProtocol
+	once     sync.Once
+	standard stdhttp.Transport // see std
+	// All requests are the standard's: a dial has returned a connection that
+	// does not park, or RegisterProtocol has "http".
+	foreign atomic.Bool
+	pool    pool
 }
 
-// Clone returns a copy of t's exported fields.
+// Clone returns a copy of t's exported fields, made as the standard's.
 func (t *Transport) Clone() *Transport {
+	var std stdhttp.Transport
+	copyFields(&std, t)
 	c := new(Transport)
-	copyFields(c, t)
-	c.TLSNextProto, c.ProxyConnectHeader = maps.Clone(t.TLSNextProto), t.ProxyConnectHeader.Clone()
-	c.TLSClientConfig = t.TLSClientConfig.Clone()
-	if t.HTTP2 != nil {
-		own := *t.HTTP2
-		c.HTTP2 = &own
-	}
-	if t.Protocols != nil {
-		own := *t.Protocols
-		c.Protocols = &own
-	}
+	copyFields(c, std.Clone())
 	return c
 }
 
 // RegisterProtocol has rt make the round trips of a URL scheme, on goroutines.
 func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
-	t.standard.t.RegisterProtocol(scheme, rt)
-	t.schemes.Store(scheme, nil)
-}
-
-// registered reports whether RegisterProtocol was called for a scheme.
-func (t *Transport) registered(scheme string) bool {
-	_, ok := t.schemes.Load(scheme)
-	return ok
+	t.standard.RegisterProtocol(scheme, rt)
+	if scheme == "http" {
+		t.foreign.Store(true)
+	}
 }
 
 // CloseIdleConnections closes the connections that are idle.
@@ -266,8 +256,7 @@ func (e readFromServerError) Unwrap() error { return e.error }
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Scheme != "http" || u.Host == "" || t.registered(u.Scheme) ||
-		strings.ContainsFunc(u.Host, isNotASCII) ||
+	if u == nil || u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(u.Host, isNotASCII) ||
 		req.Method != "" && !isToken(req.Method) || !validHeader(req.Header) ||
 		req.Header == nil || len(req.Header["Expect"]) > 0 || len(req.Trailer) > 0 {
 		return false
@@ -304,7 +293,7 @@ func isNotASCII(r rune) bool { return r >= utf8.RuneSelf }
 // validHeader reports whether all names and values may be sent.
 func validHeader(h stdhttp.Header) bool {
 	for name, values := range h {
-		bad := func(v string) bool { return !isFieldValue(v) }
+		bad := func(v string) bool { return !allIn(v, &valueBytes) }
 		if !isToken(name) || slices.ContainsFunc(values, bad) {
 			return false
 		}

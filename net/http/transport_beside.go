@@ -4,6 +4,7 @@ package http
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"math"
@@ -12,23 +13,13 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/blocking"
-	"github.com/netco-go/netco/coroutine"
 )
 
-// standardTransport is the standard's Transport, with the fields of a
-// Transport from its first use on.
-type standardTransport struct {
-	once sync.Once
-	t    stdhttp.Transport
-}
-
-// std returns the standard's Transport beside t.
+// std returns the standard's Transport beside t, with its fields of the first
+// use.
 func (t *Transport) std() *stdhttp.Transport {
-	t.standard.once.Do(func() {
-		copyFields(&t.standard.t, t.Clone())
-		t.standard.t.TLSClientConfig = t.TLSClientConfig // which it changes, to negotiate HTTP/2
-	})
-	return &t.standard.t
+	t.once.Do(func() { copyFields(&t.standard, t) })
+	return &t.standard
 }
 
 // goroutines runs what would block. It is apart from the default pool, whose
@@ -61,18 +52,17 @@ func onGoroutine[T any](fn func() (T, error)) (T, error) {
 func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, error) {
 	ctx, end := context.WithCancel(req.Context())
 	own := req.WithContext(ctx)
-	var once sync.Once
-	var resp *stdhttp.Response
-	var failed error
-	call := func() { once.Do(func() { resp, failed = t.std().RoundTrip(own) }) }
-	if err := goroutines.Do(context.Background(), call); err != nil {
+	call := sync.OnceValues(func() (*stdhttp.Response, error) { return t.std().RoundTrip(own) })
+	if err := goroutines.Do(context.Background(), func() { call() }); err != nil {
 		end() // so it returns soon, and closes the request's body in any case
 		go func() {
-			call()
-			discard(resp)
+			if resp, _ := call(); resp != nil && resp.Body != nil {
+				resp.Body.Close()
+			}
 		}()
 		return nil, err
 	}
+	resp, failed := call()
 	if resp != nil && resp.Request == own {
 		resp.Request = req
 	}
@@ -80,7 +70,12 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 		end()
 		return resp, failed // Client makes something of each
 	}
-	b := &besideBody{base: resp.Body, size: resp.ContentLength, end: end}
+	b := &besideBody{base: resp.Body, end: end}
+	size := readAhead
+	if n := resp.ContentLength; n >= 0 && n < readAhead {
+		size = int(n)
+	}
+	b.in = bufio.NewReaderSize(readerFunc(b.readOnGoroutine), size)
 	resp.Body = b
 	if w, ok := b.base.(io.Writer); ok {
 		resp.Body = upgraded{b, w}
@@ -88,31 +83,20 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 	return resp, nil
 }
 
-// discard closes the body of a response that its caller does not get.
-func discard(resp *stdhttp.Response) {
-	if resp != nil && resp.Body != nil {
-		resp.Body.Close()
-	}
-}
+// readAhead is how much is read ahead, if there is so much.
+const readAhead = 16 << 10
 
-// Sizes of what is read ahead.
-const (
-	leastRead = 4 << 10
-	mostRead  = 32 << 10
-)
-
-// besideBody is the body of such a response. One coroutine or goroutine at a
-// time reads it, any closes it.
+// besideBody is the body of such a response, which is read on goroutines. One
+// coroutine or goroutine at a time reads it, any closes it.
 type besideBody struct {
 	base   io.ReadCloser // constant
 	end    func()        // constant: of the request
-	size   int64         // constant: of the whole; -1 if unknown
 	ended  atomic.Bool   // atomic: base has returned io.EOF; for good
 	closed atomic.Bool   // atomic: Close was called
 
 	// The reader's.
-	in     *bufio.Reader // reads on goroutines; nil until a coroutine has read
-	failed error         // a goroutine may have the buffer of in
+	in     *bufio.Reader
+	failed error // a goroutine may have the buffer of in
 }
 
 // Read implements io.Reader. Parks.
@@ -122,11 +106,6 @@ func (b *besideBody) Read(p []byte) (int, error) {
 		return 0, b.failed
 	case b.closed.Load(): // base says what a Read returns from now on
 		return b.base.Read(p)
-	case b.in == nil && coroutine.Current() == nil:
-		return b.base.Read(p)
-	case b.in == nil:
-		size := min(max(int64(len(p)), b.size, leastRead), mostRead)
-		b.in = bufio.NewReaderSize(readerFunc(b.readOnGoroutine), int(size))
 	}
 	if _, err := b.in.Peek(min(1, len(p))); err != nil { // so nothing is read into p
 		return 0, err
@@ -138,7 +117,7 @@ func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
 	if b.ended.Load() {
 		return 0, io.EOF
 	}
-	var n int
+	var n int // the goroutine's, should this coroutine not wait for it
 	var err error
 	b.failed = goroutines.Do(context.Background(), func() { n, err = b.base.Read(p) })
 	if b.failed != nil {
@@ -155,8 +134,8 @@ func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
 func (b *besideBody) Close() error {
 	b.closed.Store(true)
 	defer b.end()
-	if coroutine.Current() == nil || b.ended.Load() {
-		return b.base.Close() // after the end that only takes note
+	if b.ended.Load() {
+		return b.base.Close() // which only takes note
 	}
 	failed, err := onGoroutine(func() (error, error) { return b.base.Close(), nil })
 	if err != nil {
@@ -174,9 +153,6 @@ type upgraded struct {
 
 // Write implements io.Writer. Parks.
 func (u upgraded) Write(p []byte) (int, error) {
-	if coroutine.Current() == nil {
-		return u.w.Write(p)
-	}
-	own := append([]byte(nil), p...) // the goroutine's, should this coroutine not wait for it
+	own := bytes.Clone(p) // the goroutine's as well
 	return onGoroutine(func() (int, error) { return u.w.Write(own) })
 }

@@ -2,7 +2,6 @@ package http
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -222,7 +221,7 @@ func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Resp
 	switch {
 	case switches:
 		read, _ := pc.br.Peek(pc.br.Buffered())
-		resp.Body = &begun{Conn: pc.conn, read: bytes.Clone(read)}
+		resp.Body = newBegun(pc.conn, read, nil)
 		pc.releaseBuffer()
 		x.stop()
 		x.end()
