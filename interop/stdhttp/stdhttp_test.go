@@ -62,6 +62,8 @@ var replaced = []struct{ old, new string }{
 	// CancelRequest, which may do nothing, does nothing for coroutines.
 	{`\brunCancelTestTransport\(t, mode, f\)`, "_ = runCancelTestTransport"},
 	{`proxy\.c\.Transport\.\(\*Transport\)\.CancelRequest\(req2\)`, "close(cancel)"},
+	{`frontendClient\.Transport\.\(\*http\.Transport\)\.CancelRequest\(getReq\)`,
+		"frontend.CloseClientConnections()"},
 	{`net/http_test\.testWriteHeaderAfterWrite\.func1 \(clientserver_test.go:`, ""}, // a prefix
 }
 

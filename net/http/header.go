@@ -47,7 +47,7 @@ func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
 	defer x.mu.Unlock()
 	out := x.out
 	if lines != nil {
-		out.Write(appendStatus(out.AvailableBuffer(), w.is11, w.status))
+		out.Write(appendStatus(out.AvailableBuffer(), w.proto, w.status))
 		w.sent.Write(out)
 		out.Write(lines)
 	}
@@ -115,7 +115,7 @@ var notTrailers = map[string]bool{
 // connection, if that is too much.
 func (w *response) ownLines(p []byte) []byte {
 	keepAlives := w.c.s.doKeepAlives() && !draining()
-	isHead, withBody := w.method == MethodHead, bodyAllowed(w.status)
+	isHead, is11, withBody := w.method == MethodHead, w.proto == "HTTP/1.1", bodyAllowed(w.status)
 	trailers := len(w.sent["Trailer"]) > 0
 	for key := range w.sent {
 		if strings.HasPrefix(key, TrailerPrefix) {
@@ -150,7 +150,7 @@ func (w *response) ownLines(p []byte) []byte {
 		hasLength = false
 	}
 	if !isHead && withBody && !hasLength {
-		w.chunking = w.is11 && te != "identity"
+		w.chunking = is11 && te != "identity"
 		w.closeAfter = w.closeAfter || !w.chunking
 	}
 	if w.chunking {
@@ -176,7 +176,7 @@ func (w *response) ownLines(p []byte) []byte {
 	if w.closeAfter && (!keepAlives || !listsToken(get(w.sent, "Connection"), "close")) &&
 		!w.switches() {
 		delete(w.sent, "Connection")
-		if w.is11 {
+		if is11 {
 			b = append(b, "Connection: close\r\n"...)
 		}
 	}
@@ -194,12 +194,8 @@ func (w *response) switches() bool {
 }
 
 // appendStatus appends the status line.
-func appendStatus(b []byte, is11 bool, code int) []byte {
-	if is11 {
-		b = append(b, "HTTP/1.1 "...)
-	} else {
-		b = append(b, "HTTP/1.0 "...)
-	}
+func appendStatus(b []byte, proto string, code int) []byte {
+	b = append(append(b, proto...), ' ')
 	b = strconv.AppendInt(b, int64(code), 10)
 	b = append(b, ' ')
 	if text := StatusText(code); text != "" {

@@ -45,11 +45,8 @@ func eachRequest(f func(httpinfo.Request) bool) {
 	}
 	open.mu.Unlock()
 	for _, w := range all {
-		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: "HTTP/1.0",
+		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: w.proto,
 			Remote: w.c.remote, Goroutine: w.aside.Load()}
-		if w.is11 {
-			r.Proto = "HTTP/1.1"
-		}
 		if w.began != 0 {
 			r.Age = time.Duration(clock.Now() - w.began)
 		}

@@ -59,7 +59,7 @@ func (c *conn) readRequest() (*response, error) {
 		w.body.std = std
 	}
 	c.wasPost = w.req.Method == MethodPost
-	w.method, w.target, w.is11 = w.req.Method, w.req.RequestURI, w.req.ProtoMinor == 1
+	w.method, w.target, w.proto = w.req.Method, w.req.RequestURI, w.req.Proto
 	w.bodyRead = w.body == nil
 	if w.body != nil {
 		w.req.Body = w.body
@@ -87,8 +87,8 @@ func (c *conn) readHead() (string, error) {
 		if end := bytes.Index(head, []byte("\r\n\r\n")); end >= 0 {
 			return string(head[:end+2]), nil
 		}
-		if len(head) == limit {
-			return "", unusual{}
+		if len(head) == limit || len(head) > 0 && !allIn(head[:1], &tokenBytes) {
+			return "", unusual{} // the latter may be TLS, whose client waits
 		}
 		if _, err := in.Peek(len(head) + 1); err != nil && len(head) > 0 {
 			return "", unusual{err}

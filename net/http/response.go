@@ -27,9 +27,8 @@ type response struct {
 	url  url.URL // as a rule what its URL points to
 	body *body   // constant: what its Body is at first, nil for NoBody
 	// Constant: of the request.
-	method, target string
-	is11           bool // HTTP/1.1
-	wantsClose     bool // the connection is not for another
+	method, target, proto string
+	wantsClose            bool // the connection is not for another
 
 	wroteHeader bool        // WriteHeader was called
 	headerSent  bool        // it has gone to the connection's buffer
@@ -104,7 +103,7 @@ func (w *response) writeInformation(code int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := x.out
-	out.Write(appendStatus(out.AvailableBuffer(), w.is11, code))
+	out.Write(appendStatus(out.AvailableBuffer(), w.proto, code))
 	w.header.WriteSubset(out, framing)
 	out.WriteString("\r\n")
 	out.Flush()

@@ -12,11 +12,9 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/socket"
@@ -163,9 +161,6 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 		}
 		if !pc.shouldRetry(send, err) || x.cancelled() != nil || !rewind(send) {
 			x.end()
-			if e, ok := err.(readFromServerError); ok {
-				err = e.error
-			}
 			return nil, err
 		}
 	}
@@ -247,16 +242,11 @@ func (timeoutError) Timeout() bool     { return true }
 func (timeoutError) Temporary() bool   { return true }
 func (timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
-// readFromServerError means that nothing of a response has come.
-type readFromServerError struct{ error }
-
-func (e readFromServerError) Unwrap() error { return e.error }
-
 // speaks reports whether a request is for this package's HTTP/1.1. What is not
 // well-formed is not: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
-	if u == nil || u.Scheme != "http" || u.Host == "" || strings.ContainsFunc(u.Host, isNotASCII) ||
+	if u == nil || u.Scheme != "http" || u.Host == "" || !allIn(u.Host, &hostBytes) ||
 		req.Method != "" && !isToken(req.Method) || !validHeader(req.Header) ||
 		req.Header == nil || len(req.Header["Expect"]) > 0 || len(req.Trailer) > 0 {
 		return false
@@ -287,8 +277,6 @@ func inMemory(req *stdhttp.Request) bool {
 	b, ok := req.Body.(*body)
 	return ok && b.received() || req.GetBody != nil
 }
-
-func isNotASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 // validHeader reports whether all names and values may be sent.
 func validHeader(h stdhttp.Header) bool {

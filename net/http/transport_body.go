@@ -57,7 +57,7 @@ func (b *responseBody) finish(whole bool) {
 		return
 	}
 	pc, x := b.pc, b.x
-	if x.stop() && whole && b.keep && !pc.sawEOF && (pc.br == nil || pc.br.Buffered() == 0) {
+	if x.stop() && whole && b.keep && (pc.br == nil || pc.br.Buffered() == 0) {
 		pc.t.putOrClose(pc)
 	} else {
 		pc.close()

@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	stdhttp "net/http"
@@ -34,7 +33,7 @@ type persistConn struct {
 	idleAt time.Time // since when it is idle, or was
 	limit  int64     // how much more may be read
 	sent   int       // how much of the request
-	sawEOF bool
+	silent bool      // nothing of the response has come
 
 	closed atomic.Bool
 }
@@ -78,7 +77,6 @@ func (pc *persistConn) Read(p []byte) (n int, err error) {
 		return 0, fmt.Errorf("read limit of %d bytes exhausted", pc.maxHeader())
 	}
 	n, err = pc.conn.Read(p[:min(int64(len(p)), pc.limit)])
-	pc.sawEOF = pc.sawEOF || err == io.EOF
 	pc.limit -= int64(n)
 	return n, err
 }
@@ -120,7 +118,7 @@ func (pc *persistConn) roundTrip(x *trip, req *stdhttp.Request) (*stdhttp.Respon
 		pc.br = readers.Get().(*bufio.Reader)
 		pc.br.Reset(pc)
 	}
-	pc.limit, pc.sent = pc.maxHeader(), 0
+	pc.limit, pc.sent, pc.silent = pc.maxHeader(), 0, false
 	if err := pc.send(req); err != nil {
 		err = fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err)
 		return nil, pc.failed(x, err)
@@ -174,8 +172,7 @@ func (pc *persistConn) failed(x *trip, err error) error {
 // shouldRetry reports whether a request that has failed is sent again, on
 // another connection.
 func (pc *persistConn) shouldRetry(req *stdhttp.Request, err error) bool {
-	_, unanswered := err.(readFromServerError)
-	return pc.reused && (pc.sent == 0 || unanswered && isReplayable(req))
+	return pc.reused && err != errTimeout && (pc.sent == 0 || pc.silent && isReplayable(req))
 }
 
 func isReplayable(req *stdhttp.Request) bool {
@@ -189,7 +186,8 @@ func isReplayable(req *stdhttp.Request) bool {
 // readResponse reads the response's head, after those of status 1xx.
 func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
 	if _, err := pc.br.Peek(1); err != nil {
-		return nil, readFromServerError{err}
+		pc.silent = true
+		return nil, err
 	}
 	for {
 		resp, err := stdhttp.ReadResponse(pc.br, req)

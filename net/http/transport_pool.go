@@ -60,18 +60,17 @@ func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
 	if err := x.cancelled(); err != nil {
 		return nil, err
 	}
-	pc := t.takeIdle(key)
+	pc, err := t.takeIdle(key), error(nil)
 	if pc == nil {
-		var err error
-		if pc, err = t.awaitConn(x, key); err != nil {
-			return nil, err
+		pc, err = t.awaitConn(x, key)
+	}
+	if cancelled := x.cancelled(); cancelled != nil {
+		if err == nil {
+			t.putOrClose(pc)
 		}
+		return nil, cancelled
 	}
-	if err := x.cancelled(); err != nil {
-		t.putOrClose(pc)
-		return nil, err
-	}
-	return pc, nil
+	return pc, err
 }
 
 // takeIdle returns an idle connection that is as it should be, or nil.
@@ -139,9 +138,6 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	}
 	t.pool.forgetLocked(key, h)
 	t.pool.mu.Unlock()
-	if cancelled := x.cancelled(); err != nil && cancelled != nil {
-		err = cancelled
-	}
 	return pc, err
 }
 
