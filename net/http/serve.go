@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"reflect"
@@ -191,6 +192,7 @@ type ownKey struct{}
 func (s *Server) initStandard(std *http.Server) {
 	copyFields(std, s)
 	std.TLSConfig = nil // the connections have theirs
+	std.ErrorLog = log.New((*errorLog)(s), "", 0)
 	std.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		own, _ := ctx.Value(ownKey{}).(*conn)
@@ -221,6 +223,16 @@ func (s *Server) initStandard(std *http.Server) {
 			}
 		}
 	}
+}
+
+// errorLog is a Server as what one of net/http's logs to: its ErrorLog may be
+// set later.
+type errorLog Server
+
+// Write implements io.Writer.
+func (l *errorLog) Write(p []byte) (int, error) {
+	(*Server)(l).logf("%s", p)
+	return len(p), nil
 }
 
 // copyFields sets the exported fields of a struct to those of another that have
