@@ -11,7 +11,6 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -45,12 +44,12 @@ var holders = map[string]struct {
 		`in a circle: (\d+ "round" waits for \d+ "round"(, |\n)){3}`,
 	},
 	"writers": {
-		func() { round(new(rwmutex.RWMutex), new(sync.Mutex)) },
+		func() { round(new(sync.RWMutex), new(sync.Mutex)) },
 		`in a circle: (\d+ "round" waits for \d+ "round"(, |\n)){2}`,
 	},
 	"a reader for a writer": {
 		func() {
-			var m rwmutex.RWMutex
+			var m sync.RWMutex
 			m.Lock()
 			m.RLock()
 		},
@@ -58,7 +57,7 @@ var holders = map[string]struct {
 	},
 	"a writer for a reader": {
 		func() {
-			var m rwmutex.RWMutex
+			var m sync.RWMutex
 			m.Lock()
 			m.Unlock() //lint:ignore SA2001 it must forget the holder
 			m.RLock()
@@ -101,7 +100,7 @@ var holders = map[string]struct {
 	"some, while others go on": {
 		func() {
 			netco.Go(func() { netco.Sleep(time.Hour) })
-			round(new(sync.Mutex), new(rwmutex.RWMutex))
+			round(new(sync.Mutex), new(sync.RWMutex))
 		},
 		`deadlock of 2 coroutines, while others go on(?s:.*)holders_test.go(?s:.*)` +
 			`in a circle: \d+ "round" waits for \d+ "round"`,

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 rounds=${1:-9} time=${2:-100ms} out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-packages=(coroutine channel sync rwmutex .)
+packages=(coroutine channel sync .)
 wanted='Generator|Create|PingPong|Buffered|Select|Mutex$|MutexContended|Lock$|RLock$|Contended|Timers'
 for p in "${packages[@]}"; do
 	go test -c -o "$out/${p/./root}" "./$p"

@@ -12,10 +12,10 @@ import (
 const HoldersVariable = "NETCO_HOLDERS"
 
 // NotesHolders says whether locks note all their holders, and not only the
-// holders that packages sync and rwmutex note anyway. It takes some nanoseconds
-// for each Lock, so it is for the search for a deadlock; and for builds with
-// the race detector, which are slow anyway. Constant once the program's
-// packages are initialised.
+// holders that package sync notes anyway. It takes some nanoseconds for each
+// Lock, so it is for the search for a deadlock; and for builds with the race
+// detector, which are slow anyway. Constant once the program's packages are
+// initialised.
 var NotesHolders = goruntime.RaceEnabled || os.Getenv(HoldersVariable) == "on"
 
 // Holder is the part of a lock that says which coroutine holds it, for

@@ -30,7 +30,7 @@ import (
 // by MoveOn, at the end of other waits that hold nothing of the executor's:
 //
 //	Yield, not YieldTurn; Sleep        processor.YieldTurn, amid I/O
-//	waits of channel, sync, rwmutex  when they have released their Waiter
+//	waits of channel, sync           when they have released their Waiter
 //	Join
 
 // Traveller is a Host that can take over a coroutine from another Host.

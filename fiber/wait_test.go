@@ -12,7 +12,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/sync"
 )
 
 type (
@@ -59,7 +59,7 @@ func echoFiber(t *testing.T, c io.ReadWriter) numbers {
 
 // waitingFiber returns a fiber that waits in other ways: for mu, under which it
 // counts shared, to sleep, for another coroutine and, in inner, to read.
-func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner numbers) numbers {
+func waitingFiber(t *testing.T, mu *sync.RWMutex, shared *int, inner numbers) numbers {
 	self := netco.Self()
 	return coroutine.New(func(y *yielder, in int) int {
 		for in >= 0 {
@@ -85,7 +85,7 @@ func TestFibersWait(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	testenv.OK(t, err)
-	var mu rwmutex.RWMutex
+	var mu sync.RWMutex
 	shared := 0
 	rounds := testenv.Rounds(100)
 	client := func() {

@@ -19,9 +19,9 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
+	netcosync "github.com/netco-go/netco/sync"
 )
 
 // TestHandoffHammer: coroutines that block outside of netco in all ways, in
@@ -67,7 +67,7 @@ type mill struct {
 	mu      sync.Mutex
 	held    int // under mu
 	holds   atomic.Int64
-	rw      rwmutex.RWMutex
+	rw      netcosync.RWMutex
 	written int // under rw
 	writes  atomic.Int64
 	ops     [12]atomic.Int64

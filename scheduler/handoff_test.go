@@ -28,7 +28,6 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
@@ -272,7 +271,7 @@ func usesAll(name string) error {
 	coroutine.Yield()
 	processor.Sleep(time.Millisecond)
 	c, got := channel.Make[string](0), ""
-	var mu rwmutex.RWMutex
+	var mu sync.RWMutex
 	var wg sync.WaitGroup
 	if err := mu.LockTimeout(time.Minute); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
 )
@@ -65,7 +64,7 @@ var movesAt = []struct {
 		mu.Lock()
 	}, false},
 	{"RWMutex", func(p *processor.Processor) {
-		var mu rwmutex.RWMutex
+		var mu sync.RWMutex
 		mu.Lock()
 		pinned(p, mu.Unlock)
 		mu.RLock()

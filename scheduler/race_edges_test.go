@@ -17,7 +17,6 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 	netcosync "github.com/netco-go/netco/sync"
@@ -174,7 +173,7 @@ var edges = []struct {
 		locked(s, &mu, first, then)
 	}},
 	{"an RWMutex", func(s *scheduler.Scheduler, first, then func()) {
-		var mu rwmutex.RWMutex
+		var mu netcosync.RWMutex
 		locked(s, &mu, first, then)
 	}},
 	{"a Mutex of Go's", func(s *scheduler.Scheduler, first, then func()) {

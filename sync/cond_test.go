@@ -14,7 +14,6 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -24,8 +23,8 @@ var lockKinds = []struct {
 	make func() stdsync.Locker
 }{
 	{"Mutex", func() stdsync.Locker { return new(sync.Mutex) }},
-	{"RWMutex", func() stdsync.Locker { return new(rwmutex.RWMutex) }},
-	{"RLocker", func() stdsync.Locker { return new(rwmutex.RWMutex).RLocker() }},
+	{"RWMutex", func() stdsync.Locker { return new(sync.RWMutex) }},
+	{"RLocker", func() stdsync.Locker { return new(sync.RWMutex).RLocker() }},
 	{"sync.Mutex", func() stdsync.Locker { return new(stdsync.Mutex) }},
 }
 
@@ -183,7 +182,7 @@ func TestCondPassesOn(t *testing.T) {
 // thread does other things or nothing.
 func TestCondStopped(t *testing.T) {
 	var m sync.Mutex
-	var rw, ro rwmutex.RWMutex
+	var rw, ro sync.RWMutex
 	for _, kind := range []struct {
 		name      string
 		l, holder stdsync.Locker // the Cond's, and the same lock, to hold it

@@ -12,11 +12,9 @@
 //	[Future]                                 a value that is set once
 //	[Wait]                                   waits for the end of a context
 //
-// RWMutex has LockTimeout, LockContext, RLockTimeout and RLockContext beside
-// the standard's methods; package rwmutex documents it. Map and Pool hold locks
-// of their own only while they compute, and never while they call a function of
-// the program's. A Mutex or RWMutex is a [Locker] to any library. A task in
-// parts, with one error, is package errgroup's.
+// Map and Pool hold locks of their own only while they compute, and never while
+// they call a function of the program's. A Mutex or RWMutex is a [Locker] to
+// any library. A task in parts, with one error, is package errgroup's.
 //
 // # Contract
 //

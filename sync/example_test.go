@@ -157,3 +157,14 @@ func ExampleSemaphore() {
 	netco.Shutdown(context.Background())
 	// Output: <nil> sync: more units than the Semaphore has
 }
+
+func ExampleRWMutex_LockTimeout() {
+	var mu sync.RWMutex
+	mu.RLock()
+	fmt.Println(mu.LockTimeout(time.Millisecond))
+	mu.RUnlock()
+	fmt.Println(mu.LockTimeout(0))
+	// Output:
+	// i/o timeout
+	// <nil>
+}

@@ -27,6 +27,14 @@ func (m *Mutex) AsNew() bool {
 	return m.state.Load()&^quick == free && m.waiters.Load() == noWaiters && m.Waiting() == 0
 }
 
+// Waiting returns how many wait for m in any way.
+func (m *RWMutex) Waiting() int {
+	return m.w.Waiting() + queued(&m.guard, &m.reading) + queued(&m.guard, &m.draining)
+}
+
+// AsNew reports whether m is free and has no waiters.
+func (m *RWMutex) AsNew() bool { return m.w.AsNew() && m.load() == 0 && m.Waiting() == 0 }
+
 // Handoff reports whether the next Unlock passes m to a waiter.
 func (m *Mutex) Handoff() bool    { return m.state.Load()&^quick == handoff }
 func (c *Cond) AsNew() bool       { return !c.hasWaiters.Load() && c.Waiting() == 0 }

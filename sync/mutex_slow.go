@@ -270,9 +270,9 @@ func (m *Mutex) noneWokenLocked() {
 //
 // Each attempt takes the cache line from the holder, so they are far apart.
 const (
-	spinAttempts = 3
-	spinPauses   = 200 // between attempts, about 2 µs
-	spinSkip     = 32
+	spinPauses    = 200 // between attempts, about 2 µs
+	spinAllPauses = 3 * spinPauses
+	spinSkip      = 32
 )
 
 // canSpin says whether another thread can run while this one spins. A variable
@@ -283,7 +283,16 @@ var canSpin = runtime.NumCPU() > 1
 func (m *Mutex) spin() bool { return m.awaitFree() && m.take() }
 
 // awaitFree reports whether m becomes free within some microseconds.
-func (m *Mutex) awaitFree() bool {
+func (m *Mutex) awaitFree() bool { return m.spinUntil(m.lockState, spinPauses) }
+
+// lockState is the state without quick.
+func (m *Mutex) lockState() uint32 { return m.state.Load() &^ quick }
+
+func (m *Mutex) isFree() bool { return m.lockState() == free }
+
+// spinUntil reports whether state becomes free within some microseconds. The
+// pauses between looks double, up to spinPauses.
+func (m *Mutex) spinUntil(state func() uint32, pauses uint32) bool {
 	if !canSpin {
 		return false
 	}
@@ -291,20 +300,20 @@ func (m *Mutex) awaitFree() bool {
 		m.skip.Store(n - 1)
 		return false
 	}
-	for range spinAttempts {
-		switch m.state.Load() &^ quick {
+	for spent := uint32(0); ; spent += pauses {
+		switch state() {
 		case free:
 			return true
 		case handoff:
 			return false
 		}
-		asm.Pause(spinPauses)
+		if spent >= spinAllPauses {
+			m.dontSpin()
+			return false
+		}
+		asm.Pause(pauses)
+		pauses = min(2*pauses, spinPauses)
 	}
-	if m.state.Load()&^quick == free {
-		return true
-	}
-	m.dontSpin()
-	return false
 }
 
 func (m *Mutex) dontSpin() { m.skip.Store(spinSkip) }

@@ -10,7 +10,6 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -131,7 +130,7 @@ func TestMutexHeldOverYield(t *testing.T) {
 // the race detector none is known.
 func TestHoldersHammer(t *testing.T) {
 	for name, l := range map[string]stdsync.Locker{
-		"Mutex": new(sync.Mutex), "RWMutex": new(rwmutex.RWMutex),
+		"Mutex": new(sync.Mutex), "RWMutex": new(sync.RWMutex),
 	} {
 		t.Run(name, func(t *testing.T) {
 			testrun.Start(t, 2)

@@ -16,7 +16,6 @@ import (
 	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
@@ -58,7 +57,7 @@ func TestCircles(t *testing.T) {
 		t.Fatalf("%v", found)
 	}
 	testenv.Must(s.Go(locks[0].Lock)) // beside it
-	var m rwmutex.RWMutex
+	var m sync.RWMutex
 	itself := testenv.Must(s.Go(func() { m.Lock(); m.RLock() }))
 	testenv.Until(t, "another circle", func() bool { found = circlesOf(s); return len(found) == 2 })
 	if one := found[1]; len(one) != 1 || one[0].ID != itself.ID() {
@@ -98,7 +97,7 @@ func TestBoundedWaits(t *testing.T) {
 func TestNoCircleHammer(t *testing.T) {
 	s := startForced(t)
 	var first sync.Mutex
-	var second rwmutex.RWMutex
+	var second sync.RWMutex
 	var done atomic.Bool
 	var wg stdsync.WaitGroup
 	for range 8 {

@@ -11,7 +11,6 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -34,7 +33,7 @@ func TestAllocs(t *testing.T) {
 // atOnce checks what does not wait.
 func atOnce(check func(string, func())) {
 	var m sync.Mutex
-	var rw rwmutex.RWMutex
+	var rw sync.RWMutex
 	var wg sync.WaitGroup
 	var done sync.Future[int]
 	var once sync.Once
@@ -98,7 +97,7 @@ type contention struct {
 
 func contentions() []contention {
 	var m sync.Mutex
-	var rw rwmutex.RWMutex
+	var rw sync.RWMutex
 	var wg, never sync.WaitGroup
 	s, c := sync.NewSemaphore(1), sync.NewCond(new(sync.Mutex))
 	futures, next := make([]sync.Future[int], 2000), 0

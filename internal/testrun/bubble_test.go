@@ -13,7 +13,6 @@ import (
 	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
@@ -123,7 +122,7 @@ func TestBubbleSpins(t *testing.T) {
 func TestBubbleHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m sync.Mutex
-		var rw rwmutex.RWMutex
+		var rw sync.RWMutex
 		var n atomic.Int32
 		const goroutines, rounds = 8, 200
 		takes(t, 0, func() {

@@ -19,7 +19,6 @@ import (
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -353,7 +352,7 @@ var takens = map[string]func() taken{
 		}, free(m.TryLock, m.Unlock)}
 	},
 	"RWMutex": func() taken {
-		m := new(rwmutex.RWMutex)
+		m := new(sync.RWMutex)
 		return taken{func(i int) (func(), bool) {
 			if i%3 > 0 {
 				return inAWay(i, m.RLock, m.TryRLock, m.RLockTimeout, m.RLockContext,

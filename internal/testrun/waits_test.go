@@ -21,7 +21,6 @@ import (
 	"github.com/netco-go/netco/errgroup"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
-	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
 )
@@ -55,14 +54,14 @@ var waits = []struct {
 		return locked(m.Lock, m.LockTimeout, m.LockContext, m.Unlock, m.Unlock, m.TryLock)
 	}},
 	{"RWMutex, writers", "", func(t *testing.T) scene {
-		var m rwmutex.RWMutex
+		var m sync.RWMutex
 		m.RLock()
 		s := locked(m.Lock, m.LockTimeout, m.LockContext, m.Unlock, m.RUnlock, m.TryLock)
 		s.over = free(m.TryLock, m.Unlock)
 		return s
 	}},
 	{"RWMutex, readers", "", func(t *testing.T) scene {
-		var m rwmutex.RWMutex
+		var m sync.RWMutex
 		m.Lock()
 		s := locked(m.RLock, m.RLockTimeout, m.RLockContext, m.RUnlock, m.Unlock, m.TryRLock)
 		s.over = free(m.TryLock, m.Unlock)

@@ -106,9 +106,8 @@ var waitNames = map[string][]string{
 	".":         {"Sleep", "Yield", "Dial", "Serve"},
 	"coroutine": {"Join", "Yield"},
 	"channel":   {"Send", "Recv", "Select"},
-	"sync":      {"Lock", "Wait", "Acquire", "Get"},
+	"sync":      {"Lock", "RLock", "Wait", "Acquire", "Get"},
 	"errgroup":  {"Wait"},
-	"rwmutex":   {"Lock", "RLock"},
 	"blocking":  {"Do", "Call"},
 	"socket": {
 		"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait",

@@ -1,14 +1,14 @@
-package rwmutex_test
+package sync_test
 
 import (
 	"context"
 	"fmt"
-	"sync"
+	stdsync "sync"
 	"testing"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/sync"
 )
 
 // lock is what the benchmarks compare.
@@ -18,9 +18,6 @@ type lock interface {
 	RLock()
 	RUnlock()
 }
-
-// The uncontended benchmarks call the methods directly, so that those that can
-// be inlined are.
 
 // BenchmarkContended has the given number of waiters and one more do nothing
 // but lock and unlock, share of a hundred times for reading, with some or no
@@ -32,11 +29,11 @@ func BenchmarkContended(b *testing.B) {
 			for _, waiters := range []int{1, 8, 64} {
 				name := fmt.Sprintf("work=%d/reads=%d/waiters=%d/", work, share, waiters)
 				b.Run(name+"netco", func(b *testing.B) {
-					var m rwmutex.RWMutex
+					var m sync.RWMutex
 					onProcessors(b, 2, waiters+1, func(n int) { contend(&m, n, share, work) })
 				})
 				b.Run(name+"sync", func(b *testing.B) {
-					var m sync.RWMutex
+					var m stdsync.RWMutex
 					onGoroutines(waiters+1, b.N, func(n int) { contend(&m, n, share, work) })
 				})
 			}
@@ -76,7 +73,7 @@ func toil(n int) {
 // of b.N.
 func onProcessors(b *testing.B, processors, n int, f func(int)) {
 	testenv.OK(b, netco.Start(netco.Options{Processors: processors}))
-	var wg sync.WaitGroup
+	var wg stdsync.WaitGroup
 	b.ResetTimer()
 	for i := range n {
 		wg.Add(1)
@@ -93,7 +90,7 @@ func onProcessors(b *testing.B, processors, n int, f func(int)) {
 }
 
 func onGoroutines(n, total int, f func(int)) {
-	var wg sync.WaitGroup
+	var wg stdsync.WaitGroup
 	for range n {
 		wg.Go(func() { f(total/n + 1) })
 	}

@@ -1,12 +1,12 @@
 //go:build race
 
-package rwmutex
+package sync
 
 import (
 	"bytes"
 	"os"
 	"os/exec"
-	"sync"
+	stdsync "sync"
 	"testing"
 )
 
@@ -16,7 +16,7 @@ func TestRacesAreFound(t *testing.T) {
 	const which = "RWMUTEX_TEST_RACE"
 	shared := 0
 	together := func(f, g func()) {
-		var wg sync.WaitGroup
+		var wg stdsync.WaitGroup
 		wg.Go(f)
 		wg.Go(g)
 		wg.Wait()

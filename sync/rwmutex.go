@@ -1,0 +1,422 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// RWMutex is a reader/writer lock: any number of readers or one writer holds
+// it. The zero value is unlocked. It must not be copied after first use.
+//
+// A writer that waits stops new readers, and an Unlock lets in all readers that
+// wait before the next writer. So neither starves, and a coroutine that holds
+// the lock for reading must not lock it for reading once more, as with the
+// standard's. Writers are served among one another as by a [Mutex].
+//
+// A coroutine may park while it holds the lock, and another may unlock it.
+type RWMutex struct {
+	w        Mutex        // a writer's, from before it waits for readers
+	readers  atomic.Int64 // atomic: count, draining, queued
+	guard    waitq.Guard
+	reading  waitq.Queue // under guard: readers that wait
+	draining waitq.Queue // under guard: the writer that waits for readers
+}
+
+// A writer locks w, which stops new readers, and then loads readers: it has the
+// lock once the count is 0. A reader adds itself to the count and then loads
+// the state of w: it has the lock if w is free. Each writes its own word before
+// it reads the other's, so never both of them have it.
+//
+// A reader that found w locked is pending. It takes its 1 back before it waits.
+//
+//	63 ... 2  1         0
+//	count     draining  queued
+//
+//	from        to             by                                       guard
+//	count       count+1        RLock                                    free
+//	count       count-1        RUnlock; a pending reader, if count > 0  free
+//	count > 0   draining       the holder of w, which queues            held
+//	draining,   not draining   whoever took the last 1, which gives     held
+//	count 0                    the lock to that writer
+//	draining    not draining   that writer, as it gives up              held
+//	            queued         a reader, which queues                   held
+//	queued      count+n, not   the holder of w, before it unlocks it:   held
+//	            queued         all n readers in the queue have the
+//	                           lock
+//	queued      not queued     the last reader in the queue, as it      held
+//	                           gives up
+//
+// No reader is left waiting: one that sets queued then tries to lock w, for all
+// in the queue and itself, and so does a writer that finds queued after it has
+// unlocked w. If that fails, w has another holder, which is to let them in.
+//
+// An RUnlock too many takes 1 off the count all the same. If the count is
+// negative then, it puts the 1 back and panics; readers that are let in before
+// that put it back too. If there is a 1 to take, of a reader or a pending
+// reader, the misuse is not noticed and the other loses its lock, as with any
+// lock that counts. Whatever the misuse, the count ends at 0.
+const (
+	readersQueued int64 = 1 << iota
+	writerDraining
+	oneReader // of the count
+)
+
+// Lock locks m for writing. If m is held, a coroutine parks and a goroutine
+// blocks until its turn. A forced shutdown ends the waiting coroutine
+// ([coroutine.Unwind]).
+func (m *RWMutex) Lock() {
+	m.w.Lock()
+	if m.load() >= oneReader && m.drain(coroutine.Limit{}) != coroutine.WakeReady {
+		waitq.Unwind()
+	}
+	m.raceLocked()
+}
+
+// Unlock unlocks m for writing, on any thread. It panics, and changes nothing,
+// if m is not locked for writing. It does not park.
+func (m *RWMutex) Unlock() {
+	m.raceUnlock()
+	if m.load()&(readersQueued|writerDraining) != 0 ||
+		!m.w.state.CompareAndSwap(quick|locked, quick) {
+		m.unlockSlow()
+		return
+	}
+	if m.w.waiters.Load()&unlockServes != 0 {
+		m.w.serve()
+	}
+	if m.load()&readersQueued != 0 {
+		m.serve()
+	}
+}
+
+// RLock locks m for reading, together with other readers. It waits as
+// [RWMutex.Lock] does, and also while a writer waits.
+func (m *RWMutex) RLock() {
+	if m.add(oneReader) < oneReader || !m.w.isFree() {
+		m.rlockSlow()
+	}
+	m.raceRLocked()
+}
+
+// RUnlock undoes one RLock, on any thread. It panics if m is not locked for
+// reading. It does not park.
+func (m *RWMutex) RUnlock() {
+	m.raceRUnlock()
+	if r := m.add(-oneReader); r < 0 || r&writerDraining != 0 {
+		m.runlockSlow(r)
+	}
+}
+
+// TryLock locks m for writing if it is free and has no waiters, and reports
+// whether it did. It does not park.
+func (m *RWMutex) TryLock() bool {
+	if !m.w.TryLock() {
+		return false
+	}
+	if m.loadSlow() >= oneReader {
+		m.release()
+		return false
+	}
+	m.raceLocked()
+	return true
+}
+
+// TryRLock locks m for reading if no writer holds it or waits for it, and
+// reports whether it did. It does not park.
+func (m *RWMutex) TryRLock() bool {
+	if !m.w.isFree() {
+		return false
+	}
+	if m.addSlow(oneReader) < oneReader || m.w.loadState()&^quick != free {
+		m.retreat()
+		return false
+	}
+	m.raceRLocked()
+	return true
+}
+
+// RLocker returns a [Locker] whose Lock and Unlock are RLock and RUnlock of m.
+func (m *RWMutex) RLocker() Locker { return (*rlocker)(m) }
+
+type rlocker RWMutex
+
+func (r *rlocker) Lock()   { (*RWMutex)(r).RLock() }
+func (r *rlocker) Unlock() { (*RWMutex)(r).RUnlock() }
+
+// LockTimeout is [RWMutex.Lock] for at most d. It returns nil if it has locked
+// m, else os.ErrDeadlineExceeded, or netco.ErrShutdown at a forced shutdown. In
+// a coroutine it does not allocate.
+func (m *RWMutex) LockTimeout(d time.Duration) error {
+	if m.TryLock() {
+		return nil
+	}
+	return within(coroutine.Timeout(d), m.lockLimit)
+}
+
+// LockContext is [RWMutex.Lock] until ctx is done. It returns nil if it has
+// locked m, else ctx.Err(), or netco.ErrShutdown at a forced shutdown. It
+// allocates when it waits.
+func (m *RWMutex) LockContext(ctx context.Context) error {
+	if m.TryLock() {
+		return nil
+	}
+	return within(coroutine.Context(ctx), m.lockLimit)
+}
+
+// RLockTimeout is [RWMutex.RLock] for at most d. It returns as
+// [RWMutex.LockTimeout] does.
+func (m *RWMutex) RLockTimeout(d time.Duration) error {
+	if m.TryRLock() {
+		return nil
+	}
+	return within(coroutine.Timeout(d), m.rlockLimit)
+}
+
+// RLockContext is [RWMutex.RLock] until ctx is done. It returns as
+// [RWMutex.LockContext] does.
+func (m *RWMutex) RLockContext(ctx context.Context) error {
+	if m.TryRLock() {
+		return nil
+	}
+	return within(coroutine.Context(ctx), m.rlockLimit)
+}
+
+// lockLimit locks m for writing within limit. It returns WakeReady if it has.
+func (m *RWMutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
+	why := m.w.lockLimit(limit)
+	if why == coroutine.WakeReady {
+		why = m.drain(limit)
+	}
+	if why == coroutine.WakeReady {
+		m.raceLocked()
+	}
+	return why
+}
+
+// drain waits within limit until no reader is left, for the holder of w. It
+// returns WakeReady if m is locked, else it has unlocked w.
+func (m *RWMutex) drain(limit coroutine.Limit) coroutine.Wake {
+	if m.w.spinUntil(m.isDrained, drainPauses) {
+		return coroutine.WakeReady
+	}
+	m.w.holder.Clear() // readers have m
+	w := waitq.Acquire(limit)
+	why := coroutine.WakeReady
+	if m.enqueueWriter(w) {
+		why = waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveDrainingLocked)
+	}
+	waitq.Release(w)
+	if why == coroutine.WakeReady {
+		m.w.note()
+	} else {
+		m.release()
+	}
+	return why
+}
+
+// drainPauses are the first pauses of a wait for readers: most have m for as
+// long.
+const drainPauses = 10
+
+// isDrained says, in the words of the Mutex, whether readers are left.
+func (m *RWMutex) isDrained() uint32 {
+	if m.load() < oneReader {
+		return free
+	}
+	return locked
+}
+
+// enqueueWriter queues w and reports true, unless no reader is left.
+func (m *RWMutex) enqueueWriter(w *coroutine.Waiter) bool {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	for {
+		r := m.loadSlow()
+		if r < oneReader {
+			return false
+		}
+		if m.swap(r, r|writerDraining) {
+			m.draining.Push(w, waitq.AnyKind)
+			return true
+		}
+	}
+}
+
+func (m *RWMutex) leaveDrainingLocked(w *coroutine.Waiter) {
+	m.draining.Remove(w)
+	m.addSlow(-writerDraining)
+}
+
+// drained gives m to the writer that waits for readers, if none is left.
+func (m *RWMutex) drained() {
+	m.guard.Lock()
+	for {
+		r := m.loadSlow()
+		if r&writerDraining == 0 || r >= oneReader {
+			break
+		}
+		if m.swap(r, r&^writerDraining) {
+			m.guard.TakeAll(&m.draining)
+			break
+		}
+	}
+	m.guard.Unlock()
+}
+
+func (m *RWMutex) unlockSlow() {
+	if m.load()&writerDraining != 0 || m.w.isFree() {
+		panic(m.misuse("Unlock"))
+	}
+	m.release()
+}
+
+// release unlocks m for its writer.
+func (m *RWMutex) release() {
+	if m.loadSlow()&readersQueued != 0 {
+		m.admit()
+	}
+	m.w.unlockSlow()
+	m.serve()
+}
+
+// admit lets in the readers in the queue. Precondition: the caller has locked
+// w, and is about to unlock it.
+func (m *RWMutex) admit() {
+	m.guard.Lock()
+	m.admitLocked(0)
+	m.guard.Unlock()
+}
+
+// admitLocked lets in n readers beside those in the queue.
+func (m *RWMutex) admitLocked(n int64) {
+	for w := m.reading.Front(); w != nil; w = m.reading.Front() {
+		m.guard.Take(&m.reading, w)
+		n++
+	}
+	for {
+		r := m.loadSlow()
+		if m.swap(r, max(r&^readersQueued, 0)+n*oneReader) {
+			return
+		}
+	}
+}
+
+// serve lets in the readers in the queue, unless a holder of w is to do it.
+func (m *RWMutex) serve() {
+	for m.loadSlow()&readersQueued != 0 && m.w.take() {
+		m.admit()
+		m.w.unlockSlow()
+	}
+}
+
+// rlockSlow is RLock of a pending reader.
+func (m *RWMutex) rlockSlow() {
+	m.retreat()
+	if m.rlockLimit(coroutine.Limit{}) != coroutine.WakeReady {
+		waitq.Unwind()
+	}
+}
+
+// retreat takes back the 1 of a pending reader.
+func (m *RWMutex) retreat() {
+	r := m.loadSlow()
+	for r >= oneReader && !m.swap(r, r-oneReader) {
+		r = m.loadSlow()
+	}
+	if r&writerDraining != 0 {
+		m.drained()
+	}
+}
+
+// rlockLimit locks m for reading within limit. It returns WakeReady if it has.
+func (m *RWMutex) rlockLimit(limit coroutine.Limit) coroutine.Wake {
+	if m.w.spinUntil(m.w.lockState, drainPauses) && m.TryRLock() {
+		return coroutine.WakeReady
+	}
+	w := waitq.Acquire(limit)
+	why := coroutine.WakeReady
+	if m.enqueueReader(w) {
+		if limit == (coroutine.Limit{}) {
+			w.BlockedBy(&m.w.holder)
+		}
+		why = waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveReadingLocked)
+		w.BlockedBy(nil)
+	}
+	waitq.Release(w)
+	if why == coroutine.WakeReady {
+		m.raceRLocked()
+	}
+	return why
+}
+
+// enqueueReader queues w and reports true; or, if the lock w is free by now, it
+// locks m for reading, for all in the queue too.
+func (m *RWMutex) enqueueReader(w *coroutine.Waiter) bool {
+	m.guard.Lock()
+	if m.loadSlow()&readersQueued == 0 {
+		m.addSlow(readersQueued) // before w is tried
+	}
+	if !m.w.take() {
+		m.reading.Push(w, waitq.AnyKind)
+		m.guard.Unlock()
+		return true
+	}
+	m.admitLocked(1)
+	m.guard.Unlock()
+	m.w.unlockSlow()
+	m.serve()
+	return false
+}
+
+func (m *RWMutex) leaveReadingLocked(w *coroutine.Waiter) {
+	m.reading.Remove(w)
+	if m.reading.Empty() {
+		m.addSlow(-readersQueued)
+	}
+}
+
+// runlockSlow is RUnlock if it left r, which is negative or has writerDraining.
+func (m *RWMutex) runlockSlow(r int64) {
+	if r >= 0 {
+		m.drained()
+		return
+	}
+	for r < 0 && !m.swap(r, r+oneReader) {
+		r = m.loadSlow()
+	}
+	panic(m.misuse("RUnlock"))
+}
+
+// misuse returns the message for an op that the state does not allow.
+func (m *RWMutex) misuse(op string) string {
+	message := "sync: " + op + " of unlocked RWMutex"
+	if n := m.load() / oneReader; n > 0 {
+		message += fmt.Sprintf(": %d readers have it", n)
+	} else if !m.w.isFree() {
+		message += ": a writer has it"
+	}
+	return message
+}
+
+// The slow paths' accesses to readers, as steps of waitq.Tracer.
+const opReaders waitq.Op = "readers"
+
+func (m *RWMutex) loadSlow() int64 {
+	waitq.Step(opReaders)
+	return m.load()
+}
+
+func (m *RWMutex) swap(old, next int64) bool {
+	waitq.Step(opReaders)
+	return m.cas(old, next)
+}
+
+func (m *RWMutex) addSlow(delta int64) int64 {
+	waitq.Step(opReaders)
+	return m.add(delta)
+}
