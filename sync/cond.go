@@ -2,7 +2,6 @@ package sync
 
 import (
 	"context"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -54,22 +53,14 @@ func (c *Cond) Wait() {
 // netco.ErrShutdown at a forced shutdown. L is locked in any case; with d
 // <= 0 it was not unlocked.
 func (c *Cond) WaitTimeout(d time.Duration) error {
-	if d <= 0 {
-		return os.ErrDeadlineExceeded
-	}
-	limit := coroutine.Timeout(d)
-	return limit.Err(c.wait(limit))
+	return within(coroutine.Timeout(d), c.wait)
 }
 
 // WaitContext is Wait until ctx is done. It returns nil if it was signalled,
 // else ctx.Err(), or netco.ErrShutdown at a forced shutdown. L is locked in
 // any case; if ctx was done to begin with, it was not unlocked. It allocates.
 func (c *Cond) WaitContext(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	limit := coroutine.Context(ctx)
-	return limit.Err(c.wait(limit))
+	return within(coroutine.Context(ctx), c.wait)
 }
 
 // Signal wakes the waiter that has waited longest, if there is one. The caller

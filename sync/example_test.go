@@ -31,26 +31,6 @@ func Example() {
 	// Output: 3
 }
 
-func ExampleMutex() {
-	var m sync.Mutex
-	hits := 0
-	netco.Run(func() {
-		for range 3 {
-			if _, err := netco.Go(func() {
-				m.Lock()
-				defer m.Unlock()
-				netco.Sleep(time.Microsecond) // the others park meanwhile
-				hits++
-			}); err != nil {
-				fmt.Println(err)
-			}
-		}
-	})
-	fmt.Println(hits)
-	netco.Shutdown(context.Background())
-	// Output: 3
-}
-
 func ExampleMutex_LockTimeout() {
 	var m sync.Mutex
 	m.Lock()

@@ -118,31 +118,27 @@ func (f *Future[T]) complete(v T, err error) bool {
 }
 
 func (f *Future[T]) getSlow(limit coroutine.Limit) (T, error) {
-	if why := f.wait(limit); why != coroutine.WakeReady {
+	if err := within(limit, f.wait); err != nil {
 		var none T
-		return none, limit.Err(why)
+		return none, err
 	}
 	return f.value, f.err
 }
 
 // wait waits within limit until f is complete. It returns WakeReady if f is.
 func (f *Future[T]) wait(limit coroutine.Limit) coroutine.Wake {
-	why := limit.Expired() // not under the guard: a context has a lock of its own
-	w := waitq.Acquire(limit)
+	return waitq.Await(coroutine.ReasonFuture, limit, &f.guard, f.enqueue, f.leaveLocked)
+}
+
+// enqueue queues w and reports true, unless f is complete by now.
+func (f *Future[T]) enqueue(w *coroutine.Waiter) bool {
 	f.guard.Lock()
-	done := f.loadDone()
-	if done {
-		why = coroutine.WakeReady
+	defer f.guard.Unlock()
+	if f.loadDone() {
+		return false
 	}
-	if done || why != coroutine.WakeReady {
-		f.guard.Unlock()
-	} else {
-		f.queue.Push(w, waitq.AnyKind)
-		f.guard.Unlock()
-		why = waitq.Wait(w, coroutine.ReasonFuture, limit, &f.guard, f.leaveLocked)
-	}
-	waitq.Release(w)
-	return why
+	f.queue.Push(w, waitq.AnyKind)
+	return true
 }
 
 // leaveLocked implements waitq.Leave.

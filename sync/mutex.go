@@ -2,7 +2,6 @@ package sync
 
 import (
 	"context"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -132,11 +131,7 @@ func (m *Mutex) LockTimeout(d time.Duration) error {
 	if m.TryLock() {
 		return nil
 	}
-	if d <= 0 {
-		return os.ErrDeadlineExceeded
-	}
-	limit := coroutine.Timeout(d)
-	return limit.Err(m.lockLimit(limit))
+	return within(coroutine.Timeout(d), m.lockLimit)
 }
 
 // LockContext is Lock until ctx is done. It returns nil if it has locked m,
@@ -146,9 +141,5 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 	if m.TryLock() {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	limit := coroutine.Context(ctx)
-	return limit.Err(m.lockLimit(limit))
+	return within(coroutine.Context(ctx), m.lockLimit)
 }

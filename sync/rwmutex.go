@@ -205,12 +205,7 @@ func (m *RWMutex) drain(limit coroutine.Limit) coroutine.Wake {
 		return coroutine.WakeReady
 	}
 	m.w.holder.Clear() // readers have m
-	w := waitq.Acquire(limit)
-	why := coroutine.WakeReady
-	if m.enqueueWriter(w) {
-		why = waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveDrainingLocked)
-	}
-	waitq.Release(w)
+	why := waitq.Await(coroutine.ReasonLock, limit, &m.guard, m.enqueueWriter, m.leaveDrainLocked)
 	if why == coroutine.WakeReady {
 		m.w.note()
 	} else {
@@ -247,7 +242,7 @@ func (m *RWMutex) enqueueWriter(w *coroutine.Waiter) bool {
 	}
 }
 
-func (m *RWMutex) leaveDrainingLocked(w *coroutine.Waiter) {
+func (m *RWMutex) leaveDrainLocked(w *coroutine.Waiter) {
 	m.draining.Remove(w)
 	m.addSlow(-writerDraining)
 }

@@ -154,24 +154,17 @@ func (s *Semaphore) acquireLimit(n int64, limit coroutine.Limit) error {
 	case n > s.size:
 		return ErrTooLarge
 	}
-	why := limit.Expired()
-	if why == coroutine.WakeReady {
-		why = s.acquire(n, limit)
-	} else if s.tryAcquireSlow(n) {
-		why = coroutine.WakeReady
+	if s.tryAcquireSlow(n) {
+		return nil
 	}
-	return limit.Err(why)
+	return within(limit, func(limit coroutine.Limit) coroutine.Wake { return s.acquire(n, limit) })
 }
 
 // acquire acquires n units within limit. It returns WakeReady if it has.
 func (s *Semaphore) acquire(n int64, limit coroutine.Limit) coroutine.Wake {
-	w := waitq.Acquire(limit)
-	why := coroutine.WakeReady
-	if s.enqueue(w, n) {
-		why = waitq.Wait(w, coroutine.ReasonSemaphore, limit, &s.guard, s.leaveLocked)
-	}
-	waitq.Release(w)
-	return why
+	return waitq.Await(coroutine.ReasonSemaphore, limit, &s.guard, func(w *coroutine.Waiter) bool {
+		return s.enqueue(w, n)
+	}, s.leaveLocked)
 }
 
 // enqueue queues w for n units and reports true, or acquires them if they are

@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"math"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -100,11 +99,7 @@ func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 	if wg.state.Load()>>32 == 0 {
 		return nil
 	}
-	if d <= 0 {
-		return os.ErrDeadlineExceeded
-	}
-	limit := coroutine.Timeout(d)
-	return limit.Err(wg.wait(limit))
+	return within(coroutine.Timeout(d), wg.wait)
 }
 
 // WaitContext is Wait until ctx is done. It returns nil if the count was 0,
@@ -114,11 +109,7 @@ func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 	if wg.state.Load()>>32 == 0 {
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	limit := coroutine.Context(ctx)
-	return limit.Err(wg.wait(limit))
+	return within(coroutine.Context(ctx), wg.wait)
 }
 
 // opCount is an access to a WaitGroup's state, for waitq.Step.
@@ -126,13 +117,7 @@ const opCount waitq.Op = "count"
 
 // wait waits within limit until the count is 0. It returns WakeReady if it was.
 func (wg *WaitGroup) wait(limit coroutine.Limit) coroutine.Wake {
-	w := waitq.Acquire(limit)
-	why := coroutine.WakeReady
-	if wg.enqueue(w) {
-		why = waitq.Wait(w, coroutine.ReasonGroup, limit, &wg.guard, wg.leaveLocked)
-	}
-	waitq.Release(w)
-	return why
+	return waitq.Await(coroutine.ReasonGroup, limit, &wg.guard, wg.enqueue, wg.leaveLocked)
 }
 
 // enqueue queues w and reports true, unless the count is 0 by now.

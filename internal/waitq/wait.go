@@ -66,6 +66,19 @@ func Wait(w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g
 	return WaitFrom(why, w, reason, limit, g, leave)
 }
 
+// Await is Acquire, Wait and Release for a caller that enqueue queues under g.
+// If enqueue reports false instead, there is nothing to wait for.
+func Await(reason coroutine.Reason, limit coroutine.Limit, g sync.Locker,
+	enqueue func(w *coroutine.Waiter) bool, leave Leave) coroutine.Wake {
+	w := Acquire(limit)
+	why := coroutine.WakeReady
+	if enqueue(w) {
+		why = Wait(w, reason, limit, g, leave)
+	}
+	Release(w)
+	return why
+}
+
 // WaitFrom is Wait for a caller that has parked once already; why is how that
 // park ended.
 func WaitFrom(why coroutine.Wake, w *coroutine.Waiter, reason coroutine.Reason,
