@@ -415,12 +415,14 @@ func TestHammer(t *testing.T) {
 			testrun.Start(t, 2)
 			l, p := make(), new(pair)
 			var tasks []*testrun.Task
+			var others stdsync.WaitGroup // that unlock
 			for k := range 12 {
 				tasks = append(tasks, testrun.Places[k%3].Go(func() {
 					for i := range testenv.Rounds(8000) {
 						l.use(t, rand.Int(), p, func() { hold(k + i) }, func(unlock func()) {
 							if i%16 == 0 {
-								testrun.Coroutines[k%2].Run(unlock)
+								others.Add(1)
+								testrun.Coroutines[k%2].Run(func() { unlock(); others.Done() })
 							} else {
 								unlock()
 							}
@@ -429,7 +431,7 @@ func TestHammer(t *testing.T) {
 				}))
 			}
 			testrun.WaitAll(t, tasks...)
-			testrun.AwaitEnds(t)
+			others.Wait()
 			testenv.Equal(t, int64(p.a), p.raised.Load(), "raised")
 			testenv.Equal(t, p.b, p.a, "the halves")
 			testenv.NoError(t, l.over())
