@@ -88,10 +88,7 @@ func (c *Chan[T]) isReadyLocked(k kind) bool {
 // channel is closed.
 func (c *Chan[T]) tryLocked(k kind, at unsafe.Pointer) (ok, done bool) {
 	if k == kindSend {
-		if c.closed {
-			return false, true
-		}
-		return true, c.trySendLocked(*(*T)(at))
+		return c.trySendLocked(*(*T)(at))
 	}
 	v, ok, done := c.tryRecvLocked()
 	if done && at != nil {

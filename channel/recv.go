@@ -18,7 +18,7 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 			return v, ok
 		}
 	}
-	v, err := c.recv(coroutine.Limit{}, false)
+	v, err := c.recv(coroutine.Limit{})
 	return v, mustRecv(err)
 }
 
@@ -41,14 +41,14 @@ func (c *Chan[T]) RecvTimeout(d time.Duration) (T, error) {
 			return v, closedError(ok)
 		}
 	}
-	return c.recv(coroutine.Timeout(d), true)
+	return c.recv(coroutine.Timeout(d))
 }
 
 // RecvContext is Recv until ctx is done. It returns ErrClosed at the end of a
 // closed channel, the context's error, or netco's ErrShutdown; then it has
 // received nothing. It allocates when it waits.
 func (c *Chan[T]) RecvContext(ctx context.Context) (T, error) {
-	return c.recv(coroutine.Context(ctx), true)
+	return c.recv(coroutine.Context(ctx))
 }
 
 // All returns an iterator over the values that are received until the channel
@@ -64,19 +64,16 @@ func (c *Chan[T]) All() iter.Seq[T] {
 	}
 }
 
-// recv is Recv within limit. If it is bounded and must wait, it first checks
-// whether limit has expired.
-func (c *Chan[T]) recv(limit coroutine.Limit, bounded bool) (v T, err error) {
+// recv is Recv within limit.
+func (c *Chan[T]) recv(limit coroutine.Limit) (v T, err error) {
 	if c == nil {
 		return v, block(limit)
 	}
 	if v, ok, done := c.tryRecv(); done {
 		return v, closedError(ok)
 	}
-	if bounded {
-		if why := limit.Expired(); why != coroutine.WakeReady {
-			return v, limit.Err(why)
-		}
+	if why := limit.Expired(); why != coroutine.WakeReady {
+		return v, limit.Err(why)
 	}
 	if c.tick != nil {
 		return c.recvTimed(limit)

@@ -20,7 +20,7 @@ import (
 // Up to eight cases allocate nothing, unless it waits on a channel that has
 // more waiters than ever before.
 func Select(cases ...Case) (index int, err error) {
-	index, err = choose(hidden(cases), coroutine.Limit{}, false)
+	index, err = choose(hidden(cases), coroutine.Limit{})
 	if err == coroutine.ErrShutdown {
 		waitq.Unwind()
 	}
@@ -31,14 +31,14 @@ func Select(cases ...Case) (index int, err error) {
 // os.ErrDeadlineExceeded, and at a forced shutdown -1 and netco's ErrShutdown;
 // then it has done no case.
 func SelectTimeout(d time.Duration, cases ...Case) (index int, err error) {
-	return choose(hidden(cases), coroutine.Timeout(d), true)
+	return choose(hidden(cases), coroutine.Timeout(d))
 }
 
 // SelectContext is Select until ctx is done. After that it returns -1 and the
 // context's error, and at a forced shutdown -1 and netco's ErrShutdown; then it
 // has done no case. It allocates when it waits.
 func SelectContext(ctx context.Context, cases ...Case) (index int, err error) {
-	return choose(hidden(cases), coroutine.Context(ctx), true)
+	return choose(hidden(cases), coroutine.Context(ctx))
 }
 
 // randn returns a random number below n. A variable for tests.
@@ -48,9 +48,9 @@ var randn = rand.IntN
 const fewCases = 8
 
 // choose is Select within limit.
-func choose(cases []Case, limit coroutine.Limit, bounded bool) (int, error) {
+func choose(cases []Case, limit coroutine.Limit) (int, error) {
 	for over := false; ; {
-		index, err := chooseOnce(cases, limit, bounded)
+		index, err := chooseOnce(cases, limit)
 		if err == nil || over || !mayRetry(cases, index, err) {
 			return index, err
 		}
@@ -60,7 +60,7 @@ func choose(cases []Case, limit coroutine.Limit, bounded bool) (int, error) {
 
 // chooseOnce is choose, except that the wait for a channel on which time sends
 // may end before that channel has a value: see mayRetry.
-func chooseOnce(cases []Case, limit coroutine.Limit, bounded bool) (int, error) {
+func chooseOnce(cases []Case, limit coroutine.Limit) (int, error) {
 	var space [fewCases]int32
 	order := lockOrder(cases, space[:0])
 	otherwise := slices.IndexFunc(cases, func(c Case) bool { return c.kind == kindDefault })
@@ -74,10 +74,8 @@ func chooseOnce(cases []Case, limit coroutine.Limit, bounded bool) (int, error) 
 	case otherwise >= 0:
 		return otherwise, nil
 	}
-	if bounded {
-		if why := limit.Expired(); why != coroutine.WakeReady {
-			return -1, limit.Err(why)
-		}
+	if why := limit.Expired(); why != coroutine.WakeReady {
+		return -1, limit.Err(why)
 	}
 	if len(order) == 0 {
 		return -1, block(limit)

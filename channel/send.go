@@ -18,7 +18,7 @@ func (c *Chan[T]) Send(v T) {
 	if c != nil && c.owner.Load() != shared && c.sendOwned(v) {
 		return
 	}
-	mustSend(c.send(v, coroutine.Limit{}, false))
+	mustSend(c.send(v, coroutine.Limit{}))
 }
 
 // TrySend sends v if that takes no wait, and reports whether it has. It does
@@ -27,89 +27,78 @@ func (c *Chan[T]) TrySend(v T) bool {
 	if c == nil {
 		return false
 	}
-	sent, closed := c.trySend(v)
-	if closed {
+	ok, done := c.trySend(v)
+	if done && !ok {
 		panic(sendOnClosed)
 	}
-	return sent
+	return done
 }
 
 // SendTimeout is Send for at most d. It returns nil if it has sent v, else
 // ErrClosed, os.ErrDeadlineExceeded or netco's ErrShutdown.
 func (c *Chan[T]) SendTimeout(v T, d time.Duration) error {
 	if c != nil {
-		if sent, closed := c.trySend(v); sent {
-			return nil
-		} else if closed {
-			return ErrClosed
+		if ok, done := c.trySend(v); done {
+			return closedError(ok)
 		}
 	}
-	return c.send(v, coroutine.Timeout(d), true)
+	return c.send(v, coroutine.Timeout(d))
 }
 
 // SendContext is Send until ctx is done. It returns nil if it has sent v, else
 // ErrClosed, the context's error or netco's ErrShutdown. It allocates when it
 // waits.
 func (c *Chan[T]) SendContext(ctx context.Context, v T) error {
-	return c.send(v, coroutine.Context(ctx), true)
+	return c.send(v, coroutine.Context(ctx))
 }
 
-// send is Send within limit. If it is bounded and must wait, it first checks
-// whether limit has expired.
-func (c *Chan[T]) send(v T, limit coroutine.Limit, bounded bool) error {
+// send is Send within limit.
+func (c *Chan[T]) send(v T, limit coroutine.Limit) error {
 	if c == nil {
 		return block(limit)
 	}
-	if sent, closed := c.trySend(v); sent {
-		return nil
-	} else if closed {
-		return ErrClosed
+	if ok, done := c.trySend(v); done {
+		return closedError(ok)
 	}
-	if bounded {
-		if why := limit.Expired(); why != coroutine.WakeReady {
-			return limit.Err(why)
-		}
+	if why := limit.Expired(); why != coroutine.WakeReady {
+		return limit.Err(why)
 	}
 	return c.sendSlow(v, limit)
 }
 
 // trySend sends v if that takes no wait.
-func (c *Chan[T]) trySend(v T) (sent, closed bool) {
+func (c *Chan[T]) trySend(v T) (ok, done bool) {
 	c.lock()
-	if c.closed {
-		c.guard.Unlock()
-		return false, true
-	}
-	sent = c.trySendLocked(v)
+	ok, done = c.trySendLocked(v)
 	c.guard.Unlock()
-	return sent, false
+	return ok, done
 }
 
 // trySendLocked gives v to a waiting receiver, which it claims, or adds it to
-// the buffer. Precondition: the channel is not closed.
-func (c *Chan[T]) trySendLocked(v T) (sent bool) {
+// the buffer. ok is false if the channel is closed; done is false if it is not,
+// and v would have to wait.
+func (c *Chan[T]) trySendLocked(v T) (ok, done bool) {
+	if c.closed {
+		return false, true
+	}
 	if s := c.recvq.claimFront(); s != nil {
 		s.value, s.ok = v, true
-		return true
+		return true, true
 	}
 	if c.count < len(c.buf) {
 		c.pushLocked(v)
-		return true
+		return true, true
 	}
-	return false
+	return true, false
 }
 
 // sendSlow is send once more under the guard, or a wait.
 func (c *Chan[T]) sendSlow(v T, limit coroutine.Limit) error {
 	s := c.newWaiter(true, limit)
 	c.lock()
-	if c.closed {
+	if ok, done := c.trySendLocked(v); done {
 		c.discardLocked(s)
-		return ErrClosed
-	}
-	if c.trySendLocked(v) {
-		c.discardLocked(s)
-		return nil
+		return closedError(ok)
 	}
 	s.value = v
 	c.queueLocked(s)
