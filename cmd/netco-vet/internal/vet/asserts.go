@@ -68,5 +68,5 @@ func (w *walker) wrongType(x ast.Expr, t types.Type, cost string, at ast.Node) {
 
 // netcos reports whether x is a connection or listener of netco's for certain.
 func (p *pkg) netcos(x ast.Expr) bool {
-	return p.source(x, isNetco, map[*types.Var]bool{}) != nil
+	return p.source(x, isNetco) != nil
 }

@@ -624,3 +624,20 @@ func (c *channels) written(x ast.Expr) string {
 	}
 	return b.String()
 }
+
+// lastOf returns the last statement of a block or clause, or nil.
+func lastOf(x ast.Node) ast.Stmt {
+	var list []ast.Stmt
+	switch x := x.(type) {
+	case *ast.BlockStmt:
+		list = x.List
+	case *ast.CaseClause:
+		list = x.Body
+	case *ast.CommClause:
+		list = x.Body
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}

@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/ast"
+	"go/constant"
 	"go/types"
 )
 
@@ -10,14 +11,51 @@ func (w *walker) receive(x *ast.UnaryExpr) {
 	if w.notEmpty(x) || w.releasesPlace(x) {
 		return
 	}
-	f, fix := w.receiveFrom(x.X)
+	f := w.receiveFrom(x.X)
+	fix := w.receiveFix(x, f)
 	if f.rule == "chan" {
 		fix = w.chanFix(x.X)
 	}
-	if f.rule == "done" || f.rule == "time" {
-		fix = w.receiveFix(x, f)
-	}
 	w.event(f, x, fix)
+}
+
+// hasRoom reports whether a channel is made with room, by all that it is
+// assigned: whether a send finds it full is not known. What a sync.Pool has is
+// made for one answer.
+func (w *walker) hasRoom(ch ast.Expr) bool {
+	return w.source(ch, func(c *ast.CallExpr, fn *types.Func) bool {
+		if fn != nil {
+			return funcKey(fn) == "sync.Pool.Get"
+		}
+		if !w.TypesInfo.Types[c.Fun].IsBuiltin() || len(c.Args) != 2 {
+			return false
+		}
+		room := w.TypesInfo.Types[c.Args[1]].Value // nil if it is computed
+		return room == nil || constant.Sign(room) > 0
+	}) != nil
+}
+
+// releasesPlace reports whether a receive gives a place in a semaphore back: it
+// drops an empty value of a channel to which the same function, or one around
+// it, has sent before, or of which it is a method.
+func (w *walker) releasesPlace(x *ast.UnaryExpr) (yes bool) {
+	t, ok := w.TypesInfo.TypeOf(x).Underlying().(*types.Struct)
+	if _, dropped := w.parents[x].(*ast.ExprStmt); !dropped || !ok || t.NumFields() > 0 {
+		return false
+	}
+	if v := w.variable(x.X); v != nil && v.Kind() == types.RecvVar {
+		return true
+	}
+	ch := types.ExprString(x.X)
+	ast.Inspect(w.declOf(x), func(n ast.Node) bool {
+		if lit, ok := n.(*ast.FuncLit); ok && !holds(lit, x) {
+			return false
+		}
+		s, ok := n.(*ast.SendStmt)
+		yes = yes || ok && s.Pos() < x.Pos() && types.ExprString(s.Chan) == ch
+		return !yes
+	})
+	return yes
 }
 
 // notEmpty reports whether a receive stands in a loop or a branch that is for
@@ -44,29 +82,29 @@ func (w *walker) notEmpty(x *ast.UnaryExpr) bool {
 }
 
 // receiveFrom describes a receive by where its channel comes from.
-func (w *walker) receiveFrom(ch ast.Expr) (finding, fixer) {
+func (w *walker) receiveFrom(ch ast.Expr) finding {
 	switch ch := ast.Unparen(ch).(type) {
 	case *ast.CallExpr:
 		if fn := w.static(ch.Fun); fn != nil {
 			switch funcKey(fn) {
 			case "context.Context.Done":
 				return finding{"done", "receive from " + types.ExprString(ch),
-					"use sync.Wait(ctx) of netco/sync"}, nil
+					"use sync.Wait(ctx) of netco/sync"}
 			case "time.After":
 				return finding{"time", "receive from time.After",
-					"use netco.After or netco.Sleep"}, nil
+					"use netco.After or netco.Sleep"}
 			case "time.Tick":
-				return finding{"time", "receive from time.Tick", "use netco.Tick"}, nil
+				return finding{"time", "receive from time.Tick", "use netco.Tick"}
 			}
 		}
 	case *ast.SelectorExpr:
 		if v := w.variable(ch); v != nil && v.IsField() && v.Pkg() != nil &&
 			v.Pkg().Path() == "time" {
 			typ := w.timerType(ch)
-			return finding{"time", "receive from a time." + typ, "use netco.New" + typ}, nil
+			return finding{"time", "receive from a time." + typ, "use netco.New" + typ}
 		}
 	}
-	return finding{"chan", "receive from a Go channel", cureChannel}, nil
+	return finding{"chan", "receive from a Go channel", cureChannel}
 }
 
 func (w *walker) timerType(x *ast.SelectorExpr) string {
@@ -80,7 +118,7 @@ func (w *walker) timerType(x *ast.SelectorExpr) string {
 func (w *walker) rangeStmt(x *ast.RangeStmt) {
 	if t := w.TypesInfo.TypeOf(x.X); t != nil {
 		if _, ok := types.Unalias(t).Underlying().(*types.Chan); ok {
-			f, _ := w.receiveFrom(x.X)
+			f := w.receiveFrom(x.X)
 			f.what = "range over" + f.what[len("receive from"):]
 			w.n.events = append(w.n.events, event{f, x.For, x.X.End(), w.chanFix(x.X)})
 		}
@@ -98,7 +136,7 @@ func (w *walker) selectStmt(x *ast.SelectStmt) {
 		chans = append(chans, commChan(comm))
 	}
 	if len(chans) == 1 {
-		if f, _ := w.receiveFrom(chans[0]); f.rule != "chan" {
+		if f := w.receiveFrom(chans[0]); f.rule != "chan" {
 			w.n.events = append(w.n.events, event{finding: f, pos: x.Select, end: x.Body.Lbrace})
 			return
 		}

@@ -27,7 +27,7 @@ var Planner = &analysis.Analyzer{
 }
 
 func (p *pkg) plan() (all []Statement) {
-	p.names = newNamer(p)
+	p.taken = map[ast.Node]map[string]bool{}
 	for _, f := range p.Files {
 		if isTest(p.Fset.File(f.FileStart).Name()) {
 			continue

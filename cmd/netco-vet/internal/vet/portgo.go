@@ -104,12 +104,12 @@ func (g *goCall) prepare() (why string) {
 	}
 	var edits []analysis.TextEdit
 	keep := func(x ast.Expr, param string) {
-		name := g.names.free(g.x, cmp.Or(strings.Trim(param, "_"), "arg"))
+		name := g.freeName(g.x, cmp.Or(strings.Trim(param, "_"), "arg"))
 		g.before = append(g.before, name+" := "+g.text(x.Pos(), x.End()))
 		edits = append(edits, replace(x.Pos(), x.End(), name))
 	}
 	if lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok && !g.simple() {
-		name := g.names.free(g.x, "serve")
+		name := g.freeName(g.x, "serve")
 		g.before = append(g.before, name+" := "+g.text(lit.Pos(), lit.End()))
 		edits = append(edits, replace(c.Fun.Pos(), c.Fun.End(), name))
 	} else if !ok && !g.lasting(c.Fun) {
@@ -197,7 +197,7 @@ func (g *goCall) startOrGo() string {
 		}) && !g.mentionsErr() {
 		return g.start(g.function(), "go "+g.call)
 	}
-	name := g.names.free(g.x, "serve")
+	name := g.freeName(g.x, "serve")
 	g.before = append(g.before, name+" := "+g.function())
 	return g.start(name, "go "+name+"()")
 }
@@ -349,31 +349,25 @@ func hasConn(t types.Type) bool {
 	return false
 }
 
-// namer finds names for variables of a port, each new to the whole function that
-// it is in.
-type namer struct {
-	p     *pkg
-	taken map[ast.Node]map[string]bool // by declaration
-}
-
-func newNamer(p *pkg) *namer { return &namer{p, map[ast.Node]map[string]bool{}} }
-
-// free returns name, or name with a number, as it is not taken where x stands.
-func (n *namer) free(x ast.Node, name string) string {
-	decl := n.p.up(x, func(x ast.Node) bool { _, ok := n.p.parents[x].(*ast.File); return ok })
-	if n.taken[decl] == nil {
-		n.taken[decl] = map[string]bool{"netco": true, "err": true} // what a port adds
-		ast.Inspect(decl, func(node ast.Node) bool {
-			if id, ok := node.(*ast.Ident); ok {
-				n.taken[decl][id.Name] = true
+// freeName returns name, or name with a number, as it is not taken in the
+// declaration that x is in.
+func (p *pkg) freeName(x ast.Node, name string) string {
+	decl := p.declOf(x)
+	taken := p.taken[decl]
+	if taken == nil {
+		taken = map[string]bool{"netco": true, "err": true} // what a port adds
+		p.taken[decl] = taken
+		ast.Inspect(decl, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				taken[id.Name] = true
 			}
 			return true
 		})
 	}
 	first := name
-	for i := 2; n.taken[decl][name]; i++ {
+	for i := 2; taken[name]; i++ {
 		name = first + strconv.Itoa(i)
 	}
-	n.taken[decl][name] = true
+	taken[name] = true
 	return name
 }

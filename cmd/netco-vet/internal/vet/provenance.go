@@ -287,26 +287,27 @@ func (p *pkg) called(x ast.Expr) *types.Func {
 }
 
 // source returns the call that x's value comes from, on all ways, if is is true
-// of the function that it calls. What a listener has accepted comes from where
-// that does.
-func (p *pkg) source(
-	x ast.Expr, is func(*types.Func) bool, seen map[*types.Var]bool,
+// of it and the function that it calls, nil for a builtin or a function's value.
+// What a listener has accepted comes from where that does.
+func (p *pkg) source(x ast.Expr, is func(*ast.CallExpr, *types.Func) bool) *ast.CallExpr {
+	return p.sourceOf(x, is, map[*types.Var]bool{})
+}
+
+func (p *pkg) sourceOf(
+	x ast.Expr, is func(*ast.CallExpr, *types.Func) bool, seen map[*types.Var]bool,
 ) *ast.CallExpr {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr:
 		fn := p.static(x.Fun)
-		if fn == nil || fn.Pkg() == nil {
-			return nil
-		}
-		if is(fn) {
+		if is(x, fn) {
 			return x
 		}
-		if sel, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok &&
+		if sel, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok && fn != nil &&
 			funcKey(fn) == "net.Listener.Accept" {
-			return p.source(sel.X, is, seen)
+			return p.sourceOf(sel.X, is, seen)
 		}
 	case *ast.TypeAssertExpr:
-		return p.source(x.X, is, seen)
+		return p.sourceOf(x.X, is, seen)
 	case *ast.Ident, *ast.SelectorExpr:
 		v := p.variable(x)
 		vals := p.values[v]
@@ -315,7 +316,7 @@ func (p *pkg) source(
 		}
 		seen[v] = true
 		if ln := p.served[v]; ln != nil {
-			return p.source(ln, is, seen)
+			return p.sourceOf(ln, is, seen)
 		}
 		if vals == nil || vals.unknown {
 			return nil
@@ -328,7 +329,7 @@ func (p *pkg) source(
 			if vals.results[i] > 0 && !p.isPipe(e) {
 				return nil
 			}
-			if from = p.source(e, is, seen); from == nil {
+			if from = p.sourceOf(e, is, seen); from == nil {
 				return nil
 			}
 		}
@@ -339,7 +340,10 @@ func (p *pkg) source(
 
 // isStandard is for the functions of package net and crypto/tls that make
 // connections and listeners.
-func isStandard(fn *types.Func) bool {
+func isStandard(_ *ast.CallExpr, fn *types.Func) bool {
+	if fn == nil {
+		return false
+	}
 	switch funcKey(fn) {
 	case "net.Listen", "net.ListenPacket", "net.Dial", "net.DialTimeout", "net.Pipe",
 		"net.Dialer.Dial",
@@ -351,7 +355,10 @@ func isStandard(fn *types.Func) bool {
 }
 
 // isNetco is for netco's.
-func isNetco(fn *types.Func) bool {
+func isNetco(_ *ast.CallExpr, fn *types.Func) bool {
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
 	folder, ok := library(fn.Pkg().Path())
 	return ok && slices.Contains([]string{".", "net", "socket"}, folder) &&
 		hasPrefix(fn.Name(), "Listen", "Dial", "Accept")

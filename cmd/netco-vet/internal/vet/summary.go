@@ -135,11 +135,10 @@ type pkg struct {
 	fixes   map[string][]analysis.SuggestedFix // those of whole packages
 	whyNot  map[string]string                  // why a package has none
 	chans   *channels                          // once they are needed
-	names   *namer
+	taken   map[ast.Node]map[string]bool       // names, by declaration
 
-	uses     map[types.Object][]*ast.Ident // once they are needed
-	imported map[string]*types.Package     // the same
-	foreign  map[*types.Func]*node         // what functions of other packages return
+	imported map[string]*types.Package // once they are needed
+	foreign  map[*types.Func]*node     // what functions of other packages return
 	paths    objectpath.Encoder
 
 	reassigned map[*types.Var]bool     // variables that are assigned after they were declared
@@ -147,13 +146,12 @@ type pkg struct {
 }
 
 func newPkg(pass *analysis.Pass) *pkg {
-	p := &pkg{
+	return &pkg{
 		Pass: pass, decls: map[*types.Func]*node{}, lits: map[*ast.FuncLit]*node{},
 		reached: map[*node]bool{}, foreign: map[*types.Func]*node{},
 		fixes: map[string][]analysis.SuggestedFix{}, whyNot: map[string]string{},
+		taken: map[ast.Node]map[string]bool{},
 	}
-	p.names = newNamer(p)
-	return p
 }
 
 // collect walks all functions.
@@ -205,45 +203,15 @@ func (p *pkg) link() {
 	}
 }
 
-// usesOf returns the places where an object is used, in the order of the source.
-func (p *pkg) usesOf(obj types.Object) []*ast.Ident {
-	if p.uses == nil {
-		p.uses = map[types.Object][]*ast.Ident{}
-		for id, obj := range p.TypesInfo.Uses {
-			if v, ok := obj.(*types.Var); ok {
-				obj = v.Origin()
-			}
-			p.uses[obj] = append(p.uses[obj], id)
+// declOf returns the declaration around a node.
+func (p *pkg) declOf(x ast.Node) ast.Node {
+	for {
+		up := p.parents[x]
+		if _, ok := up.(*ast.File); ok || up == nil {
+			return x
 		}
-		for _, ids := range p.uses {
-			slices.SortFunc(ids, func(a, b *ast.Ident) int { return int(a.Pos() - b.Pos()) })
-		}
+		x = up
 	}
-	return p.uses[obj]
-}
-
-// up returns the innermost node around x, or x, of which is is true; or nil.
-func (p *pkg) up(x ast.Node, is func(ast.Node) bool) ast.Node {
-	for x != nil && !is(x) {
-		x = p.parents[x]
-	}
-	return x
-}
-
-func isFunc(x ast.Node) bool {
-	switch x.(type) {
-	case *ast.FuncLit, *ast.FuncDecl:
-		return true
-	}
-	return false
-}
-
-func isLoop(x ast.Node) bool {
-	switch x.(type) {
-	case *ast.ForStmt, *ast.RangeStmt:
-		return true
-	}
-	return false
 }
 
 // holds reports whether x stands in outer.

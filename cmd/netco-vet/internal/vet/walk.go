@@ -89,7 +89,7 @@ func (w *walker) visit(x ast.Node) bool {
 	case *ast.GoStmt:
 		w.goHandler(x)
 	case *ast.SendStmt:
-		if !w.isCase(x) && !w.hasRoom(x) {
+		if !w.isCase(x) && !w.hasRoom(x.Chan) {
 			w.event(finding{"chan", "send to a Go channel", cureChannel}, x, w.chanFix(x.Chan))
 		}
 	case *ast.ExprStmt:
@@ -358,7 +358,7 @@ func (w *walker) byInterface(c *ast.CallExpr, fn *types.Func) {
 	if !ok || !ofInterface(fn) {
 		return
 	}
-	from := w.source(sel.X, isStandard, map[*types.Var]bool{})
+	from := w.source(sel.X, isStandard)
 	if from == nil {
 		return
 	}
@@ -385,7 +385,7 @@ func (w *walker) buffersWrite(c *ast.CallExpr, fn *types.Func, at *call) {
 	switch {
 	case n == nil || n.Obj().Pkg() == nil || !isConn(to):
 	case n.Obj().Pkg().Path() != "net":
-	case !types.IsInterface(n), w.source(c.Args[0], isStandard, map[*types.Var]bool{}) != nil:
+	case !types.IsInterface(n), w.source(c.Args[0], isStandard) != nil:
 		w.event(finding{"net", funcKey(fn), cureNet}, c, w.importFix("net"))
 	default:
 		at.parks = shortName(fn)

@@ -49,7 +49,7 @@ func handleConn(conn net.Conn) { // want handleConn:"chan"
 		return
 	}
 	who := conn.RemoteAddr().String()
-	ch <- "You are " + who           // want `send to a Go channel`
+	ch <- "You are " + who
 	messages <- who + " has arrived" // want `send to a Go channel`
 	entering <- ch                   // want `send to a Go channel`
 	input := bufio.NewScanner(conn)
