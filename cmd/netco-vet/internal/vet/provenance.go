@@ -323,7 +323,7 @@ func (p *pkg) sourceOf(
 		}
 		var from *ast.CallExpr
 		for i, e := range vals.exprs {
-			if p.TypesInfo.Types[e].IsNil() {
+			if other := p.variable(e); p.TypesInfo.Types[e].IsNil() || other != nil && seen[other] {
 				continue
 			}
 			if vals.results[i] > 0 && !p.isPipe(e) {

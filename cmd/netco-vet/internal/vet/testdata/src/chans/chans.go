@@ -54,6 +54,15 @@ func answer(requests chan *request, n int) { // want answer:"chan"
 
 func hand(ch chan int) { ch <- 1 } // want hand:"chan" `send to a Go channel`
 
+// twice hands over one channel for two values.
+func twice() {
+	ch := make(chan int, 2)
+	result(ch)
+	result(ch)
+}
+
+func result(ch chan int) { ch <- 1 }
+
 // notEmpty takes what is there.
 func notEmpty(r *request) { // want notEmpty:"chan"
 	if len(r.answer) > 0 {
@@ -82,6 +91,7 @@ func start(a, b chan int, requests chan *request, limit chan struct{}) error {
 	_, err := netco.Go(func() {
 		waits(a, b)
 		answer(requests, 3)
+		twice()
 		notEmpty(newRequest())
 		held(limit, limit)
 		semaphore(limit).acquire()
