@@ -4,10 +4,12 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
 // Buffer is memory lent for as long as it is needed. The buffer released last
@@ -37,7 +39,9 @@ type bufferPool struct {
 	lent  counter.Counter // ever
 	back  counter.Counter // ever released here
 	waits counter.Counter // times that none was available
-	queue bufferQueue
+	queue ilist.List[bufferWait]
+
+	searched time.Duration // how long the first of queue waited before the last collection
 
 	// Ever released on other threads, or found by the garbage collector; their
 	// memory is not used again. Any thread.
@@ -125,7 +129,7 @@ func (bp *bufferPool) take(p *Processor) (b *Buffer) {
 		bp.lent.Inc()
 		return b
 	}
-	if bp.max != 0 && (!bp.queue.empty() || bp.inUse() >= bp.max) {
+	if bp.max != 0 && (!bp.queue.Empty() || bp.inUse() >= bp.max) {
 		return nil
 	}
 	return p.lendNew()
@@ -172,7 +176,7 @@ func (bp *bufferPool) release(p *Processor, b *Buffer) {
 	}
 	bp.back.Inc()
 	switch n := len(bp.free); {
-	case !bp.queue.empty():
+	case !bp.queue.Empty():
 		bp.lent.Inc()
 		bp.handOver(p, b)
 	case n < maxFreeBuffers:

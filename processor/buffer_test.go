@@ -4,10 +4,12 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 	"weak"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/ilist"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -192,30 +194,11 @@ func TestBufferLimitEnds(t *testing.T) {
 		testenv.True(t, <-unwound, "it panicked")
 	}
 	<-g.Quiet()
-	testenv.True(t, p.buffers.queue.empty() && !p.buffers.wanted.Load(), "they still wait")
+	testenv.True(t, p.buffers.queue.Empty() && !p.buffers.wanted.Load(), "they still wait")
 	runtime.KeepAlive(b)
 }
 
-// TestBufferQueue: those that leave from the middle and from either end leave
-// the others in order.
-func TestBufferQueue(t *testing.T) {
-	for gone := range 3 {
-		var q bufferQueue
-		var all [3]bufferWait
-		for i := range all {
-			q.push(&all[i])
-		}
-		q.remove(&all[gone])
-		more := new(bufferWait)
-		q.push(more)
-		for i := range all {
-			if i != gone {
-				testenv.Equal(t, q.first, &all[i], "without", gone, i, "is not in front")
-				q.remove(q.first)
-			}
-		}
-		testenv.True(t, q.first == more && q.last == more, "without %d: not the last", gone)
-		q.remove(more)
-		testenv.True(t, q.empty() && q.last == nil, "without %d: not empty", gone)
-	}
+// TestBufferWaitLinks: ilist finds the links of a bufferWait.
+func TestBufferWaitLinks(t *testing.T) {
+	testenv.Equal(t, unsafe.Offsetof(bufferWait{}.Links), ilist.Offset)
 }

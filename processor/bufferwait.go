@@ -7,49 +7,22 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
-// bufferWait is a coroutine that waits for a buffer.
+// bufferWait is a coroutine that waits for a buffer. They are in a queue of
+// their Processor, FIFO: a released buffer is handed to the first, so none is
+// overtaken.
 type bufferWait struct {
-	w    *coroutine.Waiter
-	b    *Buffer // set when it is handed one
-	next *bufferWait
-
+	w *coroutine.Waiter
+	b *Buffer // set when it is handed one
+	ilist.Links[bufferWait]
 	queued bool
-}
-
-// bufferQueue holds the coroutines of a Processor that wait for a buffer, FIFO.
-// A released buffer is handed to the first, so none is overtaken. All fields:
-// owner.
-type bufferQueue struct {
-	first, last *bufferWait
-	searched    time.Duration // how long the first waited before the last collection
-}
-
-func (q *bufferQueue) empty() bool { return q.first == nil }
-
-func (q *bufferQueue) push(x *bufferWait) {
-	if q.first == nil {
-		q.first = x
-	} else {
-		q.last.next = x
-	}
-	q.last = x
-}
-
-func (q *bufferQueue) remove(x *bufferWait) {
-	at, before := &q.first, (*bufferWait)(nil)
-	for *at != x {
-		before, at = *at, &(*at).next
-	}
-	if *at = x.next; q.last == x {
-		q.last = before
-	}
 }
 
 // handOver gives b, which counts as lent, to the first in the queue.
 func (bp *bufferPool) handOver(p *Processor, b *Buffer) {
-	x := bp.queue.first
+	x := bp.queue.Front()
 	bp.leave(x)
 	x.b = b
 	p.ex.Wake(x.w)
@@ -57,9 +30,9 @@ func (bp *bufferPool) handOver(p *Processor, b *Buffer) {
 
 // leave takes x out of the queue.
 func (bp *bufferPool) leave(x *bufferWait) {
-	bp.queue.remove(x)
-	if bp.queue.empty() {
-		bp.queue.searched = 0
+	bp.queue.Remove(x)
+	if bp.queue.Empty() {
+		bp.searched = 0
 		bp.wanted.Store(false)
 	}
 }
@@ -101,7 +74,7 @@ func (p *Processor) queueFor(x *bufferWait) bool {
 	}
 	if q := &p.buffers; !x.queued {
 		x.queued = true
-		q.queue.push(x)
+		q.queue.PushBack(x)
 		q.wanted.Store(true) // before freedRemotely is checked
 		p.lendMore()
 	}
@@ -114,15 +87,15 @@ func (bp *bufferPool) park(x *bufferWait) (unwind bool) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
 	}
-	wait := max(bp.queue.searched, minSearch)
+	wait := max(bp.searched, minSearch)
 	why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(wait))
 	switch {
 	case x.b != nil:
 	case why == coroutine.WakeShutdown:
 		bp.leave(x)
 		return true
-	case why == coroutine.WakeTimeout && bp.queue.first == x:
-		bp.queue.searched = min(max(2*bp.queue.searched, 2*minSearch), maxSearch)
+	case why == coroutine.WakeTimeout && bp.queue.Front() == x:
+		bp.searched = min(max(2*bp.searched, 2*minSearch), maxSearch)
 		go runtime.GC()
 	}
 	return false
@@ -131,7 +104,7 @@ func (bp *bufferPool) park(x *bufferWait) (unwind bool) {
 // lendMore serves the waiting coroutines after buffers have been freed
 // remotely. It is called in each turn while any waits.
 func (p *Processor) lendMore() {
-	for q := &p.buffers; !q.queue.empty() && q.inUse() < q.max; {
+	for q := &p.buffers; !q.queue.Empty() && q.inUse() < q.max; {
 		q.handOver(p, p.lendNew())
 	}
 }

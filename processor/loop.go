@@ -60,7 +60,7 @@ func (p *Processor) loop() {
 		if p.woken.starved.Load() {
 			p.woken.want(p)
 		}
-		if !p.buffers.queue.empty() {
+		if !p.buffers.queue.Empty() {
 			p.lendMore()
 		}
 		if p.group.Phase() != p.phase && p.advance() {
