@@ -19,17 +19,17 @@ import (
 // asks for it: there is no monitor. They end with the test.
 func roaming(t testing.TB, n int) *Group {
 	t.Helper()
-	g := startRoaming(t, n)
-	t.Cleanup(func() { end(g) })
+	g := NewGroup(nil)
+	startRoaming(t, g, n)
 	return g
 }
 
-func startRoaming(t testing.TB, n int) *Group {
+// startRoaming adds such Processors to g.
+func startRoaming(t testing.TB, g *Group, n int) {
 	t.Helper()
-	g := NewGroup(nil)
 	addLike(t, g, n, Config{Idle: 64})
 	start(t, g)
-	return g
+	t.Cleanup(func() { end(g) })
 }
 
 // needMoves skips a test of coroutines that move; Watches move in any case.

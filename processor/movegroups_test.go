@@ -36,11 +36,9 @@ func marked(t *testing.T, l *line, p, to *Processor) {
 // stays where it is when that group packs its work. Its own counts it, limits
 // it, and ends without it no more than the other ends it.
 func TestReaderStaysInGroup(t *testing.T) {
-	theirs, own := startRoaming(t, 2), NewGroup(nil)
+	theirs, own := roaming(t, 2), NewGroup(nil)
 	own.SetMaxCoroutines(1)
-	addLike(t, own, 2, Config{Idle: 64})
-	start(t, own)
-	t.Cleanup(func() { end(own) })
+	startRoaming(t, own, 2)
 	l := newLine(t)
 	bindTo(t, l, theirs.members[0])
 	at := make(chan *Group)

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
@@ -72,16 +71,7 @@ func TestMovedWatchesUnderLimit(t *testing.T) {
 	needMoves(t)
 	g := NewGroup(nil)
 	g.SetMaxCoroutines(4)
-	for i := range 2 {
-		if _, err := New(Config{Group: g, Index: i, CPU: -1, Idle: 64, BufferSize: 4096,
-			Logger: zap.NewNop()}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range g.members {
-		testenv.OK(t, p.Start())
-	}
-	t.Cleanup(func() { end(g) })
+	startRoaming(t, g, 2)
 	stop := mover(g)
 	var wg sync.WaitGroup
 	for i := range 12 {

@@ -36,7 +36,7 @@ func TestEndWithoutFDs(t *testing.T) {
 		{"read, no fd", 0, false}, {"read, one fd", 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := startRoaming(t, 1)
+			g := roaming(t, 1)
 			l := newLine(t)
 			if c.listener {
 				l.pd.SetListener()

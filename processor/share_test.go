@@ -16,14 +16,22 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
+// elastic makes n Processors that may share, of which one is active. The test
+// discards or starts them.
+func elastic(t testing.TB, n int) *Group {
+	t.Helper()
+	g := NewGroup(nil)
+	addLike(t, g, n, Config{Idle: 64})
+	g.SetMinActive(1)
+	return g
+}
+
 // sharing makes n running Processors that share fds. Without a monitor nothing
 // ends that. They end with the test.
 func sharing(t testing.TB, n int) *Group {
 	t.Helper()
 	needMoves(t)
-	g := NewGroup(nil)
-	addLike(t, g, n, Config{Idle: 64})
-	g.SetMinActive(1)
+	g := elastic(t, n)
 	start(t, g)
 	t.Cleanup(func() { end(g) })
 	g.Share()
@@ -313,10 +321,8 @@ func TestSharingBegins(t *testing.T) {
 		{"long", longAboveNs + 1000, waitAboveNs + 1000, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			g := NewGroup(nil)
-			addLike(t, g, 2, Config{Idle: 64})
+			g := elastic(t, 2)
 			defer g.Discard()
-			g.SetMinActive(1)
 			g.balanced.Store(true)
 			p := g.members[0]
 			for range 20 {
@@ -338,9 +344,7 @@ func TestSharingBegins(t *testing.T) {
 // Processors, without a monitor that spreads them.
 func TestOffer(t *testing.T) {
 	needMoves(t)
-	g := NewGroup(nil)
-	addLike(t, g, 2, Config{Idle: 64})
-	g.SetMinActive(1)
+	g := elastic(t, 2)
 	g.balanced.Store(true)
 	start(t, g)
 	defer end(g)
@@ -386,10 +390,8 @@ func TestWaits(t *testing.T) {
 // domain; and of another domain those that found all of its members awake.
 func TestPollOthers(t *testing.T) {
 	needMoves(t)
-	g := NewGroup(nil)
-	addLike(t, g, domainSize+1, Config{Idle: 64})
+	g := elastic(t, domainSize+1)
 	defer g.Discard()
-	g.SetMinActive(1)
 	first, second, last := g.members[0], g.members[1], g.members[domainSize-1]
 	outside := g.members[domainSize]
 	l := newLine(t)
@@ -430,10 +432,8 @@ func TestPollOthers(t *testing.T) {
 // domain, unless a member of its own sleeps.
 func TestCallOthers(t *testing.T) {
 	needMoves(t)
-	g := NewGroup(nil)
-	addLike(t, g, domainSize+1, Config{Idle: 64})
+	g := elastic(t, domainSize+1)
 	defer g.Discard()
-	g.SetMinActive(1)
 	p, last, outside := g.members[0], g.members[domainSize-1], g.members[domainSize]
 	called := func() bool {
 		outside.ep.Asleep()
@@ -518,10 +518,8 @@ func TestKeepApart(t *testing.T) {
 	if cores() < 2 {
 		t.Skip("one CPU")
 	}
-	g := NewGroup(nil)
-	addLike(t, g, 2, Config{Idle: 64})
+	g := elastic(t, 2)
 	defer g.Discard()
-	g.SetMinActive(1)
 	p, q := g.members[0], g.members[1]
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -550,10 +548,8 @@ func TestKeepApart(t *testing.T) {
 // once some are of fds that are not shared yet.
 func TestHomeEvents(t *testing.T) {
 	needMoves(t)
-	g := NewGroup(nil)
-	addLike(t, g, 2, Config{Idle: 64})
+	g := elastic(t, 2)
 	defer g.Discard()
-	g.SetMinActive(1)
 	p := g.members[0]
 	lines := make([]*line, 8)
 	for i := range lines {
