@@ -30,7 +30,7 @@ var (
 		"scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
-		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",
+		"asm", "context", "coroutine", "epoller", "objpool", "processor", "rwmutex", "timer",
 	}
 )
 
@@ -59,7 +59,7 @@ func usersOnly(s *source) (wrong []string) {
 
 // engineName is a name of an engine's package. Of context and timer it could be
 // another package's.
-var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor)\.[A-Z]\w*`)
+var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor|rwmutex)\.[A-Z]\w*`)
 
 // snippetsUsersOnly: no Go snippet on a page for users names the engine.
 func snippetsUsersOnly(s *source) (wrong []string) {
