@@ -760,10 +760,14 @@ func behave(t testing.TB, family, port int, m manner) bool {
 		address = fmt.Sprintf("[::1]:%d", port)
 		sa = &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}
 	}
-	if m == refuses {
-		return unix.Bind(fd, sa) == nil
-	}
+	// Else a port would not do of which a connection has just ended: a run of
+	// the tests leaves thousands, for a minute.
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	if m == refuses {
+		err := unix.Bind(fd, sa)
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 0) // it is not to be shared
+		return err == nil
+	}
 	backlog := 1000
 	if m == ignores {
 		backlog = 0
