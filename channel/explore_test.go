@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/internal/explore"
 	"github.com/netco-go/netco/internal/ilist"
+	"github.com/netco-go/netco/internal/testenv/explore"
 )
 
 // model is two channels, their waiters, and the values sent and received.

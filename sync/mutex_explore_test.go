@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/explore"
+	"github.com/netco-go/netco/internal/testenv/explore"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
