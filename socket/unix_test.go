@@ -464,6 +464,8 @@ func unixTargets(t *testing.T) (all []*net.UnixAddr) {
 	taken, gram := unixName(t, "taken"), unixName(t, "gram")
 	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
 	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
+	t.Chdir(t.TempDir())
+	testenv.Closing(t, testenv.Must(net.Listen("unix", "with"))) // where the kernel cuts the name
 	for _, name := range []string{taken, gram, filepath.Dir(taken), unixName(t, "free"),
 		filepath.Join(taken, "below"), "@netco-nobody", "", "with\x00nul",
 		strings.Repeat("x", 108)} {
