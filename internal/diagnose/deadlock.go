@@ -56,10 +56,10 @@ func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 // up to the first that waits for something else, all goroutines 5 to 10 µs
 // each, with the world stopped.
 //
-// No Processor notices when an ordinary goroutine ends. So where all stand
-// still a deadlock is looked for again after 1, 2, 4 seconds and so on up to
+// No Processor notices when an ordinary goroutine ends. So where a deadlock is
+// suspected it is looked for again after 1, 2, 4 seconds and so on up to
 // lookFor, and then whenever the garbage collector has run, which Go sees to
-// every two minutes. A process that is idle for longer is not woken for it.
+// every two minutes. An idle process is not woken for it.
 const (
 	stuckAfter = int64(300 * time.Millisecond) // the first look
 	lookFor    = int64(time.Minute)
@@ -161,6 +161,20 @@ func (d *deadlock) alike() (list []alike) {
 		list[n].count++
 	}
 	return list
+}
+
+// mayMoveLater reports whether a deadlock may come about without a move of the
+// group's own: what stands still waits for others.
+func mayMoveLater(group *processor.Group) bool {
+	g := ProgressOf(group.Members())
+	later := g.still() && g.Live <= mostStuck
+	if later {
+		coroutine.Range(func(i coroutine.Info) bool {
+			later = !within(group, &i) || stuck(&i, g)
+			return later
+		})
+	}
+	return later
 }
 
 // noOther reports whether nothing but a coroutine could wake another: neither a
@@ -378,8 +392,8 @@ func (d *watchdog) look(now int64) (again int64) {
 			EndRuns(e)
 		}
 	}
-	if found == nil && !ProgressOf(d.group.Members()).still() {
-		return 0 // a deadlock would need a move of the group's own
+	if found == nil && !mayMoveLater(d.group) {
+		return 0
 	}
 	if now-d.movedAt < pauseAfter {
 		return d.movedAt + pauseAfter

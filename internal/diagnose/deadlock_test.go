@@ -90,6 +90,25 @@ func TestLookAfterCollection(t *testing.T) {
 	}
 }
 
+// TestMayMoveLater: a deadlock is looked for again only where what stands still
+// waits for others.
+func TestMayMoveLater(t *testing.T) {
+	g, _ := startGroup(t, false)
+	may := func() bool { return mayMoveLater(g) }
+	if may() {
+		t.Error("without coroutines")
+	}
+	c := channel.Make[int](0)
+	startOn(g, func() { c.Recv() })
+	testenv.Until(t, "one that waits for others", may)
+	sleeper := testenv.Must(g.Go(nil, nil, coroutine.Spawn{
+		Fn: func() { processor.Sleep(time.Hour) }}))
+	testenv.Until(t, "a timer", func() bool { return !may() })
+	sleeper.Stop()
+	testenv.Until(t, "its end", may)
+	c.Close()
+}
+
 // TestAlike: coroutines that differ in their numbers only share a line.
 func TestAlike(t *testing.T) {
 	var all []coroutine.Info
