@@ -99,10 +99,7 @@ func (l *line) read() (byte, Verdict) {
 func (l *line) send(b byte) { unix.Write(l.peer, []byte{b}) }
 
 // waits reports whether a coroutine, or a Watch, waits to read.
-func (l *line) waits() bool {
-	w := l.pd.read.w.Load()
-	return w != nil && w != readyW
-}
+func (l *line) waits() bool { return l.pd.read.waited() }
 
 func quiet(t testing.TB, g *Group) {
 	t.Helper()
