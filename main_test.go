@@ -197,42 +197,69 @@ func (p *mainProcess) wrote(what string) {
 	}
 }
 
-func TestMainEndsByItself(t *testing.T) {
+// mainScripts say what the process of a scene does: it prints lines, each of
+// which begins so; "SIG" and a number is a signal that it gets in between. At
+// its end it has written to stderr what is wanted, and nothing where that is
+// "".
+var mainScripts = []struct {
+	scene  string
+	lines  []string
+	code   int
+	stderr []string
+}{
+	{"nothing", []string{"draining: <nil>"}, netco.ExitOK, []string{""}},
+	{"error", []string{"draining: no such thing"}, netco.ExitFailed, []string{"no such thing"}},
+	{"goexit", []string{"draining: netco: main has panicked or called Goexit"}, netco.ExitFailed,
+		[]string{"called Goexit"}},
+	{"panic", []string{"draining: netco: main has panicked or called Goexit"}, netco.ExitFailed,
+		[]string{"has panicked"}},
+	{"started", nil, netco.ExitFailed, []string{"started"}},
+	{"options", nil, netco.ExitFailed, []string{"Options.Processors"}},
+	// The coroutine lives longer than main.
+	{"outlives", []string{"done", "draining: <nil>"}, netco.ExitOK, nil},
+	{"log", []string{"draining: no such thing", "logged: no such thing"}, netco.ExitFailed,
+		[]string{""}},
+	{"sleeper", []string{"ready", "SIG15", "draining: netco: terminated", "unwound"},
+		netco.ExitForced, endedAsleep},
+	{"hasty", []string{"ready", "SIG15", "draining: netco: terminated", "unwound"},
+		netco.ExitForced, endedAsleep},
+	{"stubborn", []string{"ready", "SIG15", "draining: netco: terminated"}, netco.ExitLeft,
+		[]string{"1 coroutines have not ended"}},
+	{"waits", []string{"ready", "SIG15", "draining: netco: terminated", "SIG2"}, 128 + 2, nil},
+	{"waits", []string{"ready", "SIG15", "draining: netco: terminated", "SIG15"}, 128 + 15, nil},
+	// What goes wrong after the signal is not lost.
+	{"late error", []string{"ready", "SIG15", "draining: netco: terminated",
+		"cause: netco: terminated"}, netco.ExitFailed, []string{"could not save"}},
+	{"deadlock", []string{"draining: netco: deadlock: 2 coroutines"}, netco.ExitStuck,
+		[]string{"ended by force: coroutine ", "waiting for a lock"}},
+}
+
+// endedAsleep is said of a coroutine that was ended by force.
+var endedAsleep = []string{"ended by force: coroutine ", ", waiting for a time, made at "}
+
+func TestMainScripts(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		scene, draining, stderr string
-		code                    int
-	}{
-		{"nothing", "draining: <nil>", "", netco.ExitOK},
-		{"error", "draining: no such thing", "no such thing", netco.ExitFailed},
-		{"goexit", "draining: netco: main has panicked or called Goexit", "called Goexit",
-			netco.ExitFailed},
-		{"panic", "draining: netco: main has panicked or called Goexit", "has panicked",
-			netco.ExitFailed},
-		{"started", "", "already started", netco.ExitFailed},
-		{"options", "", "Options.Processors", netco.ExitFailed},
-	} {
+	for _, c := range mainScripts {
 		t.Run(c.scene, func(t *testing.T) {
+			t.Parallel()
+			if c.scene == "stubborn" {
+				testenv.Long(t) // the five seconds of a forced end, as one of examples/daemon
+			}
 			p := startMain(t, c.scene)
-			if c.draining != "" {
-				p.line(c.draining)
+			for _, line := range c.lines {
+				var sig syscall.Signal
+				if n, _ := fmt.Sscanf(line, "SIG%d", &sig); n == 1 {
+					p.cmd.Process.Signal(sig)
+				} else {
+					p.line(line)
+				}
 			}
 			p.ends(c.code)
-			if c.scene == "started" {
-				c.stderr = "started"
+			for _, text := range c.stderr {
+				p.wrote(text)
 			}
-			p.wrote(c.stderr)
 		})
 	}
-	p := startMain(t, "outlives")
-	p.line("done") // of a coroutine that lives longer than main
-	p.line("draining: <nil>")
-	p.ends(netco.ExitOK)
-	p = startMain(t, "log")
-	p.line("draining: no such thing")
-	p.line("logged: no such thing")
-	p.ends(netco.ExitFailed)
-	p.wrote("")
 }
 
 // TestMainEndsIdle: connections of Serve that wait for a request do not keep
@@ -279,53 +306,4 @@ func TestMainDrains(t *testing.T) {
 		p.ends(netco.ExitOK)
 		p.wrote("")
 	}
-}
-
-func TestMainByForce(t *testing.T) {
-	t.Parallel()
-	for _, scene := range []string{"sleeper", "hasty"} {
-		p := startMain(t, scene)
-		p.line("ready")
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		p.line("draining: netco: terminated")
-		p.line("unwound")
-		p.ends(netco.ExitForced)
-		p.wrote("ended by force: coroutine ") // which it did not say
-		p.wrote(", waiting for a time, made at ")
-	}
-}
-
-func TestMainLeft(t *testing.T) {
-	t.Parallel()
-	testenv.Long(t) // it takes the five seconds of a forced end, as one of examples/daemon does
-	p := startMain(t, "stubborn")
-	p.line("ready")
-	p.cmd.Process.Signal(syscall.SIGTERM)
-	p.line("draining: netco: terminated")
-	p.ends(netco.ExitLeft)
-	p.wrote("1 coroutines have not ended")
-}
-
-func TestMainSecondSignal(t *testing.T) {
-	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		p := startMain(t, "waits")
-		p.line("ready")
-		p.cmd.Process.Signal(syscall.SIGTERM)
-		p.line("draining: netco: terminated")
-		p.cmd.Process.Signal(sig)
-		p.ends(128 + int(sig))
-	}
-}
-
-// TestMainLateError: what goes wrong after the signal is not lost.
-func TestMainLateError(t *testing.T) {
-	t.Parallel()
-	p := startMain(t, "late error")
-	p.line("ready")
-	p.cmd.Process.Signal(syscall.SIGTERM)
-	p.line("draining: netco: terminated")
-	p.line("cause: netco: terminated")
-	p.ends(netco.ExitFailed)
-	p.wrote("could not save")
 }

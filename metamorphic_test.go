@@ -31,7 +31,6 @@ func TestSameResultEverywhere(t *testing.T) {
 	}{
 		{"sieve", sieve, fmt.Sprint(primes(60))},
 		{"bank", bank, "64000"},
-		{"bounded queue", boundedQueue, fmt.Sprint(4 * (500 * 499 / 2))},
 		{"words", countWords, "a:30 b:20 c:10"},
 		{"tree", sameFringe, "true false"},
 		{"lexer", lexer, "1+(23*4) -> [1 + ( 23 * 4 )]"},
@@ -139,42 +138,6 @@ func bank(t *testing.T) string {
 		total += b
 	}
 	return fmt.Sprint(total)
-}
-
-// boundedQueue is a queue of three places under a Mutex and two Conds.
-func boundedQueue(t *testing.T) string {
-	var mu sync.Mutex
-	notFull, notEmpty := sync.NewCond(&mu), sync.NewCond(&mu)
-	var queue []int
-	var sum atomic.Int64
-	run(t, func() {
-		for range 4 {
-			netco.Go(func() {
-				for i := range 500 {
-					mu.Lock()
-					for len(queue) == 3 {
-						notFull.Wait()
-					}
-					queue = append(queue, i)
-					notEmpty.Signal()
-					mu.Unlock()
-				}
-			})
-			netco.Go(func() {
-				for range 500 {
-					mu.Lock()
-					for len(queue) == 0 {
-						notEmpty.Wait()
-					}
-					sum.Add(int64(queue[0]))
-					queue = queue[1:]
-					notFull.Signal()
-					mu.Unlock()
-				}
-			})
-		}
-	})
-	return fmt.Sprint(sum.Load())
 }
 
 // countWords maps with Futures and reduces in a Group.
