@@ -52,7 +52,7 @@ func until(t *testing.T, what string, cond func() bool) {
 // bias makes the calling coroutine's thread the owner of c, if the build and
 // the kernel allow it, and gives c free waiters, so that its fast path can
 // park.
-func bias(c *channel.Chan[int]) {
+func bias[T any](c *channel.Chan[T]) {
 	awaitBarriers()
 	c.Stock(10)
 	for range 100 {

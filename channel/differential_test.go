@@ -50,14 +50,17 @@ func TestAsGo(t *testing.T) {
 					k, p[k], ours[i][k], gos[k], p[:k+1])
 			}
 			for _, r := range strings.Fields(gos[k]) {
-				_, how, _ := strings.Cut(r, "=")
-				ends[strings.TrimRight(how, "0123456789")]++
+				n, how, _ := strings.Cut(r, "=")
+				op := p[testenv.Must(strconv.Atoi(n))].op
+				ends[op+" "+strings.TrimRight(how, "0123456789")]++
 			}
 		}
 	}
 	if len(seeds) > 100 {
-		for _, how := range []string{"sent", "got:", "end", "panic", "full", "empty", "case0:",
-			"case0:got:", "case1:", "default"} {
+		for _, how := range []string{"send case0:", "send panic", "recv case0:got:",
+			"recv case0:end", "trysend case0:", "trysend default", "tryrecv case0:got:",
+			"tryrecv default", "select case0:", "select case0:got:", "select case1:",
+			"default default"} {
 			if ends[how] == 0 {
 				t.Errorf("never ended with %q: %v", how, ends)
 			}
@@ -148,20 +151,20 @@ func act(c []*channel.Chan[int], a action) string {
 	switch a.op {
 	case "send":
 		c[a.c].Send(a.v)
-		return "sent"
+		return "case0:"
 	case "recv":
-		return received(c[a.c].Recv())
+		return "case0:" + received(c[a.c].Recv())
 	case "trysend":
 		if !c[a.c].TrySend(a.v) {
-			return "full"
+			return "default"
 		}
-		return "sent"
+		return "case0:"
 	case "tryrecv":
 		v, ok, done := c[a.c].TryRecv()
 		if !done {
-			return "empty"
+			return "default"
 		}
-		return received(v, ok)
+		return "case0:" + received(v, ok)
 	case "close":
 		c[a.c].Close()
 		return "closed"
@@ -179,13 +182,18 @@ func act(c []*channel.Chan[int], a action) string {
 		cases = append(cases, channel.Default())
 	}
 	i, err := channel.Select(cases...)
+	return chosen(a.cases, i, v, err == nil)
+}
+
+// chosen says what a Select did.
+func chosen(cases []part, i, v int, ok bool) string {
 	switch {
-	case i == len(a.cases):
+	case i == len(cases):
 		return "default"
-	case a.cases[i].send:
+	case cases[i].send:
 		return fmt.Sprint("case", i, ":")
 	}
-	return fmt.Sprint("case", i, ":", received(v, err == nil))
+	return fmt.Sprint("case", i, ":", received(v, ok))
 }
 
 // replay runs a program with Go's channels.
@@ -211,51 +219,31 @@ func replay(program []action) (results []string) {
 	return results
 }
 
+// goAct does with Go's channels what act does with ours, all by a select.
 func goAct(c []chan int, a action) string {
 	switch a.op {
-	case "send":
-		c[a.c] <- a.v
-		return "sent"
-	case "recv":
-		v, ok := <-c[a.c]
-		return received(v, ok)
-	case "trysend":
-		select {
-		case c[a.c] <- a.v:
-			return "sent"
-		default:
-			return "full"
-		}
-	case "tryrecv":
-		select {
-		case v, ok := <-c[a.c]:
-			return received(v, ok)
-		default:
-			return "empty"
-		}
 	case "close":
 		close(c[a.c])
 		return "closed"
+	case "send", "trysend":
+		a.cases = []part{{true, a.c, a.v}}
+	case "recv", "tryrecv":
+		a.cases = []part{{false, a.c, 0}}
 	}
 	var cases []reflect.SelectCase
 	for _, p := range a.cases {
+		one := reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c[p.c])}
 		if p.send {
-			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectSend,
-				Chan: reflect.ValueOf(c[p.c]), Send: reflect.ValueOf(p.v)})
-		} else {
-			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv,
-				Chan: reflect.ValueOf(c[p.c])})
+			one.Dir, one.Send = reflect.SelectSend, reflect.ValueOf(p.v)
 		}
+		cases = append(cases, one)
 	}
-	if a.op == "default" {
+	if a.op == "default" || strings.HasPrefix(a.op, "try") {
 		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectDefault})
 	}
 	i, v, ok := reflect.Select(cases)
-	switch {
-	case i == len(a.cases):
-		return "default"
-	case a.cases[i].send:
-		return fmt.Sprint("case", i, ":")
+	if !ok {
+		return chosen(a.cases, i, 0, false)
 	}
-	return fmt.Sprint("case", i, ":", received(int(v.Int()), ok))
+	return chosen(a.cases, i, int(v.Int()), true)
 }

@@ -94,10 +94,23 @@ func TestHammer(t *testing.T) {
 					}
 				}
 			}()
-			h.run(t)
+			h.run(t, false)
 			close(stop)
 			h.check(t)
 		})
+	}
+}
+
+// TestOwnThreadHammer is TestHammer among coroutines of one thread, without the
+// guard until a goroutine uses the channels. So these have waiters of both
+// kinds, and revocations happen at any moment.
+func TestOwnThreadHammer(t *testing.T) {
+	testrun.Start(t, 1)
+	for round := range testenv.Rounds(300) {
+		h := newHammer(round%3, 30)
+		testrun.In(t, 0, func() { bias(h.c); bias(h.d) })
+		h.run(t, true)
+		h.check(t)
 	}
 }
 
@@ -118,20 +131,30 @@ func newHammer(capacity, n int) *hammer {
 }
 
 // run runs all senders, closes the channels, and returns when the receivers
-// have ended.
-func (h *hammer) run(t *testing.T) {
+// have ended. All are coroutines of one thread that owns the channels, or none
+// is.
+func (h *hammer) run(t *testing.T, own bool) {
 	var senders, receivers sync.WaitGroup
 	start := func(i int, wg *sync.WaitGroup, f func()) {
 		wg.Add(1)
 		g := func() { defer wg.Done(); f() }
-		if i%3 == 2 {
+		switch {
+		case own:
+			testrun.First.Run(g)
+		case i%3 == 2:
 			go g()
-		} else {
+		default:
 			netco.GoWith(netco.Spawn{On: netco.OnProcessor(i % 3), Fn: g})
 		}
 	}
 	for i := range hammerSenders {
-		start(i, &senders, func() { h.send(i) })
+		start(i, &senders, func() {
+			h.send(i, 0, h.n/2)
+			if own && i == hammerSenders/2 {
+				go func() { h.c.Len(); h.d.Len() }() // shared from now on
+			}
+			h.send(i, h.n/2, h.n)
+		})
 		start(i, &receivers, func() { h.receive(t) })
 	}
 	senders.Wait()
@@ -148,8 +171,9 @@ func (h *hammer) either() (a, b *channel.Chan[token]) {
 	return h.c, h.d
 }
 
-func (h *hammer) send(sender int) {
-	for k := range h.n {
+// send sends some of a sender's values.
+func (h *hammer) send(sender, from, end int) {
+	for k := from; k < end; k++ {
 		id := sender*h.n + k
 		a, b := h.either()
 		how := rand.IntN(6)
@@ -188,51 +212,6 @@ func (h *hammer) check(t *testing.T) {
 			t.Fatalf("value %d, sent: %v, was received %d times", id, sent, got)
 		}
 	}
-}
-
-// TestOwnThreadHammer is TestHammer among coroutines of one thread, without the
-// guard until, in some rounds, a goroutine uses the channel. So a channel has
-// waiters of both kinds, and revocations happen at any moment.
-func TestOwnThreadHammer(t *testing.T) {
-	testrun.With(t, 1, func() {
-		rounds := testenv.Rounds(300)
-		for round := range rounds {
-			c, back := channel.Make[int](round%3), channel.Make[int](0)
-			bias(c)
-			bias(back)
-			const n, people = 60, 4
-			sum := 0
-			for i := range people {
-				netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-					for k := range n {
-						c.Send(i*n + k)
-						if k == n/2 && i == round%people {
-							go func() { // shared from now on
-								c.Len()
-								back.Len()
-							}()
-						}
-					}
-				}})
-				netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-					for range n {
-						v, ok := c.Recv()
-						if !ok {
-							t.Error("not closed, and yet")
-						}
-						back.Send(v)
-					}
-				}})
-			}
-			for range n * people {
-				v, _ := back.Recv()
-				sum += v
-			}
-			if want := n * people * (n*people - 1) / 2; sum != want {
-				t.Fatalf("round %d: sum %d, want %d", round, sum, want)
-			}
-		}
-	})
 }
 
 // TestRevocationHammer: a goroutine revokes the bias while the owner's thread
