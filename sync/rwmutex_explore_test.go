@@ -24,7 +24,7 @@ var rwPrograms = []struct {
 	{"O W W", 0}, {"P W W", 0}, {"P R W", 0}, {"w W R", 0}, {"r W R", 0}, {"rw WR", 0},
 	{"x W W", 0}, {"x x W", 0}, {"x R W", 0}, {"xx R W", 0}, {"x R W!", 0}, {"y R R", 0},
 	{"WW W R", 0}, {"W R! W!", 0}, {"W W R", 0}, {"R R W", 0}, {"W! W! W!", 0}, {"WR RW R", 0},
-	{"T! W! U!", 0},
+	{"T W U", 0}, {"T! W!", 1}, {"U! W!", 1}, {"T! U!", 1},
 }
 
 // TestRWMutexEveryOrder runs small programs in every order of their shared
