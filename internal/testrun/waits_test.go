@@ -135,6 +135,7 @@ var waits = []struct {
 	{"Ticker", "clock", func(t *testing.T) scene {
 		k := netco.NewTicker(time.Hour)
 		return scene{wait: func() error { k.C.Recv(); return nil },
+			context: func(ctx context.Context) error { return testenv.Err(k.C.RecvContext(ctx)) },
 			release: func() { k.Reset(time.Microsecond) }}
 	}},
 	{"Sleep", "clock", func(t *testing.T) scene {
