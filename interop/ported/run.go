@@ -1,7 +1,8 @@
 package main
 
 import (
-	"encoding/json"
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -27,11 +27,11 @@ const (
 	crashed outcome = "ended the process"
 )
 
-// results are the outcomes of a package's tests by their names. Subtests are
-// part of their test.
-type results struct {
-	outcomes map[string]outcome
-	output   map[string][]string
+// result is how a test ended and, if it had a process for itself, what that has
+// written. Subtests are part of their test.
+type result struct {
+	outcome
+	output string
 }
 
 // runner runs the tests of one package.
@@ -50,68 +50,52 @@ func (p *port) runner(pkg *testPackage, processors string) *runner {
 	}
 }
 
-// run runs the named tests. A test that hangs or ends the process does not keep
-// the others from running: they get another process.
-func (r *runner) run(tests []string) (*results, error) {
-	all := &results{outcomes: map[string]outcome{}, output: map[string][]string{}}
-	var alone []string // which of several was it?
-	for len(tests)+len(alone) > 0 {
-		now := tests
-		if len(tests) == 0 {
-			now, alone = alone[:1], alone[1:]
-		}
-		got, suspects, end, err := r.process(now)
-		if err != nil {
-			return nil, err
-		}
-		for name, how := range got.outcomes {
-			all.outcomes[name] = how
-			all.output[name] = got.output[name]
-		}
-		if end == passed { // but for tests that the process says nothing of
-			suspects, end = nil, failed
-			for _, name := range now {
-				if got.outcomes[name] == "" {
-					suspects = append(suspects, name)
-				}
-			}
-		}
-		if len(suspects) == 0 && len(got.outcomes) == 0 {
-			suspects = now[:1]
-		}
-		if len(suspects) > 1 && len(now) > 1 {
-			alone = append(alone, suspects...)
-		} else {
-			for _, name := range suspects {
-				all.outcomes[name], all.output[name] = end, got.output[name]
-			}
-		}
-		tests = slices.DeleteFunc(slices.Clone(tests), func(name string) bool {
-			return all.outcomes[name] != "" || slices.Contains(alone, name)
-		})
+// run runs the named tests in one process. A test that hangs or ends the process
+// does not keep the others from running: each without an outcome gets a process
+// for itself, and has its end.
+func (r *runner) run(tests []string) (map[string]result, error) {
+	outcomes, end, err := r.process(tests)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	if end.outcome == passed { // but for tests that the process says nothing of
+		end.outcome = failed
+	}
+	got := map[string]result{}
+	for _, name := range tests {
+		switch how := outcomes[name]; {
+		case len(tests) == 1:
+			got[name] = result{cmp.Or(how, end.outcome), end.output}
+		case how != "":
+			got[name] = result{outcome: how}
+		default:
+			alone, err := r.run([]string{name})
+			if err != nil {
+				return nil, err
+			}
+			got[name] = alone[name]
+		}
+	}
+	return got, nil
 }
 
-// process runs tests in one process. It returns the outcomes of those that
-// ended, which did not although they ran, and how the process ended: passed if
-// it went through all of them.
-func (r *runner) process(tests []string) (got *results, running []string, end outcome, err error) {
+// progress matches what the testing package writes of a test that begins, waits,
+// goes on or ends. The first character is the testing package's mark of its own
+// lines, which the output of a test may precede.
+var progress = regexp.MustCompile(`\x16(?:=== (?:RUN|PAUSE|CONT) |--- (PASS|FAIL|SKIP): (\S+))`)
+
+var ends = map[string]outcome{"PASS": passed, "FAIL": failed, "SKIP": skipped}
+
+// process runs tests in one process. It returns the outcomes of those that ended,
+// and how the process ended: passed if it went through all of them.
+func (r *runner) process(tests []string) (got map[string]outcome, end result, err error) {
 	cmd := exec.Command(r.binary, "-test.v=test2json", "-test.timeout=15m",
 		"-test.run=^("+strings.Join(tests, "|")+")$")
 	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), r.env...)
-	cmd.WaitDelay = 5 * time.Second
-	out, in, err := os.Pipe()
-	if err != nil {
-		return nil, nil, "", err
-	}
-	cmd.Stdout, cmd.Stderr = in, in
-	convert := exec.Command("go", "tool", "test2json")
-	convert.Stdin = out
-	stream, err := convert.StdoutPipe()
-	err = errors.Join(err, convert.Start(), cmd.Start(), in.Close(), out.Close())
-	if err != nil {
-		return nil, nil, "", err
+	stdout, err := cmd.StdoutPipe()
+	cmd.Stderr = cmd.Stdout
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		return nil, result{}, err
 	}
 	var silent atomic.Bool
 	watch := time.AfterFunc(r.quiet, func() {
@@ -119,64 +103,38 @@ func (r *runner) process(tests []string) (got *results, running []string, end ou
 		cmd.Process.Signal(syscall.SIGQUIT) // all stacks
 		time.AfterFunc(5*time.Second, func() { cmd.Process.Kill() })
 	})
-	all := &events{results: results{outcomes: map[string]outcome{}, output: map[string][]string{}}}
-	for lines := json.NewDecoder(stream); ; {
-		var e event
-		if err := lines.Decode(&e); err != nil {
-			break
-		}
-		if all.add(e) {
+	got = map[string]outcome{}
+	var output strings.Builder
+	over, failure := false, false
+	for lines := bufio.NewReader(stdout); err == nil; {
+		var line string
+		line, err = lines.ReadString('\n')
+		output.WriteString(line)
+		last := strings.TrimPrefix(line, "\x16")
+		over = over || last == "PASS\n" || last == "FAIL\n"
+		if m := progress.FindStringSubmatch(line); m != nil {
 			watch.Reset(r.quiet)
+			if how := ends[m[1]]; how != "" && !strings.Contains(m[2], "/") {
+				got[m[2]] = how
+				failure = failure || how == failed
+			}
 		}
 	}
 	watch.Stop()
-	err = cmd.Wait()
-	if err := convert.Wait(); err != nil {
-		return nil, nil, "", err
-	}
-	switch {
+	end.output = output.String()
+	switch err := cmd.Wait(); {
 	case silent.Load():
-		end = hung
-	case !all.over:
-		end = crashed
-	case err != nil && !slices.Contains(slices.Collect(maps.Values(all.outcomes)), failed):
-		return nil, nil, "", fmt.Errorf("%s: no test failed, but %w", filepath.Base(r.binary), err)
+		end.outcome = hung
+	case !over:
+		end.outcome = crashed
+		// A test that panics has failed first.
+		maps.DeleteFunc(got, func(_ string, how outcome) bool { return how == failed })
+	case err != nil && !failure:
+		return nil, end, fmt.Errorf("%s: no test failed, but %w", filepath.Base(r.binary), err)
 	default:
-		end = passed
+		end.outcome = passed
 	}
-	return &all.results, all.running, end, nil
-}
-
-// event is one of test2json.
-type event struct{ Action, Test, Output string }
-
-// events are what a process has done.
-type events struct {
-	results
-	running []string // tests that have begun and not ended, in the order of their beginning
-	over    bool     // the last line has been written
-}
-
-var ends = map[string]outcome{"pass": passed, "fail": failed, "skip": skipped}
-
-// add takes an event and reports whether a test, or a subtest, went on by it.
-func (all *events) add(e event) bool {
-	name, _, sub := strings.Cut(e.Test, "/")
-	switch {
-	case e.Action == "output":
-		all.over = all.over || e.Test == "" && (e.Output == "PASS\n" || e.Output == "FAIL\n")
-		all.output[name] = append(all.output[name], strings.TrimSuffix(e.Output, "\n"))
-		return false
-	case name == "" || sub:
-		return sub
-	}
-	all.running = slices.DeleteFunc(all.running, func(other string) bool { return other == name })
-	if how := ends[e.Action]; how != "" {
-		all.outcomes[name] = how
-	} else if e.Action != "pause" {
-		all.running = append(all.running, name)
-	}
-	return true
+	return got, end, nil
 }
 
 // list returns the names of a binary's tests.

@@ -77,7 +77,7 @@ var slots = make(chan struct{}, 4)
 // runPort runs a port's tests, and writes how that went.
 func (t *trial) runPort(p *port, processors string) error {
 	begin := time.Now()
-	all := make([]*results, len(p.packages))
+	all := make([]map[string]result, len(p.packages))
 	errs := make([]error, len(p.packages))
 	var wg sync.WaitGroup
 	for i, pkg := range p.packages {
@@ -119,16 +119,18 @@ type verdict struct {
 const tries = 3
 
 // judge counts the results of a package's tests.
-func (t *trial) judge(v *verdict, p *port, pkg *testPackage, processors string, got *results) error {
+func (t *trial) judge(
+	v *verdict, p *port, pkg *testPackage, processors string, got map[string]result,
+) error {
 	original := &port{module: t.module, kind: untouched, dir: t.original()}
-	for _, name := range slices.Sorted(maps.Keys(got.outcomes)) {
-		first := got.outcomes[name]
-		how, there, err := first, first, error(nil)
-		if how == failed || t.module.unsteady[name] != "" {
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		first := got[name].outcome
+		how, there, err := got[name], result{outcome: first}, error(nil)
+		if first == failed || t.module.unsteady[name] != "" {
 			how, err = t.again(p, pkg, processors, name, how)
 		}
-		if err == nil && how != passed && p.kind != untouched {
-			there, err = t.again(original, pkg, processors, name, failed)
+		if err == nil && how.outcome != passed && p.kind != untouched {
+			there, err = t.again(original, pkg, processors, name, result{outcome: failed})
 		}
 		if err != nil {
 			return err
@@ -137,15 +139,14 @@ func (t *trial) judge(v *verdict, p *port, pkg *testPackage, processors string, 
 		switch {
 		case first == passed:
 			v.passes++
-		case how == passed:
+		case how.outcome == passed:
 			v.passes++
 			fmt.Fprintf(&v.notes, "    passed when run again, at first: %s\n", full)
-		case there != passed:
+		case there.outcome != passed:
 			fmt.Fprintf(&v.notes, "    not counted, as it does not pass untouched: %s\n", full)
 		default:
 			v.failures++
-			fmt.Fprintf(&v.notes, "    --- FAIL: %s\n%s\n", full,
-				tail(strings.Join(got.output[name], "\n"), 40))
+			fmt.Fprintf(&v.notes, "    --- FAIL: %s\n%s\n", full, tail(how.output, 40))
 		}
 	}
 	return nil
@@ -154,25 +155,25 @@ func (t *trial) judge(v *verdict, p *port, pkg *testPackage, processors string, 
 // again runs a test until it passes, is skipped, or has had its tries, and
 // returns how it ended last. So far it has ended as how says.
 func (t *trial) again(
-	p *port, pkg *testPackage, processors, name string, how outcome,
-) (outcome, error) {
+	p *port, pkg *testPackage, processors, name string, how result,
+) (result, error) {
 	if _, err := os.Stat(p.binary(pkg)); err != nil {
 		if err := p.build([]*testPackage{pkg}); err != nil {
-			return "", err
+			return how, err
 		}
 	}
-	for try := 0; try < tries && how != passed && how != skipped; try++ {
+	for try := 0; try < tries && how.outcome != passed && how.outcome != skipped; try++ {
 		got, err := p.runner(pkg, processors).run([]string{name})
 		if err != nil {
-			return "", err
+			return how, err
 		}
-		how = got.outcomes[name]
+		how = got[name]
 	}
 	return how, nil
 }
 
 // runPackage runs a package's tests, but for those that are not to be run.
-func (t *trial) runPackage(p *port, pkg *testPackage, processors string) (*results, error) {
+func (t *trial) runPackage(p *port, pkg *testPackage, processors string) (map[string]result, error) {
 	r := p.runner(pkg, processors)
 	tests, err := r.list()
 	if err != nil {
