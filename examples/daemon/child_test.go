@@ -178,6 +178,32 @@ func (d *child) get(path string) (status int, body string) {
 	return r.StatusCode, string(p)
 }
 
+// answers reports whether an admin page has that status and text.
+func (d *child) answers(path string, status int, has string) bool {
+	d.t.Helper()
+	got, body := d.get(path)
+	return got == status && strings.Contains(body, has)
+}
+
+// wants wants an admin page to have that status and text.
+func (d *child) wants(path string, status int, has string) {
+	d.t.Helper()
+	if got, body := d.get(path); got != status || body == "" || !strings.Contains(body, has) {
+		d.t.Errorf("%s: status %d, %d bytes, want %d and %q in\n%.500s", path, got, len(body),
+			status, has, body)
+	}
+}
+
+// endsByTwo signals twice, the second time while it drains, and wants the exit
+// code of that signal.
+func (d *child) endsByTwo(sig syscall.Signal) {
+	d.t.Helper()
+	d.signal(sig)
+	d.eventually("it drains", func() bool { return d.said(`"draining"`) })
+	d.signal(sig)
+	d.ends(128 + int(sig))
+}
+
 // eventually waits until ask is true.
 func (d *child) eventually(what string, ask func() bool) {
 	d.t.Helper()
@@ -237,6 +263,16 @@ func (c *client) wants(s status, number uint32, body []byte) {
 	if err != nil || gotS != s || gotN != number || !bytes.Equal(got, body) {
 		c.t.Fatalf("status %d, number %d, %.60q, %v; want %d, %d, %.60q", gotS, gotN, got, err, s,
 			number, body)
+	}
+}
+
+// refused wants the next frame to refuse a request, for a reason with this word.
+func (c *client) refused(number uint32, why string) {
+	c.t.Helper()
+	if s, n, body, err := c.receive(); s != statusError || n != number || err != nil ||
+		!strings.Contains(string(body), why) {
+		c.t.Errorf("status %d, number %d, %q, %v; want %d, %d, %q", s, n, body, err, statusError,
+			number, why)
 	}
 }
 

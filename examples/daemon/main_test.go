@@ -96,10 +96,7 @@ func TestBadInput(t *testing.T) {
 	for _, length := range []uint32{0, headSize - 1, 1001, 1<<32 - 1} {
 		c := d.dial("tcp")
 		c.Write(u32s(length))
-		if s, _, body, err := c.receive(); s != statusError || err != nil ||
-			!strings.Contains(string(body), "length") {
-			t.Errorf("a length of %d: status %d, %q, %v", length, s, body, err)
-		}
+		c.refused(0, "length")
 		c.ends()
 	}
 
@@ -131,10 +128,7 @@ func TestPages(t *testing.T) {
 		{"/debug/pprof/heap", ""},
 		{"/debug/loglevel", "info"},
 	} {
-		if status, body := d.get(p.path); status != http.StatusOK || body == "" ||
-			!strings.Contains(body, p.has) {
-			t.Errorf("%s: status %d, %d bytes, without %q", p.path, status, len(body), p.has)
-		}
+		d.wants(p.path, http.StatusOK, p.has)
 	}
 }
 
@@ -177,12 +171,9 @@ func TestDrain(t *testing.T) {
 	busy.wants(statusMore, n, frame)
 	d.signal(syscall.SIGTERM)
 	d.eventually("/readyz says that it drains", func() bool {
-		status, body := d.get("/readyz")
-		return status == http.StatusServiceUnavailable && body == "draining\n"
+		return d.answers("/readyz", http.StatusServiceUnavailable, "draining\n")
 	})
-	if status, body := d.get("/healthz"); status != http.StatusOK {
-		t.Errorf("/healthz while it drains: %d, %q", status, body)
-	}
+	d.wants("/healthz", http.StatusOK, "")
 	idle.ends()
 	d.eventually("connections are refused", func() bool {
 		for network, address := range map[string]string{"tcp": d.tcp, "unix": d.unix} {
@@ -209,8 +200,7 @@ func TestDrainDelay(t *testing.T) {
 	d := start(t, "-drain-delay", "1h")
 	d.signal(syscall.SIGINT)
 	d.eventually("/readyz says that it drains", func() bool {
-		status, _ := d.get("/readyz")
-		return status == http.StatusServiceUnavailable
+		return d.answers("/readyz", http.StatusServiceUnavailable, "")
 	})
 	d.dial("tcp").echoes("hello")
 	d.signal(syscall.SIGINT)
@@ -224,17 +214,14 @@ func TestExitCodes(t *testing.T) {
 		c := d.dial("tcp")
 		c.send(cmdFault, []byte{kind}, u32s(3_600_000/2))
 		d.eventually("the request is being served", func() bool {
-			_, body := d.get("/debug/netco/coroutines.json")
-			return strings.Contains(body, "sleep") || kind != faultHold
+			return kind != faultHold ||
+				d.answers("/debug/netco/coroutines.json", http.StatusOK, "sleep")
 		})
 	}
 	t.Run("a second signal", func(t *testing.T) {
 		d := start(t, "-faults", "-grace", "1h")
 		hold(d, faultHold)
-		d.signal(syscall.SIGTERM)
-		d.eventually("it drains", func() bool { return d.said(`"draining"`) })
-		d.signal(syscall.SIGTERM)
-		d.ends(143)
+		d.endsByTwo(syscall.SIGTERM)
 	})
 	for name, grace := range map[string]string{"the grace is over": "100ms", "no grace": "0"} {
 		t.Run(name, func(t *testing.T) {
@@ -327,8 +314,7 @@ func TestPanic(t *testing.T) {
 		return d.said("panicked", "a fault that a client asked for", "faults.go")
 	})
 	d.eventually("the panic is counted", func() bool { // after it has been logged
-		_, body := d.get("/metrics")
-		return strings.Contains(body, "\ndaemon_panics_total 1\n")
+		return d.answers("/metrics", http.StatusOK, "\ndaemon_panics_total 1\n")
 	})
 }
 
@@ -339,13 +325,8 @@ func TestConnectionLimit(t *testing.T) {
 	a, b := d.dial("tcp"), d.dial("tcp")
 	a.echoes("a")
 	b.echoes("b")
-	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable ||
-		!strings.Contains(body, "limit") {
-		t.Errorf("/readyz at the limit: %d, %q", status, body)
-	}
-	if status, body := d.get("/healthz"); status != http.StatusOK {
-		t.Errorf("/healthz at the limit: %d, %q", status, body)
-	}
+	d.wants("/readyz", http.StatusServiceUnavailable, "limit")
+	d.wants("/healthz", http.StatusOK, "")
 	late := d.dial("tcp") // the kernel takes it, the daemon does not
 	n := late.send(cmdEcho)
 	late.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
@@ -357,8 +338,7 @@ func TestConnectionLimit(t *testing.T) {
 	late.wants(statusDone, n, make([]byte, 4))
 	b.Close()
 	d.eventually("it is ready again", func() bool {
-		status, _ := d.get("/readyz")
-		return status == http.StatusOK
+		return d.answers("/readyz", http.StatusOK, "")
 	})
 }
 
@@ -372,25 +352,17 @@ func TestCoroutineLimit(t *testing.T) {
 		c.wants(statusMore, n, nil)
 	}
 	d.eventually("/readyz tells of the limit", func() bool {
-		status, body := d.get("/readyz")
-		return status == http.StatusServiceUnavailable &&
-			body == "3 coroutines, which is the limit\n"
+		return d.answers("/readyz", http.StatusServiceUnavailable,
+			"3 coroutines, which is the limit\n")
 	})
 	a.Close()
-	d.signal(syscall.SIGTERM)
-	d.eventually("it drains", func() bool { return d.said(`"draining"`) })
-	d.signal(syscall.SIGTERM)
-	d.ends(143)
+	d.endsByTwo(syscall.SIGTERM)
 
 	d = start(t, "-max-conns", "3", "-max-coroutines", "3")
 	c := d.dial("tcp")
 	// Too many to be started so slowly that one always ends before the next.
 	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds/maxChildren), u64(1))
-	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil ||
-		!strings.Contains(string(body), "coroutines") {
-		t.Errorf("many children where one coroutine is left: status %d, number %d, %q, %v", s,
-			number, body, err)
-	}
+	c.refused(n, "coroutines")
 	c.echoes("hello")
 }
 
@@ -414,13 +386,8 @@ func TestFewFDs(t *testing.T) {
 	for range 50 { // all of them wait in the backlog
 		d.dial("tcp")
 	}
-	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable ||
-		body != "3 connections, which is the limit\n" {
-		t.Errorf("/readyz: %d, %q", status, body)
-	}
-	if _, body := d.get("/metrics"); !strings.Contains(body, "\ndaemon_connections_max 3\n") {
-		t.Error("/metrics has another limit")
-	}
+	d.wants("/readyz", http.StatusServiceUnavailable, "3 connections, which is the limit\n")
+	d.wants("/metrics", http.StatusOK, "\ndaemon_connections_max 3\n")
 	cmd := limited(reservedFDs, "-addr", "127.0.0.1:0", "-admin", "")
 	if out := outputOf(t, cmd); cmd.ProcessState.ExitCode() != 1 ||
 		!strings.Contains(out, "RLIMIT_NOFILE") {
@@ -456,8 +423,7 @@ func TestStall(t *testing.T) {
 		c.wants(statusDone, n, nil)
 	}
 	d.eventually("it is alive", func() bool {
-		status, _ := d.get("/healthz")
-		return status == http.StatusOK
+		return d.answers("/healthz", http.StatusOK, "")
 	})
 	d.eventually("the log tells the cause", func() bool { return d.said(`"cause":"sleep"`) })
 }
