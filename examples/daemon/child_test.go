@@ -266,7 +266,8 @@ func (c *client) wants(s status, number uint32, body []byte) {
 	}
 }
 
-// refused wants the next frame to refuse a request, for a reason with this word.
+// refused wants the next frame to refuse a request, for a reason with this
+// word.
 func (c *client) refused(number uint32, why string) {
 	c.t.Helper()
 	if s, n, body, err := c.receive(); s != statusError || n != number || err != nil ||
