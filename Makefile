@@ -60,8 +60,8 @@ release: ## check everything and tag every module: make release VERSION=v0.1.0
 interop: ## run the tests with net/http, fasthttp, Redis, PostgreSQL and MariaDB clients
 	.ci/run interop
 
-arm64: ## build and vet for arm64, and run what qemu-aarch64 can
-	.ci/run arm64
+arm64: ## build for other platforms, and run for arm64 what qemu-aarch64 can
+	.ci/run platforms arm64
 
 LENGTH ?= 2m
 
