@@ -12,11 +12,7 @@ func (w *walker) receive(x *ast.UnaryExpr) {
 		return
 	}
 	f := w.receiveFrom(x.X)
-	fix := w.receiveFix(x, f)
-	if f.rule == "chan" {
-		fix = w.chanFix(x.X)
-	}
-	w.event(f, x, fix)
+	w.event(f, x, w.receiveFix(x, f))
 }
 
 // hasRoom reports whether a channel is made with room, by all that it is
@@ -120,35 +116,27 @@ func (w *walker) rangeStmt(x *ast.RangeStmt) {
 		if _, ok := types.Unalias(t).Underlying().(*types.Chan); ok {
 			f := w.receiveFrom(x.X)
 			f.what = "range over" + f.what[len("receive from"):]
-			w.n.events = append(w.n.events, event{f, x.For, x.X.End(), w.chanFix(x.X)})
+			w.n.events = append(w.n.events, event{finding: f, pos: x.For, end: x.X.End()})
 		}
 	}
 }
 
 // selectStmt notes a select that may wait.
 func (w *walker) selectStmt(x *ast.SelectStmt) {
-	var chans []ast.Expr
+	f := finding{
+		"chan", "select",
+		"use channel.Select of netco/channel, with netco.After and netco/sync for times and contexts",
+	}
 	for _, c := range x.Body.List {
 		comm := c.(*ast.CommClause).Comm
 		if comm == nil {
 			return // a default: it does not wait
 		}
-		chans = append(chans, commChan(comm))
-	}
-	if len(chans) == 1 {
-		if f := w.receiveFrom(chans[0]); f.rule != "chan" {
-			w.n.events = append(w.n.events, event{finding: f, pos: x.Select, end: x.Body.Lbrace})
-			return
+		if from := w.receiveFrom(commChan(comm)); len(x.Body.List) == 1 && from.rule != "chan" {
+			f = from
 		}
 	}
-	w.n.events = append(w.n.events, event{
-		finding: finding{
-			"chan", "select",
-			"use channel.Select of netco/channel, with netco.After and netco/sync for times and " +
-				"contexts",
-		},
-		pos: x.Select, end: x.Body.Lbrace, fix: w.chanFix(chans...),
-	})
+	w.n.events = append(w.n.events, event{finding: f, pos: x.Select, end: x.Body.Lbrace})
 }
 
 // commChan is the channel of a select's case.

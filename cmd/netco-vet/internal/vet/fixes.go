@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -216,13 +217,12 @@ func Ours(std string) string {
 // of the package, if no value of a type that differs comes from another package or
 // goes there.
 func (p *pkg) importFix(std string) fixer {
-	return func() ([]analysis.SuggestedFix, string) {
-		if fix, ok := p.fixes[std]; ok {
-			return fix, p.whyNot[std]
-		}
-		p.fixes[std], p.whyNot[std] = p.changeImport(std)
-		return p.fixes[std], p.whyNot[std]
+	if p.imports[std] == nil {
+		p.imports[std] = sync.OnceValues(func() ([]analysis.SuggestedFix, string) {
+			return p.changeImport(std)
+		})
 	}
+	return p.imports[std]
 }
 
 // unseen says which file of this package is not among those that are analysed,

@@ -132,10 +132,8 @@ type pkg struct {
 	allowed map[string]bool
 	limited bool // it sets MaxCoroutines
 	reached map[*node]bool
-	fixes   map[string][]analysis.SuggestedFix // those of whole packages
-	whyNot  map[string]string                  // why a package has none
-	chans   *channels                          // once they are needed
-	taken   map[ast.Node]map[string]bool       // names, by declaration
+	imports map[string]fixer             // those of whole packages, by import
+	taken   map[ast.Node]map[string]bool // names, by declaration
 
 	imported map[string]*types.Package // once they are needed
 	foreign  map[*types.Func]*node     // what functions of other packages return
@@ -149,8 +147,7 @@ func newPkg(pass *analysis.Pass) *pkg {
 	return &pkg{
 		Pass: pass, decls: map[*types.Func]*node{}, lits: map[*ast.FuncLit]*node{},
 		reached: map[*node]bool{}, foreign: map[*types.Func]*node{},
-		fixes: map[string][]analysis.SuggestedFix{}, whyNot: map[string]string{},
-		taken: map[ast.Node]map[string]bool{},
+		imports: map[string]fixer{}, taken: map[ast.Node]map[string]bool{},
 	}
 }
 

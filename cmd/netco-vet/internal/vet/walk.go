@@ -90,7 +90,7 @@ func (w *walker) visit(x ast.Node) bool {
 		w.goHandler(x)
 	case *ast.SendStmt:
 		if !w.isCase(x) && !w.hasRoom(x.Chan) {
-			w.event(finding{"chan", "send to a Go channel", cureChannel}, x, w.chanFix(x.Chan))
+			w.event(finding{"chan", "send to a Go channel", cureChannel}, x, nil)
 		}
 	case *ast.ExprStmt:
 		w.ignoredStart(x)

@@ -16,7 +16,14 @@ func wait(ctx context.Context, t *time.Ticker) { // want wait:"time,done,time,ti
 	}
 }
 
+// sleep is a variable: a test may assign another function.
+var sleep = time.Sleep
+
+func slept() { // want slept:"time"
+	sleep(1) // want `time.Sleep in a coroutine`
+}
+
 func start(ctx context.Context) error {
-	_, err := netco.Go(func() { wait(ctx, time.NewTicker(time.Second)) })
+	_, err := netco.Go(func() { wait(ctx, time.NewTicker(time.Second)); slept() })
 	return err
 }
