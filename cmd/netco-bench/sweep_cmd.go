@@ -10,7 +10,6 @@ import (
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/sweep"
 )
 
@@ -37,7 +36,7 @@ type sweepFlags struct {
 func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 	s := &sweepFlags{}
 	fs := flag.NewFlagSet("sweep", flag.ContinueOnError)
-	fs.Float64Var(&s.knee, "knee", stats.KneeFactor, "how many `times` the lowest p99 is past "+
+	fs.Float64Var(&s.knee, "knee", sweep.KneeFactor, "how many `times` the lowest p99 is past "+
 		"the knee")
 	fs.IntVar(&s.halve, "halve", 2, "how often to halve the gap around the knee")
 	fs.StringVar(&s.json, "json", "", "write all steps to `file`")

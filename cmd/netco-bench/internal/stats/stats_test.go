@@ -103,39 +103,3 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
-
-func TestKnee(t *testing.T) {
-	ok := func(rate, p99 float64) Step { return Step{rate, rate, p99, 0} }
-	for name, c := range map[string]struct {
-		steps  []Step
-		factor float64
-		want   int
-		why    string // of the step after the knee
-	}{
-		"none": {nil, 5, -1, ""},
-		"flat": {[]Step{ok(1, 10), ok(2, 11), ok(3, 12)}, 5, 2, ""},
-		"turns up": {[]Step{ok(1, 10), ok(2, 20), ok(3, 51), ok(4, 10)}, 5, 1,
-			"latency turned up"},
-		"a noisy start": {[]Step{ok(1, 100), ok(2, 10), ok(3, 49), ok(4, 51)}, 5, 2,
-			"latency turned up"},
-		"at the limit":    {[]Step{ok(1, 10), ok(2, 50)}, 5, 1, ""},
-		"another factor":  {[]Step{ok(1, 10), ok(2, 21)}, 2, 0, "latency turned up"},
-		"falls behind":    {[]Step{ok(1, 10), {2, 1.9, 10, 0}}, 5, 0, "did not keep up"},
-		"fails":           {[]Step{ok(1, 10), {2, 2, 10, 0.02}}, 5, 0, "requests failed"},
-		"fails at first":  {[]Step{{1, 0, 0, 1}, ok(2, 10)}, 5, -1, "did not keep up"},
-		"a few may fail":  {[]Step{ok(1, 10), {2, 2, 10, 0.01}}, 5, 1, ""},
-		"almost keeps up": {[]Step{ok(1, 10), {100, 98, 10, 0}}, 5, 1, ""},
-	} {
-		got := Knee(c.steps, c.factor)
-		if got != c.want {
-			t.Errorf("%s: knee at %d, want %d", name, got, c.want)
-		}
-		why := ""
-		if got+1 < len(c.steps) {
-			why = Judge(c.steps, c.factor)[got+1]
-		}
-		if why != c.why {
-			t.Errorf("%s: %q, want %q", name, why, c.why)
-		}
-	}
-}

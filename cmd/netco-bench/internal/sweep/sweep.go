@@ -2,11 +2,13 @@
 //
 // A closed loop gives the capacity: what the server answers when each
 // connection asks again at once. Open loops at 10 %, 20 %, ... of it follow, on
-// past 100 % as long as the server keeps up, until a rate is past the knee by
-// the rule of package stats. Such a rate is measured once more, and the better
-// of the two counts, since one stall of the machine looks like a knee. Then the
-// gap between the last rate within and the first one past is halved a few
-// times.
+// past 100 % as long as the server keeps up, until a rate is past the knee.
+// Such a rate is measured once more, and the better of the two counts, since
+// one stall of the machine looks like a knee. Then the gap between the last
+// rate within and the first one past is halved a few times.
+//
+// The rule of the knee needs no model of the server: a rate is past it when
+// waiting for the server, rather than its work, makes up most of the latency.
 package sweep
 
 import (
@@ -21,7 +23,6 @@ import (
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
-	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/table"
 )
 
@@ -30,6 +31,14 @@ const (
 	Kind = "netco-bench sweep"
 	// Schema is the version of the file's format.
 	Schema = 1
+
+	// KneeFactor is how many times the lowest p99 of all lower rates a rate
+	// within the knee may have. Of all, since noise of the machine only adds:
+	// a first step that has met with some would hide any knee.
+	KneeFactor = 5
+
+	keptUp     = 0.98 // the part of the intended rate that must be answered
+	errorShare = 0.01 // the part of the requests that may fail
 
 	parts    = 10 // of the capacity, a step each
 	furthest = 2 * parts
@@ -59,10 +68,24 @@ type Step struct {
 	Result *result.Result `json:"result"`
 }
 
-func (s Step) judged() stats.Step {
-	return stats.Step{Intended: s.Rate, Answered: s.Result.RequestsPerSecond(),
-		P99:    float64(s.Result.Response.At(99)),
-		Failed: s.Result.ErrorShare()}
+func (s Step) p99() float64 { return float64(s.Result.Response.At(99)) }
+
+// why says what puts s past the knee, empty if nothing does. lower are the
+// steps at lower rates.
+func (s Step) why(lower []Step, factor float64) string {
+	base := math.Inf(1)
+	for _, l := range lower {
+		base = min(base, l.p99())
+	}
+	switch {
+	case s.Result.RequestsPerSecond() < keptUp*s.Rate:
+		return "did not keep up"
+	case s.Result.ErrorShare() > errorShare:
+		return "requests failed"
+	case s.p99() > factor*base:
+		return "latency turned up"
+	}
+	return ""
 }
 
 // A Load measures at a rate of requests per second, or in a closed loop at 0.
@@ -70,7 +93,7 @@ type Load func(ctx context.Context, rate float64) (*result.Result, error)
 
 // Options are a sweep's settings.
 type Options struct {
-	Factor float64 // of the rule for the knee; 0 is stats.KneeFactor
+	Factor float64 // of the rule for the knee; 0 is KneeFactor
 	Halve  int     // how often the gap around the knee is halved
 	// Done is called after each measurement, with rate 0 for the closed loop.
 	Done func(rate float64, r *result.Result, past string)
@@ -80,7 +103,7 @@ type Options struct {
 // until then with the error.
 func Run(ctx context.Context, target string, load Load, o Options) (*Sweep, error) {
 	s := &Sweep{Kind: Kind, Schema: Schema, Target: target,
-		Factor: cmp.Or(o.Factor, stats.KneeFactor)}
+		Factor: cmp.Or(o.Factor, KneeFactor)}
 	m := &meter{ctx: ctx, load: load, sweep: s, done: o.Done}
 	closed, err := m.measure(0)
 	if err != nil {
@@ -106,18 +129,19 @@ func Run(ctx context.Context, target string, load Load, o Options) (*Sweep, erro
 	return s, err
 }
 
-func (s *Sweep) judged() []stats.Step {
-	steps := make([]stats.Step, len(s.Steps))
-	for i, step := range s.Steps {
-		steps[i] = step.judged()
+// why says what puts step i past the knee, empty if nothing does.
+func (s *Sweep) why(i int) string { return s.Steps[i].why(s.Steps[:i], s.Factor) }
+
+// knee returns the index of the last step before the first one past the knee,
+// or -1 if that is the first of all.
+func (s *Sweep) knee() int {
+	for i := range s.Steps {
+		if s.why(i) != "" {
+			return i - 1
+		}
 	}
-	return steps
+	return len(s.Steps) - 1
 }
-
-// Judge says of each step what puts it past the knee, empty where nothing does.
-func (s *Sweep) Judge() []string { return stats.Judge(s.judged(), s.Factor) }
-
-func (s *Sweep) knee() int { return stats.Knee(s.judged(), s.Factor) }
 
 func (s *Sweep) conclude() {
 	knee := s.knee()
@@ -125,7 +149,7 @@ func (s *Sweep) conclude() {
 		s.Knee = s.Steps[knee].Rate
 	}
 	if knee+1 < len(s.Steps) {
-		s.Past, s.Why = s.Steps[knee+1].Rate, s.Judge()[knee+1]
+		s.Past, s.Why = s.Steps[knee+1].Rate, s.why(knee+1)
 		s.Doubt = strings.Join(figure.Doubts(s.Steps[knee+1].Result), "; ")
 	}
 }
@@ -149,6 +173,10 @@ func (m *meter) measure(rate float64) (*result.Result, error) {
 // step measures at a rate, a second time if that is past the knee, and enters
 // the better one.
 func (m *meter) step(rate float64) (past bool, err error) {
+	at, _ := slices.BinarySearchFunc(m.sweep.Steps, rate, func(s Step, rate float64) int {
+		return cmp.Compare(s.Rate, rate)
+	})
+	lower, factor := m.sweep.Steps[:at], m.sweep.Factor
 	var best *Step
 	for range 2 {
 		r, err := m.measure(rate)
@@ -156,11 +184,11 @@ func (m *meter) step(rate float64) (past bool, err error) {
 			return false, fmt.Errorf("at %s requests per second: %w", figure.Rate(rate), err)
 		}
 		step := Step{rate, r}
-		why := m.why(step)
+		why := step.why(lower, factor)
 		if m.done != nil {
 			m.done(rate, r, why)
 		}
-		if best == nil || why == "" || m.why(*best) != "" &&
+		if best == nil || why == "" || best.why(lower, factor) != "" &&
 			r.Response.At(99) < best.Result.Response.At(99) {
 			best = &step
 		}
@@ -168,19 +196,8 @@ func (m *meter) step(rate float64) (past bool, err error) {
 			break
 		}
 	}
-	at, _ := slices.BinarySearchFunc(m.sweep.Steps, rate, func(s Step, rate float64) int {
-		return cmp.Compare(s.Rate, rate)
-	})
 	m.sweep.Steps = slices.Insert(m.sweep.Steps, at, *best)
-	return m.why(*best) != "", nil
-}
-
-// why says what puts a step past the knee.
-func (m *meter) why(s Step) string {
-	lower := slices.DeleteFunc(m.sweep.judged(), func(o stats.Step) bool {
-		return o.Intended >= s.Rate
-	})
-	return stats.Judge(append(lower, s.judged()), m.sweep.Factor)[len(lower)]
+	return m.sweep.why(at) != "", nil
 }
 
 // Conclusion says in a sentence where the knee is.
@@ -203,7 +220,6 @@ func (s *Sweep) Conclusion() string {
 func (s *Sweep) table() table.Table {
 	t := table.Table{Head: table.Words("rate", "of capacity", "answered/s", "p50", "p90", "p99",
 		"p99.9", "max", "errors", "")}
-	why := s.Judge()
 	for i, step := range s.Steps {
 		row := table.Words(figure.Rate(step.Rate), figure.Share(step.Rate/s.Capacity),
 			figure.Rate(step.Result.RequestsPerSecond()))
@@ -215,7 +231,7 @@ func (s *Sweep) table() table.Table {
 			row = append(row, table.Words(figure.Latency(ns))...)
 		}
 		t.Rows = append(t.Rows, append(row, table.Words(figure.Share(step.Result.ErrorShare()),
-			why[i])...))
+			s.why(i))...))
 	}
 	return t
 }

@@ -84,6 +84,47 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestKnee: the rule, at its limits.
+func TestKnee(t *testing.T) {
+	step := func(rate, answered, failed uint64, p99 int64) Step {
+		r := result.New()
+		r.Elapsed = result.Duration(time.Second)
+		r.Totals.Requests, r.Totals.Errors.Timeout = answered, failed
+		r.Response.Record(p99)
+		return Step{float64(rate), r}
+	}
+	ok := func(rate uint64, p99 int64) Step { return step(rate, rate, 0, p99) }
+	for name, c := range map[string]struct {
+		steps  []Step
+		factor float64
+		want   int
+		why    string // of the step after the knee
+	}{
+		"none": {nil, 5, -1, ""},
+		"flat": {[]Step{ok(1, 10), ok(2, 11), ok(3, 12)}, 5, 2, ""},
+		"turns up": {[]Step{ok(1, 10), ok(2, 20), ok(3, 51), ok(4, 10)}, 5, 1,
+			"latency turned up"},
+		"a noisy start": {[]Step{ok(1, 100), ok(2, 10), ok(3, 49), ok(4, 51)}, 5, 2,
+			"latency turned up"},
+		"at the limit":    {[]Step{ok(1, 10), ok(2, 50)}, 5, 1, ""},
+		"another factor":  {[]Step{ok(1, 10), ok(2, 21)}, 2, 0, "latency turned up"},
+		"falls behind":    {[]Step{ok(1, 10), step(20, 19, 0, 10)}, 5, 0, "did not keep up"},
+		"fails":           {[]Step{ok(1, 10), step(98, 98, 2, 10)}, 5, 0, "requests failed"},
+		"fails at first":  {[]Step{step(1, 0, 1, 0), ok(2, 10)}, 5, -1, "did not keep up"},
+		"a few may fail":  {[]Step{ok(1, 10), step(99, 99, 1, 10)}, 5, 1, ""},
+		"almost keeps up": {[]Step{ok(1, 10), step(100, 98, 0, 10)}, 5, 1, ""},
+	} {
+		s := &Sweep{Steps: c.steps, Factor: c.factor}
+		got, why := s.knee(), ""
+		if got+1 < len(c.steps) {
+			why = s.why(got + 1)
+		}
+		if got != c.want || why != c.why {
+			t.Errorf("%s: knee at %d, %q, want %d, %q", name, got, why, c.want, c.why)
+		}
+	}
+}
+
 // TestRunEnds: what was measured before a failure stays.
 func TestRunEnds(t *testing.T) {
 	server := fake{capacity: 1000, closed: 1000, fail: 4}
