@@ -159,8 +159,8 @@ func TestPort(t *testing.T) {
 	}
 }
 
-// TestFixed: with fixes made, programs build against the real netco, and what
-// has no fix is all that is left to report.
+// TestFixed: -diff changes nothing. With fixes made, programs build against the
+// real netco, and what has no fix is all that is left to report, with the reason.
 func TestFixed(t *testing.T) {
 	left := map[string][]string{ // by package, parts of each line
 		"locks":    nil,
@@ -171,32 +171,7 @@ func TestFixed(t *testing.T) {
 		"clients":  {"http.Serve"},
 	}
 	dir := program(t, slices.Collect(maps.Keys(left))...)
-	if out, failed := run(t, dir, tool, "-fix", "./..."); failed {
-		t.Fatal(out)
-	}
-	if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
-		t.Fatalf("the fixed programs do not build:\n%s", out)
-	}
-	after, _ := run(t, dir, tool, "./...")
-	for name, want := range left {
-		got := linesOf(after, name)
-		if !slices.EqualFunc(got, want, strings.Contains) {
-			t.Errorf("left in %s:\n%s\nwant %q", name, strings.Join(got, "\n"), want)
-		}
-	}
-}
-
-// TestFixSays: -diff changes nothing, and what has no fix says why.
-func TestFixSays(t *testing.T) {
-	dir := program(t, "locks", "handlers")
-	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join(dir, name, name+".go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(text)
-	}
-	try := func(args []string, code int, parts ...string) {
+	try := func(args []string, code int, parts ...string) string {
 		t.Helper()
 		out, got := runCode(t, dir, tool, args...)
 		for _, part := range parts {
@@ -207,17 +182,25 @@ func TestFixSays(t *testing.T) {
 		if got != code {
 			t.Errorf("%q: exit code %d, want %d", args, got, code)
 		}
+		return out
 	}
-	locks := read("locks")
+	before := contents(t, dir)
 	try([]string{"-fix", "-diff", "./..."}, 0, "\n-\t\"sync\"\n",
 		"\n+\t\"github.com/netco-go/netco/sync\"\n")
-	if read("locks") != locks {
+	if !maps.Equal(contents(t, dir), before) {
 		t.Error("-diff has changed a file")
 	}
 	try([]string{"-fix", "./..."}, 0)
-	try([]string{"./..."}, 3, "no fix: what it evaluates where it stands may be another thing later")
-	if read("locks") == locks {
-		t.Error("nothing is changed")
+	if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
+		t.Fatalf("the fixed programs do not build:\n%s", out)
+	}
+	after := try([]string{"./..."}, 3,
+		"no fix: what it evaluates where it stands may be another thing later")
+	for name, want := range left {
+		got := linesOf(after, name)
+		if !slices.EqualFunc(got, want, strings.Contains) {
+			t.Errorf("left in %s:\n%s\nwant %q", name, strings.Join(got, "\n"), want)
+		}
 	}
 	broken := filepath.Join(dir, "locks", "broken.go")
 	if err := os.WriteFile(broken, []byte("package locks\n\nvar a = c\n"), 0o666); err != nil {
