@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,11 +20,14 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
 )
 
 func init() {
 	children["watched, busy"] = func() { watched(300*time.Millisecond, true) }
 	children["watched, idle"] = func() { watched(100*time.Millisecond, false) }
+	children["connected"] = func() { connected(0) }
+	children["connected, with deadlines"] = func() { connected(time.Hour) }
 }
 
 // watched is a child with a watchdog. It prints a line for each stall, and
@@ -79,6 +83,42 @@ func watched(threshold time.Duration, busy bool) {
 func compute(p *processor.Processor, d time.Duration) {
 	begin, _ := p.CPUNs()
 	for now := begin; now-begin < int64(d); now, _ = p.CPUNs() {
+	}
+}
+
+// connected is a child with 200 connections. A coroutine of each waits to read,
+// no longer than limit if that is not 0. When the child is sent a line it has
+// each of them read something.
+func connected(limit time.Duration) {
+	s := testenv.Must(scheduler.New(scheduler.Options{}))
+	testenv.MustOK(s.Start())
+	var peers [200]int
+	var reading sync.WaitGroup
+	for i := range peers {
+		fds := testenv.Must(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))
+		testenv.MustOK(syscall.SetNonblock(fds[0], true))
+		c := testenv.Must(socket.FileFromFD(uintptr(fds[0]), ""))
+		peers[i] = fds[1]
+		reading.Add(1)
+		s.Go(func() {
+			for {
+				if limit != 0 {
+					c.SetReadDeadline(time.Now().Add(limit))
+				}
+				reading.Done()
+				testenv.Must(c.Read(make([]byte, 1)))
+			}
+		})
+	}
+	reading.Wait()
+	fmt.Println("ready")
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		reading.Add(len(peers))
+		for _, fd := range peers {
+			testenv.Must(syscall.Write(fd, []byte{1}))
+		}
+		reading.Wait()
+		fmt.Println("read")
 	}
 }
 
@@ -172,18 +212,43 @@ func TestStoppedProcess(t *testing.T) {
 func TestIdleCostsNothing(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "watched, idle")
+	p.idles(t, 0, time.Second, func() {})
+	p.finish(t, nil)
+}
+
+// TestIdleConnectionsCostNothing: nor do threads run while coroutines wait for
+// what may come any time. A watchdog that looked at them again and again would
+// do so after a second, two and four, and so on.
+func TestIdleConnectionsCostNothing(t *testing.T) {
+	for _, child := range []string{"connected", "connected, with deadlines"} {
+		t.Run(child, func(t *testing.T) {
+			t.Parallel()
+			p := launch(t, child)
+			p.idles(t, 1500*time.Millisecond, 3*time.Second, func() {
+				fmt.Fprintln(p.in, "read")
+				p.until(t, "read", nil)
+			})
+		})
+	}
+}
+
+// idles waits until no thread of the process runs for a time that begins a
+// while after work. What else is on the machine may have delayed that.
+func (p *process) idles(t *testing.T, after, length time.Duration, work func()) {
+	t.Helper()
 	for end := time.Now().Add(patience); ; {
+		work()
+		time.Sleep(after)
 		before := switches(t, p.cmd.Process.Pid)
-		time.Sleep(time.Second)
-		after := switches(t, p.cmd.Process.Pid)
-		if before == after {
-			break
+		time.Sleep(length) // this is what is tested
+		n := switches(t, p.cmd.Process.Pid) - before
+		if n == 0 {
+			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d context switches in a second, and no second without", after-before)
+			t.Fatalf("%d context switches in %v, and never none", n, length)
 		}
 	}
-	p.finish(t, nil)
 }
 
 // switches counts the context switches of all threads of a process.
