@@ -7,14 +7,15 @@ import (
 )
 
 // bareHost hosts an executor for benchmarks and tests that need neither timers
-// nor other threads.
-type bareHost struct{}
+// nor other threads. A coroutine driven by hand is left to ReapAll.
+type bareHost struct{ Host }
 
 func (bareHost) Post(*Coroutine) {
 	panic("posted from another thread")
 }
 func (bareHost) ParkUntil(*Coroutine, Reason, int64) Wake      { panic("no timers here") }
 func (bareHost) Panicked(co *Coroutine, v any, st []byte) bool { return false }
+func (bareHost) Reap(func())                                   {}
 
 // runAll drives ex on a locked thread until its coroutines have ended.
 func runAll(ex *Executor, first func()) {

@@ -8,8 +8,8 @@ import (
 )
 
 // host is what an executor needs around it. A Processor would have an inbox and
-// timers here.
-type host struct{}
+// timers here, and coroutines that move.
+type host struct{ coroutine.Host }
 
 func (host) Post(*coroutine.Coroutine) { panic("nobody wakes from another thread") }
 func (host) ParkUntil(*coroutine.Coroutine, coroutine.Reason, int64) coroutine.Wake {

@@ -25,6 +25,28 @@ type Host interface {
 	// Panicked reports whether it has dealt with a panic of co; if not, the
 	// program crashes.
 	Panicked(co *Coroutine, value any, stack []byte) bool
+	// StartHere is Executor.Spawn, or returns why not. Owner only.
+	StartHere(Spawn) (Handle, error)
+	// Reap starts a coroutine on the executor's thread, if that has not ended.
+	// Any thread.
+	Reap(fn func())
+
+	// Reserve keeps the Host from ending until Send is called; false means that
+	// it has ended. It panics if from must not send anything here: a coroutine
+	// stays with its Scheduler. Any thread. It may block for a moment.
+	Reserve(from Host) bool
+	// Send makes the owner's thread call Settle for co. Any thread.
+	Send(co *Coroutine)
+
+	// BeginShared keeps the Scheduler from ending while a coroutine waits
+	// shared. Owner only.
+	BeginShared()
+	// MayShare is called when other threads may take the coroutine, and reports
+	// whether it may go on waiting. Owner only.
+	MayShare() bool
+	// EndShared ends a shared wait that BeginShared of the Host from began.
+	// Owner of the executor that has taken the coroutine.
+	EndShared(from Host)
 }
 
 // Config is the configuration of an executor.

@@ -7,8 +7,8 @@ import "github.com/netco-go/netco/asm"
 // the fiber's home may switch to it:
 //
 //	home                                  ended by
-//	a Processor                           a coroutine there, see Reaper; at the
-//	                                      Processor's end by ReapAll
+//	a Processor                           a coroutine there, see Host.Reap; at
+//	                                      the Processor's end by ReapAll
 //	a goroutine                           another goroutine, which becomes its
 //	                                      home
 //	a goroutine locked to its thread, or  nothing: its fibers are to be
@@ -19,19 +19,11 @@ import "github.com/netco-go/netco/asm"
 // runtime, which must not be blocked.
 func abandoned(t *fiber) {
 	switch ex := t.w.ex; {
-	case ex != nil: // if its host is not a Reaper, ReapAll finds t
-		if r, ok := ex.host.(Reaper); ok {
-			r.Reap(t.reap) // each on its own: its deferred calls may park, or panic
-		}
+	case ex != nil:
+		ex.host.Reap(t.reap) // each on its own: its deferred calls may park, or panic
 	case !t.bubble && t.made == 0:
 		go t.reap()
 	}
-}
-
-// Reaper is a Host that can start coroutines from any thread.
-type Reaper interface {
-	// Reap starts a coroutine on the executor's thread, if that has not ended.
-	Reap(fn func())
 }
 
 // ReapAll cancels all coroutines driven by hand that are suspended here, or

@@ -46,6 +46,7 @@ func spell(d time.Duration) (goesOn func() bool) {
 // thread hosts an executor on a goroutine of its own, locked to its thread
 // unless it roams, with what a Processor has, in the simplest form.
 type thread struct {
+	bareHost
 	ex      Executor
 	roams   bool // constant: coroutines may move here and away
 	inbox   mpsc.Queue[Coroutine]
@@ -98,7 +99,9 @@ func (th *thread) Panicked(co *Coroutine, value any, stack []byte) bool {
 	return th.panics != nil && th.panics(co, value, stack)
 }
 
-// Reserve and Send implement Traveller.
+// StartHere, Reserve and Send implement the rest.
+func (th *thread) StartHere(s Spawn) (Handle, error) { return th.ex.Spawn(s).Handle(), nil }
+
 func (th *thread) Reserve(Host) bool {
 	th.mu.Lock()
 	defer th.mu.Unlock()

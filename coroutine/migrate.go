@@ -33,16 +33,6 @@ import (
 //	waits of channel, sync           when they have released their Waiter
 //	Join
 
-// Traveller is a Host that can take over a coroutine from another Host.
-type Traveller interface {
-	// Reserve keeps the Host from ending until Send is called; false means that
-	// it has ended. It panics if from must not send anything here: a coroutine
-	// stays with its Scheduler. Any thread. It may block for a moment.
-	Reserve(from Host) bool
-	// Send makes the owner's thread call Settle for co. Any thread.
-	Send(co *Coroutine)
-}
-
 // Pin keeps the coroutine where it runs, for good. Owner, or before it is
 // adopted.
 //
@@ -59,9 +49,9 @@ func (co *Coroutine) Movable() bool {
 //go:norace
 func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 
-// MoveTo moves the calling coroutine to another executor, whose Host is a
-// Traveller, and reports whether it has moved: not if it must stay, or is to
-// end by force. It gives up the thread in between.
+// MoveTo moves the calling coroutine to another executor, and reports whether
+// it has moved: not if it must stay, or is to end by force. It gives up the
+// thread in between.
 //
 // Preconditions: co is the calling coroutine, no Waiter of it is queued, and
 // Enter of the other executor has returned.
@@ -80,8 +70,8 @@ func (co *Coroutine) MoveTo(to *Executor) bool {
 		return false // it is in the middle of an operation of the executor
 	}
 	w.open.Close() // Reserve may block, and the rest touches the executor
-	t, ok := to.host.(Traveller)
-	if ok = ok && t.Reserve(ex.host); ok {
+	ok := to.host.Reserve(ex.host)
+	if ok {
 		co.checkLocks(ex, "waits")
 		ex.moving, ex.movingTo = co, to
 		w.suspend()
@@ -147,7 +137,7 @@ func (ex *Executor) depart() {
 		return
 	}
 	co.ex.SetOrdered(to) // from here on wakes are posted there, and co belongs to the new owner
-	to.host.(Traveller).Send(co)
+	to.host.Send(co)
 }
 
 // Settle is the new loop's part of MoveTo. Owner only.

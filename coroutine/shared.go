@@ -27,21 +27,8 @@ import "github.com/netco-go/netco/internal/goruntime"
 // before: MayShare, called when wakers can find the coroutine, refuses a shared
 // wait once the Scheduler ends.
 
-// Sharer is a Host of an executor whose coroutines may wait shared.
-type Sharer interface {
-	// BeginShared keeps the Scheduler from ending while a coroutine waits
-	// shared. Owner only.
-	BeginShared()
-	// MayShare is called when other threads may take the coroutine, and reports
-	// whether it may go on waiting. Owner only.
-	MayShare() bool
-	// EndShared ends a shared wait that BeginShared of the Host from began.
-	// Owner of the executor that has taken the coroutine.
-	EndShared(from Host)
-}
-
 // Share lets the coroutines of several executors of one Scheduler wait shared.
-// Their Hosts are Sharers. It is called before the first of them is entered.
+// It is called before the first of them is entered.
 func Share(executors []*Executor) {
 	sharing := new(byte)
 	for _, ex := range executors {
@@ -99,10 +86,9 @@ func (co *Coroutine) parksHere(w *worker) bool {
 
 // leaveShared is the loop's part of ParkShared, behind depart's.
 func (ex *Executor) leaveShared(co *Coroutine) {
-	host := ex.host.(Sharer)
-	host.BeginShared()
+	ex.host.BeginShared()
 	co.ex.Publish(ex.shared) // others may take it; before MayShare checks
-	if !host.MayShare() && ex.take(co, ex.shared) {
+	if !ex.host.MayShare() && ex.take(co, ex.shared) {
 		ex.MakeReady(co, co.ticket, WakeReady)
 	}
 }
@@ -123,6 +109,6 @@ func (ex *Executor) take(co *Coroutine, from *Executor) bool {
 	w.raceMoved(ex)
 	ex.Stats.Workers.Inc()
 	ex.Stats.Live.Inc()
-	ex.host.(Sharer).EndShared(from.host)
+	ex.host.EndShared(from.host)
 	return true
 }

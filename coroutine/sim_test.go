@@ -69,6 +69,7 @@ func (s simStats) add(o simStats) {
 
 // simHost is the Processor of one executor of the world.
 type simHost struct {
+	bareHost
 	w     *world
 	ex    Executor
 	inbox []*Coroutine
@@ -76,7 +77,7 @@ type simHost struct {
 	owes  bool         // MayShare has refused a shared wait
 }
 
-// Reserve and Send implement Traveller.
+// Reserve and Send implement Host.
 func (h *simHost) Reserve(Host) bool  { return true }
 func (h *simHost) Send(co *Coroutine) { h.moved = append(h.moved, co) }
 
@@ -88,7 +89,7 @@ func (h *simHost) settleSome(n int) {
 	h.moved = h.moved[n:]
 }
 
-// BeginShared, MayShare and EndShared implement Sharer.
+// BeginShared, MayShare and EndShared implement Host.
 func (h *simHost) BeginShared() { h.w.away++ }
 func (h *simHost) MayShare() bool {
 	if h.w.rnd.IntN(8) == 0 {

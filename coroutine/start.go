@@ -159,12 +159,6 @@ func StartDefault() error {
 	return byDefault.ready()
 }
 
-// Starter is a Host that may refuse starts on its thread.
-type Starter interface {
-	// StartHere is Executor.Spawn, or returns why not. Owner only.
-	StartHere(Spawn) (Handle, error)
-}
-
 // Start starts a coroutine where netco.Go would: on the least loaded Processor
 // of the caller's scheduler, or of the default one. It is for packages that
 // netco itself imports. Without package netco it starts one on the caller's own
@@ -174,10 +168,7 @@ func Start(s Spawn) (Handle, error) {
 		return byDefault.start(s)
 	}
 	if w := CurrentWorker(); w != nil && w.ex != nil {
-		if host, ok := w.ex.host.(Starter); ok {
-			return host.StartHere(s)
-		}
-		return w.ex.Spawn(s).Handle(), nil
+		return w.ex.host.StartHere(s)
 	}
 	return Handle{}, ErrNoScheduler
 }

@@ -90,7 +90,7 @@ func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 	}
 }
 
-// StartHere implements coroutine.Starter.
+// StartHere implements coroutine.Host.
 func (p *Processor) StartHere(s coroutine.Spawn) (coroutine.Handle, error) {
 	s.Pinned = true
 	return p.group.Go(p, p, s)

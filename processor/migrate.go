@@ -25,8 +25,7 @@ import (
 // Both move within their group only. A reader of another group than the fd's
 // Processor stays, and so does the fd.
 
-// Reserve implements coroutine.Traveller. It takes a token for what will
-// arrive.
+// Reserve implements coroutine.Host. It takes a token for what will arrive.
 //
 // Everything that moves passes here, and so nothing leaves its group: a group
 // counts, limits and ends the coroutines that it started.
@@ -44,7 +43,7 @@ func (p *Processor) Reserve(from coroutine.Host) bool {
 	return true
 }
 
-// Send implements coroutine.Traveller.
+// Send implements coroutine.Host.
 func (p *Processor) Send(co *coroutine.Coroutine) {
 	p.sub.mu.Lock()
 	p.sub.coming--

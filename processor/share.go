@@ -156,7 +156,7 @@ type sharedWaits struct{ coroutines, watches atomic.Int32 }
 
 func (s *sharedWaits) any() bool { return s.coroutines.Load() != 0 || s.watches.Load() != 0 }
 
-// BeginShared implements coroutine.Sharer.
+// BeginShared implements coroutine.Host.
 func (p *Processor) BeginShared() { p.beginShared(&p.shared.coroutines) }
 
 // beginShared begins a shared wait, counted by n. Owner.
@@ -165,10 +165,10 @@ func (p *Processor) beginShared(n *atomic.Int32) {
 	n.Add(1)
 }
 
-// MayShare implements coroutine.Sharer.
+// MayShare implements coroutine.Host.
 func (p *Processor) MayShare() bool { return p.group.Phase() == Running }
 
-// EndShared implements coroutine.Sharer.
+// EndShared implements coroutine.Host.
 func (p *Processor) EndShared(from coroutine.Host) {
 	q := from.(*Processor)
 	p.endShared(q, &q.shared.coroutines)
