@@ -47,9 +47,6 @@ func openPoller() (*goroutinePoller, error) {
 	if l := currentPoller.Load(); l != nil {
 		return l, nil
 	}
-	if ensureNetpoll() != nil {
-		return nil, errNoPoller
-	}
 	ep, err := epoller.Open[PollDesc]()
 	if err != nil {
 		return nil, errNoPoller

@@ -2,15 +2,12 @@ package processor
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
@@ -96,9 +93,6 @@ type Processor struct {
 
 // New makes a Processor and its fds and adds it to its group. Start runs it.
 func New(cfg Config) (*Processor, error) {
-	if err := ensureNetpoll(); err != nil {
-		return nil, err
-	}
 	ep, err := epoller.Open[PollDesc]()
 	if err != nil {
 		return nil, err
@@ -141,48 +135,14 @@ func (p *Processor) Discard() {
 	p.timerFD.Close()
 }
 
-// netpoll records whether Go's own poller is known to exist.
-var netpoll struct {
-	mu     sync.Mutex
-	exists bool
-}
-
-// ensureNetpoll makes Go's own poller exist before a Processor takes fds. If a
-// process runs out of fds first it dies when the runtime then opens its epoll
-// fd and eventfd ("netpollinit failed"). So the poller is made while enough fds
-// are left; otherwise New fails.
-func ensureNetpoll() error {
-	netpoll.mu.Lock()
-	defer netpoll.mu.Unlock()
-	if netpoll.exists {
-		return nil
+// init makes Go's own poller exist, by a file that can be polled. A process
+// that had run out of fds would die when the runtime then opened its epoll fd
+// and eventfd ("netpollinit failed"); at init there are some.
+func init() {
+	if r, w, err := os.Pipe(); err == nil {
+		r.Close()
+		w.Close()
 	}
-	const needed = 6 // its two, and two pipes
-	var reserved []int
-	var err error
-	for range needed {
-		var fd int
-		if fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
-			err = fmt.Errorf("netco: no fds left to start with: %w",
-				os.NewSyscallError("eventfd2", err))
-			break
-		}
-		reserved = append(reserved, fd)
-	}
-	for _, fd := range reserved {
-		unix.Close(fd)
-	}
-	if err != nil {
-		return err
-	}
-	r, w, err := os.Pipe() // pollable, so the runtime makes its poller
-	if err != nil {
-		return err
-	}
-	r.Close()
-	w.Close()
-	netpoll.exists = true
-	return nil
 }
 
 // Wake makes the Processor run another turn, also when it is about to sleep.
@@ -192,7 +152,7 @@ func (p *Processor) Wake() {
 	p.ep.Ring()
 }
 
-// Reap implements coroutine.Reaper.
+// Reap implements coroutine.Host.
 func (p *Processor) Reap(fn func()) {
 	p.group.Go(nil, p, own(fn))
 }

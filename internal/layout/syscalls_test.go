@@ -43,7 +43,7 @@ var entries = map[string]string{
 	"no coroutine comes there: a loop, or a goroutine of the library's": `
 		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.WaitFor epoller.Epoller.closeLocked epoller.Open
 		processor.Group.StartMonitor processor.PollDesc.waitByPoll processor.ThreadCPUNs processor.pollWait.poll
-		processor.ensureNetpoll timer.FD.Close
+		timer.FD.Close
 	`,
 	"no look stands before it: it writes one eventfd and returns": `
 		processor.pollWait.Woken
