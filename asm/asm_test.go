@@ -186,7 +186,6 @@ func TestAllocs(t *testing.T) {
 		"CallerPC": func() { returnAddress() },
 		"Pause":    func() { asm.Pause(1) },
 		"Where":    func() { asm.Where() },
-		"ThreadOf": func() { asm.ThreadOf(asm.Getg()) },
 	} {
 		testenv.Equal(t, testing.AllocsPerRun(100, f), 0, name, "allocations")
 	}

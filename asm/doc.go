@@ -30,7 +30,7 @@
 //
 // # The view of the runtime
 //
-// [Where], [Goid], [ThreadOf] and [Load] read words of the runtime's structs of
+// [Where], [Locked] and [Load] read words of the runtime's structs of
 // a goroutine and a thread. No layout is assumed: the offset of a word is found
 // once, by bringing goroutines into known states and searching for the one word
 // that follows them. Unless exactly one does, the function returns an error or

@@ -5,7 +5,6 @@ package asm
 import (
 	"bytes"
 	"runtime"
-	"strconv"
 )
 
 // whereSlow is Where, read from the goroutine's stack trace.
@@ -16,19 +15,6 @@ func whereSlow() (g, locks uintptr) {
 		locks = 1
 	}
 	return Getg(), locks
-}
-
-// ownGoid returns the calling goroutine's number as its stack trace shows it.
-// It costs about a microsecond.
-func ownGoid() uint64 {
-	var buf [40]byte
-	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	digits, _, _ := bytes.Cut(text, []byte(" "))
-	id, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		panic("netco/asm: no goroutine number in " + string(text))
-	}
-	return id
 }
 
 // Hash spreads a goroutine's identity over 64 bits, the high ones best:

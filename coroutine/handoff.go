@@ -330,7 +330,7 @@ func (ex *Executor) Thread() int {
 	if _, open := w.open.Load(); !open { // a fiber that begins has no goroutine yet
 		return 0
 	}
-	tid, err := asm.ThreadOf(w.ctx.G())
+	tid, err := goruntime.ThreadOf(w.ctx.G())
 	if err != nil {
 		return 0
 	}

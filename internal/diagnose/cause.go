@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/stacks"
 	"github.com/netco-go/netco/processor"
 )
@@ -82,7 +82,7 @@ func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, w
 	if err == nil {
 		var ids []uint64
 		for _, g := range p.Executor().Goroutines(co) {
-			id, _ := asm.Goid(g)
+			id, _ := goruntime.Goid(g)
 			ids = append(ids, id)
 		}
 		all = slices.DeleteFunc(all, func(one stacks.Stack) bool {

@@ -81,7 +81,6 @@ var errStandings = errors.New("how this Go release marks a goroutine that waits 
 // standings is what StandingOf needs of this release. Written once, by
 // FindStandings.
 var standings struct {
-	goid      uintptr
 	racectx   uintptr
 	waiting   uintptr
 	semaphore int // the reason, or -1 if which one is not known
@@ -97,25 +96,23 @@ var standings struct {
 var FindStandings = sync.OnceValue(findStandings)
 
 func findStandings() error {
-	goid, err := asm.GoidOffset()
-	if err != nil {
+	if err := findGoroutines(); err != nil {
 		return err
 	}
 	var known *waitReasons
 	for i := range knownReasons {
-		if strings.HasPrefix(runtime.Version(), knownReasons[i].release) && Verified() == nil {
+		if strings.HasPrefix(runtime.Version(), knownReasons[i].release) {
 			known = &knownReasons[i]
 		}
 	}
 	if known == nil {
 		return errStandings
 	}
-	standings.goid = goid
 	for _, reason := range known.user {
 		standings.reason[reason] = Blocked
 	}
 	standings.reason[known.coroutine] = Switched
-	standings.racectx = goid + known.racectxAfterGoid
+	standings.racectx = goidInG + known.racectxAfterGoid
 	standings.waiting = standings.racectx + waitingAfterCtx
 	standings.semaphore = -1
 	if known.namesSemaphores {
@@ -214,7 +211,7 @@ func waitsInSudog(g uintptr) bool {
 }
 
 func statusOf(g uintptr) uint32 {
-	return uint32(asm.Load(g+standings.goid-statusBeforeGoid)) &^ statusScan
+	return uint32(asm.Load(g+goidInG-statusBeforeGoid)) &^ statusScan
 }
 
-func reasonOf(g uintptr) uint8 { return uint8(asm.Load(g + standings.goid + reasonAfterGoid)) }
+func reasonOf(g uintptr) uint8 { return uint8(asm.Load(g + goidInG + reasonAfterGoid)) }

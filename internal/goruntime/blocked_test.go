@@ -38,7 +38,7 @@ func findStandings(t *testing.T) {
 // stateOf returns what a stack dump says that the goroutine g does.
 func stateOf(t *testing.T, g uintptr) string {
 	t.Helper()
-	id := testenv.Must(asm.Goid(g))
+	id := testenv.Must(goruntime.Goid(g))
 	dump := make([]byte, 1<<20)
 	dump = dump[:runtime.Stack(dump, true)]
 	_, rest, _ := bytes.Cut(dump, fmt.Appendf(nil, "goroutine %d [", id))

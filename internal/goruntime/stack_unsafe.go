@@ -66,7 +66,7 @@ func StackOf(g uintptr, pcs []uintptr) int {
 // chain of frames that breaks off counts as none: the collector is moving the
 // stack.
 func walk(g uintptr, pcs []uintptr) (n int, same bool) {
-	field := func(beforeGoid uintptr) uintptr { return asm.Load(g + standings.goid - beforeGoid) }
+	field := func(beforeGoid uintptr) uintptr { return asm.Load(g + goidInG - beforeGoid) }
 	if StandingOf(g) == Unblocked {
 		return 0, false
 	}

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // bystanders are the numbers of goroutines, by what asm.Getg returns on them.
@@ -17,7 +18,7 @@ var bystanders = struct {
 // coroutines, or what it is about to do is known otherwise.
 func Bystander() (over func()) {
 	g := asm.Getg()
-	id, _ := asm.Goid(g) // 0, which no goroutine has, if this Go release is not understood
+	id, _ := goruntime.Goid(g) // 0, which no goroutine has, if this Go release is not understood
 	bystanders.mu.Lock()
 	defer bystanders.mu.Unlock()
 	bystanders.ids[g] = id

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -30,7 +31,7 @@ func run(t *testing.T, f func()) subject {
 		defer close(s.done)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		n := testenv.Must(asm.Goid(asm.Getg()))
+		n := testenv.Must(goruntime.Goid(asm.Getg()))
 		id <- n
 		root(f)
 	}()

@@ -1,4 +1,4 @@
-package asm_test
+package goruntime_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -24,7 +25,7 @@ func TestGoid(t *testing.T) {
 			trace := bytes.NewReader(buf[:runtime.Stack(buf[:], false)])
 			testenv.NoError(t, testenv.Err(fmt.Fscanf(trace, "goroutine %d ", &ids[i])))
 			gs[i] = asm.Getg()
-			testenv.Gives(t, ids[i], nil, "from within")(asm.Goid(gs[i]))
+			testenv.Gives(t, ids[i], nil, "from within")(goruntime.Goid(gs[i]))
 			alive.Done()
 			<-end
 		})
@@ -32,7 +33,7 @@ func TestGoid(t *testing.T) {
 	alive.Wait()
 	seen := map[uint64]bool{}
 	for i, g := range gs {
-		id, err := asm.Goid(g)
+		id, err := goruntime.Goid(g)
 		if err != nil || id != ids[i] || seen[id] {
 			t.Errorf("from outside: %d, %v; want %d", id, err, ids[i])
 		}
@@ -40,19 +41,4 @@ func TestGoid(t *testing.T) {
 	}
 	close(end)
 	group.Wait()
-}
-
-// TestGoidOffset: Load finds a goroutine's number there.
-func TestGoidOffset(t *testing.T) {
-	offset, err := asm.GoidOffset()
-	testenv.OK(t, err)
-	for range 10 {
-		got := make(chan uint64)
-		go func() { got <- uint64(asm.Load(asm.Getg() + offset)) }()
-		other := <-got
-		id, err := asm.Goid(asm.Getg())
-		own := uint64(asm.Load(asm.Getg() + offset))
-		testenv.True(t, err == nil && own == id && other != own && other != 0,
-			"numbers %d and, of another goroutine, %d; want %d, %v", own, other, id, err)
-	}
 }

@@ -1,4 +1,4 @@
-package asm_test
+package goruntime_test
 
 import (
 	"runtime"
@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// threadOf is asm.ThreadOf; its error ends the test.
+// threadOf is goruntime.ThreadOf; its error ends the test.
 func threadOf(t *testing.T, g uintptr) int {
 	t.Helper()
-	return testenv.Must(asm.ThreadOf(g))
+	return testenv.Must(goruntime.ThreadOf(g))
 }
 
 // awaitThread waits until the goroutine g is on the thread want, 0 for none.
@@ -39,7 +40,7 @@ func TestThreadOfRunning(t *testing.T) {
 			defer runtime.UnlockOSThread()
 			begun.Done()
 			begun.Wait() // each has a thread of its own
-			testenv.Gives(t, syscall.Gettid(), nil, "thread")(asm.ThreadOf(asm.Getg()))
+			testenv.Gives(t, syscall.Gettid(), nil, "thread")(goruntime.ThreadOf(asm.Getg()))
 		})
 	}
 	over.Wait()
