@@ -14,25 +14,25 @@ import (
 // collector collects the metrics of a Scheduler.
 type collector struct{ s *scheduler.Scheduler }
 
-// handoffsBySite is in no table, as its label values come by and by.
+// handoffsBySite is in no table: its label values are known only when read.
 // Scheduler.Handoffs bounds their number.
 var handoffsBySite = prometheus.NewDesc("netco_handoffs_by_site_total",
-	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or "+
-		"\"elsewhere\".", bySite, nil)
+	"Handoffs by the cause that blocked the coroutine and by the place: one of the first 64, "+
+		"or \"elsewhere\".", bySite, nil)
 
-// circles is in no table either: its label has the coroutines that were found.
+// circles is in no table either: its label names the deadlocked coroutines.
 var circles = prometheus.NewDesc("netco_deadlocked_coroutines",
-	"Coroutines that wait for each other's locks in a circle, while others may go on; the label "+
-		"says which waits for which.", []string{"circle"}, nil)
+	"Coroutines that wait for each other's locks in a circle, while other coroutines may go on; "+
+		"the label names them in the order in which they wait.", []string{"circle"}, nil)
 
-// mostCircles is how many circles have a label of their own.
+// mostCircles is the number of circles with a label of their own.
 const mostCircles = 8
 
 var bySite = []string{"cause", "site"}
 
 // NewCollector returns a collector of the metrics of s, which may be started
-// later. A registry takes one of them; for several Schedulers see the package's
-// documentation. Collect may be called by several threads.
+// later. A registry takes one such collector; the package documentation shows
+// how to register several Schedulers. Several threads may call Collect.
 func NewCollector(s *scheduler.Scheduler) prometheus.Collector { return &collector{s} }
 
 // Describe implements prometheus.Collector.
@@ -57,7 +57,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// collectCircles sends a value for each circle, and 0 if there is none.
+// collectCircles sends a value for each circle, or a 0 if there are no circles.
 func collectCircles(ch chan<- prometheus.Metric, found []diagnose.Circle) {
 	send := func(circle string, n int) {
 		ch <- prometheus.MustNewConstMetric(circles, gauge, float64(n),

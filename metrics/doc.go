@@ -1,6 +1,6 @@
 // Package metrics has Prometheus collectors for a Scheduler and for the
-// process. docs/METRICS.md lists every metric, with its meaning and with what
-// to do about it; docs/grafana/netco.json is a dashboard of them.
+// process. docs/METRICS.md lists every metric with its meaning and the action
+// to take; docs/grafana/netco.json is a dashboard.
 //
 //	registry := prometheus.NewRegistry()
 //	err := metrics.Register(registry, s) // s as netco.Default returns it
@@ -16,29 +16,31 @@
 // is fixed once the Scheduler has started: some eighty for each Processor, as
 // text. There are two exceptions. The labels of netco_handoffs_by_site_total
 // ("cause", "site") come from the program's code, in at most some 75 series;
-// and a label of netco_deadlocked_coroutines has the coroutines of a deadlock,
-// in at most nine.
+// the label of netco_deadlocked_coroutines names the coroutines of a deadlock,
+// in at most nine series.
 //
 // # Model
 //
-// Nothing but net/http's requests is counted for the metrics' sake alone. A
-// Processor counts with ordinary adds as it goes ([processor.Stats] and its
-// like); a scrape reads these from its own thread, without a lock, and walks no
-// coroutines and no sockets. For a moment it takes locks that coroutines take
-// too: that of package blocking's pool, those of the counts of net/http's
-// requests, and that of the list of its Servers' connections, which it walks to
-// find the requests in flight. Values are of slightly different moments, but a
-// counter never goes down from one scrape to the next.
+// Only net/http's request counts exist for the metrics alone. A Processor
+// counts with ordinary adds as it goes ([processor.Stats], for example); a
+// scrape reads these counters from its own thread, without a lock, and walks no
+// coroutines and no sockets. A scrape briefly takes three kinds of locks that
+// coroutines take too: the lock of package blocking's pool, the locks of
+// net/http's request counts, and the lock of net/http's list of connections,
+// which the scrape walks to find the requests in flight. The values are read at
+// slightly different moments, but a counter never goes down from one scrape to
+// the next.
 //
-// A Scheduler that is not started has its phase and no Processors. A Scheduler
-// that has ended keeps its counters, and its gauges are 0.
+// A Scheduler that is not started reports its phase and no Processors. A
+// Scheduler that has ended keeps its counters, and its gauges are 0.
 //
 // # Histograms
 //
-// They are native and classic at once, since only the protobuf format carries
-// native ones. A scraper that asks for that format and keeps native histograms
-// (Prometheus does with --enable-feature=native-histograms) gets four buckets
-// for each power of two. Text has classic buckets at powers of four.
+// Histograms are native and classic at once, since only the protobuf format
+// carries native histograms. A scraper that asks for that format and keeps
+// native histograms (Prometheus does with --enable-feature=native-histograms)
+// gets four native buckets for each power of two. Text has classic buckets at
+// powers of four.
 //
 // # Several Schedulers
 //

@@ -12,15 +12,15 @@ const (
 	count = prometheus.CounterValue // it only rises
 )
 
-// family is a metric: its name and meaning, and functions that read its values
-// from an S, of which there may be many. Constant.
+// family is a metric: its name, its help text, and functions that read its
+// values from an S. The metric has one set of values for each S. Constant.
 type family[S any] struct {
 	name, help string
 	kind       prometheus.ValueType // unless it is a histogram
-	labels     []string             // that distinguish one S from another: "processor", or none
+	labels     []string             // distinguish one S from another: "processor", or none
 	label      string               // one more label, or ""
 	values     []string             // the values of label
-	// How many of the values, from the first on, ordinary goroutines have;
+	// The number of values, from the first on, that ordinary goroutines have;
 	// without a label 1 or 0.
 	goroutines int
 
@@ -30,7 +30,7 @@ type family[S any] struct {
 	desc *prometheus.Desc                       // made from the above
 }
 
-// described makes the descriptions.
+// described sets desc and labels of each family and returns families.
 func described[S any](families []family[S], labels ...string) []family[S] {
 	for i := range families {
 		f := &families[i]
@@ -50,8 +50,9 @@ func describe[S any](ch chan<- *prometheus.Desc, families []family[S]) {
 	}
 }
 
-// collect reads all values of one S, whose labels have these values, so that
-// they are of about one moment, and then sends them: the receiver may be slow.
+// collect sends the values of one S. The strings in of are the values of the
+// families' labels. collect reads all values before it sends the first, because
+// the receiver may be slow and the values should be of about one moment.
 func collect[S any](ch chan<- prometheus.Metric, families []family[S], from S, of ...string) {
 	all := make([]prometheus.Metric, 0, 2*len(families))
 	for i := range families {

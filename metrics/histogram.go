@@ -11,8 +11,8 @@ import (
 )
 
 // Classic buckets end at powers of four, 4^classicFirst to 4^classicLast
-// seconds: 0.95 µs to 16 s. Each is a bound of the native buckets too, so that
-// a classic bucket is an exact sum of native ones.
+// seconds: 0.95 µs to 16 s. Each is a bound of a native bucket too, so a
+// classic bucket is an exact sum of native buckets.
 const (
 	classicFirst  = -10
 	classicLast   = 2
@@ -27,8 +27,8 @@ type histogram struct {
 }
 
 // newHistogram makes a histogram of both kinds. The number of observations is
-// the sum of the buckets, as Prometheus demands, even if one was counted while
-// they were read.
+// the sum of the buckets, as Prometheus demands, even if an observation is
+// counted while newHistogram reads.
 func newHistogram(desc *prometheus.Desc, s counter.HistogramSnapshot,
 	labels ...string) histogram {
 	total, native := s.Zero, map[int]int64{}
@@ -49,8 +49,8 @@ func (h histogram) Write(out *dto.Metric) error {
 	return err
 }
 
-// classic sums the native buckets up. The last bound, infinity, is left to the
-// code that encodes it.
+// classic returns the classic buckets, as sums of native buckets. The encoder
+// adds the last bucket, infinity.
 func classic(s *counter.HistogramSnapshot) []*dto.Bucket {
 	sum, next := s.Zero, 0
 	buckets := make([]*dto.Bucket, 0, classicBounds)

@@ -13,7 +13,7 @@ import (
 	"github.com/netco-go/netco/internal/sockinfo"
 )
 
-// process has figures of the process, read in a scrape.
+// process holds the figures of the process that one scrape reads together.
 type process struct {
 	blocking blocking.Stats // of the default pool
 }
@@ -33,15 +33,15 @@ var ofProcess = described([]family[*process]{
 	{name: "netco_blocking_calls", kind: gauge, label: "state",
 		values: []string{"running", "queued"},
 		help: "Functions offloaded to the default pool of package blocking that run, or wait " +
-			"for others to end.",
+			"in its queue.",
 		read: func(p *process, i int) float64 {
 			return float64([...]int{p.blocking.Running, p.blocking.Queued}[i])
 		}},
 	{name: "netco_blocking_goroutines_max", kind: gauge,
-		help: "Limit of functions that run at once, see blocking.Pool.SetLimit.",
+		help: "How many functions may run at once, see blocking.Pool.SetLimit.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Limit) }},
 	{name: "netco_blocking_calls_done_total", kind: count,
-		help: "Functions of the pool that have ended, in any way.",
+		help: "Functions of the pool that have ended, by return, panic or Goexit.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Done) }},
 	{name: "netco_blocking_calls_abandoned_total", kind: count,
 		help: "Calls whose caller stopped waiting, by a context's end or a forced shutdown, " +
@@ -55,8 +55,8 @@ var ofProcess = described([]family[*process]{
 			"code.",
 		read: func(_ *process, i int) float64 { return float64(httpinfo.Codes(i)) }},
 	{name: "netco_http_requests_in_flight", kind: gauge,
-		help: "Requests of HTTP/1 whose handlers run, without those on connections handed to " +
-			"the standard's server.",
+		help: "Requests of HTTP/1 whose handlers run, except requests on connections handed " +
+			"to the standard's server.",
 		read: func(*process, int) (n float64) {
 			httpinfo.Each(func(httpinfo.Request) bool { n++; return true })
 			return n
@@ -78,8 +78,8 @@ var infoLabels = []string{"version", "goversion", "backend"}
 
 // NewProcessCollector returns a collector for the parts that all Schedulers of
 // the process share: sockets, the default pool of package blocking, requests of
-// net/http's Servers, which are counted from then on, and netco's version. A
-// registry takes one.
+// net/http's Servers, and netco's version. Requests are counted from this call
+// on. A registry takes one such collector.
 func NewProcessCollector() prometheus.Collector {
 	httpinfo.Count()
 	return processCollector{}

@@ -5,22 +5,23 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Operations, in the order in which ofProcessor's functions switch over them.
+// The values of the label "op", in the order that ofProcessor's functions use.
 var (
 	operations = []string{"read", "write", "accept", "epoll_wait"}
-	onSockets  = operations[:3] // also of ordinary goroutines
+	onSockets  = operations[:3] // ordinary goroutines have these too
 )
 
-// ofProcessor are the metrics of each Processor. Some are also of ordinary
-// goroutines, see family.goroutines.
+// ofProcessor are the metrics of each Processor. Ordinary goroutines have some
+// of them too, see family.goroutines.
 var ofProcessor = described([]family[*view]{
 	// Coroutines.
 	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
-		help: "Coroutines that live: in the run queue, running, waiting, or left behind outside " +
-			"netco. Counted, not walked, so good to a turn's length.",
+		help: "Live coroutines: in the run queue, running, waiting, or left behind outside " +
+			"netco. Derived from counters, so accurate to a turn's length.",
 		read: func(v *view, i int) float64 { return float64(v.states[i]) }},
 	{name: "netco_coroutines_not_started", kind: gauge,
-		help: "Coroutines given to a Processor by other threads that are not in its run queue yet.",
+		help: "Coroutines that other threads gave to a Processor and that are not in its run " +
+			"queue yet.",
 		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Submitted())) }},
 	{name: "netco_coroutines_started_total", kind: count,
 		help: "Coroutines that a Processor has put into its run queue for the first time.",
@@ -29,20 +30,19 @@ var ofProcessor = described([]family[*view]{
 		help: "Coroutines that have ended.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Ended.Load()) }},
 	{name: "netco_coroutines_reused_total", kind: count,
-		help: "Coroutines started on a goroutine, with its stack, of an earlier coroutine.",
+		help: "Coroutines started on the goroutine and the stack of an earlier coroutine.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Reused.Load()) }},
 	{name: "netco_coroutines_stolen_total", kind: count,
-		help: "Coroutines that a Processor with nothing to do took from another before " +
-			"they started.",
+		help: "Coroutines that an idle Processor took from another Processor before they started.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Stolen.Load()) }},
 	{name: "netco_moved_total", kind: count,
-		help: "Coroutines that have moved here from another Processor.",
+		help: "Coroutines that have moved to this Processor from another.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Moved.Load()) }},
 	{name: "netco_coroutine_panics_total", kind: count,
 		help: "Panics of coroutines, handled by Options.OnPanic.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Panics.Load()) }},
 	{name: "netco_goroutines", kind: gauge,
-		help: "Goroutines that run coroutines, including those kept for later ones.",
+		help: "Goroutines that run coroutines, including idle ones kept for later coroutines.",
 		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.co.Workers.Load())) }},
 	{name: "netco_goroutines_created_total", kind: count,
 		help: "Goroutines made to run coroutines.",
@@ -54,24 +54,24 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.resumes) }},
 	{name: "netco_handoffs_total", kind: count,
 		help: "Times the Processor went on without a coroutine that was blocked outside netco, " +
-			"in a Go channel or a file, for instance.",
+			"for instance in a Go channel or a file.",
 		read: func(v *view, _ int) float64 { return float64(v.handoffs) }},
 	{name: "netco_standbys_total", kind: count,
-		help: "Runs of coroutines for which a handoff was prepared, since the same code has " +
+		help: "Runs of coroutines for which a handoff was prepared, because the same code " +
 			"blocked outside netco lately.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Standbys.Load()) }},
 	{name: "netco_turns_total", kind: count,
-		help: "Turns of the loop, including those that found nothing to run.",
+		help: "Turns of the loop, including turns that found nothing to run.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Turns.Load()) }},
 	{name: "netco_turn_duration_seconds",
 		help: "Length of the turns that ran something.",
 		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.TurnNs.Snapshot() }},
 	{name: "netco_wait_duration_seconds",
-		help: "How long an event, a wake or a start waited until its coroutine ran, as estimated " +
+		help: "How long an event, a wake or a start waited until its coroutine ran, estimated " +
 			"from the turns.",
 		hist: func(v *view) counter.HistogramSnapshot { return v.p.Stats.WaitNs.Snapshot() }},
 	{name: "netco_turn_age_seconds", kind: gauge,
-		help: "How long ago the present turn began; 0 while no coroutine runs.",
+		help: "Time since the current turn began; 0 while no coroutine runs.",
 		read: func(v *view, _ int) float64 { return seconds(v.turnAgeNs) }},
 	{name: "netco_run_queue_length", kind: gauge,
 		help: "Coroutines that were ready to run when the last turn began.",
@@ -97,8 +97,8 @@ var ofProcessor = described([]family[*view]{
 			return seconds([...]int64{v.busyNs, v.idleNs, v.spinNs}[i])
 		}},
 	{name: "netco_processor_cpu_seconds_total", kind: count,
-		help: "CPU time of the Processor's own thread, as the kernel counts it. Missing if it " +
-			"has none, see Options.LockThreads.",
+		help: "CPU time of the Processor's own thread, as the kernel counts it. Missing for a " +
+			"Processor without a thread of its own, see Options.LockThreads.",
 		has:  func(v *view) bool { return v.cpuNs >= 0 },
 		read: func(v *view, _ int) float64 { return seconds(v.cpuNs) }},
 	{name: "netco_stalls_total", kind: count,
@@ -110,7 +110,7 @@ var ofProcessor = described([]family[*view]{
 		help: "Timers and deadlines that were set when the last turn began.",
 		read: func(v *view, _ int) float64 { return v.unlessOver(int64(v.p.Stats.Timers.Load())) }},
 	{name: "netco_timers_fired_total", kind: count,
-		help: "Timers and deadlines whose time has come.",
+		help: "Timers and deadlines that have fired.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.TimersFired.Load()) }},
 	{name: "netco_timer_lateness_seconds",
 		help: "How late timers and deadlines fired.",
@@ -118,10 +118,10 @@ var ofProcessor = described([]family[*view]{
 
 	// Sockets.
 	{name: "netco_io_events_total", kind: count,
-		help: "Events of fds that epoll delivered.",
+		help: "Events of fds that epoll has delivered.",
 		read: func(v *view, _ int) float64 { return float64(v.ep.Events.Load()) }},
 	{name: "netco_io_events_stale_total", kind: count,
-		help: "Events that came after their fd was closed and were dropped.",
+		help: "Events dropped because their fd was closed before they came.",
 		read: func(v *view, _ int) float64 { return float64(v.ep.Stale.Load()) }},
 	{name: "netco_syscalls_total", kind: count, label: "op", values: operations,
 		goroutines: len(onSockets),
@@ -134,7 +134,7 @@ var ofProcessor = described([]family[*view]{
 		}},
 	{name: "netco_syscalls_again_total", kind: count, label: "op", values: onSockets,
 		goroutines: len(onSockets),
-		help:       "System calls that ended with EAGAIN: nothing to do yet.",
+		help:       "System calls that ended with EAGAIN: the socket was not ready.",
 		read: func(v *view, i int) float64 {
 			return float64([...]uint64{v.io.ReadAgain, v.io.WriteAgain, v.io.AcceptAgain}[i])
 		}},
@@ -146,15 +146,15 @@ var ofProcessor = described([]family[*view]{
 		help: "Bytes that reads from sockets have returned.",
 		read: func(v *view, _ int) float64 { return float64(v.io.BytesIn) }},
 	{name: "netco_sent_bytes_total", kind: count, goroutines: 1,
-		help: "Bytes that writes to sockets have taken.",
+		help: "Bytes that sockets have accepted from writes.",
 		read: func(v *view, _ int) float64 { return float64(v.io.BytesOut) }},
 	{name: "netco_connections_accepted_total", kind: count, goroutines: 1,
 		help: "Connections accepted.",
 		read: func(v *view, _ int) float64 { return float64(v.io.Accepted) }},
 	{name: "netco_accept_errors_total", kind: count, label: "kind", values: acceptErrors(),
 		goroutines: int(processor.AcceptErrorKinds),
-		help: "Failed accepts, by cause: the connection itself, a lack of files or of memory, or " +
-			"another.",
+		help: "Failed accepts, by cause: the connection itself, a lack of fds or of memory, or " +
+			"another cause.",
 		read: func(v *view, i int) float64 { return float64(v.io.AcceptErrors[i]) }},
 	{name: "netco_idle_connections", kind: gauge,
 		help: "Connections of a socket.Server that wait without a coroutine.",
@@ -165,16 +165,16 @@ var ofProcessor = described([]family[*view]{
 
 	// Memory for I/O.
 	{name: "netco_buffer_bytes", kind: gauge, label: "state", values: []string{"in_use", "kept"},
-		help: "Memory of the buffers that socket.AcquireBuffer lends: lent now, and kept for " +
-			"later use.",
+		help: "Memory of the buffers that socket.AcquireBuffer lends: lent, and kept for later " +
+			"use.",
 		read: func(v *view, i int) float64 { return v.unlessOver(int64(v.buffers[i])) }},
 	{name: "netco_buffer_waits_total", kind: count,
-		help: "Times that no buffer was available within Options.BufferMemory.",
+		help: "Times that no buffer was free within Options.BufferMemory.",
 		read: func(v *view, _ int) float64 { return float64(v.p.BufferWaits()) }},
 }, "processor")
 
 // ofGoroutines are the metrics of ofProcessor that ordinary goroutines have
-// too, with only the values that they have.
+// too, each with only the values that ordinary goroutines have.
 var ofGoroutines = func() (have []family[*view]) {
 	for _, f := range ofProcessor {
 		if f.goroutines > 0 {

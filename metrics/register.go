@@ -9,15 +9,14 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// ErrSecondScheduler is returned by Register when the registerer has another
-// Scheduler already; see the package's documentation for how to register
-// several.
+// ErrSecondScheduler is the error of Register for a registerer that has another
+// Scheduler already. The package documentation shows how to register several.
 var ErrSecondScheduler = errors.New("netco/metrics: another scheduler is registered; " +
 	"WrapRegistererWith a label tells them apart")
 
 // Register registers the collectors of s, which may be started later, and of
 // the process. It may be called again with the same arguments. The error is
-// ErrSecondScheduler or the registerer's, and then s is not registered.
+// ErrSecondScheduler or the registerer's; after an error s is not registered.
 func Register(r prometheus.Registerer, s *scheduler.Scheduler) error {
 	if r == nil || s == nil {
 		return errors.New("netco/metrics: Register needs a registerer and a scheduler")

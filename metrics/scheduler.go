@@ -6,11 +6,11 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// phases are a Scheduler's, in their order; after the first they are those of
-// package processor.
+// phases names the phases of a Scheduler in their order; from the second on
+// they are the phases of package processor.
 var phases = []string{"not_started", "running", "draining", "stopping", "stopped"}
 
-// phase returns the index in phases of the phase that s is in.
+// phase returns the index in phases of the current phase of s.
 func phase(s *scheduler.Scheduler) int {
 	if g := engine.Of(s).Group(); g != nil {
 		return 1 + int(g.Phase()-processor.Running)
@@ -34,8 +34,8 @@ var ofScheduler = described([]family[*scheduler.Scheduler]{
 			"start.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(s.Processors()) }},
 	{name: "netco_processors_active", kind: gauge,
-		help: "Processors that are given new work: at least Options.MinActive, and more when " +
-			"they are busy.",
+		help: "Processors that get new work: at least Options.MinActive, and more when these " +
+			"are busy.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(active(s)) }},
 	{name: "netco_scheduler_phase", kind: gauge, label: "phase", values: phases,
 		help: "1 for the phase that the Scheduler is in, 0 for the others.",
@@ -46,6 +46,6 @@ var ofScheduler = described([]family[*scheduler.Scheduler]{
 			return 0
 		}},
 	{name: "netco_coroutines_refused_total", kind: count,
-		help: "Coroutines that were not started because Options.MaxCoroutines live.",
+		help: "Coroutines that were not started because Options.MaxCoroutines were alive.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(s.Refused()) }},
 })

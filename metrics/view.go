@@ -8,8 +8,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// view has the figures of one Processor, read in a scrape: figures that belong
-// together are read together.
+// view holds the figures of one Processor that a scrape reads together, because
+// they belong together.
 type view struct {
 	s  *scheduler.Scheduler
 	p  *processor.Processor // nil for ordinary goroutines; then only io is set
@@ -24,7 +24,7 @@ type view struct {
 
 	resumes, handoffs      uint64
 	busyNs, idleNs, spinNs int64
-	cpuNs                  int64 // -1: it has no thread of its own
+	cpuNs                  int64 // -1: the Processor has no thread of its own
 	turnAgeNs              int64 // 0: no coroutine runs
 }
 
@@ -49,8 +49,9 @@ func newView(s *scheduler.Scheduler, p *processor.Processor) *view {
 }
 
 // count derives the coroutines' states from four figures. The length of the run
-// queue is as of the beginning of the turn, and its coroutines may wait or have
-// ended since: the states add up to the coroutines that live.
+// queue is as of the beginning of the turn, and coroutines of that queue may
+// wait or have ended since. count makes the states add up to the live
+// coroutines.
 func (v *view) count() {
 	live := v.p.Live()
 	if v.p.Executor().Current() != nil && live > 0 {
@@ -64,8 +65,8 @@ func (v *view) count() {
 	v.states[2] = live - v.states[0]
 }
 
-// unlessOver returns n, which may be below 0 for a moment, or 0 for a Processor
-// that has ended: n may be from its last turn.
+// unlessOver returns n as a float64, with 0 for an n that is briefly negative.
+// It returns 0 for a Processor that has ended, where n may be of the last turn.
 func (v *view) unlessOver(n int64) float64 {
 	if v.over {
 		return 0
