@@ -16,12 +16,12 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// coroutineFilter returns whether the parameters select a coroutine. The cheap
-// comparisons come first.
+// coroutineFilter returns a function that reports whether the parameters select
+// a coroutine. The cheap comparisons come first.
 func (h *handler) coroutineFilter(q *query) func(*seen) bool {
 	name, site, processor := q.Get("name"), q.Get("site"), q.processor()
 	state, reason := q.oneOf("state"), q.oneOf("reason")
-	since := int64(math.MaxInt64) // in its state since then at least
+	since := int64(math.MaxInt64) // the coroutine has been in its state since then or longer
 	if age := q.duration("age"); age > 0 {
 		since = clock.Now() - int64(age)
 	}
@@ -53,11 +53,11 @@ func (h *handler) text(column string, c *seen) string {
 	return ""
 }
 
-// coroutineKey returns the key by which c is sorted. An age is turned round, so
-// that the key stays the same while time passes.
+// coroutineKey returns the key by which c is sorted. The key of an age is the
+// inverted start time, which stays the same while time passes.
 func (h *handler) coroutineKey(column string, c *seen) key {
 	switch column {
-	case "age": // in the order of signed numbers: a test's may be below 0
+	case "age": // in the order of signed numbers: a test's Since may be below 0
 		return key{n: ^(uint64(c.Since) ^ 1<<63), id: c.ID}
 	case "processor":
 		return key{n: uint64(c.processor), id: c.ID}
@@ -98,7 +98,7 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (any, error) {
 	return &coroutinesJSON{l, h.describe(rows...)}, nil
 }
 
-// stackTimeout is how long a coroutine gets to stop running.
+// stackTimeout bounds the wait for a running coroutine to stop.
 const stackTimeout = time.Second
 
 // coroutine is the page "coroutine".
@@ -128,7 +128,7 @@ func (h *handler) coroutine(ctx context.Context, q *query) (any, error) {
 	return d, nil
 }
 
-// find looks for a coroutine among all.
+// find returns a copy of the coroutine with that id, by a walk over all.
 func (h *handler) find(ctx context.Context, id uint64) (*seen, error) {
 	var found *seen
 	_, err := h.coroutines.walk(ctx, func(c *seen) {
@@ -146,14 +146,14 @@ func (h *handler) find(ctx context.Context, id uint64) (*seen, error) {
 	return found, nil
 }
 
-// site is a place that starts coroutines. short is made of the others.
+// site is a place that starts coroutines. short is made of the other fields.
 type site struct {
 	fn, file, short string
 	line            int
 }
 
-// site returns the place that started a coroutine. Places are few, and to look
-// one up is costly: h.sites keeps them by their program counters.
+// site returns the place that started a coroutine. Places are few and resolving
+// a place is costly, so h.sites keeps them by program counter.
 func (h *handler) site(i *seen) site {
 	if i.File == "" {
 		if at, ok := h.sites.Load(i.Site); ok {
@@ -169,8 +169,8 @@ func (h *handler) site(i *seen) site {
 	return at
 }
 
-// made writes such a place: the file's name with its folder, and the line; the
-// function if it has no file; "" if nothing is known.
+// made returns the short form of a place: the file's name with its folder, and
+// the line; the function if the file is unknown; "" if nothing is known.
 func made(fn, file string, line int) string {
 	switch {
 	case file == "" && fn == "":
@@ -182,8 +182,9 @@ func made(fn, file string, line int) string {
 }
 
 // Bounds of a grouping. If there are more groups than maxGroups, as with a name
-// for each coroutine, those met first are kept, among them the large ones in
-// all likelihood, and groupsJSON.Missing counts the coroutines of others.
+// for each coroutine, the first maxGroups are kept, which probably include the
+// large groups, and groupsJSON.Missing counts the coroutines of the other
+// groups.
 const (
 	maxGroups   = 8192
 	shownGroups = 1000
@@ -204,8 +205,8 @@ func (n *statesJSON) add(c *seen) {
 	}
 }
 
-// tally counts coroutines by a key. OldestNs of its groups is the least Since,
-// missing is how many coroutines are in no group.
+// tally counts coroutines by a key. In its groups OldestNs is the least Since.
+// missing counts the coroutines in no group.
 type tally struct {
 	groups  map[string]*groupJSON
 	missing uint64

@@ -11,17 +11,18 @@
 //
 // The pages show addresses, names and stacks and have no login: bind them to
 // loopback or to a network of the operators, or put a handler that
-// authenticates clients in front of them. They only show, unless [Options]
-// allow more; a browser's change is accepted only from one of these pages. To
-// keep foreign sites from reading them by DNS rebinding they answer only as
-// localhost, under a numeric address and under Options.Hosts. Texts are cut and
-// escaped, and a page fetches nothing from elsewhere.
+// authenticates clients in front of them. The pages change nothing, unless
+// [Options] allow it; a change by a browser must come from one of these pages.
+// Against DNS rebinding the pages answer only as localhost, under a numeric
+// address and under Options.Hosts. Texts are cut and escaped, and a page
+// fetches nothing from other servers.
 //
 // # Cost
 //
 // Nothing runs between requests. A request waits for no Processor, so the pages
-// answer also while all are stalled. Requests about coroutines or sockets walk
-// over all of them, one after the other, and for at most a fifth of the time.
+// answer even while all Processors are stalled. A request about coroutines or
+// sockets walks over all of them; walks run one after the other, and take at
+// most a fifth of the time.
 //
 // # Pages
 //
@@ -41,8 +42,9 @@
 //	stop          POST of a form with id; redirects
 //
 // Lists take sort, a column's name, with a minus for the largest first; rows,
-// up to 1000; and after or before, the answer's next or prev. A reader of all
-// pages misses no row that was there all the time, and sees none twice. Every
-// page takes refresh, in seconds, after which a browser loads it again. A
-// failure's answer has a status and JSON of its own.
+// up to 1000; and after or before, the answer's next or prev. A client that
+// reads all pages of a list misses no row that existed all the time, and gets
+// no row twice. Every page takes refresh, the seconds after which a browser
+// loads it again. The answer to a failed request has an HTTP status and the
+// error as JSON.
 package introspect

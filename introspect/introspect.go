@@ -22,7 +22,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// Options allow the pages more than to show.
+// Options allow the pages to change something.
 type Options struct {
 	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does.
 	AllowStop bool
@@ -32,7 +32,8 @@ type Options struct {
 
 // New returns the pages about s, which may not have started yet. Mount them at
 // any prefix that ends in a slash, stripped or not, and serve them by package
-// net/http on ordinary goroutines: in a coroutine they refuse, since they wait.
+// net/http on ordinary goroutines: in a coroutine the handler refuses requests,
+// because it blocks.
 func New(s *scheduler.Scheduler, o Options) http.Handler {
 	httpinfo.Count()
 	return CheckHost(handlerOf(of(s), o), o.Hosts...)
@@ -53,10 +54,11 @@ func handlerOf(src *source, o Options) *handler {
 		coroutines: newWalker(src.coroutines), sockets: newWalker(src.sockets)}
 }
 
-// requestLimit bounds a request, with its wait for others' walks.
+// requestLimit bounds a request, including its wait for the walks of other
+// requests.
 const requestLimit = 4 * walkLimit
 
-// failure is an error with a status of its own.
+// failure is an error with an HTTP status.
 type failure struct {
 	status int
 	error
@@ -97,7 +99,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers, or returns an error before it has written anything.
+// serve answers the request, or returns an error before it has written
+// anything.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error {
 	gets := r.Method == http.MethodGet || r.Method == http.MethodHead
 	gather := pages[q.Page]
@@ -165,10 +168,10 @@ func redirect(w http.ResponseWriter, code int, to string) {
 
 // CheckHost returns a handler that calls h for requests whose Host is
 // localhost, a numeric address, one of hosts, or missing. Other requests get
-// 403: a foreign site that has pointed a name of its own at this server's
-// address can make browsers ask under that name, and read the answers. The
-// pages have this check; handlers beside them, such as net/http/pprof, may need
-// it.
+// 403: a foreign site whose name resolves to this server's address could make
+// browsers send requests under that name, and read the answers. The pages have
+// this check; other handlers of the same server, such as net/http/pprof, may
+// need it.
 func CheckHost(h http.Handler, hosts ...string) http.Handler {
 	hosts = slices.Clone(hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -196,8 +199,8 @@ func known(host string, hosts []string) bool {
 	})
 }
 
-// secure sets headers by which browsers restrict the pages. A request of a
-// page's form must name its origin, hence same-origin.
+// secure sets the headers that make browsers restrict the pages. The referrer
+// policy is same-origin because a form's request must name its origin.
 func secure(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -205,7 +208,7 @@ func secure(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// status returns the status of an answer that reports err.
+// status returns the HTTP status of an answer that reports err.
 func status(err error) int {
 	var f failure
 	switch {

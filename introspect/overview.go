@@ -15,7 +15,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-const lastStalls = 5 // and places of handoffs, that the overview shows
+const lastStalls = 5 // how many stalls, and how many places of handoffs, the overview shows
 
 // overview is the page "overview".
 func (h *handler) overview(ctx context.Context, _ *query) (any, error) {
@@ -63,10 +63,10 @@ func (h *handler) census(ctx context.Context, n *countsJSON) (err error) {
 	return err
 }
 
-// Of deadlocks that are shown.
+// How much of deadlocks is shown.
 const (
-	mostStuck   = 20 // coroutines of one
-	mostCircles = 10 // of some coroutines
+	mostStuck   = 20 // coroutines of one deadlock
+	mostCircles = 10 // circles of locks
 )
 
 // some describes the first of these coroutines.
@@ -89,7 +89,7 @@ func cutAll(n int, texts ...*string) {
 	}
 }
 
-// stalls returns the remembered stalls, the latest first.
+// stalls returns the recorded stalls, the latest first.
 func (h *handler) stalls() []scheduler.Stall {
 	list := append([]scheduler.Stall{}, h.src.stalls()...)
 	for i := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// figuresOf reads a Processor's counters, each at its own moment.
+// figuresOf reads a Processor's counters, each at a slightly different moment.
 func figuresOf(s *scheduler.Scheduler, p *processor.Processor) processorJSON {
 	io := p.IO().Snapshot()
 	f := processorJSON{
@@ -80,8 +80,8 @@ func remember(f *processorJSON, history []processor.Slice, now int64) {
 	}
 }
 
-// quantile returns an upper bound of the q-quantile of turns that are counted
-// by length, as processor.Slice has them.
+// quantile returns an upper bound of the q-quantile of the lengths of turns, in
+// ns. lengths is the histogram of a processor.Slice.
 func quantile(lengths []uint64, longest uint64, q float64) int64 {
 	var all, n uint64
 	for _, k := range lengths {

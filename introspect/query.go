@@ -37,8 +37,8 @@ type query struct {
 	Now  time.Time
 }
 
-// choices are the values of parameters that have a few. The first stands for
-// none.
+// choices are the values of parameters that have a few. The first is the
+// default.
 var choices = map[string][]string{
 	"format": {"html", "json"},
 	"stack":  {"0", "1"},
@@ -55,7 +55,7 @@ var choices = map[string][]string{
 	"waits": {"", "any", "read", "write", "none"},
 }
 
-// columns are the columns of the lists, by which these can be sorted.
+// columns are the columns by which each list can be sorted.
 var columns = map[string][]column{
 	"coroutines": {{"id", "Id", "num"}, {"name", "Name", ""}, {"state", "State", ""},
 		{"reason", "Waits for", ""}, {"age", "Since", "num"}, {"site", "Made at", ""},
@@ -95,8 +95,8 @@ func (q *query) fail(format string, args ...any) {
 // Get returns a parameter, or "".
 func (q *query) Get(name string) string { return q.values.Get(name) }
 
-// number returns a parameter between low and high, or otherwise if there is
-// none.
+// number returns a parameter between low and high, or otherwise if the
+// parameter is missing.
 func (q *query) number(name string, low, high, otherwise uint64) uint64 {
 	s := q.Get(name)
 	if s == "" {
@@ -110,7 +110,7 @@ func (q *query) number(name string, low, high, otherwise uint64) uint64 {
 	return n
 }
 
-// id returns the number of a coroutine, which must be there.
+// id returns the parameter id, which is required.
 func (q *query) id() uint64 {
 	id := q.number("id", 1, 1<<64-1, 0)
 	if id == 0 {
@@ -134,7 +134,7 @@ func (q *query) duration(name string) time.Duration {
 	return d
 }
 
-// oneOf returns a parameter that has a choice of values.
+// oneOf returns a parameter whose value must be one of choices.
 func (q *query) oneOf(name string) string { return q.among(name, choices[name]) }
 
 func (q *query) among(name string, words []string) string {
@@ -146,7 +146,7 @@ func (q *query) among(name string, words []string) string {
 	return s
 }
 
-// Refresh returns after how many seconds the page is to be loaded again, or 0.
+// Refresh returns the seconds after which a browser loads the page again, or 0.
 func (q *query) Refresh() uint64 {
 	seconds := q.number("refresh", 1, maxRefresh, 0)
 	if q.err != nil {
@@ -173,7 +173,7 @@ func (q *query) Link(changes ...string) string {
 // Columns returns the columns of the page's list.
 func (q *query) Columns() []column { return columns[q.Page] }
 
-// Choice returns the values that a parameter can have, and the present one.
+// Choice returns the values that a parameter can have, and its current value.
 func (q *query) Choice(name string) any {
 	return map[string]any{"Now": q.Get(name), "Words": choices[name]}
 }

@@ -18,8 +18,8 @@ import (
 //go:embed pages
 var files embed.FS
 
-// style is the one style sheet, in the head of every page: nothing needs to be
-// fetched, and nothing else is allowed.
+// style is the only style sheet, in the head of every page: a page fetches no
+// styles, and its security policy allows no others.
 //
 //go:embed pages/style.css
 var style string
@@ -91,9 +91,9 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// visible returns s so that all of it can be seen and none of it changes how
-// the rest is shown: characters without a shape, such as those that turn the
-// direction of writing, are replaced by their numbers, except those in keep.
+// visible replaces the invisible characters of s by their numbers, except the
+// characters in keep: a character that changes the direction of writing, for
+// example, would change how the rest of the page looks.
 func visible(s, keep string) string {
 	clean := func(r rune) bool {
 		return unicode.IsPrint(r) && r != utf8.RuneError || strings.ContainsRune(keep, r)

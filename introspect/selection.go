@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// key is the key by which rows are sorted: a number, a text, and last the id,
+// key is the key by which rows are sorted: a number, then a text, then the id,
 // which no two rows share.
 type key struct {
 	n    uint64
@@ -22,7 +22,8 @@ func (k key) compare(o key) int {
 	return cmp.Or(cmp.Compare(k.n, o.n), strings.Compare(k.text, o.text), cmp.Compare(k.id, o.id))
 }
 
-// textKey makes a key's text. Rows whose texts agree so far are sorted by id.
+// textKey returns the text of a key, the first 64 bytes of s. Rows whose texts
+// agree in these are sorted by id.
 func textKey(s string) string { return s[:min(len(s), 64)] }
 
 // String returns the key in the form that links carry.
@@ -42,15 +43,15 @@ func parseKey(s string) (key, error) {
 	return key{}, fmt.Errorf("%q is no place in a list", s)
 }
 
-// selection picks one page out of any number of rows that it is offered in any
-// order, and holds little more than two such pages: the rows that come first,
-// in its order, behind a given key or before it. A page is found by a row and
-// not by a number, so a page begins where the last one ended although rows have
-// come and gone.
+// selection picks one page of rows: the first rows, in the selection's order,
+// behind a given key or before it. The rows are offered in any order and any
+// number; the selection holds little more than two pages of them. A page is
+// identified by a row, not by a number, so it begins where the previous page
+// ended although rows have come and gone.
 type selection[T any] struct {
 	size int
 	down bool // the largest key first
-	back bool // the page before from, not the one behind it
+	back bool // the page before from, not the page behind it
 	from *key // nil: from the start
 
 	rows    []row[T] // at most 2*size+1
@@ -73,7 +74,7 @@ func (s *selection[T]) order(a, b key) int {
 	return c
 }
 
-// offer copies a row if it may be of the page.
+// offer copies a row if it may belong to the page.
 func (s *selection[T]) offer(k key, v *T) {
 	s.matched++
 	switch {
@@ -86,8 +87,8 @@ func (s *selection[T]) offer(k key, v *T) {
 	}
 }
 
-// trim sorts the rows and drops all behind the page but one, which shows that
-// there is more.
+// trim sorts the rows and drops the rows behind the page except the first,
+// which shows that there are more.
 func (s *selection[T]) trim() {
 	slices.SortFunc(s.rows, func(a, b row[T]) int { return s.order(a.key, b.key) })
 	if len(s.rows) > s.size {
@@ -122,8 +123,8 @@ func (s *selection[T]) page() (list []T, l listJSON) {
 	return list, l
 }
 
-// list walks over all items and returns the requested page of those that the
-// filter lets through. A minus in front of the column to sort by puts the
+// list walks over all items and returns the requested page of the items that
+// the filter selects. A minus in front of the column to sort by puts the
 // largest first.
 func list[T any](ctx context.Context, q *query, w *walker[T], lets func(*T) bool,
 	keyOf func(column string, item *T) key) ([]T, listJSON, error) {

@@ -21,7 +21,8 @@ func kindOf(i *sockinfo.Info) string {
 	return "connection"
 }
 
-// socketFilter returns whether the parameters select a socket.
+// socketFilter returns a function that reports whether the parameters select a
+// socket.
 func socketFilter(q *query) func(*sockinfo.Info) bool {
 	part, network, processor := q.Get("address"), q.Get("network"), q.processor()
 	kind, waits := q.oneOf("kind"), q.oneOf("waits")
@@ -44,9 +45,9 @@ func address(a net.Addr) string {
 	return a.String()
 }
 
-// socketKey returns the key by which a socket is sorted. While an fd is passed
-// on, two sockets may be seen with one number; then one of them may be missing
-// at the border of two pages.
+// socketKey returns the key by which a socket is sorted. While an fd passes
+// from one socket to another, a walk may see its number twice; then one of the
+// two rows may be missing at the border of two pages.
 func socketKey(column string, i *sockinfo.Info) key {
 	k := key{id: uint64(i.FD)}
 	switch column {

@@ -15,8 +15,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// source has the data of the pages: a Scheduler's, or a test's. Its functions
-// may be called from any goroutine and wait for no Processor.
+// source provides the data of the pages, of a Scheduler or of a test. Its
+// functions may be called from any goroutine and wait for no Processor.
 type source struct {
 	processors func() []processorJSON
 	phase      func() string
@@ -32,13 +32,13 @@ type source struct {
 	logger     func() *zap.Logger
 }
 
-// seen is a coroutine that a walk has met.
+// seen is a coroutine as a walk found it.
 type seen struct {
 	coroutine.Info
 	processor int
 }
 
-// reason returns the reason of its wait; "" if it does not wait.
+// reason returns the reason of the coroutine's wait; "" if it does not wait.
 func (c *seen) reason() string {
 	if c.State != coroutine.Waiting {
 		return ""
@@ -64,7 +64,7 @@ func of(s *scheduler.Scheduler) *source {
 			return [...]string{"running", "draining", "stopping", "stopped"}[group.Phase()]
 		},
 		coroutines: func(f func(*seen) bool) {
-			var item seen // one for all calls: f copies what it keeps
+			var item seen // reused for all calls: f copies the items that it keeps
 			coroutine.Range(func(i coroutine.Info) bool {
 				p, ok := i.Host.(*processor.Processor)
 				if !ok || p.Group().Owner != any(s) {
@@ -114,7 +114,7 @@ type (
 		Deadlock      *deadlockJSON       `json:"deadlock"`
 		LockCircles   []lockCircleJSON    `json:"lock_circles"`
 	}
-	// statesJSON are coroutines by state, and waiting ones by reason.
+	// statesJSON counts coroutines by state, and waiting coroutines by reason.
 	statesJSON struct {
 		Ready   uint64            `json:"ready"`
 		Running uint64            `json:"running"`

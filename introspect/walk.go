@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Bounds of walks. One of a million coroutines takes a good part of a second.
+// Bounds of walks. A walk over a million coroutines takes a good part of a
+// second.
 const (
 	walkLimit = 5 * time.Second // then a walk is cut short
 	walkRest  = 4               // times its length: walks take at most a fifth of one CPU
-	walkPause = 4096            // items after which a walk lets others run
+	walkPause = 4096            // items between two yields to other goroutines
 )
 
 // walker walks over all items of a kind, for one request at a time.
@@ -24,9 +25,8 @@ func newWalker[T any](each func(f func(*T) bool)) *walker[T] {
 	return &walker[T]{each, walkLimit, make(chan struct{}, 1)}
 }
 
-// walk calls see for every item and reports whether it was cut short. It waits
-// for the walks of other requests; the error is that of a ctx that has ended
-// meanwhile.
+// walk calls see for every item and reports whether the walk was cut short. It
+// waits for the walks of other requests; the error is ctx's, if ctx ends first.
 func (w *walker[T]) walk(ctx context.Context, see func(*T)) (cut bool, err error) {
 	select {
 	case w.turn <- struct{}{}:
