@@ -5,9 +5,9 @@ import "context"
 // FromGo returns a channel that receives the values sent on in, and is closed
 // when in is. A goroutine forwards the values, so a coroutine can wait for them
 // without holding up its thread. The goroutine ends when in is closed and
-// drained, when ctx is done, or, with the next value, when the channel is
-// closed; then it closes the channel, and one value taken from in may be lost.
-// The channel has the capacity of in.
+// drained, when ctx is done, or at the next value after the channel was closed;
+// then the goroutine closes the channel, and one value taken from in may be
+// lost. The channel has the capacity of in.
 func FromGo[T any](ctx context.Context, in <-chan T) *Chan[T] {
 	c := Make[T](cap(in))
 	go func() {

@@ -8,8 +8,8 @@ import (
 )
 
 // Case is one operation of a Select, from Chan.RecvCase, Chan.SendCase or
-// Default. It may be used again; at the same time, only if it is a receive
-// without a variable.
+// Default. A Case may be used again. Two Selects may use it at the same time
+// only if it is a receive without a variable.
 type Case struct {
 	on    selectable     // nil for a nil channel, and for Default
 	at    unsafe.Pointer // *T: the value to send, or where to store one; nil for nowhere
@@ -75,8 +75,8 @@ func (c *Chan[T]) release() waitq.Claims { return c.guard.Release() }
 // order returns the channel's place in the order in which channels are locked.
 func (c *Chan[T]) order() uintptr { return uintptr(unsafe.Pointer(c)) }
 
-// isReadyLocked reports whether tryLocked would succeed. It may be wrong if
-// another channel claims the waiter.
+// isReadyLocked reports whether tryLocked would succeed. The result is outdated
+// if another channel claims the waiter in between.
 func (c *Chan[T]) isReadyLocked(k kind) bool {
 	if k == kindSend {
 		return c.closed || c.count < len(c.buf) || c.recvq.front() != nil
@@ -84,8 +84,8 @@ func (c *Chan[T]) isReadyLocked(k kind) bool {
 	return c.closed || c.count > 0 || c.sendq.front() != nil || c.tick != nil && c.tick.Due()
 }
 
-// tryLocked does the operation if that takes no wait. ok is false if the
-// channel is closed.
+// tryLocked does the operation if it need not wait. ok is false if the channel
+// is closed.
 func (c *Chan[T]) tryLocked(k kind, at unsafe.Pointer) (ok, done bool) {
 	if k == kindSend {
 		return c.trySendLocked(*(*T)(at))
@@ -112,7 +112,8 @@ func (wa *waiter[T]) queueLocked(at unsafe.Pointer) {
 	wa.c.queueOf(wa).push(wa)
 }
 
-// cancelLocked takes wa out of its queue, if it is there, and gives it back.
+// cancelLocked takes wa out of its queue, if it is still queued, and recycles
+// wa.
 func (wa *waiter[T]) cancelLocked() {
 	if wa.queued {
 		wa.c.queueOf(wa).remove(wa)
@@ -120,13 +121,13 @@ func (wa *waiter[T]) cancelLocked() {
 	wa.c.recycleLocked(wa)
 }
 
-// finish gives wa back after the Select was claimed, and reports whether it was
-// claimed through wa. Then it stores the received value at at.
+// finish recycles wa after the Select was claimed, and reports whether the
+// Select was claimed through wa. If so, it stores the received value at at.
 func (wa *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
 	c := wa.c
 	c.lock()
 	chosen, ok = wa.chosen, wa.ok
-	if chosen && !wa.send && at != nil && (ok || c.closed) { // else setTick wants it to look again
+	if chosen && !wa.send && at != nil && (ok || c.closed) { // else setTick woke the Select
 		*(*T)(at) = wa.value
 	}
 	wa.cancelLocked()
@@ -134,9 +135,10 @@ func (wa *waiter[T]) finish(at unsafe.Pointer) (chosen, ok bool) {
 	return chosen, ok
 }
 
-// hidden returns cases in a form whose targets do not escape: a Select uses the
-// variables during the call only, so they may stay on the caller's stack;
-// otherwise each would be an allocation. Channels are on no stack, see Make.
+// hidden returns cases such that the variables they point to do not escape: a
+// Select uses the variables during the call only, so they may stay on the
+// caller's stack. Otherwise each variable would be an allocation. Channels are
+// on no stack, see Make.
 func hidden(cases []Case) []Case {
 	return unsafe.Slice((*Case)(noescape(unsafe.Pointer(unsafe.SliceData(cases)))), len(cases))
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/netco-go/netco/internal/ticking"
 )
 
-// ErrClosed is returned for a closed channel, by a receive if the channel is
-// also empty.
+// ErrClosed is the error of an operation on a closed channel; a receive returns
+// it once the channel is also empty.
 var ErrClosed = errors.New("netco/channel: closed")
 
-// Chan is a channel of T, made by Make. On a nil *Chan nothing ever happens, as
-// in Go. It must not be copied.
+// Chan is a channel of T, made by Make. Operations on a nil *Chan wait for
+// ever, as in Go. It must not be copied.
 type Chan[T any] struct {
-	bias // its lock
+	bias // the lock of the fields below
 
 	// Under the guard, or without it if the bias allows; len(buf) is constant.
 	closed bool
@@ -79,7 +79,8 @@ func (c *Chan[T]) Close() {
 	}
 }
 
-// closeOnce closes the channel and reports true, unless it is closed.
+// closeOnce closes the channel. It reports false if the channel was closed
+// already.
 func (c *Chan[T]) closeOnce() bool {
 	c.lock()
 	if c.closed {
@@ -103,8 +104,8 @@ func (c *Chan[T]) pushLocked(v T) {
 	c.count++
 }
 
-// popLocked removes the oldest value from the buffer, which keeps no copy.
-// Precondition: the buffer is not empty.
+// popLocked removes the oldest value from the buffer, and clears its place
+// there. Precondition: the buffer is not empty.
 func (c *Chan[T]) popLocked() T {
 	var none T
 	v := c.buf[c.head]

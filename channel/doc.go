@@ -16,9 +16,10 @@
 //		results.SendCase(r),
 //		channel.Default())
 //
-// A coroutine that must wait parks, and its Processor runs others meanwhile; in
-// a Go channel it would hold them up until the Processor goes on without it. An
-// ordinary goroutine blocks. FromGo and ToGo connect these channels with Go's.
+// A coroutine that must wait parks, and its Processor runs others meanwhile; a
+// wait in a Go channel would hold the other coroutines up until the Processor
+// goes on without the waiting coroutine. An ordinary goroutine blocks. FromGo
+// and ToGo connect these channels with Go's.
 //
 // # Contract
 //
@@ -26,8 +27,9 @@
 //     channels. Waiters are served in the order of arrival. Select chooses
 //     among the ready cases at random, with equal chances.
 //   - XxxTimeout and XxxContext end with os.ErrDeadlineExceeded or the
-//     context's error. Then the operation has not happened; with nil it has.
-//     With no time left they still do an operation that takes no wait.
+//     context's error. After such an error the operation has not happened; with
+//     nil it has. With no time left they still do an operation that need not
+//     wait.
 //   - At a forced shutdown they return netco's ErrShutdown. Send, Recv and
 //     Select unwind the coroutine.
 //   - On a closed channel a receive that returns an error returns ErrClosed,
@@ -41,8 +43,8 @@
 // eight cases, and a wait on a channel that has more waiters than ever before.
 //
 // Between coroutines of one Processor Send and Recv take no atomic instruction;
-// all else takes a guard, some 10 ns. The first operation from
-// elsewhere on a channel that is biased to a Processor takes some microseconds.
+// other operations take a guard, some 10 ns. The first operation from elsewhere
+// on a channel that is biased to a Processor takes some microseconds.
 //
 // # How it works
 //

@@ -6,8 +6,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// recvOwned is Recv of a channel that is biased to the caller's Processor, in
-// the simple cases, without the guard. If not done, it has changed nothing.
+// recvOwned is Recv without the guard, for a channel that is biased to the
+// caller's Processor, in the simple cases. If done is false, recvOwned has
+// changed nothing.
 func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
 	me := coroutine.CurrentWorker()
 	if me == nil || !c.enter(me.Executor()) {
@@ -44,7 +45,7 @@ func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
 	return v, false, false
 }
 
-// sendOwned is the same for Send.
+// sendOwned is Send without the guard, as recvOwned is Recv.
 func (c *Chan[T]) sendOwned(v T) (done bool) {
 	me := coroutine.CurrentWorker()
 	if me == nil || !c.enter(me.Executor()) {
@@ -82,9 +83,9 @@ func (c *Chan[T]) sendOwned(v T) (done bool) {
 	return false
 }
 
-// pass completes the operation of s, which is out of its queue, exits the
-// channel, and makes the coroutine of s ready, which belongs to the caller's
-// Processor.
+// pass completes the operation of s, exits the channel, and makes the coroutine
+// of s ready. Precondition: s is out of its queue, and its coroutine belongs to
+// the caller's Processor.
 func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Worker) {
 	w := s.w
 	if invariant.Enabled {
@@ -100,7 +101,7 @@ func (c *Chan[T]) takeFree(me *coroutine.Worker, send bool) *waiter[T] {
 	w, s := me.Waiter(), c.free
 	if s != nil && w != nil {
 		c.free, s.Link, s.send, w.Tag = s.Link, nil, send, waitq.AnyKind
-		if s.w != w { // mostly its last user: no write barrier then
+		if s.w != w { // equal for the last user of s, which saves the write barrier
 			s.w = w
 		}
 		return s

@@ -22,9 +22,9 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 	return v, mustRecv(err)
 }
 
-// TryRecv is Recv if that takes no wait. done reports whether it has received a
-// value, for which ok is true, or the end of a closed channel. It does not
-// park.
+// TryRecv receives if it need not wait. done reports whether it received a
+// value, with ok true, or the end of a closed channel, with ok false. It does
+// not park.
 func (c *Chan[T]) TryRecv() (v T, ok, done bool) {
 	if c == nil {
 		return v, false, false
@@ -33,8 +33,8 @@ func (c *Chan[T]) TryRecv() (v T, ok, done bool) {
 }
 
 // RecvTimeout is Recv for at most d. It returns ErrClosed at the end of a
-// closed channel, os.ErrDeadlineExceeded, or netco's ErrShutdown; then it has
-// received nothing.
+// closed channel, os.ErrDeadlineExceeded, or netco's ErrShutdown; with an error
+// it has received nothing.
 func (c *Chan[T]) RecvTimeout(d time.Duration) (T, error) {
 	if c != nil {
 		if v, ok, done := c.tryRecv(); done {
@@ -45,14 +45,14 @@ func (c *Chan[T]) RecvTimeout(d time.Duration) (T, error) {
 }
 
 // RecvContext is Recv until ctx is done. It returns ErrClosed at the end of a
-// closed channel, the context's error, or netco's ErrShutdown; then it has
-// received nothing. It allocates when it waits.
+// closed channel, the context's error, or netco's ErrShutdown; with an error it
+// has received nothing. It allocates when it waits.
 func (c *Chan[T]) RecvContext(ctx context.Context) (T, error) {
 	return c.recv(coroutine.Context(ctx))
 }
 
-// All returns an iterator over the values that are received until the channel
-// is closed and empty. It waits as Recv does.
+// All returns an iterator that receives values until the channel is closed and
+// empty. The iterator waits as Recv does.
 func (c *Chan[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -81,7 +81,7 @@ func (c *Chan[T]) recv(limit coroutine.Limit) (v T, err error) {
 	return c.recvSlow(limit)
 }
 
-// tryRecv receives if that takes no wait.
+// tryRecv receives if it need not wait.
 func (c *Chan[T]) tryRecv() (v T, ok, done bool) {
 	c.lock()
 	v, ok, done = c.tryRecvLocked()
@@ -114,7 +114,7 @@ func (c *Chan[T]) tryRecvLocked() (v T, ok, done bool) {
 	return v, false, c.closed
 }
 
-// recvSlow is recv once more under the guard, or a wait.
+// recvSlow tries to receive under the guard, and waits if it cannot.
 func (c *Chan[T]) recvSlow(limit coroutine.Limit) (v T, err error) {
 	s := c.newWaiter(false, limit)
 	c.lock()

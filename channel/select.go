@@ -17,8 +17,8 @@ import (
 // send on a closed channel. A coroutine parks, a goroutine blocks; without
 // cases for ever. At a forced shutdown it does not return.
 //
-// Up to eight cases allocate nothing, unless it waits on a channel that has
-// more waiters than ever before.
+// With up to eight cases Select does not allocate, unless it waits on a channel
+// that has more waiters than ever before.
 func Select(cases ...Case) (index int, err error) {
 	index, err = choose(hidden(cases), coroutine.Limit{})
 	if err == coroutine.ErrShutdown {
@@ -27,16 +27,16 @@ func Select(cases ...Case) (index int, err error) {
 	return index, err
 }
 
-// SelectTimeout is Select for at most d. After that it returns -1 and
-// os.ErrDeadlineExceeded, and at a forced shutdown -1 and netco's ErrShutdown;
-// then it has done no case.
+// SelectTimeout is Select for at most d. After d it returns -1 and
+// os.ErrDeadlineExceeded, and at a forced shutdown -1 and netco's ErrShutdown.
+// With index -1 it has executed no case.
 func SelectTimeout(d time.Duration, cases ...Case) (index int, err error) {
 	return choose(hidden(cases), coroutine.Timeout(d))
 }
 
-// SelectContext is Select until ctx is done. After that it returns -1 and the
-// context's error, and at a forced shutdown -1 and netco's ErrShutdown; then it
-// has done no case. It allocates when it waits.
+// SelectContext is Select until ctx is done. Then it returns -1 and the
+// context's error, and at a forced shutdown -1 and netco's ErrShutdown. With
+// index -1 it has executed no case. It allocates when it waits.
 func SelectContext(ctx context.Context, cases ...Case) (index int, err error) {
 	return choose(hidden(cases), coroutine.Context(ctx))
 }
@@ -54,7 +54,7 @@ func choose(cases []Case, limit coroutine.Limit) (int, error) {
 		if err == nil || over || !mayRetry(cases, index, err) {
 			return index, err
 		}
-		over = limit.Expired() != coroutine.WakeReady // then try once more, without a wait
+		over = limit.Expired() != coroutine.WakeReady // if so, try once more, without a wait
 	}
 }
 
@@ -163,7 +163,7 @@ func tryCasesLocked(cases []Case, order []int32) outcome {
 			if ok, done := cases[i].on.tryLocked(cases[i].kind, cases[i].at); done {
 				return outcome{int(i), ok}
 			}
-			break // its waiters were claimed elsewhere, and are out of the queue
+			break // the other side's waiters were claimed elsewhere, and are out of the queue
 		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 const sendOnClosed = "netco/channel: send on closed channel"
 
-// Send sends v: it waits until a receiver takes it or the buffer has space. It
-// panics if the channel is closed, also while it waits. A coroutine parks, a
-// goroutine blocks; on a nil channel for ever. At a forced shutdown it does not
-// return.
+// Send sends v: it waits until a receiver takes v or the buffer has space. It
+// panics if the channel is closed, also if that happens during the wait. A
+// coroutine parks, a goroutine blocks; on a nil channel for ever. At a forced
+// shutdown it does not return.
 func (c *Chan[T]) Send(v T) {
 	if c != nil && c.owner.Load() != shared && c.sendOwned(v) {
 		return
@@ -21,7 +21,7 @@ func (c *Chan[T]) Send(v T) {
 	mustSend(c.send(v, coroutine.Limit{}))
 }
 
-// TrySend sends v if that takes no wait, and reports whether it has. It does
+// TrySend sends v if it need not wait, and reports whether it sent v. It does
 // not park.
 func (c *Chan[T]) TrySend(v T) bool {
 	if c == nil {
@@ -66,7 +66,7 @@ func (c *Chan[T]) send(v T, limit coroutine.Limit) error {
 	return c.sendSlow(v, limit)
 }
 
-// trySend sends v if that takes no wait.
+// trySend sends v if it need not wait.
 func (c *Chan[T]) trySend(v T) (ok, done bool) {
 	c.lock()
 	ok, done = c.trySendLocked(v)
@@ -74,9 +74,9 @@ func (c *Chan[T]) trySend(v T) (ok, done bool) {
 	return ok, done
 }
 
-// trySendLocked gives v to a waiting receiver, which it claims, or adds it to
-// the buffer. ok is false if the channel is closed; done is false if it is not,
-// and v would have to wait.
+// trySendLocked gives v to a waiting receiver, which it claims, or adds v to
+// the buffer. ok is false if the channel is closed; done is false if the
+// channel is open and v would have to wait.
 func (c *Chan[T]) trySendLocked(v T) (ok, done bool) {
 	if c.closed {
 		return false, true
@@ -92,7 +92,7 @@ func (c *Chan[T]) trySendLocked(v T) (ok, done bool) {
 	return true, false
 }
 
-// sendSlow is send once more under the guard, or a wait.
+// sendSlow tries to send under the guard, and waits if it cannot.
 func (c *Chan[T]) sendSlow(v T, limit coroutine.Limit) error {
 	s := c.newWaiter(true, limit)
 	c.lock()

@@ -21,8 +21,8 @@ func init() {
 	}
 }
 
-// setTick sets the next time and the period at which time sends. Waiters whose
-// bound is too late wake and check again.
+// setTick sets the next time and the period at which time sends. It wakes the
+// waiters that would wait for too long, to check again.
 func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 	c.lock()
 	was := c.tick.When
@@ -34,9 +34,9 @@ func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 	return was != 0
 }
 
-// recvTimed is recvSlow if time sends. It waits again if the wait has ended
-// because a value may be due, or as by Close although the channel is not
-// closed, which is how setTick wakes.
+// recvTimed is recvSlow for a channel on which time sends. It waits again after
+// a wait that ended because a value may be due, and after a wait that ended as
+// by Close although the channel is open: setTick wakes waiters so.
 func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 	over := coroutine.WakeReady // the caller has checked limit
 	for {
@@ -79,8 +79,8 @@ func (c *Chan[T]) nextTickLocked() int64 {
 	return c.tick.When
 }
 
-// untilTick returns limit, or the next time at which time sends on a channel of
-// cases, if that is earlier. The channels are locked.
+// untilTick returns the earlier of limit and the next time at which time sends
+// on a channel of cases. The channels are locked.
 func untilTick(cases []Case, limit coroutine.Limit) coroutine.Limit {
 	for i := range cases {
 		if cases[i].timed {
@@ -90,8 +90,8 @@ func untilTick(cases []Case, limit coroutine.Limit) coroutine.Limit {
 	return limit
 }
 
-// sooner returns limit, or when if that is earlier; 0 and the largest time are
-// never.
+// sooner returns the earlier of limit and when; a when of 0 or of the largest
+// time means never.
 func sooner(limit coroutine.Limit, when int64) coroutine.Limit {
 	if when == 0 || when == math.MaxInt64 {
 		return limit
@@ -99,8 +99,8 @@ func sooner(limit coroutine.Limit, when int64) coroutine.Limit {
 	return limit.Earlier(when)
 }
 
-// mayRetry reports whether a Select with this result may have ended for a
-// reason for which recvTimed waits again.
+// mayRetry reports whether a Select with this result may have ended although no
+// case was ready, and has to wait again as recvTimed does.
 func mayRetry(cases []Case, index int, err error) bool {
 	if index >= 0 {
 		return cases[index].timed && !cases[index].on.isClosed()

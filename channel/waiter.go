@@ -75,8 +75,8 @@ func (q *queue[T]) pop() *waiter[T] {
 }
 
 // claimFront takes out and claims the waiter that has waited longest; nil if
-// there is none. It drops waiters of a Select that was claimed elsewhere; the
-// Select then finds them out of the queue.
+// there is none. It drops waiters whose Select was claimed through another
+// channel; the Select finds these waiters out of the queue.
 func (q *queue[T]) claimFront() *waiter[T] {
 	for q.front() != nil {
 		if s := q.pop(); s.claim() {
@@ -86,8 +86,7 @@ func (q *queue[T]) claimFront() *waiter[T] {
 	return nil
 }
 
-// claimAllLocked claims all waiters of q; for them the channel counts as
-// closed.
+// claimAllLocked claims all waiters of q, with the result of a closed channel.
 func (c *Chan[T]) claimAllLocked(q *queue[T]) {
 	for s := q.claimFront(); s != nil; s = q.claimFront() {
 		s.ok = false
@@ -138,8 +137,8 @@ func (c *Chan[T]) queueLocked(s *waiter[T]) {
 	c.queueOf(s).push(s)
 }
 
-// discardLocked gives back s, which was not needed, and unlocks. The caller may
-// move.
+// discardLocked recycles s, which was not queued, and unlocks the channel. The
+// caller may move to another Processor.
 func (c *Chan[T]) discardLocked(s *waiter[T]) {
 	w := s.w
 	c.recycleLocked(s)
@@ -147,7 +146,7 @@ func (c *Chan[T]) discardLocked(s *waiter[T]) {
 	waitq.Release(w)
 }
 
-// finish gives back s after its wait, and returns its value and ok.
+// finish recycles s after its wait, and returns the value and ok of s.
 func (c *Chan[T]) finish(s *waiter[T]) (v T, ok bool) {
 	v, ok = s.value, s.ok
 	c.lock()
