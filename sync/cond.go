@@ -20,12 +20,12 @@ import (
 //	c.L.Unlock()
 //
 // Waiters are woken in the order of arrival. A waiter is taken out of the queue
-// by one Signal or gives up, never both, so a Signal is not lost to a waiter
+// by one Signal or it gives up, never both, so no Signal is lost to a waiter
 // that gives up.
 //
-// In a coroutine a contended L should park, not block: use a [Mutex], or an
-// [RWMutex] or its RLocker. L.Unlock must not park, and L.Lock must return with
-// L locked in a coroutine that has called [coroutine.Shield].
+// L should be a lock that parks: a [Mutex], or an [RWMutex] or its RLocker.
+// L.Unlock must not park, and L.Lock must return with L locked in a coroutine
+// that has called [coroutine.Shield].
 type Cond struct {
 	// L is held while the condition is read or changed.
 	L Locker
@@ -49,16 +49,17 @@ func (c *Cond) Wait() {
 }
 
 // WaitTimeout is Wait for at most d, not counting the wait for L. It returns
-// nil if it was signalled, else os.ErrDeadlineExceeded, or
-// netco.ErrShutdown at a forced shutdown. L is locked in any case; with d
-// <= 0 it was not unlocked.
+// nil after a Signal or Broadcast, else os.ErrDeadlineExceeded, or
+// netco.ErrShutdown at a forced shutdown. L is locked in any case; with d <= 0
+// WaitTimeout does not unlock it.
 func (c *Cond) WaitTimeout(d time.Duration) error {
 	return within(coroutine.Timeout(d), c.wait)
 }
 
-// WaitContext is Wait until ctx is done. It returns nil if it was signalled,
-// else ctx.Err(), or netco.ErrShutdown at a forced shutdown. L is locked in
-// any case; if ctx was done to begin with, it was not unlocked. It allocates.
+// WaitContext is Wait until ctx is done. It returns nil after a Signal or
+// Broadcast, else ctx.Err(), or netco.ErrShutdown at a forced shutdown. L is
+// locked in any case; if ctx is done already, WaitContext does not unlock it.
+// It allocates.
 func (c *Cond) WaitContext(ctx context.Context) error {
 	return within(coroutine.Context(ctx), c.wait)
 }
@@ -107,8 +108,8 @@ func (c *Cond) wait(limit coroutine.Limit) coroutine.Wake {
 	return why
 }
 
-// unlock unlocks L. If that panics, it takes w out of the queue and passes on a
-// Signal that w has got.
+// unlock unlocks L. If L.Unlock panics, unlock takes w out of the queue and
+// passes on a Signal that w has got.
 func (c *Cond) unlock(w *coroutine.Waiter) {
 	done := false
 	defer func() {
@@ -131,10 +132,9 @@ func (c *Cond) leaveLocked(w *coroutine.Waiter) {
 	c.hasWaiters.Store(!c.queue.Empty())
 }
 
-// relock locks L in any case, because deferred calls unlock it. In a coroutine
-// that a forced shutdown ends, L.Lock would end the coroutine instead of
-// waiting, so the wait for L is shielded from that; the holder of L unlocks it
-// sooner or later.
+// relock locks L in any case, because deferred calls unlock it. During a forced
+// shutdown L.Lock would end the coroutine instead of waiting, so relock shields
+// the wait; the holder of L unlocks it sooner or later.
 func (c *Cond) relock() {
 	if l, ok := c.L.(interface{ TryLock() bool }); !ok || !l.TryLock() {
 		waitq.Shield(c.L.Lock)

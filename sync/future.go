@@ -11,8 +11,8 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Future is a value, or an error in its place, that is set once. Any number of
-// coroutines and goroutines wait for it. The zero Future is ready for use. It
+// Future is a value or an error that is set once. Any number of coroutines and
+// goroutines may wait for it. The zero Future is ready for use. It
 // must not be copied.
 //
 // Get of a completed Future is one atomic load. Set copies the value under a
@@ -28,11 +28,11 @@ type Future[T any] struct {
 // NewFuture returns a Future to be completed.
 func NewFuture[T any]() *Future[T] { return new(Future[T]) }
 
-// Async starts f as a coroutine, where netco.Go would, and returns the Future
-// of its result. The Future fails with the error of f; with a *netco.PanicError
-// if f panics, which does not reach Options.OnPanic; with netco.ErrShutdown if
-// a forced shutdown ended f or the scheduler does not start it any more; or
-// with netco.ErrGoexit. Async does not park.
+// Async starts f as a coroutine, on the Processor that netco.Go would choose,
+// and returns the Future of its result. The Future fails with the error of f;
+// with a *netco.PanicError if f panics, which does not reach Options.OnPanic;
+// with netco.ErrShutdown if a forced shutdown ended f or the scheduler does not
+// start it any more; or with netco.ErrGoexit. Async does not park.
 //
 //go:noinline
 func Async[T any](f func() (T, error)) *Future[T] {
@@ -125,7 +125,8 @@ func (f *Future[T]) getSlow(limit coroutine.Limit) (T, error) {
 	return f.value, f.err
 }
 
-// wait waits within limit until f is complete. It returns WakeReady if f is.
+// wait waits within limit until f is complete. It returns WakeReady if f is
+// complete.
 func (f *Future[T]) wait(limit coroutine.Limit) coroutine.Wake {
 	return waitq.Await(coroutine.ReasonFuture, limit, &f.guard, f.enqueue, f.leaveLocked)
 }
@@ -163,7 +164,8 @@ func (f *Future[T]) run(fn func() (T, error)) {
 }
 
 // goexit returns the error of a coroutine that ends by runtime.Goexit:
-// ErrShutdown if it or its scheduler is being stopped by force, else otherwise.
+// ErrShutdown if the coroutine or its Scheduler is being stopped by force, else
+// otherwise.
 func goexit(otherwise error) error {
 	if coroutine.Stopping() {
 		return coroutine.ErrShutdown

@@ -45,15 +45,15 @@ type Mutex struct {
 //	                                      last waiter gives up
 //
 // quick is a bit beside each of the three: the holder is not noted. Unlock sets
-// it after noteFor holders that were, a starved waiter that sets handoff clears
-// it. The fast paths know quick and quick|locked only. So a mutex's first
-// holders are noted, and those after a waiter was starved: one that is part of
-// a deadlock is likely to be young, or to have been waited for before. Once it
-// is quick, the note costs nothing.
+// it after noteFor noted holders; a starved waiter that sets handoff clears it.
+// The fast paths know quick and quick|locked only. So a mutex's first holders
+// are noted, and the holders after a starved waiter: a mutex in a deadlock is
+// likely to be young, or to have had waiters before. Once the mutex is quick,
+// notes cost nothing.
 //
-// waiters says which call is to wake the next waiter. All waiters are in the
-// queue, but for the woken one: it is out of the queue and about to try for the
-// mutex. It changes under the guard only:
+// waiters says which call wakes the next waiter. All waiters are in the queue,
+// except the woken waiter, which is out of the queue and about to try for the
+// mutex. waiters changes under the guard only:
 //
 //	waiters     meaning                     next
 //	noWaiters   no waiter, none woken       needsWake, by a waiter that queues
@@ -65,21 +65,21 @@ type Mutex struct {
 //	                                        waiter: it has locked or is in
 //	                                        front again
 //	wokenLocal  woken, and it runs on the   as woken; or by the Unlock after
-//	            thread of its waker, so     maxBarges others, which gives the
-//	            not before that one parks   woken waiter the mutex
+//	            thread of its waker: not    maxBarges others, which gives the
+//	            before the waker parks      woken waiter the mutex
 //
 // While a waiter on another thread is woken, Lock and Unlock cost running
 // callers what they cost uncontended.
 //
 // No waiter is left with a free mutex: a waiter sets needsWake and then loads
 // the state once more; Unlock sets the state to free and then loads waiters.
-// One of the two sees the other's store. While a waiter is woken, that one will
-// load the state.
+// One of the two sees the other's store. While a waiter is woken, the woken
+// waiter will load the state.
 //
-// A waiter that wakes up to woken or wokenLocal must try for the mutex. One
-// that wakes up otherwise has got it. Only one of either kind is under way:
-// handoff is set by the woken waiter, and no waiter is woken while the mutex is
-// locked.
+// A waiter that wakes up to woken or wokenLocal must try for the mutex. In any
+// other state a waiter that wakes up has got it. Only one such waiter is under
+// way: handoff is set by the woken waiter, and no waiter is woken while the
+// mutex is locked.
 const (
 	free    uint32 = 0
 	locked  uint32 = 1
@@ -124,7 +124,7 @@ func (m *Mutex) TryLock() bool {
 	return m.state.CompareAndSwap(quick, quick|locked) || m.tryNoted()
 }
 
-// LockTimeout is Lock for at most d. It returns nil if it has locked m, else
+// LockTimeout is Lock for at most d. It returns nil if it locked m, else
 // os.ErrDeadlineExceeded, or netco.ErrShutdown at a forced shutdown. In a
 // coroutine it does not allocate.
 func (m *Mutex) LockTimeout(d time.Duration) error {

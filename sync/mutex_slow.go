@@ -12,7 +12,7 @@ import (
 const unlockOfUnlocked = "sync: Unlock of unlocked Mutex"
 
 // maxBarges is how many Unlocks may pass a woken waiter of their own thread. A
-// variable for tests, as the next two.
+// variable for tests, as are the next two.
 var maxBarges uint32 = 128
 
 // starved reports whether a waiter that came at since (CLOCK_MONOTONIC, ns) has
@@ -24,7 +24,7 @@ const starvationThresholdNs = 1e6
 // sameThread reports whether w waits on the caller's thread.
 var sameThread = func(w *coroutine.Waiter) bool {
 	co := w.Coroutine()
-	return co != nil && co.Executor() == coroutine.DrivenBy() // unlike Me, it does not wait
+	return co != nil && co.Executor() == coroutine.DrivenBy() // does not wait, unlike CurrentWorker
 }
 
 func (m *Mutex) lockSlow() {
@@ -55,7 +55,7 @@ func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 		if m.waiters.Load() == woken {
 			m.awaitFree() // before the attempt, which queues again if m is locked
 		}
-		waitq.Renew(w) // prepared for another park
+		waitq.Renew(w) // for another park
 		queued = m.afterWake(w, late)
 	}
 	m.note()
@@ -85,7 +85,7 @@ func (m *Mutex) unlockNoted() bool {
 	if m.loadState() != locked {
 		return false
 	}
-	m.holder.Clear() // before it can have another
+	m.holder.Clear() // before m can have another holder
 	next := free
 	if m.noted++; m.noted > noteFor && !coroutine.NotesHolders {
 		m.noted, next = 0, quick
@@ -105,8 +105,8 @@ func (m *Mutex) take() bool {
 	return s&^quick == free && m.swap(s, s|locked)
 }
 
-// requestHandoff sets handoff if m is locked; without quick if the waiter is
-// late.
+// requestHandoff sets handoff if m is locked, and reports whether it did. With
+// late it clears quick.
 func (m *Mutex) requestHandoff(late bool) bool {
 	s := m.loadState()
 	next := handoff | s&quick
@@ -116,7 +116,7 @@ func (m *Mutex) requestHandoff(late bool) bool {
 	return s&^quick == locked && m.swap(s, next)
 }
 
-// endHandoff makes m, if that is in handoff, just locked.
+// endHandoff changes handoff to locked; other states stay.
 func (m *Mutex) endHandoff() {
 	if s := m.loadState(); s&^quick == handoff {
 		m.swap(s, locked|s&quick)
@@ -140,8 +140,8 @@ func (m *Mutex) enqueue(w *coroutine.Waiter) bool {
 	return true
 }
 
-// afterWake continues a waiter that was woken: it has got m, or tries for it.
-// It reports whether it has queued w again.
+// afterWake continues the wait of w, which was woken: w has got m, or tries for
+// it. afterWake reports whether it queued w again.
 func (m *Mutex) afterWake(w *coroutine.Waiter, late bool) bool {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -159,9 +159,9 @@ func (m *Mutex) afterWake(w *coroutine.Waiter, late bool) bool {
 
 // retryLocked is the attempt of the woken waiter: it locks m, or queues w
 // before all others and reports true. With pass the next Unlock hands m off.
-// That is for a starved waiter, and for one of its waker's thread: m was
-// unlocked on this thread and is locked while this waiter runs on it, so its
-// holder probably parks while it holds m.
+// pass is for a starved waiter, and for a waiter on its waker's thread: there m
+// was unlocked and is locked again before the waiter runs, so the holder
+// probably parks while it holds m.
 func (m *Mutex) retryLocked(w *coroutine.Waiter, pass, late bool) bool {
 	m.storeWaiters(needsWake) // before the state is loaded
 	for {
@@ -196,7 +196,7 @@ func (m *Mutex) unlockSlow() {
 	m.guard.Unlock()
 }
 
-// serve is the part of Unlock that follows if there are waiters.
+// serve is the part of Unlock that serves waiters.
 func (m *Mutex) serve() {
 	if m.loadWaiters() == wokenLocal && m.barges.Add(1) < maxBarges {
 		return
@@ -217,14 +217,14 @@ func (m *Mutex) handOffLocked() {
 }
 
 // serveLocked wakes the front of the queue if m is free and no waiter is woken.
-// If too many callers have passed the woken waiter, it locks m for that one. If
-// m is locked again, its holder's Unlock will do all this.
+// If too many callers have passed the woken waiter, it locks m for that waiter.
+// If m is locked again, the holder's Unlock will serve.
 func (m *Mutex) serveLocked() {
 	switch m.loadWaiters() {
 	case wokenLocal:
 		if m.barges.Load() >= maxBarges && m.take() {
 			m.noneWokenLocked()
-			m.dontSpin() // the holder is of this thread and does not run
+			m.dontSpin() // the holder is parked on this thread
 		}
 	case needsWake:
 		if m.loadState()&^quick == free {
@@ -233,7 +233,7 @@ func (m *Mutex) serveLocked() {
 	}
 }
 
-// wakeFrontLocked takes the front out of the queue, to try for m.
+// wakeFrontLocked takes the front out of the queue and wakes it to try for m.
 func (m *Mutex) wakeFrontLocked() {
 	w := m.queue.Front()
 	m.guard.Take(&m.queue, w)
@@ -254,7 +254,7 @@ func (m *Mutex) leaveLocked(w *coroutine.Waiter) {
 	}
 }
 
-// noneWokenLocked sets waiters for when no waiter is woken.
+// noneWokenLocked sets waiters to the value for "no waiter is woken".
 func (m *Mutex) noneWokenLocked() {
 	if m.queue.Empty() {
 		m.storeWaiters(noWaiters)
@@ -263,12 +263,12 @@ func (m *Mutex) noneWokenLocked() {
 	}
 }
 
-// A holder on another thread is mostly done in less time than a park and a wake
-// take. But a holder of the spinner's own thread cannot run meanwhile, and a
-// parked one need not. The mutex does not know its holder, so after a vain spin
-// the next spinSkip waits do without.
+// A holder on another thread mostly unlocks in less time than a park and a wake
+// take. But a holder on the spinner's own thread cannot run meanwhile, and a
+// parked holder does not. The mutex does not know its holder, so after a vain
+// spin the next spinSkip waits do not spin.
 //
-// Each attempt takes the cache line from the holder, so they are far apart.
+// Each attempt takes the cache line from the holder, so attempts are far apart.
 const (
 	spinPauses    = 200 // between attempts, about 2 µs
 	spinAllPauses = 3 * spinPauses

@@ -15,11 +15,11 @@ type Once struct {
 	m    Mutex
 }
 
-// Do calls f if this is the first call of Do, else it waits until the f of the
-// first call has returned: a coroutine parks, a goroutine blocks. f may park.
-// As with [sync.Once], an f that panics or ends its coroutine counts as called,
-// and an f that calls Do deadlocks. A forced shutdown ends a waiting coroutine
-// ([coroutine.Unwind]).
+// Do calls f if this is the first call of Do. Other calls wait until the f of
+// the first call has returned: a coroutine parks, a goroutine blocks. f may
+// park. As with [sync.Once], an f that panics or ends its coroutine counts as
+// called, and an f that calls Do deadlocks. A forced shutdown ends a waiting
+// coroutine ([coroutine.Unwind]).
 func (o *Once) Do(f func()) {
 	if !o.done.Load() {
 		o.doSlow(f)
@@ -36,7 +36,7 @@ func (o *Once) doSlow(f func()) {
 }
 
 // OnceFunc returns a function that calls f once, on its first call. Other calls
-// wait for that one, as in [Once.Do]. If f panics, every call panics with the
+// wait for the first, as in [Once.Do]. If f panics, every call panics with the
 // same value. If f ends its coroutine or goroutine (runtime.Goexit), as all
 // waits do at a forced shutdown, so does every call.
 func OnceFunc(f func()) func() {

@@ -20,7 +20,7 @@ import (
 //
 // A coroutine may park while it holds the lock, and another may unlock it.
 type RWMutex struct {
-	w        Mutex        // a writer's, from before it waits for readers
+	w        Mutex        // held by a writer, also while it waits for readers
 	readers  atomic.Int64 // atomic: count, draining, queued
 	guard    waitq.Guard
 	reading  waitq.Queue // under guard: readers that wait
@@ -30,9 +30,10 @@ type RWMutex struct {
 // A writer locks w, which stops new readers, and then loads readers: it has the
 // lock once the count is 0. A reader adds itself to the count and then loads
 // the state of w: it has the lock if w is free. Each writes its own word before
-// it reads the other's, so never both of them have it.
+// it reads the other's, so a reader and a writer never both have the lock.
 //
-// A reader that found w locked is pending. It takes its 1 back before it waits.
+// A reader that found w locked is pending: it subtracts its 1 again before it
+// waits.
 //
 //	63 ... 2  1         0
 //	count     draining  queued
@@ -51,15 +52,15 @@ type RWMutex struct {
 //	queued      not queued     the last reader in the queue, as it      held
 //	                           gives up
 //
-// No reader is left waiting: one that sets queued then tries to lock w, for all
-// in the queue and itself, and so does a writer that finds queued after it has
-// unlocked w. If that fails, w has another holder, which is to let them in.
+// No reader is left waiting: a reader that sets queued then tries to lock w, to
+// let in all readers in the queue, and so does a writer that finds queued after
+// it has unlocked w. If the attempt fails, the other holder of w lets them in.
 //
-// An RUnlock too many takes 1 off the count all the same. If the count is
-// negative then, it puts the 1 back and panics; readers that are let in before
-// that put it back too. If there is a 1 to take, of a reader or a pending
-// reader, the misuse is not noticed and the other loses its lock, as with any
-// lock that counts. Whatever the misuse, the count ends at 0.
+// An RUnlock too many subtracts 1 from the count, too. If that makes the count
+// negative, RUnlock adds the 1 again and panics; readers that are let in before
+// that add it again too. If the 1 was that of a reader or a pending reader, the
+// misuse goes unnoticed and that reader loses its lock, as with any lock that
+// counts. Whatever the misuse, the count ends at 0.
 const (
 	readersQueued int64 = 1 << iota
 	writerDraining
@@ -95,7 +96,7 @@ func (m *RWMutex) Unlock() {
 }
 
 // RLock locks m for reading, together with other readers. It waits as
-// [RWMutex.Lock] does, and also while a writer waits.
+// [RWMutex.Lock] does, also while a writer waits.
 func (m *RWMutex) RLock() {
 	if m.add(oneReader) < oneReader || !m.w.isFree() {
 		m.rlockSlow()
@@ -186,7 +187,8 @@ func (m *RWMutex) RLockContext(ctx context.Context) error {
 	return within(coroutine.Context(ctx), m.rlockLimit)
 }
 
-// lockLimit locks m for writing within limit. It returns WakeReady if it has.
+// lockLimit locks m for writing within limit. It returns WakeReady if it locked
+// m.
 func (m *RWMutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 	why := m.w.lockLimit(limit)
 	if why == coroutine.WakeReady {
@@ -214,11 +216,11 @@ func (m *RWMutex) drain(limit coroutine.Limit) coroutine.Wake {
 	return why
 }
 
-// drainPauses are the first pauses of a wait for readers: most have m for as
-// long.
+// drainPauses are the first pauses of a wait for readers. Most readers hold m
+// for about that time.
 const drainPauses = 10
 
-// isDrained says, in the words of the Mutex, whether readers are left.
+// isDrained returns free if no readers are left, else locked, as Mutex.state.
 func (m *RWMutex) isDrained() uint32 {
 	if m.load() < oneReader {
 		return free
@@ -270,7 +272,7 @@ func (m *RWMutex) unlockSlow() {
 	m.release()
 }
 
-// release unlocks m for its writer.
+// release unlocks m, which is locked for writing.
 func (m *RWMutex) release() {
 	if m.loadSlow()&readersQueued != 0 {
 		m.admit()
@@ -301,7 +303,8 @@ func (m *RWMutex) admitLocked(n int64) {
 	}
 }
 
-// serve lets in the readers in the queue, unless a holder of w is to do it.
+// serve lets in the readers in the queue, unless w has a holder, which will do
+// so.
 func (m *RWMutex) serve() {
 	for m.loadSlow()&readersQueued != 0 && m.w.take() {
 		m.admit()
@@ -317,7 +320,7 @@ func (m *RWMutex) rlockSlow() {
 	}
 }
 
-// retreat takes back the 1 of a pending reader.
+// retreat subtracts the 1 of a pending reader.
 func (m *RWMutex) retreat() {
 	r := m.loadSlow()
 	for r >= oneReader && !m.swap(r, r-oneReader) {
@@ -328,7 +331,8 @@ func (m *RWMutex) retreat() {
 	}
 }
 
-// rlockLimit locks m for reading within limit. It returns WakeReady if it has.
+// rlockLimit locks m for reading within limit. It returns WakeReady if it
+// locked m.
 func (m *RWMutex) rlockLimit(limit coroutine.Limit) coroutine.Wake {
 	if m.w.spinUntil(m.w.lockState, drainPauses) && m.TryRLock() {
 		return coroutine.WakeReady
@@ -349,8 +353,8 @@ func (m *RWMutex) rlockLimit(limit coroutine.Limit) coroutine.Wake {
 	return why
 }
 
-// enqueueReader queues w and reports true; or, if the lock w is free by now, it
-// locks m for reading, for all in the queue too.
+// enqueueReader queues w and reports true; or, if m.w is free, it locks m for
+// reading, for the caller and all readers in the queue.
 func (m *RWMutex) enqueueReader(w *coroutine.Waiter) bool {
 	m.guard.Lock()
 	if m.loadSlow()&readersQueued == 0 {
@@ -375,7 +379,8 @@ func (m *RWMutex) leaveReadingLocked(w *coroutine.Waiter) {
 	}
 }
 
-// runlockSlow is RUnlock if it left r, which is negative or has writerDraining.
+// runlockSlow continues an RUnlock that left r in readers. Precondition: r is
+// negative or has writerDraining.
 func (m *RWMutex) runlockSlow(r int64) {
 	if r >= 0 {
 		m.drained()
@@ -387,7 +392,7 @@ func (m *RWMutex) runlockSlow(r int64) {
 	panic(m.misuse("RUnlock"))
 }
 
-// misuse returns the message for an op that the state does not allow.
+// misuse returns the panic message for an op that the state does not allow.
 func (m *RWMutex) misuse(op string) string {
 	message := "sync: " + op + " of unlocked RWMutex"
 	if n := m.load() / oneReader; n > 0 {

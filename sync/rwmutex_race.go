@@ -11,8 +11,8 @@ import (
 
 // The race detector orders all atomic operations on one word, so the count
 // would order the critical sections of readers and hide races between them.
-// Therefore the detector does not see it. As in the standard's RWMutex, calls
-// say instead which critical sections the lock orders:
+// Therefore the count is hidden from the detector. As in the standard's
+// RWMutex, explicit calls state which critical sections the lock orders:
 //
 //	a writer's Unlock before each later Lock and RLock
 //	a reader's RUnlock before each later Lock

@@ -12,17 +12,17 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// ErrTooLarge is returned for more units than a Semaphore has: the wait would
-// never end.
+// ErrTooLarge is the error of an acquisition of more units than the Semaphore
+// has: the wait would never end.
 var ErrTooLarge = errors.New("sync: more units than the Semaphore has")
 
 // Semaphore is a weighted semaphore: it has a number of units, which callers
 // acquire and release several at a time. A unit can be a connection, or a byte
 // of a memory limit. NewSemaphore returns one.
 //
-// Waiters are served strictly in the order of arrival: one that waits for many
-// units holds back those behind it, and so does not starve. Units have no
-// owner; a coroutine may release what another has acquired.
+// Waiters are served strictly in the order of arrival: a waiter for many units
+// holds back the waiters behind it, and so does not starve. Units have no
+// owner; a coroutine may release units that another has acquired.
 //
 // Uncontended, each call is a load and a compare-and-swap.
 type Semaphore struct {
@@ -69,8 +69,8 @@ func (s *Semaphore) Size() int64 { return s.size }
 // Acquire acquires n units. It waits until they are free and all earlier
 // waiters are served: a coroutine parks, a goroutine blocks. A forced shutdown
 // ends the waiting coroutine ([coroutine.Unwind]). It panics if n is negative
-// or more than Size; for an n that is not under the program's control, the
-// other methods return an error.
+// or more than Size; AcquireTimeout and AcquireContext return an error for an n
+// above Size.
 func (s *Semaphore) Acquire(n int64) {
 	if !s.take(n) {
 		s.acquireSlow(n)
@@ -101,7 +101,7 @@ func (s *Semaphore) AcquireContext(ctx context.Context, n int64) error {
 	return s.acquireLimit(n, coroutine.Context(ctx))
 }
 
-// Release releases n units and wakes the waiters that now get theirs. It does
+// Release releases n units and wakes the waiters that get their units. It does
 // not park. It panics, and changes nothing, if n is negative or more than the
 // units that are acquired.
 func (s *Semaphore) Release(n int64) {
@@ -160,7 +160,8 @@ func (s *Semaphore) acquireLimit(n int64, limit coroutine.Limit) error {
 	return within(limit, func(limit coroutine.Limit) coroutine.Wake { return s.acquire(n, limit) })
 }
 
-// acquire acquires n units within limit. It returns WakeReady if it has.
+// acquire acquires n units within limit. It returns WakeReady if it acquired
+// them.
 func (s *Semaphore) acquire(n int64, limit coroutine.Limit) coroutine.Wake {
 	return waitq.Await(coroutine.ReasonSemaphore, limit, &s.guard, func(w *coroutine.Waiter) bool {
 		return s.enqueue(w, n)

@@ -39,7 +39,7 @@ const waitFlag = 1
 
 // Add adds delta, which may be negative, to the count. At 0 all waiters
 // continue. It does not park. It panics, and changes nothing, if the count
-// would be negative, or if it was 0 and there still are waiters.
+// would be negative, or if the count was 0 and there still are waiters.
 func (wg *WaitGroup) Add(delta int) {
 	for {
 		s := wg.state.Load()
@@ -74,8 +74,8 @@ func (wg *WaitGroup) Done() { wg.Add(-1) }
 // coroutine calls it, and else on a goroutine. When f ends, in whatever way,
 // the count falls again. It does not park.
 //
-// f runs in any case, as the standard's does: where a coroutine is refused,
-// because of Options.MaxCoroutines or a shutdown, on a goroutine.
+// f runs in any case, as the standard's does: on a goroutine, if the coroutine
+// is refused because of Options.MaxCoroutines or a shutdown.
 //
 //go:noinline
 func (wg *WaitGroup) Go(f func()) {
@@ -137,8 +137,8 @@ func (wg *WaitGroup) enqueue(w *coroutine.Waiter) bool {
 	}
 }
 
-// release wakes all waiters, unless the count has risen again: the last waiter
-// had given up, and others may have queued since.
+// release wakes all waiters, unless the count has risen again: the last of the
+// old waiters gave up, and new waiters may have queued since.
 func (wg *WaitGroup) release() {
 	wg.guard.Lock()
 	waitq.Step(opCount)
