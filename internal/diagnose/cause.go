@@ -26,7 +26,7 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 	default:
 		s, why = stackOf(w.p, t.Coroutine)
 		if now := w.now(); now.Number != t.Number || now.Asleep {
-			// It may be of the next turn.
+			// The stack may be of the next turn.
 			s, why = stacks.Stack{}, "no stack: it was over too soon"
 		}
 	}
@@ -40,11 +40,12 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 	}
 }
 
-// manyCoroutines begins the detail of a computation that is not one's alone.
+// manyCoroutines begins the detail of a computation by many coroutines.
 const manyCoroutines = "many coroutines"
 
-// computes returns what kind of computation it is. It is one, and not the
-// machine's doing, if it has used a quarter of the time or the threshold.
+// computes returns the cause and detail of a stall with a running stack. It is
+// a computation if the thread used CPU time for a quarter of the stall or for
+// the threshold; otherwise the machine did not schedule the thread.
 func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail string) {
 	if w.cpu >= 0 {
 		if now := cpuOf(w.tid); now >= 0 && w.p.Thread() == w.tid {
@@ -67,7 +68,7 @@ func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail
 	return CauseComputation, strings.TrimPrefix(detail, "; ")
 }
 
-// Functions by which a stack is known to be of a Processor.
+// Functions that identify a stack as a Processor's.
 const (
 	module       = "github.com/netco-go/netco/"
 	coroutineEnd = module + "coroutine.workerMain"
@@ -76,7 +77,7 @@ const (
 )
 
 // stackOf returns the stack of co, which has a Processor's thread, or of the
-// loop if co is nil; or why it cannot.
+// loop if co is nil. If there is no such stack, why says why not.
 func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, why string) {
 	all, err := stacks.All(stacks.MaxShort)
 	if err == nil {
@@ -104,11 +105,11 @@ func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, w
 	return oneOf(all)
 }
 
-// mostStacks is how many stacks are reported if it is not known which it is.
+// mostStacks is how many stacks are reported if several may be the stalled one.
 const mostStacks = 4
 
-// oneOf makes one stack of those that it may be: another Processor's coroutine
-// may run just now, or stall too.
+// oneOf merges the stacks that may be the stalled one into one: coroutines of
+// other Processors may run at this moment, or stall too.
 func oneOf(all []stacks.Stack) (s stacks.Stack, why string) {
 	if len(all) == 1 {
 		return all[0], ""
@@ -121,7 +122,7 @@ func oneOf(all []stacks.Stack) (s stacks.Stack, why string) {
 		fmt.Sprintf("the stack is one of %d", len(all))
 }
 
-// states says what the runtime's words for a goroutine's state mean.
+// states maps the runtime's words for a goroutine's state to causes.
 var states = []struct{ prefix, cause string }{
 	{"chan ", CauseChannel},
 	{"select", CauseChannel},
@@ -137,8 +138,8 @@ var states = []struct{ prefix, cause string }{
 	{"preempted", CauseComputation},
 }
 
-// innermost says what it means if one of the innermost calls is of such a
-// function, for stacks without a state. The first that fits holds.
+// innermost maps functions among the innermost calls to causes, for stacks
+// without a state. The first matching entry holds.
 var innermost = []struct{ prefix, cause string }{
 	{"time.Sleep", CauseSleep},
 	{"runtime.chan", CauseChannel},
@@ -150,7 +151,7 @@ var innermost = []struct{ prefix, cause string }{
 	{"sync.(*RWMutex)", CauseMutex},
 	{"internal/sync.(*Mutex)", CauseMutex},
 	{"internal/poll.runtime_pollWait", CauseIO},
-	{"internal/poll.(*fdMutex)", CauseIO}, // for another reader or writer of it
+	{"internal/poll.(*fdMutex)", CauseIO}, // waits for another reader or writer of the fd
 	{"internal/synctest.", CauseWait},
 	{"runtime.cgocall", CauseCgo},
 	{"syscall.Syscall", CauseSyscall},
@@ -161,11 +162,11 @@ var innermost = []struct{ prefix, cause string }{
 	{"golang.org/x/sys/unix.Syscall", CauseSyscall},
 }
 
-// searched is how many of the innermost calls can show what it waits for.
+// searched is how many of the innermost calls are matched with innermost.
 const searched = 6
 
-// causeOf returns what a Processor does that has not turned, from a stack and
-// what the kernel says.
+// causeOf returns what a stalled Processor does, from its stack and the
+// kernel's view of its thread.
 func causeOf(s stacks.Stack, thread stacks.Thread) (cause, detail string) {
 	if thread.Fault {
 		return CausePageFault, thread.In
@@ -182,7 +183,7 @@ func causeOf(s stacks.Stack, thread stacks.Thread) (cause, detail string) {
 	return cause, detail
 }
 
-// kernel adds what the kernel says to what is known.
+// kernel appends the kernel's view of the thread to detail.
 func kernel(detail string, thread stacks.Thread) string {
 	if thread.In == "" {
 		return detail
@@ -190,7 +191,7 @@ func kernel(detail string, thread stacks.Thread) string {
 	return strings.TrimPrefix(detail+"; in the kernel's "+thread.In, "; ")
 }
 
-// fromStack returns the cause that a stack shows, "" if that is not known.
+// fromStack returns the cause that a stack shows; "" if it shows none.
 func fromStack(s stacks.Stack) (cause, detail string) {
 	funcs := s.Funcs[:min(len(s.Funcs), searched)]
 	for _, f := range funcs {
@@ -223,8 +224,8 @@ func fromStack(s stacks.Stack) (cause, detail string) {
 	return "", ""
 }
 
-// systemCall returns the innermost function that has a system call's name: the
-// one that calls syscall.Syscall or its like.
+// systemCall returns the innermost function named after a system call: the
+// function that calls syscall.Syscall or a variant of it.
 func systemCall(funcs []string) string {
 	for _, f := range funcs {
 		name := f[strings.LastIndexByte(f, '.')+1:]

@@ -12,8 +12,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// subject is what the watchdog knows of one Processor. All fields but stalls
-// are the watchdog's goroutine's.
+// subject is what the watchdog knows of one Processor. All fields except stalls
+// belong to the watchdog's goroutine.
 //
 //	state      means                                            becomes
 //	quiet      asleep, or its turn is younger than 7/8 of the   suspected
@@ -21,9 +21,9 @@ import (
 //	suspected  at two checks nothing has moved but the clock    quiet, stalled
 //	stalled    the threshold is over; the stall is on record    quiet
 //
-// It becomes quiet when it has turned or sleeps. It takes two checks, because a
-// turn's number, start and coroutine are three words, which the Processor
-// writes and this reads without any order between them.
+// The Processor becomes quiet when it has turned or sleeps. A stall takes two
+// checks, because a turn's number, start and coroutine are three words, which
+// the Processor writes and the watchdog reads without any order between them.
 type subject struct {
 	p    *processor.Processor
 	now  func() processor.Turn // p.Turn; a test has its own
@@ -31,13 +31,13 @@ type subject struct {
 
 	turn    uint64 // the number of the turn last checked
 	start   int64  // of that turn, as the Processor says
-	base    int64  // CLOCK_MONOTONIC, ns: what was before is not the Processor's fault
+	base    int64  // CLOCK_MONOTONIC, ns: earlier time does not count as the Processor's
 	seen    int64  // when that turn was first checked
 	tid     int    // the thread that ran it at that time; 0 if unknown
 	cpu     int64  // that thread's CPU time then; -1 if unknown
 	suspect bool
-	suspID  uint64 // the coroutine that had the thread at the last check since then
-	suspRun uint64 // the number of its run
+	suspID  uint64 // the coroutine that had the thread at the last check since seen
+	suspRun uint64 // the number of that coroutine's run
 	suspAt  int64  // CLOCK_MONOTONIC, ns: the first of the checks that saw this run
 	stall   *stall // nil unless stalled
 
@@ -48,7 +48,7 @@ const (
 	pauseAfter = int64(time.Second)
 	tooLate    = int64(50 * time.Millisecond)
 
-	circleEvery = int64(5 * time.Second) // a look takes 0.3 ms for a thousand coroutines
+	circleEvery = int64(5 * time.Second) // a search takes 0.3 ms for a thousand coroutines
 )
 
 // run is the watchdog's goroutine. It sleeps until the first time at which a
@@ -97,20 +97,20 @@ func (d *watchdog) run() {
 	}
 }
 
-// moved notes that a Processor has done something by now.
+// moved records now as the last time at which a Processor had done something.
 func (d *watchdog) moved(now int64) {
 	d.movedAt, d.lookAt, d.all = now, now+stuckAfter, false
 	lastMoved.Store(d)
 }
 
-// lastMoved is the watchdog of which moved was called last. Only that one looks
-// for a deadlock by the timer: another's would be a timer that may wake what
-// seems dead.
+// lastMoved is the watchdog whose moved was called last. Only this watchdog
+// uses a timer to look for a deadlock: the timer of another watchdog would
+// count as a timer that may wake a goroutine.
 var lastMoved atomic.Pointer[watchdog]
 
-// pause returns when a Processor has woken, or it is time to look for a
-// deadlock: by the timer at first, later after a collection. false means that
-// the watchdog is to end.
+// pause waits until a Processor wakes or it is time to look for a deadlock: by
+// the timer at first, later after a garbage collection. It returns false if the
+// watchdog has to end.
 func (d *watchdog) pause(timer *time.Timer) bool {
 	defer d.group.EndPause()
 	var due <-chan time.Time
@@ -145,8 +145,8 @@ func afterCollection() <-chan struct{} {
 
 // rebaseline restarts every turn's clock after the watchdog itself was late:
 // the process or the machine was stopped, or others had all CPUs. It is also
-// called after a pause, whose end has no time: the process may have been
-// stopped since.
+// called after a pause, because the process may have been stopped since the
+// pause ended.
 func (d *watchdog) rebaseline(now int64) {
 	for _, w := range d.subjects {
 		w.base, w.suspect = now, false
@@ -213,13 +213,13 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	return now + d.threshold/8, true
 }
 
-// stalled puts a stall on record and reports it.
+// stalled records a stall and reports it.
 func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
 	age := time.Duration(clock.Now() - began)
 	st := &stall{began: began, Stall: Stall{
 		Processor: w.p.Index(),
-		Began:     time.Now().Add(-age), // after age, so that it is never too early
+		Began:     time.Now().Add(-age), // read after age, so that Began is never too early
 		Coroutine: idOf(t.Coroutine),
 	}}
 	st.describe()
@@ -241,16 +241,16 @@ func (st *stall) describe() {
 	}
 }
 
-// sees notes the coroutine that a check finds.
+// sees records the coroutine that a check finds running.
 func (w *subject) sees(co *coroutine.Coroutine, now int64) {
 	if id, run := idOf(co), co.Run(); id != w.suspID || run != w.suspRun {
 		w.suspID, w.suspRun, w.suspAt = id, run, now
 	}
 }
 
-// unclear reports whether a stall, in which that coroutine has the thread now,
-// may have a different cause: the recorded cause is the machine's doing, or of
-// no single coroutine, or of a different coroutine.
+// unclear reports whether a stall in which coroutine co has the thread may have
+// a different cause than recorded: the recorded cause is the machine, or many
+// coroutines, or a coroutine other than co.
 func (st *stall) unclear(co uint64) bool {
 	switch st.Cause {
 	case CauseNotScheduled, CauseUnknown, CausePageFault:
@@ -259,10 +259,10 @@ func (st *stall) unclear(co uint64) bool {
 	return co != st.Coroutine || strings.HasPrefix(st.Detail, manyCoroutines)
 }
 
-// reconsider looks for the cause of a stall that goes on. On a busy machine a
-// coroutine that computes has had little CPU time at first; and one that blocks
-// may have the thread only late in a turn that was slow before. Blame a
-// different coroutine only if two checks saw the same run of it.
+// reconsider diagnoses a stall again that goes on. On a busy machine a
+// coroutine that computes has had little CPU time at first; and a coroutine
+// that blocks may get the thread only late in a turn that was slow before.
+// Blame a different coroutine only if two checks saw the same run of it.
 func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
 	st := w.stall
 	st.again = now + (now - st.began)
@@ -287,7 +287,7 @@ func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
 	d.publish(later.Stall, 0)
 }
 
-// ends reports a stall's end.
+// ends reports the end of a stall at the time at.
 func (d *watchdog) ends(w *subject, at int64) {
 	d.over(w.stall, at)
 	w.stall = nil

@@ -17,9 +17,9 @@ type lockWait struct {
 	run uint64 // of the one that waits
 }
 
-// lockWaits returns, by their numbers, the coroutines of the process of which
-// each waits for a lock that another, or itself, is known to hold, and nothing
-// but the lock ends the wait.
+// lockWaits returns, by ID, the coroutines of the process whose wait only a
+// lock can end, if the lock's holder is known. The holder may be the waiting
+// coroutine itself.
 func lockWaits() map[uint64]lockWait {
 	all := map[uint64]lockWait{}
 	coroutine.Range(func(i coroutine.Info) bool {
@@ -33,20 +33,21 @@ func lockWaits() map[uint64]lockWait {
 	return all
 }
 
-// Circle is a deadlock of some: each coroutine waits for a lock that the next
-// holds, and the last for one of the first's. The first has the lowest number.
+// Circle is a deadlock of some coroutines: each waits for a lock that the next
+// one in the list holds, and the last waits for a lock of the first. The first
+// has the lowest ID.
 type Circle []lockWait
 
-// Circles returns those of which the first coroutine is of that group, by their
-// lowest numbers; none if more than mostStuck coroutines live in the process.
+// Circles returns the circles whose first coroutine is of that group, sorted by
+// their lowest IDs; none if more than mostStuck coroutines live in the process.
 func Circles(group *processor.Group) []Circle {
 	return slices.DeleteFunc(circles(), func(c Circle) bool { return !within(group, &c[0].Info) })
 }
 
-// circles returns those of all groups. A second walk has found each wait
-// unchanged: what one walk reads is of different moments; but a coroutine whose
-// wait is the same in both has done nothing in between, and a lock that such a
-// one holds in both has not changed hands.
+// circles returns the circles of all groups. It walks twice, because one walk
+// reads the coroutines at different moments. A coroutine whose wait is the same
+// in both walks has done nothing in between, and a lock that it holds in both
+// walks has not changed hands.
 func circles() []Circle {
 	if ProgressOf(processor.AllRunning()).Live > mostStuck {
 		return nil
@@ -64,7 +65,7 @@ func circles() []Circle {
 	})
 }
 
-// circlesOf returns those that one walk has found.
+// circlesOf returns the circles in the waits that one walk found.
 func circlesOf(waits map[uint64]lockWait) (all []Circle) {
 	seen := map[uint64]bool{}
 	for _, w := range waits {
@@ -82,7 +83,7 @@ func circlesOf(waits map[uint64]lockWait) (all []Circle) {
 	return all
 }
 
-// Coroutines returns those that are in it.
+// Coroutines returns the coroutines of the circle.
 func (c Circle) Coroutines() (list []coroutine.Info) {
 	for _, w := range c {
 		list = append(list, w.Info)
@@ -90,14 +91,15 @@ func (c Circle) Coroutines() (list []coroutine.Info) {
 	return list
 }
 
-// fromLowest returns c turned so that the lowest number comes first.
+// fromLowest returns c rotated so that the lowest ID comes first.
 func (c Circle) fromLowest() Circle {
 	lowest := slices.MinFunc(c, func(a, b lockWait) int { return cmp.Compare(a.ID, b.ID) })
 	first := slices.IndexFunc(c, func(w lockWait) bool { return w.ID == lowest.ID })
 	return slices.Concat(c[first:], c[:first])
 }
 
-// String writes it: "2 waits for 3, 3 waits for 2", ten at most, with names.
+// String returns, for example, "2 waits for 3, 3 waits for 2", with names, for
+// ten coroutines at most.
 func (c Circle) String() string {
 	const most, mostName = 10, 32
 	name := func(w lockWait) string {

@@ -38,50 +38,51 @@ func (e *DeadlockError) Error() string {
 // Is reports whether target is netco.ErrDeadlock.
 func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 
-// A deadlock is looked for by the watchdog, when nothing has moved for a while.
+// The watchdog looks for a deadlock when no Processor has done anything for a
+// while. It checks three things:
 //
 //	picture    every Processor of the process sleeps, before and after, or its
 //	           coroutine has the thread; it has run nothing in between; no timer
 //	           is set, no fd is watched without a coroutine
-//	coroutines all wait for what only another coroutine or goroutine ends, or
-//	           are blocked outside netco
+//	coroutines each waits for another coroutine or goroutine, or is blocked
+//	           outside netco
 //	goroutines at one instant all are blocked in Go's channels and locks, and
 //	           none in a channel of signals; no timer of Go's is set; after that
 //	           the picture is taken again
 //
-// If the picture and the coroutines are so, a deadlock is suspected: each that
-// could still wake another is an ordinary goroutine, a timer of Go's, a signal,
-// or C that calls Go. If the goroutines are so as well, then it is sure, and
-// ends Run. What costs little is asked first: the coroutines some 0.3 µs each,
-// up to the first that waits for something else, all goroutines 5 to 10 µs
+// If the picture and the coroutines are so, a deadlock is suspected: only an
+// ordinary goroutine, a timer of Go's, a signal, or C that calls Go could still
+// wake a coroutine. If the goroutines are so as well, the deadlock is certain,
+// and ends Run. The cheap checks come first: coroutines take some 0.3 µs each,
+// up to the first that waits for something else; all goroutines take 5 to 10 µs
 // each, with the world stopped.
 //
-// No Processor notices when an ordinary goroutine ends. So where a deadlock is
-// suspected it is looked for again after 1, 2, 4 seconds and so on up to
-// lookFor, and then whenever the garbage collector has run, which Go sees to
-// every two minutes. An idle process is not woken for it.
+// No Processor notices when an ordinary goroutine ends. So the watchdog checks
+// a suspected deadlock again after 1, 2, 4 seconds and so on up to lookFor, and
+// then whenever the garbage collector has run, which Go forces every two
+// minutes. The checks do not wake an idle process.
 const (
-	stuckAfter = int64(300 * time.Millisecond) // the first look
+	stuckAfter = int64(300 * time.Millisecond) // the first check
 	lookFor    = int64(time.Minute)
-	mostStuck  = 10_000 // coroutines; more are not walked
+	mostStuck  = 10_000 // with more coroutines nothing is walked
 )
 
-// deadlock is what was found.
+// deadlock is a suspected or certain deadlock.
 type deadlock struct {
 	all      []coroutine.Info // by number
-	outside  bool             // some are blocked outside netco, or wait for one that may be
+	outside  bool             // some are blocked outside netco, or wait for a coroutine that may be
 	sure     bool             // nothing else could end it
 	progress Progress
 }
 
-// alike are coroutines that differ in nothing but their numbers.
+// alike is a group of coroutines that differ only in their IDs.
 type alike struct {
-	coroutine.Info // of the one with the lowest number
+	coroutine.Info // of the coroutine with the lowest ID
 	count          int
 }
 
-// findDeadlock returns nil if none is suspected. alone reports whether nothing
-// but a coroutine could end a wait.
+// findDeadlock returns the deadlock that is suspected, or nil. alone reports
+// whether only coroutines could end a wait.
 func findDeadlock(alone func() bool) *deadlock {
 	d := &deadlock{progress: ProgressOf(processor.AllRunning())}
 	if !d.progress.still() || d.progress.Live > mostStuck {
@@ -106,18 +107,18 @@ func findDeadlock(alone func() bool) *deadlock {
 	return d
 }
 
-// lasts reports whether the deadlock is still there, as sure as it was, and
-// nothing has moved, when what was under way unseen has come: what a Processor
-// steals, or a goroutine that was about to block.
+// lasts reports whether the deadlock is still there and as certain as before,
+// and no Processor has done anything. It waits first for actions that no check
+// sees: a Processor that steals, a goroutine that is about to block.
 func (d *deadlock) lasts() bool {
 	time.Sleep(10 * time.Millisecond)
 	is := findDeadlock(func() bool { return d.sure && noOther() })
 	return is != nil && is.sure == d.sure && is.progress == d.progress
 }
 
-// AllStuck returns the coroutines of the process, by their numbers, if nothing
-// but an ordinary goroutine can end a wait of any, and one is of that group;
-// else none.
+// AllStuck returns the coroutines of the process, sorted by ID, if only an
+// ordinary goroutine can end any of their waits and at least one coroutine is
+// of that group; else none.
 func AllStuck(group *processor.Group) []coroutine.Info {
 	d := findDeadlock(func() bool { return false })
 	if d == nil || d.outside || !slices.ContainsFunc(d.all, func(i coroutine.Info) bool {
@@ -128,8 +129,9 @@ func AllStuck(group *processor.Group) []coroutine.Info {
 	return d.all
 }
 
-// stuck reports whether a coroutine waits for others only, or is blocked
-// outside netco if what runs is; then one that is ready does not get to run.
+// stuck reports whether only other coroutines or goroutines can make a
+// coroutine go on. If the running coroutines are blocked outside netco, a ready
+// coroutine counts too: it does not get to run.
 func stuck(i *coroutine.Info, g Progress) bool {
 	switch i.State {
 	case coroutine.Waiting:
@@ -140,7 +142,7 @@ func stuck(i *coroutine.Info, g Progress) bool {
 	return !g.Asleep
 }
 
-// alike returns the coroutines by the lowest numbers of those that are alike.
+// alike returns the coroutines grouped by likeness, sorted by the lowest IDs.
 func (d *deadlock) alike() (list []alike) {
 	type key struct {
 		name, waitsFor string
@@ -163,8 +165,8 @@ func (d *deadlock) alike() (list []alike) {
 	return list
 }
 
-// mayMoveLater reports whether a deadlock may come about without a move of the
-// group's own: what stands still waits for others.
+// mayMoveLater reports whether a deadlock may arise although the group itself
+// does nothing: its coroutines wait for others.
 func mayMoveLater(group *processor.Group) bool {
 	g := ProgressOf(group.Members())
 	later := g.still() && g.Live <= mostStuck
@@ -177,11 +179,12 @@ func mayMoveLater(group *processor.Group) bool {
 	return later
 }
 
-// noOther reports whether nothing but a coroutine could wake another: neither a
-// timer of Go's, nor a signal, nor an ordinary goroutine.
+// noOther reports whether only coroutines could wake a coroutine: no timer of
+// Go's, no signal and no ordinary goroutine could.
 //
-// What a snapshot of goroutines does not show, waits for fds and for signals,
-// is looked at before and after it: then it was so in between.
+// A snapshot of goroutines does not show waits for fds and for signals. noOther
+// checks these before and after the snapshot: if both checks agree, they held
+// during it.
 func noOther() bool {
 	waits, any := processor.GoroutinesAtFDs()
 	if any || !goruntime.NoTimers() {
@@ -202,19 +205,19 @@ func noOther() bool {
 	return goruntime.NoTimers() && !slices.ContainsFunc(all, mayWake)
 }
 
-// isSignalLoop reports whether a goroutine is the one that package os/signal
-// sends signals on. It exists if that is in use, and is the one bystander that
-// cannot mark itself.
+// isSignalLoop reports whether a goroutine is package os/signal's loop, which
+// sends the signals. It exists if the package is in use, and is the only
+// bystander that cannot mark itself.
 func isSignalLoop(g stacks.Stack) bool { return slices.Contains(g.Funcs, "os/signal.loop") }
 
-// forOthers are the states of a goroutine that only another one ends, a timer,
-// or in a channel a signal.
+// forOthers are the states of a goroutine that only another goroutine, a timer
+// or, in a channel, a signal can end.
 var forOthers = []string{"chan receive", "select", "chan send", "chan receive (nil chan)",
 	"chan send (nil chan)", "select (no cases)", "sync.Mutex.Lock", "sync.RWMutex.Lock",
 	"sync.RWMutex.RLock", "sync.WaitGroup.Wait", "sync.Cond.Wait"}
 
-// mayWake reports whether a goroutine could end another's wait, if no fd and no
-// signal ends its own.
+// mayWake reports whether a goroutine could end the wait of another, provided
+// that no fd and no signal ends its own wait.
 func mayWake(g stacks.Stack) bool {
 	return !g.Bystander && !isSignalLoop(g) && !slices.Contains(forOthers, g.State)
 }
@@ -229,7 +232,7 @@ func (d *deadlock) err() *DeadlockError {
 	return e
 }
 
-// report writes what was found, with the coroutines' stacks.
+// report writes the deadlock, with the coroutines' stacks.
 func (d *deadlock) report() {
 	reports.write("deadlock", func() string {
 		var text strings.Builder
@@ -253,7 +256,7 @@ func (d *deadlock) report() {
 	})
 }
 
-// writeAlike writes coroutines, with the calls that they wait in.
+// writeAlike writes coroutines, with the calls in which they wait.
 func writeAlike(text *strings.Builder, list []alike) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -278,15 +281,14 @@ func writeAlike(text *strings.Builder, list []alike) {
 	}
 }
 
-// unknownHolder reports whether coroutines wait for a lock of which the holder
-// is not known.
+// unknownHolder reports whether coroutines wait for a lock whose holder is not
+// known.
 func unknownHolder(a alike) bool {
 	return a.State == coroutine.Waiting && a.Reason == coroutine.ReasonLock &&
 		a.Held() == coroutine.Held{}
 }
 
-// Circles returns the deadlocks of some that the watchdog has found last; none
-// after Stop.
+// Circles returns the circles that the watchdog found last; none after Stop.
 func (o *Observer) Circles() []Circle {
 	d := o.dog.Load()
 	if d == nil {
@@ -302,7 +304,7 @@ func (o *Observer) Circles() []Circle {
 }
 
 // lookForCircles looks for deadlocks of some of the Scheduler's coroutines, and
-// reports those that are new. It costs as much as the walk of a look.
+// reports new ones. It costs as much as a walk over all coroutines.
 func (d *watchdog) lookForCircles() {
 	all := Circles(d.group)
 	before := d.circles.Swap(&all)
@@ -316,7 +318,8 @@ func (d *watchdog) lookForCircles() {
 	}
 }
 
-// announce logs, or reports on stderr, as the Scheduler's options say.
+// announce logs line, or calls report to write to stderr, as the Scheduler's
+// options say.
 func (d *watchdog) announce(report func(), line string, fields ...zap.Field) {
 	switch {
 	case d.o.cfg.Logs:
@@ -342,14 +345,15 @@ func (c Circle) report() {
 	})
 }
 
-// runs are the calls of Run under way, of all Schedulers, as a deadlock is.
+// runs are the calls of Run under way, of all Schedulers: a deadlock concerns
+// all of them.
 var runs struct {
 	mu   sync.Mutex
-	list []chan *DeadlockError // each takes one
+	list []chan *DeadlockError // capacity 1
 }
 
-// Running notes a call of Run. It returns a channel that receives when a
-// deadlock ends the call, and what to do when it is over.
+// Running records a call of Run. It returns a channel that receives when a
+// deadlock ends the call, and a function to call when Run is over.
 func Running() (stuck <-chan *DeadlockError, over func()) {
 	c := make(chan *DeadlockError, 1)
 	runs.mu.Lock()
@@ -371,14 +375,14 @@ func EndRuns(e *DeadlockError) int {
 	for _, c := range runs.list {
 		select {
 		case c <- e:
-		default: // it is about to return
+		default: // that Run is about to return
 		}
 	}
 	return len(runs.list)
 }
 
-// look looks for a deadlock, and reports one once. It returns when to look
-// again if nothing moves: 0 for not at all.
+// look looks for a deadlock, and reports it once. It returns when to look again
+// if nothing moves; 0 for never.
 func (d *watchdog) look(now int64) (again int64) {
 	found := findDeadlock(noOther)
 	if d.all = found != nil; d.all {

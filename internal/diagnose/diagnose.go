@@ -1,10 +1,11 @@
-// Package diagnose finds out what is wrong in a Scheduler and says so: stalls,
-// coroutines that block outside netco, deadlocks, what an end by force has cut.
+// Package diagnose finds and reports problems in a Scheduler: stalls,
+// deadlocks, coroutines that block outside netco, coroutines that a forced
+// shutdown ended.
 //
-// A Scheduler hands over its Options' part of it, and its group once that runs.
-// All else this package reads through the APIs of coroutine and processor, from
-// goroutines of its own; it takes no lock that a Processor takes, but for a
-// moment that of the list of all Processors.
+// A Scheduler passes in the options that concern diagnosis, and its group once
+// the group runs. The package reads everything else through the APIs of
+// coroutine and processor, on its own goroutines. It takes no lock that a
+// Processor takes, except, briefly, the lock of the list of all Processors.
 package diagnose
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Config is what a Scheduler says of itself; the fields are constant.
+// Config is the part of a Scheduler's options that concerns diagnosis.
+// Constant.
 type Config struct {
 	Logger   *zap.Logger   // not nil
 	Logs     bool          // Logger is the user's and gets what reports would say
@@ -38,24 +40,24 @@ type Observer struct {
 // New makes an Observer.
 func New(c Config) *Observer { return &Observer{cfg: c} }
 
-// Stop ends the watchdog. It waits for its goroutine to end, unless that is in
-// the logger or in the user's function.
+// Stop ends the watchdog. It waits for the watchdog's goroutine to end, unless
+// the goroutine is in the logger or in the user's function.
 func (o *Observer) Stop() { o.dog.Load().stop() }
 
 // reporting reports whether reports go to stderr.
 func (o *Observer) reporting() bool { return !o.cfg.Quiet && !o.cfg.Logs }
 
-// ErrDeadlock is what a DeadlockError is to errors.Is.
+// ErrDeadlock matches a DeadlockError in errors.Is.
 var ErrDeadlock = errors.New("netco: deadlock")
 
-// What a line about coroutines holds at most.
+// The most that a line about coroutines holds.
 const (
 	mostShown = 20
 	shownName = 100 // bytes
 )
 
-// Forced logs and reports which coroutines are ended by force: all of them, of
-// which some are described.
+// Forced logs and reports the coroutines that are ended by force: all is their
+// number, and some describes some of them.
 func (o *Observer) Forced(some []string, all int) {
 	if o.reporting() {
 		reports.forced(some, all)
@@ -64,7 +66,7 @@ func (o *Observer) Forced(some []string, all int) {
 		zap.Int("count", all), zap.Strings("coroutines", some))
 }
 
-// Alive describes coroutines of a group that have started and live, 20 at most.
+// Alive describes the live coroutines of a group that have started, 20 at most.
 func Alive(group *processor.Group) (list []string) {
 	coroutine.Range(func(i coroutine.Info) bool {
 		if !within(group, &i) {
@@ -83,8 +85,8 @@ func within(group *processor.Group, i *coroutine.Info) bool {
 	return ok && p.Group() == group
 }
 
-// describe describes a coroutine, which stands for count that differ
-// in nothing but their numbers.
+// describe describes a coroutine, which stands for count coroutines that differ
+// only in their IDs.
 func describe(i *coroutine.Info, count int) string {
 	text := named(i.ID, i.Name)
 	if count > 1 {
@@ -104,8 +106,8 @@ func describe(i *coroutine.Info, count int) string {
 	return text
 }
 
-// heldBy continues "waits for a lock": which coroutine has it, "" if that is
-// not known.
+// heldBy returns the continuation of "waits for a lock" that names the holder;
+// "" if the holder is not known.
 func heldBy(held coroutine.Held) string {
 	if held.Goroutine {
 		return " that an ordinary goroutine holds"
@@ -120,7 +122,7 @@ func heldBy(held coroutine.Held) string {
 	return " that coroutine " + named(held.By, info.Name) + " holds"
 }
 
-// named writes a coroutine's number and, if it has one, its name.
+// named returns a coroutine's ID and, if it has one, its name.
 func named(id uint64, name string) string {
 	if name == "" {
 		return fmt.Sprint(id)
@@ -128,7 +130,7 @@ func named(id uint64, name string) string {
 	return fmt.Sprintf("%d %.*q", id, shownName, name)
 }
 
-// site is Stall.Site.
+// site returns the text of Stall.Site.
 func site(file string, line int, function string) string {
 	if file == "" {
 		return function

@@ -33,7 +33,8 @@ const maxHandoffs = 64
 type handoffs struct {
 	mu   sync.Mutex
 	list map[handoffKey]*Handoff
-	// Causes and places: resolving a stack takes longer than a handoff.
+	// Causes and places by stack: to resolve a stack takes longer than a
+	// handoff.
 	known map[coroutine.Stack]Handoff
 }
 
@@ -58,7 +59,8 @@ func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
 	}
 }
 
-// add counts one, and reports whether it is the first of its cause and place.
+// add counts a handoff, and reports whether it is the first of its cause and
+// place.
 func (h *handoffs) add(left *coroutine.LeftBehind) (one Handoff, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +77,8 @@ func (h *handoffs) add(left *coroutine.LeftBehind) (one Handoff, first bool) {
 	return one, one.Count == 1
 }
 
-// countLocked returns how many there were with this cause and place.
+// countLocked counts last, and returns the number of handoffs with its cause
+// and place.
 func (h *handoffs) countLocked(last Handoff) uint64 {
 	if h.list == nil {
 		h.list = map[handoffKey]*Handoff{}
@@ -92,8 +95,8 @@ func (h *handoffs) countLocked(last Handoff) uint64 {
 	return last.Count
 }
 
-// causeOfHandoff returns what a coroutine was blocked by, and where, from the
-// calls it was in.
+// causeOfHandoff returns the cause that blocked a coroutine and the place, from
+// the coroutine's calls.
 func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 	var s stacks.Stack
 	for _, f := range frames {

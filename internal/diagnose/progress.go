@@ -2,21 +2,21 @@ package diagnose
 
 import "github.com/netco-go/netco/processor"
 
-// Progress is how far Processors have come, and whether they have anything to
-// do.
+// Progress is how much Processors have done, and whether they have work.
 type Progress struct {
-	Asleep  bool   // all, and nothing is under way to them
-	Stopped bool   // all that are not asleep run a coroutine: they do no more if that is blocked
-	Timers  bool   // any is set, of those that are not stopped by a coroutine
-	Watches bool   // an fd is waited for without a coroutine: what comes there starts one
-	Done    uint64 // only rises, with whatever a coroutine does
-	Live    uint64 // coroutines
+	Asleep  bool   // all sleep, and no wake or coroutine is under way to them
+	Stopped bool   // all that are not asleep run a coroutine: a blocked one would stop them
+	Timers  bool   // a timer is set on a Processor that no coroutine stops
+	Watches bool   // an fd is watched without a coroutine: an event starts one
+	Done    uint64 // rises with every action of a coroutine
+	Live    uint64 // live coroutines
 }
 
-// ProgressOf reads it. What a sleeping Processor has counted stands still; what
-// another sends it, its thread counts before it acts on it. So what is under
-// way is read first, then whether the threads sleep, and last what is counted:
-// a coroutine that was woken, ran and waits again meanwhile shows in Done.
+// ProgressOf returns the Progress of the Processors in list. The counters of a
+// sleeping Processor stand still, and a Processor that gets work counts it
+// before it acts. So ProgressOf reads the work under way first, then whether
+// the threads sleep, and the counters last: a coroutine that was woken, ran and
+// waits again meanwhile shows in Done.
 func ProgressOf(list []*processor.Processor) Progress {
 	g := Progress{Asleep: len(list) > 0, Stopped: len(list) > 0}
 	busy := make([]bool, len(list))
@@ -30,7 +30,7 @@ func ProgressOf(list []*processor.Processor) Progress {
 		stats := p.Coroutines()
 		g.Done += stats.Resumes.Load() + stats.Spawned.Load() + stats.Ended.Load()
 		g.Done += p.Stats.RemoteWakes.Load()
-		g.Done += p.Posted() // one that runs a coroutine may not take them
+		g.Done += p.Posted() // a Processor that runs a coroutine may not take them
 		g.Live += p.Live()
 		g.Timers = g.Timers || !busy[i] && p.Stats.Timers.Load() != 0
 		g.Watches = g.Watches || !busy[i] && p.Watches() != 0
@@ -38,7 +38,7 @@ func ProgressOf(list []*processor.Processor) Progress {
 	return g
 }
 
-// still reports whether coroutines live, and nothing but an ordinary goroutine
-// or another Scheduler can set anything going, provided that what runs is
-// blocked outside netco.
+// still reports whether coroutines live and only an ordinary goroutine or
+// another Scheduler can make one go on, provided that the running coroutines
+// are blocked outside netco.
 func (g Progress) still() bool { return g.Stopped && !g.Timers && !g.Watches && g.Live > 0 }

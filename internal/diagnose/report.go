@@ -16,21 +16,21 @@ import (
 	"github.com/netco-go/netco/internal/stacks"
 )
 
-// Where no logger is set, what a programmer should know is written to stderr:
-// the first stall and the first handoff of each cause and place, a deadlock,
-// and what a forced end has cut.
+// Without a logger, reports for the programmer go to stderr: the first stall
+// and the first handoff of each cause and place, a deadlock, and the coroutines
+// that a forced shutdown ended.
 
-// maxReports is how many a process writes.
+// maxReports is how many reports a process writes.
 const maxReports = 10
 
-// reportVariable is the environment variable that says what is written: "off"
-// is nothing, "all" is every stall, handoff and deadlock.
+// reportVariable is the environment variable that selects the reports: "off"
+// for none, "all" for every stall, handoff and deadlock.
 const reportVariable = "NETCO_REPORT"
 
-// pages is where the docs are.
+// pages is the URL of the docs.
 const pages = "https://github.com/netco-go/netco/blob/main/docs/"
 
-// reports are those of the process.
+// reports is the reporter of the process.
 var reports = &reporter{out: os.Stderr, mode: os.Getenv(reportVariable)}
 
 // reporter writes reports, each by one call.
@@ -40,14 +40,14 @@ type reporter struct {
 
 	mu    sync.Mutex
 	seen  map[string]bool // causes and places
-	begun int             // reports that are written, or about to be
+	begun int             // reports written, or about to be written
 
 	writing sync.Mutex
 	written int // under writing
 }
 
-// wants reports whether one with this cause and place is to be written now, and
-// notes that it is.
+// wants reports whether a report with this cause and place has to be written,
+// and records that it is.
 func (r *reporter) wants(key string) bool {
 	if r.mode == "off" {
 		return false
@@ -68,8 +68,8 @@ func (r *reporter) wants(key string) bool {
 	return true
 }
 
-// write writes a report if one with this key is wanted. text is called only
-// then. Of several at a time the one that is written last says that it is.
+// write writes a report if wants accepts its key. It calls text only then. The
+// last report that a process writes says that it is the last.
 func (r *reporter) write(key string, text func() string) {
 	if !r.wants(key) {
 		return
@@ -85,7 +85,8 @@ func (r *reporter) write(key string, text func() string) {
 	io.WriteString(r.out, all) // an error could not be reported
 }
 
-// forced writes which coroutines are ended by force. It does not count.
+// forced writes which coroutines are ended by force. It does not count as one
+// of maxReports.
 func (r *reporter) forced(some []string, all int) {
 	if r.mode == "off" {
 		return
@@ -100,7 +101,8 @@ func (r *reporter) forced(some []string, all int) {
 	io.WriteString(r.out, text.String())
 }
 
-// cures say what to write instead of what blocks outside netco.
+// cures maps a cause to the code to write instead of a call that blocks outside
+// netco.
 var cures = map[string]string{
 	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
 		" a goroutine may be at the other end." +
@@ -115,7 +117,7 @@ var cures = map[string]string{
 	CauseComputation: "netco.Yield once in a while, or blocking.Do",
 }
 
-// waits say in words what blocks.
+// waits describes each cause in words.
 var waits = map[string]string{
 	CauseChannel: "waits for a Go channel or select",
 	CauseMutex:   "waits for a lock of package sync",
@@ -153,8 +155,8 @@ func (b *blocked) String() string {
 // maxFrames is how many calls a report shows.
 const maxFrames = 8
 
-// userFrames returns those of a stack that are neither the standard library's
-// nor netco's, maxFrames at most.
+// userFrames returns the frames of a stack that are neither the standard
+// library's nor netco's, maxFrames at most.
 func userFrames(frames []runtime.Frame) (some []runtime.Frame) {
 	for _, f := range frames {
 		if f.File != "" && !isOwn(f.Function) && !stacks.Standard(f.Function) &&
@@ -171,8 +173,8 @@ func isOwn(function string) bool {
 	return strings.HasPrefix(function, module) || strings.HasPrefix(function, root+".")
 }
 
-// place is a call in words. The file's directory is in the function's name
-// already.
+// place describes a call in words. The function's name includes the file's
+// directory already.
 func place(file string, line int, function string) string {
 	if file != "" {
 		file = filepath.Base(file)
@@ -180,7 +182,7 @@ func place(file string, line int, function string) string {
 	return site(file, line, function)
 }
 
-// title says which coroutine it is.
+// title describes a coroutine by its ID and name.
 func title(id uint64, name string) string {
 	text := "coroutine " + named(id, name)
 	info, ok := coroutine.Find(id)
@@ -194,8 +196,8 @@ func title(id uint64, name string) string {
 	return text
 }
 
-// withinNetco reports whether the innermost call that is not the standard
-// library's is netco's: it makes a system call, say, which took long.
+// withinNetco reports whether the innermost call outside the standard library
+// is netco's, such as a system call that took long.
 func withinNetco(frames []runtime.Frame) bool {
 	for _, f := range frames {
 		if isOwn(f.Function) || !stacks.Standard(f.Function) {
@@ -205,8 +207,8 @@ func withinNetco(frames []runtime.Frame) bool {
 	return false
 }
 
-// library returns the calls of the standard library that the user's innermost
-// call has led to, innermost first.
+// library returns the calls of the standard library below the user's innermost
+// call, innermost first.
 func library(frames []runtime.Frame) []runtime.Frame {
 	n := slices.IndexFunc(frames, func(f runtime.Frame) bool {
 		return !stacks.Standard(f.Function)
@@ -217,7 +219,7 @@ func library(frames []runtime.Frame) []runtime.Frame {
 	return frames[:n]
 }
 
-// inNet reports whether a call of package net blocks, whatever that waits for
+// inNet reports whether a call of package net blocks, whatever it waits for
 // inside.
 func inNet(frames []runtime.Frame) bool {
 	return slices.ContainsFunc(library(frames), func(f runtime.Frame) bool {
@@ -225,31 +227,32 @@ func inNet(frames []runtime.Frame) bool {
 	})
 }
 
-// onUsersLock reports whether user code has taken the lock that a call waits
-// for; false for one of the standard library's own.
+// onUsersLock reports whether a call waits for a lock of user code; false for a
+// lock of the standard library.
 func onUsersLock(frames []runtime.Frame) bool {
 	calls := library(frames)
 	return len(calls) == 0 || strings.HasPrefix(calls[len(calls)-1].Function, "sync.")
 }
 
-// causeToReport returns what a user is to read of a handoff, of which there
-// were so many with that cause at that place; "" for nothing.
+// causeToReport returns the cause to report for a handoff, or "" if it is not
+// worth a report. count is the number of handoffs with that cause at that
+// place.
 func causeToReport(cause string, count uint64, frames []runtime.Frame) string {
 	switch {
 	case waits[cause] == "" || withinNetco(frames):
-		return "" // it was over before its cause was found, or is no user's to change
+		return "" // it ended before its cause was found, or the user cannot change it
 	case cause == CauseMutex && !onUsersLock(frames) && count < 2:
-		return "" // the library holds its locks shortly, unless a holder is not scheduled
+		return "" // the library holds its locks briefly, unless a holder is not scheduled
 	case inNet(frames):
 		return CauseIO
 	case cause == CauseSyscall && count < 2:
-		return "" // a short one, in which the thread was not scheduled for a while
+		return "" // a short call during which the thread was not scheduled for a while
 	}
 	return cause
 }
 
-// reportHandoff reports a handoff, the first of its cause and place. false
-// means that there is nothing to report so far.
+// reportHandoff reports the first handoff of a cause and place. It returns
+// false if the handoff is not worth a report so far.
 func reportHandoff(h Handoff, frames []runtime.Frame) bool {
 	if h.Cause = causeToReport(h.Cause, h.Count, frames); h.Cause == "" {
 		return false
@@ -264,21 +267,22 @@ func reportHandoff(h Handoff, frames []runtime.Frame) bool {
 	return true
 }
 
-// A coroutine that was left behind may block elsewhere before it comes back to
-// netco, or for longer than was worth a report: no handoff follows then. So it
-// is looked at again, after lookAgainAfter, twice that time, and so on up to
-// lookAgainFor. What it blocks in at two of these times is no short wait.
+// A coroutine that was left behind may block elsewhere before it returns to
+// netco, or may block so long that it becomes worth a report; no further
+// handoff shows that. So its stack is read again after lookAgainAfter, twice
+// that time, and so on up to lookAgainFor. A call that blocks at two of these
+// times is no short wait.
 const (
 	lookAgainAfter = 50 * time.Millisecond
 	lookAgainFor   = time.Second
-	maxLookAgain   = 16 // coroutines at a time; what is left out shows up later
+	maxLookAgain   = 16 // coroutines at a time; others show up later
 )
 
-// lookingAgain counts the coroutines that are to be looked at again.
+// lookingAgain counts the coroutines whose stacks are to be read again.
 var lookingAgain atomic.Int64
 
-// reportLasting looks at a coroutine again after that time. It was blocked in
-// before, which has been reported or not.
+// reportLasting reads a coroutine's stack again after a time. The coroutine was
+// blocked at before; reported says whether that was reported.
 func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, reported bool,
 	after time.Duration) {
 	if lookingAgain.Add(1) > maxLookAgain {
@@ -306,10 +310,10 @@ func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, reported 
 	})
 }
 
-// reportStall reports a stall, the first of its cause and function.
+// reportStall reports the first stall of a cause and function.
 func reportStall(st Stall) {
 	if st.Coroutine == 0 || waits[st.Cause] == "" || strings.HasPrefix(st.Detail, manyCoroutines) {
-		return // the machine's doing, or no single coroutine's
+		return // caused by the machine, or by no single coroutine
 	}
 	frames := framesOf(st.Stack)
 	switch {
@@ -326,7 +330,7 @@ func reportStall(st Stall) {
 	})
 }
 
-// framesOf reads the calls of a traceback.
+// framesOf returns the calls in the text of a traceback.
 func framesOf(stack string) (frames []runtime.Frame) {
 	var f runtime.Frame
 	for line := range strings.Lines(stack) {

@@ -27,9 +27,9 @@ type Stall struct {
 	Stack     string        `json:"stack"`
 }
 
-// The causes of a Stall and of a Handoff. The first seven are of coroutines
-// that block outside netco, without which a Processor goes on by default: they
-// are stalls where Processors are not handed on (README.md, "What blocks a
+// The causes of a Stall and of a Handoff. In the first seven a coroutine blocks
+// outside netco. By default the Processor goes on without it; such a coroutine
+// is a stall where Processors are not handed on (README.md, "What blocks a
 // Processor").
 const (
 	CauseChannel     = "channel"     // Go's channel or select
@@ -39,11 +39,11 @@ const (
 	CauseSyscall     = "syscall"     // a system call that blocks
 	CauseIO          = "io"          // Go's own poller: a connection or pipe of package net or os
 	CauseCgo         = "cgo"         // a call of C
-	CauseComputation = "computation" // one coroutine's, or many coroutines' that ran in one turn
+	CauseComputation = "computation" // of one coroutine, or of many that ran in one turn
 	CausePageFault   = "page fault"  // memory that is swapped out, or of a mapped file
 
-	// CauseNotScheduled: ready to run, but others had the CPUs, or the control
-	// group's share of them was used up.
+	// CauseNotScheduled: the thread was ready to run, but other threads had the
+	// CPUs, or the control group's CPU quota was used up.
 	CauseNotScheduled = "not scheduled"
 	CauseUnknown      = "unknown"
 )
@@ -52,41 +52,42 @@ const (
 const stallsKept = 64
 
 // watchdog checks the Processors of one Scheduler, on a goroutine of its own,
-// and reports stalls. mu is between it and those who ask it.
+// and reports stalls. mu guards the fields that callers of its Observer read.
 type watchdog struct {
 	o         *Observer
 	group     *processor.Group
 	threshold int64 // ns
 
-	// Its own goroutine's.
+	// Of the watchdog's goroutine.
 	subjects  []*subject
-	movedAt   int64  // CLOCK_MONOTONIC, ns: when any was last seen to have done something
-	lookAt    int64  // when to look for a deadlock; 0 for not before one moves
+	movedAt   int64  // CLOCK_MONOTONIC, ns: when a Processor last did something, as seen
+	lookAt    int64  // when to look for a deadlock; 0: not before a Processor moves
 	reported  string // the last deadlock
-	all       bool   // the last look has found one of all coroutines
-	circlesAt int64  // when it has looked for deadlocks of some last
+	all       bool   // the last check found a deadlock of all coroutines
+	circlesAt int64  // when it last looked for circles
 	budget    budget
 
-	circles atomic.Pointer[[]Circle] // it writes; what lookForCircles has found
+	circles atomic.Pointer[[]Circle] // written by the watchdog: the result of lookForCircles
 
 	quit  chan struct{}
 	ended chan struct{}
 
 	mu        sync.Mutex
-	stopped   bool     // nothing more is to be reported
-	reporting bool     // it is in the logger, or in the user's function
+	stopped   bool     // report nothing more
+	reporting bool     // the watchdog is in the logger, or in the user's function
 	recent    []*stall // oldest first
 }
 
-// stall is a Stall on record. Under the watchdog's mu.
+// stall is a recorded Stall. Under the watchdog's mu.
 type stall struct {
 	Stall
 	began  int64 // CLOCK_MONOTONIC, ns
-	again  int64 // when to look for its cause again, if that is unclear
+	again  int64 // when to diagnose it again, if its cause is unclear
 	logged bool  // a line was written
 }
 
-// Watch starts the watchdog of a group that runs, if there is to be one. Once.
+// Watch starts the watchdog of a running group, if the options ask for one. It
+// is called once.
 func (o *Observer) Watch(group *processor.Group) {
 	if o.cfg.Watchdog < 0 {
 		return
@@ -105,9 +106,9 @@ func (o *Observer) Watch(group *processor.Group) {
 	go d.run()
 }
 
-// stop ends the watchdog. It waits for its goroutine to end, unless that is in
-// the logger or in the user's function, which may take for ever, and may be the
-// caller.
+// stop ends the watchdog. It waits for the watchdog's goroutine to end, unless
+// the goroutine is in the logger or in the user's function: that may take for
+// ever, or may be the caller of stop.
 func (d *watchdog) stop() {
 	if d == nil {
 		return
@@ -122,7 +123,8 @@ func (d *watchdog) stop() {
 	}
 }
 
-// report calls f, which is not the watchdog's own, unless it has been stopped.
+// report calls f, which may call user code, unless the watchdog has been
+// stopped.
 func (d *watchdog) report(f func()) {
 	d.mu.Lock()
 	d.reporting = !d.stopped
@@ -137,7 +139,7 @@ func (d *watchdog) report(f func()) {
 	d.mu.Unlock()
 }
 
-// begun puts a stall on record and reports it.
+// begun records a stall and reports it.
 func (d *watchdog) begun(st *stall, suppressed int) {
 	d.mu.Lock()
 	if len(d.recent) == stallsKept {
@@ -172,8 +174,8 @@ func (d *watchdog) publish(s Stall, suppressed int) {
 	})
 }
 
-// over completes a stall's record and reports its end, at a time of
-// CLOCK_MONOTONIC.
+// over completes a stall's record and reports its end, at the time end
+// (CLOCK_MONOTONIC, ns).
 func (d *watchdog) over(st *stall, end int64) {
 	d.mu.Lock()
 	st.Over, st.Length = true, time.Duration(end-st.began)
@@ -216,12 +218,12 @@ func (o *Observer) StallCount(processor int) uint64 {
 	return d.subjects[processor].stalls.Load()
 }
 
-// budget limits what stalls cost: a line and a stack for 10 at once, and from
-// then on for one in 6 seconds.
+// budget limits what stalls cost: a line and a stack for 10 stalls at once, and
+// after that for one stall in 6 seconds.
 type budget struct {
-	used   int   // not given back yet
-	since  int64 // CLOCK_MONOTONIC, ns: since when the next one is on its way back
-	missed int   // stalls that found nothing left
+	used   int   // spent and not restored yet
+	since  int64 // CLOCK_MONOTONIC, ns: since when the next one is being restored
+	missed int   // stalls that exceeded the budget
 }
 
 const (
@@ -229,8 +231,8 @@ const (
 	budgetEveryNs = int64(6 * time.Second)
 )
 
-// spend reports whether there is something left at that time, and then how many
-// went without since the last time.
+// spend reports whether the budget allows a stall at now. If so, missed is the
+// number of stalls refused since the last one allowed.
 func (b *budget) spend(now int64) (ok bool, missed int) {
 	for b.used > 0 && now-b.since >= budgetEveryNs {
 		b.used--
