@@ -1,6 +1,5 @@
-// Package clock reads CLOCK_MONOTONIC, the clock that the timerfd counts in,
-// through the vDSO and Go's own monotonic time, in about 25 ns and without a
-// system call.
+// Package clock reads CLOCK_MONOTONIC, the timerfd's clock, through the vDSO
+// and Go's own monotonic time, in about 25 ns and without a system call.
 package clock
 
 import (
@@ -49,15 +48,15 @@ func Now() int64 { return base + int64(time.Since(epoch)) }
 // InBubble reports whether the caller is in a bubble of testing/synctest. It
 // takes two readings of the clock.
 //
-// Package time says so: in a bubble, and nowhere else on Linux, time.Now has no
-// monotonic reading.
+// It relies on package time: in a bubble, and nowhere else on Linux, time.Now
+// has no monotonic reading.
 func InBubble() bool {
 	t := time.Now()
 	return t == t.Round(0)
 }
 
-// Real is Now outside a bubble, and CLOCK_MONOTONIC also inside: for what the
-// kernel waits for.
+// Real returns CLOCK_MONOTONIC in nanoseconds, in a bubble too: for times that
+// are passed to the kernel.
 func Real() int64 {
 	if now := Now(); now > 0 {
 		return now
@@ -68,14 +67,14 @@ func Real() int64 {
 // Of converts a time.Time that has a monotonic reading, as time.Now gives it.
 func Of(t time.Time) int64 { return base + int64(t.Sub(epoch)) }
 
-// After returns the time d from now by Real, or the last one if that would
+// After returns the time d from now by Real, or the largest time if that would
 // overflow. A negative d is 0.
 func After(d time.Duration) int64 { return sum(Real(), max(d, 0)) }
 
-// Deadline converts t to CLOCK_MONOTONIC, also in a bubble: exactly if it has a
-// monotonic reading, so that a deadline has passed when time.Now is past it.
-// Another time's distance is read by one clock and added to another: it is late
-// by a pause between the two.
+// Deadline converts t to CLOCK_MONOTONIC, in a bubble too. The result is exact
+// if t has a monotonic reading: the deadline has passed when time.Now is past
+// t. Otherwise Deadline reads two clocks, and the result is late by any pause
+// between the two readings.
 func Deadline(t time.Time) int64 {
 	if t == t.Round(0) {
 		return After(time.Until(t))

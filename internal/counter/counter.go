@@ -1,9 +1,9 @@
 // Package counter is a single-writer counter: one thread adds, any thread
-// reads. The writer uses an ordinary add without a locked instruction, which on
-// the hot paths of the engine would cost more than everything else there.
+// reads. The writer uses an ordinary add: a locked instruction would cost more
+// than the rest of the engine's hot paths.
 //
-// The race detector sees no write of a Counter but by Publish, so what one
-// thread counts orders nothing, and writes of Pointers as atomic ones.
+// The race detector sees writes of a Counter only by Publish, so counting
+// orders nothing; it sees the writes of a Pointer as atomic writes.
 package counter
 
 import (
@@ -23,7 +23,7 @@ type Counter struct{ v uint64 } // owner: writes; atomic: reads
 //go:norace
 func (c *Counter) Inc() { c.v++ }
 
-// Dec takes one away. Owner only.
+// Dec subtracts one. Owner only.
 //
 //go:norace
 func (c *Counter) Dec() { c.v-- }
@@ -38,9 +38,9 @@ func (c *Counter) Add(n uint64) { c.v += n }
 //go:norace
 func (c *Counter) Set(n uint64) { c.v = n }
 
-// SetOrdered is Set for a value that is only right together with others: any
-// thread sees what was set by SetOrdered and Publish in the order in which the
-// owner did so. Owner only. On amd64 it needs no locked instruction.
+// SetOrdered is Set for a value that readers combine with others: any thread
+// sees the values of SetOrdered and Publish in the order in which the owner
+// stored them. Owner only. On amd64 it needs no locked instruction.
 func (c *Counter) SetOrdered(n uint64) {
 	if inOrder {
 		c.Set(n)

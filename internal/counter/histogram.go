@@ -3,10 +3,10 @@ package counter
 import "math"
 
 // Histogram counts durations in buckets whose bounds grow exponentially, four
-// to each power of two of a second: those of a Prometheus native histogram of
-// schema 2. Bucket i holds what is longer than 2^((i-1)/4) s and not longer
-// than 2^(i/4) s. One thread observes, which costs it two ordinary adds and
-// some arithmetic; any thread reads. The zero value is ready.
+// to each power of two of a second: the buckets of a Prometheus native
+// histogram of schema 2. Bucket i counts durations longer than 2^((i-1)/4) s
+// and not longer than 2^(i/4) s. One thread observes, which costs it two
+// ordinary adds and some arithmetic; any thread reads. The zero value is ready.
 type Histogram struct {
 	sum     Counter
 	zero    Counter // of no more than 2^-23 s
@@ -22,7 +22,7 @@ const (
 	HistogramZero = 1.0 / (1 << 23)
 )
 
-// HistogramSnapshot is what a Histogram held at some moment.
+// HistogramSnapshot is the content of a Histogram at some moment.
 type HistogramSnapshot struct {
 	Count   uint64
 	SumNs   uint64
@@ -30,8 +30,8 @@ type HistogramSnapshot struct {
 	Buckets []uint64 // index i is bucket FirstBucket+i
 }
 
-// Where mantissas end that belong to the first, second and third bucket of a
-// power of two.
+// The largest mantissas of the first, second and third bucket of a power of
+// two.
 const mantissa = 1<<52 - 1
 
 var (
@@ -75,9 +75,9 @@ func bucketOf(ns int64) int {
 	return i + 4
 }
 
-// Snapshot returns what has been observed, from any thread. Observations under
-// way may be in the sum and not in a bucket; each of the figures only rises
-// from one snapshot to the next.
+// Snapshot returns the observations so far. Any thread may call it. An
+// observation under way may be in the sum and not in a bucket; each figure only
+// rises from one snapshot to the next.
 func (h *Histogram) Snapshot() HistogramSnapshot {
 	s := HistogramSnapshot{SumNs: h.sum.Load(), Zero: h.zero.Load(),
 		Buckets: make([]uint64, len(h.buckets))}

@@ -18,7 +18,7 @@ func (p *Pointer[T]) plain() **T { return (**T)(unsafe.Pointer(&p.p)) }
 // Set replaces the pointer. Owner only.
 func (p *Pointer[T]) Set(v *T) {
 	if goruntime.RaceEnabled {
-		p.p.Store(v) // comes before what is done by a thread that loads it
+		p.p.Store(v) // happens before the actions of a thread that loads v
 	} else {
 		*p.plain() = v
 	}
@@ -37,8 +37,8 @@ func (p *Pointer[T]) SetOrdered(v *T) {
 // Publish is Counter.Publish.
 func (p *Pointer[T]) Publish(v *T) { p.p.Store(v) }
 
-// CompareAndSwap replaces old, which no owner writes any more, and makes the
-// caller the owner; false if another thread was first.
+// CompareAndSwap replaces old, which has lost its owner, and makes the caller
+// the owner. It returns false if another thread was first.
 func (p *Pointer[T]) CompareAndSwap(old, v *T) bool { return p.p.CompareAndSwap(old, v) }
 
 // Own returns the pointer without an atomic load. Owner only.

@@ -5,9 +5,9 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Bell is where callers wait for a condition that others bring about. These
-// change what the condition depends on, then ring; any number of rings from any
-// thread, none of which is lost. The zero value is ready for use.
+// Bell lets callers wait for a condition that other threads bring about: a
+// thread makes the condition true, then rings. Any thread may ring any number
+// of times, and no ring is lost. The zero value is ready for use.
 type Bell struct {
 	guard Guard
 	queue Queue // under guard
@@ -20,9 +20,9 @@ func (b *Bell) Ring() {
 	b.guard.Unlock()
 }
 
-// Wait parks the caller until ready, which must not park, returns true, or
-// until (ns of clock.Now; 0 is never) has passed. The error is ErrShutdown,
-// at a forced shutdown.
+// Wait parks the caller until ready returns true, or until the time until (ns
+// of clock.Now; 0 is never) has passed. ready must not park. The error is
+// ErrShutdown, at a forced shutdown.
 func (b *Bell) Wait(reason coroutine.Reason, until int64, ready func() bool) error {
 	var limit coroutine.Limit
 	if until != 0 {

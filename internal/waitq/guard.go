@@ -15,7 +15,7 @@ import (
 // Go or the operating system can preempt its holder, so a locker spins only
 // briefly before it lets others run. The zero value is unlocked.
 //
-// Unlock wakes what the holder has claimed.
+// Unlock wakes the waiters that the holder has claimed.
 type Guard struct {
 	Claims // under it
 	mark   inside.Mark
@@ -69,8 +69,8 @@ func (g *Guard) Release() Claims {
 	return claims
 }
 
-// Mutex is a Guard that may be held for longer: its lockers block, and are not
-// left behind meanwhile. The zero value is unlocked.
+// Mutex is a Guard that may be held for longer: lockers block, and a Processor
+// does not go on without a locker. The zero value is unlocked.
 type Mutex struct {
 	Claims // under it
 	mu     inside.Mutex
@@ -98,11 +98,10 @@ const (
 // canSpin says whether another thread can run while this one spins.
 var canSpin = runtime.NumCPU() > 1
 
-// Relax delays the caller in round i of a wait for something that another
-// thread brings about within a few instructions. If Go has preempted that
-// thread, Gosched lets it run; if the operating system has, a sleep does. In a
-// bubble of testing/synctest there is no sleep: it would let the bubble's clock
-// advance.
+// Relax delays the caller in round i of a wait for an action of another thread
+// that takes a few instructions. If Go has preempted that thread, Gosched lets
+// it run; if the operating system has, a sleep does. In a bubble of
+// testing/synctest there is no sleep: it would let the bubble's clock advance.
 func Relax(i int) {
 	switch {
 	case i < spinRounds && canSpin:

@@ -68,8 +68,8 @@ func Queued(w *coroutine.Waiter) bool {
 	return atomic.LoadUintptr(&w.Tag) < Claimed
 }
 
-// TryClaim claims w for c if it is queued as kind, and reports whether it did.
-// It is for a waiter in several queues, each under another guard: one of
+// TryClaim claims w for c if w is queued as kind, and reports whether it did.
+// It is for a waiter in several queues, each under a guard of its own: one of
 // several wakers claims it.
 func (c *Claims) TryClaim(w *coroutine.Waiter, kind uintptr) bool {
 	Step(OpClaim)
@@ -80,13 +80,14 @@ func (c *Claims) TryClaim(w *coroutine.Waiter, kind uintptr) bool {
 	return true
 }
 
-// Claims are the waiters that were claimed under a lock, in that order. They
-// are part of the lock, whose Unlock wakes them. The zero value is none.
+// Claims are the waiters that were claimed under a lock, in the order of the
+// claims. They are part of the lock, whose Unlock wakes them. The zero value
+// holds none.
 //
-// So a waker that has claimed a waiter cannot park, move or call others before
-// it has woken it. It must not: a claimed waiter whose park ends otherwise
-// spins until it is released, and would for ever if the waker waited for its
-// Processor.
+// So a waker that has claimed a waiter cannot park, move or call other code
+// before it wakes the waiter. It must not: a claimed waiter whose park ends
+// otherwise spins until the waker releases it, and would spin for ever if the
+// waker waited for the waiter's Processor.
 type Claims struct{ last *coroutine.Waiter } // a ring through Link, oldest behind last
 
 // Take moves w from q to c: it is claimed. Under the guard.
@@ -124,15 +125,14 @@ func (c *Claims) Detach() (all Claims) {
 	return all
 }
 
-// Unlocking is the end of a critical section under one lock or several: it has
-// the claims that are woken once all are unlocked. Begin makes one.
+// Unlocking is the end of a critical section under one lock or several: it
+// holds the claims to wake once all locks are unlocked. Begin makes one.
 type Unlocking struct {
 	claims Claims
 	busy   inside.Busy
 }
 
-// Begin is called under the locks. What unlocks them and Wake follow, and
-// nothing else.
+// Begin is called under the locks. Only the unlocks and Wake may follow.
 func Begin() Unlocking { return Unlocking{busy: inside.Begin()} }
 
 // Add adds the claims of one of the locks.
@@ -147,8 +147,8 @@ func (u *Unlocking) Add(c Claims) {
 	}
 }
 
-// Wake wakes all, in the order in which they were added and claimed. Without a
-// lock. It does not park.
+// Wake wakes all claimed waiters, in the order in which they were added and
+// claimed. The caller holds no lock. It does not park.
 func (u *Unlocking) Wake() {
 	if u.claims.last != nil {
 		u.claims.wake()
@@ -172,7 +172,7 @@ func (c *Claims) wake() {
 // wake wakes w, which the caller has claimed, and must not access afterwards.
 //
 // It releases w first: the woken thread may take the waker's core at once, and
-// would wait for the release for as long as the waker then has none.
+// would then wait for the release until the waker gets a core again.
 func wake(w *coroutine.Waiter) {
 	if trace != nil {
 		wakeTraced(w)

@@ -7,8 +7,8 @@ import (
 )
 
 // Tracer intercepts the shared accesses of slow paths, so that a test can run
-// several threads in every order of them. Fast paths need no steps: each is one
-// atomic operation, which a failure follows by a slow path.
+// several threads with their accesses in every order. Fast paths need no steps:
+// each is one atomic operation, and a failed one leads to a slow path.
 type Tracer interface {
 	Step(op Op)     // before each shared access
 	Guard(g *Guard) // before each attempt to lock g, in place of Step(OpGuard)
@@ -44,7 +44,7 @@ const (
 	OpReleased Op = "load tag until released"
 )
 
-// Step precedes an access to what other threads access too.
+// Step is called before each access to shared memory.
 func Step(op Op) {
 	if trace != nil {
 		trace.Step(op)
@@ -57,7 +57,7 @@ func atGuard(g *Guard) {
 	}
 }
 
-// Held reports whether g is locked. For a Tracer, as the next two.
+// Held reports whether g is locked. For a Tracer, as are the next two.
 func (g *Guard) Held() bool { return g.held.Load() != 0 }
 
 // IsClaimed reports whether w is claimed and its waker may still access it.

@@ -8,8 +8,8 @@ import (
 )
 
 // Acquire returns the caller's waiter, to be queued and passed to Wait with the
-// same limit. It calls the limit's context, which may be a user's and wait.
-// Precondition: the caller holds no guard.
+// same limit. It calls the limit's context, which may be the user's own type
+// and may wait. Precondition: the caller holds no guard.
 func Acquire(limit coroutine.Limit) *coroutine.Waiter {
 	if trace != nil {
 		return trace.Acquire()
@@ -17,9 +17,9 @@ func Acquire(limit coroutine.Limit) *coroutine.Waiter {
 	return coroutine.AcquireFor(limit)
 }
 
-// Release gives back the result of Acquire. The caller, if it is a coroutine,
-// may move, see coroutine.MoveOn. Preconditions: it is in no queue, and the
-// caller holds no guard.
+// Release gives back w, the result of Acquire. The caller, if it is a
+// coroutine, may move, see coroutine.MoveOn. Preconditions: w is in no queue,
+// and the caller holds no guard.
 func Release(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
@@ -33,8 +33,8 @@ func Release(w *coroutine.Waiter) {
 	}
 }
 
-// Renew readies w for a wait more of the same operation: the caller does not
-// move in the middle of it.
+// Renew prepares w for one more wait of the same operation. The caller does not
+// move in the middle of the operation.
 func Renew(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
@@ -44,14 +44,13 @@ func Renew(w *coroutine.Waiter) {
 	w.Renew()
 }
 
-// Leave takes w, whose wait is over before it was claimed, out of its queue,
-// and claims the waiters that this unblocks. The guard is held.
+// Leave takes w, whose wait ended before w was claimed, out of its queue, and
+// claims the waiters that this unblocks. The guard is held.
 type Leave func(w *coroutine.Waiter)
 
-// Wait parks until w is claimed, and then returns WakeReady, or until limit
-// ends the wait, and then returns how. In either case w is in no queue
-// afterwards and no waker accesses it, and the caller releases it or queues it
-// again.
+// Wait parks until w is claimed, and returns WakeReady, or until limit ends the
+// wait, and returns how. Afterwards w is in no queue and no waker accesses it;
+// the caller releases w or queues it again.
 //
 // g is the guard; a channel has one of its own kind. leave takes w out.
 //
@@ -59,7 +58,7 @@ type Leave func(w *coroutine.Waiter)
 func Wait(w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g sync.Locker,
 	leave Leave) coroutine.Wake {
 	why := park(w, reason, limit)
-	if why == coroutine.WakeReady && !Queued(w) { // nearly always
+	if why == coroutine.WakeReady && !Queued(w) { // the usual case
 		awaitReleased(w)
 		return why
 	}
@@ -100,8 +99,9 @@ func WaitFrom(why coroutine.Wake, w *coroutine.Waiter, reason coroutine.Reason,
 // prepares w for another park, else it takes w out of its queue. It reports
 // false, and does neither, if w has been claimed meanwhile.
 //
-// An early waiter prepares under the guard because a waker reads what Prepare
-// writes: one that claims w later must wake the next park.
+// After an early wake the preparation happens under the guard, because a waker
+// reads the fields that Prepare writes: a waker that claims w later must wake
+// the next park.
 func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave) bool {
 	g.Lock()
 	queued := Queued(w)
@@ -118,12 +118,12 @@ func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave)
 }
 
 // awaitReleased waits until the waker accesses w no more, a few instructions
-// after the claim; w can then be queued anew. Where the waker has ended the
-// park it has happened.
+// after the claim; w can then be queued anew. If the waker ended the park, the
+// release has happened already.
 //
-// The waker is on another thread, or it is a coroutine that was left behind and
-// does not rejoin before the release: it wakes as it unlocks the guard, and
-// holds something until then, see package inside.
+// The waker is on another thread, or is a coroutine that was left behind and
+// does not rejoin before the release: it wakes w as it unlocks the guard, and
+// may not rejoin until then, see package inside.
 func awaitReleased(w *coroutine.Waiter) {
 	for i := 0; ; i++ {
 		Step(OpReleased)
