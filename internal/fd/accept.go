@@ -20,8 +20,8 @@ type Listener struct {
 	FD
 
 	pause processor.AcceptPause // under mu's read lock
-	// Under mu's read lock: it waits for room, or did when the last Accept
-	// ended.
+	// Under mu's read lock: the listener waits for room, or did when the last
+	// Accept ended.
 	pausing bool
 	room    atomic.Pointer[Room] // that connections need, nil for no limit
 }
@@ -32,8 +32,8 @@ func (l *Listener) Init(d *Descriptor, fd int, k Kind) {
 	l.SetListener()
 }
 
-// SetListener marks the fd as a listener's, which waits until draining begins.
-// Called before its first wait.
+// SetListener marks the fd as a listener's: its waits end when draining begins.
+// Called before the first wait.
 func (s *FD) SetListener() { s.pd.SetListener() }
 
 // SetRoom sets the room in which the connection of s has a place. Called before
@@ -50,9 +50,10 @@ func (s *FD) TryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
 	return fd, errno
 }
 
-// Accept waits for the next connection. It leaves the peer's address in from,
-// as far as that has room for it. The connection's FD is to have in, where it
-// has taken a place. The log shows pauses by the address of at. Parks.
+// Accept waits for the next connection. It stores the peer's address in from,
+// cut to the size of from. It has taken a place in the room in, which the
+// caller sets on the connection's FD. The log shows pauses by the address of
+// at. Parks.
 func (l *Listener) Accept(from *sysx.RawAddr, at net.Listener) (fd int, in *Room, err error) {
 	if !l.mu.Lock(Read) {
 		return -1, nil, net.ErrClosed
@@ -72,7 +73,7 @@ func (l *Listener) acceptLocked(from *sysx.RawAddr, at net.Listener) (fd int, in
 		in := l.room.Load()
 		if in != nil && !in.take(l) {
 			err := l.awaitRoomLocked(in, at)
-			in.forget(l) // whatever ended the wait: it may have been an edge
+			in.forget(l) // in any case: an edge may have ended the wait
 			if err != nil {
 				return -1, nil, err
 			}
@@ -95,7 +96,7 @@ func (l *Listener) acceptLocked(from *sysx.RawAddr, at net.Listener) (fd int, in
 			l.readBudget = 0
 		} else {
 			switch processor.AcceptErrorOf(errno) {
-			// Not of the listener; there may be another connection behind it.
+			// Not an error of the listener; there may be a further connection.
 			case processor.AcceptConnection:
 				l.spendRead(0)
 				continue
@@ -116,8 +117,8 @@ func (l *Listener) awaitAcceptLocked(until int64) error {
 	return waitError(l.pd.Wait(l.fd, Read, coroutine.ReasonAccept, until))
 }
 
-// awaitRoomLocked waits until there may be a permit of full, which had none. An
-// edge meanwhile is not lost: each attempt begins with accept(2).
+// awaitRoomLocked waits until full, which had no permit, may have one. An edge
+// meanwhile is not lost: each attempt begins with accept(2).
 func (l *Listener) awaitRoomLocked(full *Room, at net.Listener) error {
 	if full.none() {
 		return ErrNoConns

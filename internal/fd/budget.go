@@ -27,9 +27,9 @@ func (b coopBudget) spent() bool { return b >= budgetOps }
 
 // spend accounts for an operation, and yields if it is time to: other
 // coroutines of the Processor run, and its events are polled. The user's code
-// between two operations may take much longer than these, so the clock counts
-// too, but not at the first operation after a park. spend reports whether the
-// coroutine has yielded, and may run on a different Processor now.
+// between two operations may take much longer than the operations, so the clock
+// counts too, except at the first operation after a park. spend reports whether
+// the coroutine has yielded, and may run on a different Processor now.
 func (b *coopBudget) spend(bytes int) bool {
 	if *b == 0 && bytes < BudgetBytes {
 		*b = 1
@@ -59,7 +59,7 @@ func (s *FD) spendRead(bytes int) {
 }
 
 // spendWrite is spend for a write. A connection whose reads park between its
-// writes, as those of a request and its answer do, waits often enough.
+// writes, as with requests and answers, waits often enough.
 func (s *FD) spendWrite(n int) {
 	if parks := s.readParks.Load(); parks != s.parksSeen {
 		s.parksSeen, s.writeBudget = parks, 0

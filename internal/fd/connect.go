@@ -41,9 +41,9 @@ func (s *FD) connectLocked(to unix.Sockaddr) error {
 	}
 }
 
-// AwaitConnected waits until a connect under way has come to something, and
-// fills in the peer. The caller has the write lock, or a socket that is not
-// shared yet.
+// AwaitConnected waits until a connect under way succeeds or fails, and fills
+// in the peer. Precondition: the caller has the write lock, or the socket is
+// not shared yet.
 func (s *FD) AwaitConnected(peer *sysx.RawAddr) error {
 	for {
 		if err := waitError(s.pd.Wait(s.fd, Write, coroutine.ReasonConnect, 0)); err != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // Descriptor is the part of an FD that the slabs of Processors refer to, and
-// through them the list of sockets. It refers to nothing of the connection or
-// listener in turn. So a connection that the program has dropped is collected
-// although its fd is registered, and its cleanup, which refers to the
+// through the slabs the list of sockets. A Descriptor does not refer to its
+// connection or listener. So a connection that the program has dropped is
+// collected although its fd is registered, and its cleanup, which refers to the
 // Descriptor too, closes the fd.
 //
 // A waiter for the fd keeps the FD from being collected: every operation ends a
@@ -64,7 +64,7 @@ func (d *Descriptor) init(fd int) {
 // socket that d is part of. Called before Init.
 func (d *Descriptor) SetOwner(owner any) { d.pd.Owner = owner }
 
-// State describes a Descriptor to the list of sockets.
+// State is the state of a Descriptor for the list of sockets.
 type State struct {
 	FD                      int
 	Home                    *processor.Processor // watches the fd; nil for none
@@ -72,9 +72,10 @@ type State struct {
 	Idle                    bool                 // a Watch waits, and no coroutine
 }
 
-// Inspect calls f with the state of d while the fd is sure to be open, and
-// reports whether it was. It accesses only constants, atomics and the kernel's
-// state. A Close meanwhile leaves closing the fd to Inspect. Any thread.
+// Inspect calls f with the state of d while the fd is sure to be open. It
+// reports false, without a call, if the fd is closed. It accesses only
+// constants, atomics and the kernel's state. A Close meanwhile leaves closing
+// the fd to Inspect. Any thread.
 func (d *Descriptor) Inspect(f func(State)) (open bool) {
 	if !d.inspectable() {
 		return false
@@ -84,8 +85,8 @@ func (d *Descriptor) Inspect(f func(State)) (open bool) {
 	return true
 }
 
-// CloseWhenLost has the fd closed when the garbage collector finds that s is
-// unreachable: then there are no users and no waiters, since these refer to it.
+// CloseWhenLost makes the garbage collector close the fd when s is unreachable:
+// then there are no users and no waiters, since these refer to s.
 func (s *FD) CloseWhenLost() { runtime.AddCleanup(s, (*Descriptor).disown, s.Descriptor) }
 
 // disown ends the owner's use, if it has not ended: that closes the fd, or
@@ -118,7 +119,7 @@ func (d *Descriptor) uninspect() {
 // close closes the fd, of which there are no uses left.
 func (d *Descriptor) close() {
 	if d.shared.Load() {
-		d.pd.Deregister(int(d.fd)) // closing one of several fds does not take it out of epoll
+		d.pd.Deregister(int(d.fd)) // closing one of several fds does not remove the registration
 	}
 	d.pd.Unbind()
 	if d.Linger {

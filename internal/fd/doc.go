@@ -1,9 +1,9 @@
 // Package fd is an fd whose operations park the coroutine that calls them, and
 // block an ordinary goroutine. It is to package socket what internal/poll is to
 // package net: socket has types, addresses, dialling and errors with names;
-// here are the fd, its locks, its state, and the loops "check, try, wait, try
-// again". Nothing above this package waits for an fd by itself, calls
-// a PollDesc or asks epoll. It is for the engine.
+// package fd has the fd, its locks, its state, and the loops "check, try, wait,
+// try again". Only this package waits for an fd, calls a PollDesc or uses
+// epoll. It is for the engine.
 //
 // # Model
 //
@@ -38,15 +38,15 @@
 //	waiting   the caller is in the PollDesc, or a Watch is that holds no
 //	          coroutine
 //
-//	idle → trying      the operation has the lock, and check lets it
+//	idle → trying      the operation has the lock, and check allows it
 //	idle → waiting     a read of a queue that is known to be empty, see
 //	                   recvQueue
 //	trying → waiting   the attempt returned EAGAIN
 //	waiting → trying   an edge, or a wake for another reason
 //	any → idle         the operation's end
 //
-// What is known of the receive queue has its table beside recvQueue, in
-// readiness.go, the words of Mutex and of served beside theirs.
+// The table of the receive queue's states stands beside recvQueue, in
+// readiness.go; the words of Mutex and of served have theirs beside the types.
 //
 // # Locks
 //

@@ -48,8 +48,8 @@ type Kind uint8
 const (
 	unmade    Kind = iota // the zero value: there is no fd
 	TCPStream             // a read that got less than it asked for has drained it
-	// UnixStream is a stream that a short read has not drained: a read stops in
-	// front of data that came with fds or credentials.
+	// UnixStream is a stream that a short read need not have drained: a read
+	// stops in front of data that came with fds or credentials.
 	UnixStream
 	Packets    // a read takes one packet, which may be empty
 	SeqPackets // the same, but an empty one is the end of the stream
@@ -63,9 +63,9 @@ func (s *FD) HasPackets() bool { return s.kind >= Packets }
 func (s *FD) Kind() Kind { return s.kind }
 
 // openSockets counts fds that are open. Each Processor adds to a cache line of
-// its own, so that none goes from core to core with each connection; the last
-// is that of ordinary goroutines. A line may be negative: an fd may be closed
-// elsewhere.
+// its own, so that no line moves between cores with each connection; ordinary
+// goroutines use the last line. A count may be negative: an fd may be closed on
+// another Processor.
 var openSockets [64]struct {
 	n atomic.Int64
 	_ [56]byte
@@ -79,8 +79,8 @@ func countOpen(n int64) {
 	openSockets[line].n.Add(n)
 }
 
-// OpenCount returns how many fds of this package are open in the process. What
-// opens or closes meanwhile may count or not.
+// OpenCount returns how many fds of this package are open in the process. An fd
+// that opens or closes during the call may count or not.
 func OpenCount() int {
 	n := 0
 	for i := range openSockets {
@@ -133,8 +133,8 @@ func (s *FD) Err(m Mode) error { return verdictError(s.pd.Check(m)) }
 // net.ErrClosed. It does not park a coroutine, see closing.go.
 func (s *FD) Close() error { return s.CloseAfter(func() {}) }
 
-// CloseAfter is Close that calls last in between, when the write lock can not
-// be had any more, unless a caller still has it.
+// CloseAfter is Close that calls last once no caller can get the write lock any
+// more, unless a caller still has the lock.
 func (s *FD) CloseAfter(last func()) error {
 	if s.kind == unmade {
 		return syscall.EINVAL
@@ -182,7 +182,7 @@ func (s *FD) unuse() {
 	}
 }
 
-// Control runs f with the fd while it is sure to be open.
+// Control runs f with the fd, which stays open meanwhile.
 func (s *FD) Control(f func(fd int) error) error {
 	if !s.mu.Use() {
 		return net.ErrClosed

@@ -23,8 +23,8 @@ import (
 //
 //	Lock     closed: fails. Lock free: takes it, as a user. Else queues under
 //	         guard, in one step with the check, and tries again when woken.
-//	release  releases the lock, and wakes the first waiter of its queue; or
-//	         keeps the lock if the fd is to be open and is not.
+//	release  releases the lock, and wakes the first waiter of its queue. With
+//	         ifOpen it keeps the lock if the fd is closed.
 //	Close    clears open and wakes all waiters.
 type Mutex struct {
 	state atomic.Uint64
@@ -52,8 +52,8 @@ const tooMany = "netco/socket: too many concurrent operations on one socket (at 
 func (m *Mutex) Open() { m.state.Store(mutexOpen) }
 
 // Lock takes the lock of one direction, as a user; false means that the fd is
-// closed. Parks while another has it. Inlined, as releaseAlone is, for a caller
-// that is the only user.
+// closed. Parks while another caller has the lock. Inlined, as releaseAlone is,
+// for a caller that is the only user.
 func (m *Mutex) Lock(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen, mutexOpen|mutexUser|2<<s) || m.lockSlow(s)
 }
@@ -133,14 +133,15 @@ func (m *Mutex) enqueue(s Mode, w *coroutine.Waiter) bool {
 	return true
 }
 
-// releaseAlone releases the lock and ends its use, if the fd is open and the
-// caller its only user.
+// releaseAlone releases the lock and ends the caller's use, if the fd is open
+// and the caller its only user.
 func (m *Mutex) releaseAlone(s Mode) bool {
 	return m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen)
 }
 
-// release releases the lock and ends its use, unless the fd is closed and is to
-// be open. last means that the fd is closed and the caller was its last user.
+// release releases the lock and ends the caller's use. With ifOpen it does
+// nothing if the fd is closed. last means that the fd is closed and the caller
+// was its last user.
 func (m *Mutex) release(s Mode, ifOpen bool) (released, last bool) {
 	for {
 		old := m.state.Load()
@@ -171,18 +172,19 @@ func (m *Mutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
 		m.guard.Take(q, w)
 	}
 	if q.Empty() {
-		m.state.And(^queuedBit(s)) // only under guard is it set
+		m.state.And(^queuedBit(s)) // the bit is set only under guard
 	}
 	next := m.state.Add(-(mutexUser + lockBit(s)))
 	m.guard.Unlock()
 	return true, isLast(next)
 }
 
-// isLast reports whether the user whose release made state has to close the fd.
+// isLast reports whether the user whose release led to state has to close the
+// fd.
 func isLast(state uint64) bool { return state&(mutexOpen|mutexUsers|mutexGone) == 0 }
 
 // retire ends the use that Close began, and leaves closing the fd to the
-// caller: no other user is the last one any more. Precondition: no other user
+// caller: no other user will count as the last. Precondition: no other user
 // will access the fd.
 func (m *Mutex) retire() {
 	m.state.Or(mutexGone)
@@ -194,9 +196,9 @@ func (m *Mutex) retire() {
 func (m *Mutex) Unuse() (last bool) { return isLast(m.state.Add(^uint64(mutexUser - 1))) }
 
 // Close marks the fd as closed, wakes all waiters, and makes the caller a user,
-// which must end that use. It returns how many users there are, the caller
-// among them, and whether one of them has the write lock; there will be no
-// more. 0 means that it was closed already.
+// which must end its use. It returns the number of users, including the caller,
+// and whether one of them has the write lock; there will be no more users. 0
+// means that the fd was closed already.
 func (m *Mutex) Close() (users int, written bool) {
 	m.guard.Lock()
 	for {
@@ -219,8 +221,8 @@ func (m *Mutex) Close() (users int, written bool) {
 	return users, written
 }
 
-// Unlock releases the lock and ends its use; last means that the fd is closed
-// and the caller was its last user.
+// Unlock releases the lock and ends the caller's use; last means that the fd is
+// closed and the caller was its last user.
 func (m *Mutex) Unlock(s Mode) (last bool) {
 	if !m.releaseAlone(s) {
 		_, last = m.release(s, false)
@@ -239,7 +241,7 @@ func (m *Mutex) UnlockIfOpen(s Mode) bool {
 }
 
 // Lock takes the lock of one direction; false means that the fd is closed.
-// Parks while another has it.
+// Parks while another caller has the lock.
 func (s *FD) Lock(m Mode) bool { return s.mu.Lock(m) }
 
 // TryLock is Lock that does not park: false means that the lock is taken or the

@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ReadFile is Read by read(2), for what is no socket. 0 bytes are no error.
+// ReadFile is Read by read(2), for an fd that is no socket. A read of 0 bytes
+// is no error.
 func (s *FD) ReadFile(p []byte) (n int, err error) {
 	p = p[:min(len(p), sysx.MaxIO)]
 	err = s.ReadWith("read", func(fd int) (int, bool, syscall.Errno) {
@@ -26,7 +27,7 @@ func (s *FD) ReadFile(p []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteFile is Write by write(2), for what is no socket.
+// WriteFile is Write by write(2), for an fd that is no socket.
 func (s *FD) WriteFile(p []byte) (n int, err error) {
 	err = s.WriteWith("write", func(fd int) (done int, more bool, errno syscall.Errno) {
 		if errno = s.keepNonblocking(); errno != 0 {
@@ -82,7 +83,7 @@ func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
 		return 0, net.ErrClosed
 	}
 	var c struct {
-		claimed atomic.Bool // by the one that releases the lock
+		claimed atomic.Bool // by the function that releases the lock
 		n       int
 		err     error
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ErrNoConns is the error of an Accept that can never have a permit.
+// ErrNoConns is the error of an Accept that can never get a permit.
 var ErrNoConns = errors.New("netco/socket: the listener is limited to fewer than one connection")
 
 // Limit bounds how many connections are open that were accepted under it.
@@ -24,27 +24,27 @@ type Limit struct {
 
 	mu   sync.Mutex // never held across a park or a call
 	open int        // under mu: connections, and one for each accept(2) under way
-	// Under mu: waiters that have found it full since a permit was last
+	// Under mu: waiters that have found the Limit full since a permit was last
 	// returned.
 	waiting []permitWaiter
 }
 
 // permitWaiter waits for a permit.
 type permitWaiter interface {
-	// onPermit wakes it, to try again. Any thread; it does not park.
+	// onPermit makes the waiter try again. Any thread; it does not park.
 	onPermit()
 }
 
-// Room is the limits under which a listener accepts. A place in it, one under
-// each limit, is taken before accept(2), and given back if that fails, or when
-// the fd is closed. Constant.
+// Room is the limits under which a listener accepts. A place in a Room is one
+// permit of each limit. It is taken before accept(2), and given back if
+// accept(2) fails, or when the fd is closed. Constant.
 type Room struct{ limits []*Limit }
 
 // NewRoom returns a room with one limit.
 func NewRoom(l *Limit) *Room { return &Room{[]*Limit{l}} }
 
 // take takes a place. If there is none it registers w, whose onPermit is called
-// when there may be one.
+// when there may be a place.
 func (r *Room) take(w permitWaiter) bool {
 	for i, l := range r.limits {
 		if !l.take(w) {
@@ -104,7 +104,7 @@ func (l *Limit) release() {
 	waiting := l.waiting
 	l.waiting = nil
 	l.mu.Unlock()
-	for _, w := range waiting { // all: one alone might not want it any more
+	for _, w := range waiting { // all: the first alone might not want the permit any more
 		w.onPermit()
 	}
 }
@@ -166,9 +166,9 @@ func (g *Gate) onPermit() { g.bell.Ring() }
 var joining sync.Mutex // held for a moment
 
 // Join gives a connection of a foreign listener a place in r, which is taken.
-// If that listener accepts from a limited listener, the connection has places
-// of that limit too. If the connection is closed by now the place is given
-// back.
+// If the foreign listener accepts from a limited listener, the connection has a
+// place under that limit too. If the connection is closed already, Join gives
+// the place back.
 func (s *FD) Join(r *Room) {
 	if !s.mu.Use() {
 		r.Release()

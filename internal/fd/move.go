@@ -28,11 +28,12 @@ import (
 //	give: in … → empty       all of it reached the sink
 //	end:  in … → empty       what did not reach the sink is lost
 //
-// It waits for the source only when empty, so an idle connection costs neither.
-// It holds the source's read lock from take on, and releases it only to wait
-// for the sink, so that a slow sink does not delay a Close of the source; it
-// holds the sink's write lock in give. It never waits for a read lock while it
-// holds a write lock, so copies in a circle do not deadlock.
+// A transfer waits for the source only when empty, so an idle connection costs
+// neither buffer nor pipe. It holds the source's read lock from take on, and
+// releases the lock only to wait for the sink, so that a slow sink does not
+// delay a Close of the source. It holds the sink's write lock in give. It never
+// waits for a read lock while it holds a write lock, so copies in a circle do
+// not deadlock.
 type transfer struct {
 	src, dst *FD
 	remain   int64 // bytes still to be moved
@@ -83,8 +84,8 @@ func (t *transfer) run() error {
 	return nil
 }
 
-// end releases everything. What the sink did not take is lost, as with net: the
-// count that the copy returns is of what reached it.
+// end releases everything. Bytes that the sink did not take are lost, as with
+// net: the copy returns the number of bytes that reached the sink.
 func (t *transfer) end() {
 	t.letGo()
 	t.unlockSource()
@@ -114,7 +115,7 @@ func (t *transfer) unlockSource() {
 	}
 }
 
-// take waits for bytes and takes what there is, or returns io.EOF.
+// take waits for bytes and takes the available ones, or returns io.EOF.
 func (t *transfer) take() error {
 	s := t.src
 	if !t.locked {
@@ -151,7 +152,7 @@ func (t *transfer) take() error {
 	}
 }
 
-// tryTake takes what there is, by one or two system calls.
+// tryTake takes the available bytes, by one or two system calls.
 func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s := t.src
 	s.pd.Clear(Read)
@@ -217,7 +218,7 @@ func (t *transfer) spliced(n int) {
 // spliceMin is the size in bytes from which on splicing pays.
 const spliceMin = 16 << 10
 
-// give passes what was taken to the sink.
+// give passes the bytes of take to the sink.
 func (t *transfer) give() error {
 	d := t.dst
 	if !d.mu.TryLock(Write) {
@@ -257,7 +258,7 @@ func (t *transfer) giveLocked() error {
 	}
 }
 
-// tryGive passes what the sink takes now.
+// tryGive passes as many bytes as the sink takes without a wait.
 func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 	if t.held > 0 {
 		if errno = t.dst.keepNonblocking(); errno == 0 {

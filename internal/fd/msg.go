@@ -14,7 +14,7 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// RecvMsg takes one message of a Unix socket, with what came beside it into
+// RecvMsg receives one message of a Unix socket, and its ancillary data into
 // oob. The error is call's, or that of the wait. Parks.
 func (s *FD) RecvMsg(call string, p, oob []byte, from *sysx.UnixName) (n, oobn, flags int,
 	err error) {
@@ -39,9 +39,9 @@ const (
 	maxBackoff = 100 * time.Millisecond
 )
 
-// SendMsg sends one message of a Unix socket, with oob beside it, to the
-// address named to, or to the peer if that is nil. Room at an address that is
-// not the peer's makes no edge. Parks.
+// SendMsg sends one message of a Unix socket, with the ancillary data oob, to
+// the address to, or to the peer if to is nil. Room at an address that is not
+// the peer's makes no edge. Parks.
 func (s *FD) SendMsg(call string, p, oob []byte, to *string) (int, error) {
 	if !s.mu.Lock(Write) {
 		return 0, net.ErrClosed
@@ -87,9 +87,9 @@ func (s *FD) sendMsgLocked(call string, p, oob []byte, addr *string) (int, error
 // queue there: for an edge, which comes when one of the socket's own packets is
 // read, or until a time to try again.
 //
-// An edge at once is worth nothing. The kernel makes it when it frees the
-// refused packet, in each epoll that has the socket. Taken for room it would
-// cause an attempt, whose refused packet causes the next edge, without end.
+// An edge that comes at once means nothing: the kernel makes it when it frees
+// the refused packet, in each epoll that has the socket. If such an edge caused
+// an attempt, the next refused packet would cause the next edge, without end.
 func (s *FD) awaitRoomLocked(until int64) error {
 	for early := clock.Real() + int64(minBackoff); ; {
 		s.pd.Clear(Write)

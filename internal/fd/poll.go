@@ -30,7 +30,7 @@ func Poll(fds []unix.PollFd, timeout time.Duration) (n int, err error) {
 // PollContext is Poll without a timeout that ends with ctx.
 func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err // though there be fds that are ready: a loop must end
+		return 0, err // even if fds are ready: a loop must end
 	}
 	if n, err = look(fds); n > 0 || err != nil {
 		return paced(n, err)
@@ -46,7 +46,7 @@ func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
 	return n, err
 }
 
-// look asks poll(2), without waiting.
+// look calls poll(2) without a wait.
 func look(fds []unix.PollFd) (int, error) {
 	n, errno := sysx.TryPoll(fds)
 	if errno != 0 {
@@ -55,9 +55,9 @@ func look(fds []unix.PollFd) (int, error) {
 	return n, nil
 }
 
-// paced returns what look has, after letting others run if the caller has kept
-// its thread for long. A Poll has no state of its own to count in, as a socket
-// has; when the turn began is known anyway.
+// paced returns n and err, the result of look. It yields first if the caller
+// has kept its thread for long. Unlike a socket, a Poll has no state to count
+// its calls in, so paced goes by the start of the turn.
 func paced(n int, err error) (int, error) {
 	if err == nil && processor.TurnOver() && processor.YieldTurn() {
 		return 0, coroutine.ErrShutdown
@@ -66,8 +66,8 @@ func paced(n int, err error) (int, error) {
 }
 
 // pollWait is a Poll that waits. Its fds are in a level-triggered epoll
-// instance of its own, and that one's fd, which is readable when one of them
-// has an event, is with a Processor like any other. After a wake poll(2)
+// instance of its own, whose fd is readable when one of them has an event. A
+// Processor watches the instance's fd like any other. After a wake poll(2)
 // decides.
 //
 // Nothing is lost although the Processor watches the instance edge-triggered:
@@ -75,9 +75,9 @@ func paced(n int, err error) (int, error) {
 // instance holds already, and the mark of an edge is cleared before each check.
 // So an event after a check ends the next wait.
 //
-// The instance lives for one wait and takes its registrations with it. In an
-// instance that was kept, the registration of an fd that was closed while a
-// duplicate lives on could never be removed.
+// The instance lives for one wait and takes its registrations with it. If an
+// instance were reused, the registration of an fd that was closed while a
+// duplicate is open could never be removed.
 type pollWait struct {
 	fds   []unix.PollFd
 	until int64 // CLOCK_MONOTONIC ns; 0: for ever
@@ -92,14 +92,14 @@ const (
 	lastPause  = 64e6
 )
 
-// wait waits and looks until there is an event or an error. Parks.
+// wait waits and polls until there is an event or an error. Parks.
 func (w *pollWait) wait() (n int, err error) {
 	defer w.close()
 	w.pd.SetDeadline(Read, w.until)
 	for pause := int64(firstPause); ; {
 		over := w.untilWake()
 		if _, refused := over.(syscall.Errno); refused {
-			w.close() // what it holds may be what there is a want of
+			w.close() // its own fd and registrations may exhaust the limit
 			over = w.rest(pause)
 			pause = min(2*pause, lastPause)
 		}
@@ -120,8 +120,8 @@ func (w *pollWait) wait() (n int, err error) {
 	}
 }
 
-// untilWake waits for an event. The error says why there is no point in another
-// wait, or is the kernel's refusal.
+// untilWake waits for an event. The error is the reason not to wait again, or
+// the kernel's refusal.
 func (w *pollWait) untilWake() error {
 	if err := w.setUp(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (w *pollWait) untilWake() error {
 	return verdictError(v)
 }
 
-// rest waits for some ns instead of for an event.
+// rest waits for pause ns instead of for an event.
 func (w *pollWait) rest(pause int64) error {
 	if w.until != 0 {
 		pause = min(pause, w.until-clock.Real())
@@ -160,7 +160,7 @@ func (w *pollWait) setUp() error {
 		return err
 	}
 	w.epfd, w.open = fd, true
-	var merged map[int32]uint32 // once an fd has been found to occur twice
+	var merged map[int32]uint32 // not nil once an fd was found to occur twice
 	for i := range w.fds {
 		f := &w.fds[i]
 		if f.Fd < 0 {
@@ -184,7 +184,7 @@ func (w *pollWait) setUp() error {
 	return nil
 }
 
-// merge returns for each fd the events that any of its entries wants.
+// merge returns for each fd the union of the events of its entries.
 func (w *pollWait) merge() map[int32]uint32 {
 	all := make(map[int32]uint32, len(w.fds))
 	for i := range w.fds {
@@ -193,8 +193,8 @@ func (w *pollWait) merge() map[int32]uint32 {
 	return all
 }
 
-// pollEvents returns what to ask epoll for. Its events have poll's numbers; its
-// other flags lie beyond them, or poll ignores them.
+// pollEvents returns the epoll events for f. Epoll's events have poll's
+// numbers; epoll's other flags lie beyond them, or poll ignores them.
 func pollEvents(f *unix.PollFd) uint32 {
 	const known = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.EPOLLRDNORM | unix.EPOLLRDBAND |
 		unix.EPOLLWRNORM | unix.EPOLLWRBAND |
@@ -202,7 +202,7 @@ func pollEvents(f *unix.PollFd) uint32 {
 	return uint32(f.Events) & known
 }
 
-// close frees what setUp has made, if anything.
+// close undoes setUp, if it was called.
 func (w *pollWait) close() {
 	if w.open {
 		w.open = false

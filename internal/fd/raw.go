@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Expose calls f with the fd, of which it may make others.
+// Expose calls f with the fd, which f may duplicate.
 func (s *FD) Expose(f func(fd uintptr)) error {
 	return s.Control(func(fd int) error {
 		s.shared.Store(true)
@@ -17,8 +17,8 @@ func (s *FD) Expose(f func(fd uintptr)) error {
 	})
 }
 
-// MakeNonblocking sets O_NONBLOCK if it is not set: the flag may be shared with
-// others.
+// MakeNonblocking sets O_NONBLOCK if it is not set: other fds may share the
+// flag.
 func MakeNonblocking(fd int) error {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err == nil && flags&unix.O_NONBLOCK == 0 {
@@ -39,9 +39,9 @@ func (s *FD) keepNonblocking() syscall.Errno {
 	return 0
 }
 
-// RawRead calls f until it returns true, with a wait for an edge after each
-// time it does not. f may do anything with the fd, and its answer says nothing
-// about the receive queue. Parks.
+// RawRead calls f until f returns true, and waits for an edge after each false.
+// f may do anything with the fd, so its result says nothing about the receive
+// queue. Parks.
 func (s *FD) RawRead(f func(fd uintptr) bool) error {
 	if !s.mu.Lock(Read) {
 		return net.ErrClosed

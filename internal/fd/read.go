@@ -14,7 +14,7 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Read is conn.Read of every kind of socket, with bare errors.
+// Read is the Read of every kind of connection, with bare errors. Parks.
 func (s *FD) Read(p []byte) (int, error) {
 	if !s.mu.Lock(Read) {
 		return 0, net.ErrClosed
@@ -24,8 +24,8 @@ func (s *FD) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TryRead is Read that returns ErrWouldPark where Read would wait. It asks the
-// kernel no more often than Read does.
+// TryRead is Read that returns ErrWouldPark where Read would wait. It makes no
+// more system calls than Read does.
 func (s *FD) TryRead(p []byte) (int, error) {
 	if !s.mu.Lock(Read) {
 		return 0, net.ErrClosed
@@ -98,7 +98,7 @@ func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
 	return n, short, errno
 }
 
-// tryRecvShared is TryRecv of a connection whose events do not say that the
+// tryRecvShared is tryRecv of a connection whose events do not report that the
 // peer has closed its side: then only the kernel's count shows that a short
 // read has left nothing.
 func (s *FD) tryRecvShared(p []byte) (n int, all bool, errno syscall.Errno) {
@@ -129,7 +129,7 @@ func (s *FD) spuriousEOF() bool {
 	return n > 0 && errno == 0
 }
 
-// WaitReadable waits until a Read will probably not have to.
+// WaitReadable waits until a Read will probably not wait. Parks.
 func (s *FD) WaitReadable() error {
 	if !s.mu.Lock(Read) {
 		return net.ErrClosed
@@ -145,11 +145,11 @@ func (s *FD) WaitReadable() error {
 	return err
 }
 
-// ReadWith runs any operation that takes from the socket, as Read runs its own.
-// try makes one attempt, without blocking, and is called again after an edge
-// when it has returned EAGAIN; n is the bytes it moved, for the budget, and
-// short that it took all there was. The error is that of call, or of the wait.
-// Parks. It does not allocate unless try does.
+// ReadWith runs try as Read runs its own attempts. try makes one attempt to
+// read without blocking; after EAGAIN it is called again at the next edge. Its
+// n is the number of bytes moved, for the budget; short means that it emptied
+// the receive queue. The error is that of call, or of the wait. Parks. It does
+// not allocate unless try does.
 func (s *FD) ReadWith(call string,
 	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
 	if !s.mu.Lock(Read) {
@@ -185,7 +185,7 @@ func (s *FD) readWithLocked(call string,
 	}
 }
 
-// awaitReadableLocked is waitLocked after which a read is worth an attempt.
+// awaitReadableLocked is waitLocked, repeated until a read is worth an attempt.
 func (s *FD) awaitReadableLocked(here *processor.Processor) error {
 	if err := s.waitLocked(here); err != nil {
 		return err
@@ -194,10 +194,11 @@ func (s *FD) awaitReadableLocked(here *processor.Processor) error {
 	return nil
 }
 
-// waitLocked waits for an edge, or for a deadline, Close or shutdown, which is
-// the error. nil means to try again, perhaps in vain. A wait for a request ends
-// when the Scheduler drains, unless there is something to read. here is the
-// result of processor.Current since the last wait. Under the read lock.
+// waitLocked waits for an edge, a deadline, Close or shutdown. The error
+// reports the last three; nil means that the caller tries again, perhaps in
+// vain. A wait for a request also ends when the Scheduler drains, unless there
+// is something to read. here is the result of processor.Current since the last
+// wait. Under the read lock.
 func (s *FD) waitLocked(here *processor.Processor) error {
 	s.readBudget = 0
 	s.readParks.Inc()

@@ -9,9 +9,9 @@ import (
 )
 
 // recvQueue is the known state of a socket's receive queue, as of the last
-// edge. Under the read lock. Beside it there are the mark of an edge, in the
-// PollDesc, and whether the peer has hung up (ReadOn); this file has all code
-// that combines them.
+// edge. Under the read lock. The PollDesc has two more facts: the mark of an
+// edge, and whether the peer has hung up (ReadOn). This file has all code that
+// combines the three.
 //
 //	maybe       a read is worth an attempt
 //	drained     the kernel has returned EAGAIN, or registering the fd will
@@ -39,10 +39,10 @@ func (s *FD) worthAttemptLocked() bool {
 	return s.queue == maybe || s.pd.Edge(Read)
 }
 
-// endAttemptLocked notes what an attempt to read shows: errno, or that it took
-// less than it asked for, of a kind for which that means that it took all. Once
-// the peer has hung up only EAGAIN means that, and the hang-up may have come
-// during the attempt.
+// endAttemptLocked updates queue after an attempt to read. short means that the
+// attempt got less than it asked for, on a kind of socket where that means that
+// it got all. After a hang-up, which may have come during the attempt, only
+// EAGAIN means that the queue is empty.
 func (s *FD) endAttemptLocked(short bool, errno syscall.Errno) {
 	switch {
 	case errno == unix.EAGAIN:
@@ -54,8 +54,8 @@ func (s *FD) endAttemptLocked(short bool, errno syscall.Errno) {
 	}
 }
 
-// beginWaitLocked notes that a wait begins, and reports whether it replaces an
-// attempt.
+// beginWaitLocked records that a wait begins, and reports whether the wait
+// replaces an attempt.
 func (s *FD) beginWaitLocked() (saved bool) {
 	if saved = s.queue == shortRead; saved {
 		s.queue = drained
@@ -63,13 +63,13 @@ func (s *FD) beginWaitLocked() (saved bool) {
 	return saved
 }
 
-// updateQueueLocked resolves maybe, before a wait that is to end only when
-// there is something to read. The mark of an edge found here may be of bytes
-// that have been read since.
+// updateQueueLocked resolves maybe, before a wait that has to end only when
+// there is something to read. The mark of an edge may be of bytes that have
+// been read since.
 func (s *FD) updateQueueLocked() {
 	switch {
 	case s.queue == maybe && !s.pd.Bound():
-		s.queue = drained // registering it reports an edge for whatever is there
+		s.queue = drained // registering the fd makes an edge if there is data
 	case s.pd.Clear(Read) || s.queue == maybe:
 		s.queue = maybe
 		if !s.PollReadable() {

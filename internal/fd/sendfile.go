@@ -10,11 +10,11 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// SendFile sends a regular file from its position on, up to its end or for so
-// many bytes. The position moves with what was sent. It holds the write lock
-// throughout, and the file only for one attempt at a time: the file's own locks
-// block threads. handled false means that it cannot be done so, and nothing has
-// been.
+// SendFile sends a regular file from its position on, up to its end or for
+// remain bytes, and moves the position by the bytes sent. It holds the write
+// lock throughout, and the file only for one attempt at a time: the file's own
+// locks block threads. If handled is false, sendfile(2) cannot send this file
+// and nothing was sent.
 func (s *FD) SendFile(f syscall.RawConn, remain int64) (done int64, handled bool, err error) {
 	if !s.mu.Lock(Write) {
 		return 0, true, net.ErrClosed

@@ -3,7 +3,7 @@ package fd
 import "github.com/netco-go/netco/coroutine"
 
 // A Scheduler that drains waits for its coroutines, and many of them wait for a
-// peer's next request. netco.Serve says which coroutine serves a connection,
+// peer's next request. netco.Serve sets the coroutine that serves a connection,
 // its handler. While the Scheduler drains, a read that would wait ends with
 // ErrShutdown where the handler waits for the first byte of a request.
 //
@@ -11,9 +11,9 @@ import "github.com/netco-go/netco/coroutine"
 // bytes last, and keeps that in its word served:
 //
 //	0          no handler: a drain ends no read
-//	id<<1      idle: the last to move bytes was the handler, by a write; or
-//	           none have moved yet
-//	id<<1 | 1  busy: all else
+//	id<<1      idle: the handler moved bytes last, by a write; or no bytes
+//	           have moved yet
+//	id<<1 | 1  busy: otherwise
 //
 //	0 → idle       Serve, in the handler, before that uses the connection
 //	idle → busy    a read of anything, by any caller, under the read lock; a
@@ -27,9 +27,9 @@ import "github.com/netco-go/netco/coroutine"
 // handler that reads while a second coroutine writes, as in a relay or a chat:
 // those bytes may belong to a request.
 //
-// The caller that holds the lock stores, without synchronisation. Where only
-// the handler reads and writes, so that a drain may end it, the handler finds
-// its own stores. Any other caller's write is stored before it begins.
+// The holder of the lock stores served without synchronisation. Where only the
+// handler reads and writes, so that a drain may end its read, the handler sees
+// its own stores. Any other caller stores before its write begins.
 
 // busy is the bit of served.
 const busy = 1
@@ -42,8 +42,8 @@ func (s *FD) BeginServing() {
 	}
 }
 
-// RequestAnswered says that every request read so far has been answered.
-// Without effect if the caller is not the handler.
+// RequestAnswered records that every request read so far has been answered. It
+// has no effect if the caller is not the handler.
 func (s *FD) RequestAnswered() {
 	if v := s.served.Load(); s.byHandler(v) {
 		s.served.Set(v &^ busy)

@@ -8,14 +8,14 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// Pipe is what splice moves data through: bytes go from a socket into a pipe
-// and from there into another socket, by reference, without being copied.
+// Pipe is a pipe for splice(2): bytes go from a socket into the pipe and from
+// there into another socket, by reference, without being copied.
 //
-// Pipes are made when bulk data needs one and then kept for the next. At most
-// MaxPipes exist; a copy that gets none uses a buffer instead. In the pool they
-// are empty. The garbage collector takes those out that have not been used
-// between two collections, and they are then closed, so a program whose bulk
-// traffic is over gets its fds back.
+// A pipe is made when bulk data needs one and then kept for the next transfer.
+// At most MaxPipes exist; a copy that gets none uses a buffer instead. Pipes in
+// the pool are empty. The garbage collector removes pipes that were not used
+// between two collections, and closes them, so a program whose bulk traffic is
+// over gets its fds back.
 type Pipe struct {
 	fds     pipeFDs
 	cleanup runtime.Cleanup
@@ -23,7 +23,7 @@ type Pipe struct {
 
 type pipeFDs struct{ r, w int }
 
-// MaxPipes is the most that exist.
+// MaxPipes bounds the number of pipes that exist.
 const (
 	MaxPipes = 128 // of the 256 of this size that an ordinary user gets (fs.pipe-user-pages-soft)
 	pipeSize = sysx.MaxSplice
@@ -37,7 +37,8 @@ var (
 // OpenPipes returns how many pipes exist.
 func OpenPipes() int { return int(openPipes.Load()) }
 
-// AcquirePipe returns an empty pipe, or nil if there is none to be had.
+// AcquirePipe returns an empty pipe, or nil if MaxPipes exist or the system
+// refuses one.
 func AcquirePipe() *Pipe {
 	if p, _ := pipes.Get().(*Pipe); p != nil {
 		return p

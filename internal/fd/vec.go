@@ -11,8 +11,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// WriteVec sends the pieces of v, waiting for room if need be, and takes them
-// off v, in part if a part went.
+// WriteVec sends the pieces of v, waiting for room if need be, and removes the
+// sent bytes from v. Parks.
 func (s *FD) WriteVec(v *[][]byte) (int64, error) {
 	if !s.mu.Lock(Write) {
 		return 0, net.ErrClosed
@@ -47,14 +47,14 @@ func Consume(v *[][]byte, n int64) {
 	}
 }
 
-// vector describes the pieces to a call. It grows to the most that was ever
-// needed, 16 KiB.
+// vector describes the pieces to a call. It grows up to 16 KiB and keeps its
+// size.
 type vector struct{ iovs []unix.Iovec }
 
 var vectors = sync.Pool{New: func() any { return new(vector) }}
 
-// trySendv sends what the socket takes of the first pieces: all that one call
-// may move. If they are all empty there is no call.
+// trySendv makes one attempt to send the first pieces, as many as one call may
+// move. If they are all empty there is no call.
 func (s *FD) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 	room := sysx.MaxIO
 	if s.HasPackets() {

@@ -58,11 +58,11 @@ func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// WriteWith runs any operation that puts into the socket, as Write runs its
-// own. try makes one attempt, without blocking: n is the bytes it moved, for
-// the budget, and more that it is to be called again, for the rest. It is also
-// called again when there may be room, after it has returned EAGAIN. The error
-// is that of call, or of the wait. Parks. It does not allocate unless try does.
+// WriteWith runs try as Write runs its own attempts. try makes one attempt to
+// write without blocking: its n is the number of bytes moved, for the budget,
+// and more means that it has to be called again for the rest. After EAGAIN it
+// is called again when there may be room. The error is that of call, or of the
+// wait. Parks. It does not allocate unless try does.
 func (s *FD) WriteWith(call string,
 	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
 	if !s.mu.Lock(Write) {
