@@ -11,10 +11,10 @@ import (
 // IPv4 returns the address a.b.c.d in its form of 16 bytes.
 func IPv4(a, b, c, d byte) IP { return stdnet.IPv4(a, b, c, d) }
 
-// ParseIP returns the address that s is, or nil.
+// ParseIP returns the address that s spells, or nil.
 func ParseIP(s string) IP { return stdnet.ParseIP(s) }
 
-// CIDRMask returns a mask of ones of the bits that the address has: 32 or 128.
+// CIDRMask returns a mask with that many ones, for addresses of 32 or 128 bits.
 func CIDRMask(ones, bits int) IPMask { return stdnet.CIDRMask(ones, bits) }
 
 // IPv4Mask returns the mask a.b.c.d in its form of 4 bytes.
@@ -24,7 +24,7 @@ func IPv4Mask(a, b, c, d byte) IPMask { return stdnet.IPv4Mask(a, b, c, d) }
 // of its prefix, "192.0.2.1/24".
 func ParseCIDR(s string) (IP, *IPNet, error) { return stdnet.ParseCIDR(s) }
 
-// ParseMAC returns the hardware address that s is.
+// ParseMAC returns the hardware address that s spells.
 func ParseMAC(s string) (hw HardwareAddr, err error) { return stdnet.ParseMAC(s) }
 
 // JoinHostPort puts host and port together: "host:port", or "[host]:port" if
@@ -51,10 +51,10 @@ func ResolveUnixAddr(network, address string) (*UnixAddr, error) {
 // InterfaceAddrs returns the addresses of this host's interfaces.
 func InterfaceAddrs() ([]Addr, error) { return stdnet.InterfaceAddrs() }
 
-// InterfaceByIndex returns the interface of that number.
+// InterfaceByIndex returns the interface with that index.
 func InterfaceByIndex(index int) (*Interface, error) { return stdnet.InterfaceByIndex(index) }
 
-// InterfaceByName returns the interface of that name.
+// InterfaceByName returns the interface with that name.
 func InterfaceByName(name string) (*Interface, error) { return stdnet.InterfaceByName(name) }
 
 // Interfaces returns this host's interfaces.

@@ -36,14 +36,14 @@ type IPConn = stdnet.IPConn
 // standard's.
 func Pipe() (Conn, Conn) { return stdnet.Pipe() }
 
-// FileConn returns a connection of a duplicate of f's fd. Both are to be
-// closed.
+// FileConn returns a connection of a duplicate of f's fd. The caller closes
+// both.
 func FileConn(f *os.File) (c Conn, err error) { return names.FileConn(f) }
 
-// FileListener returns a listener of a duplicate of f's fd. Both are to be
-// closed.
+// FileListener returns a listener of a duplicate of f's fd. The caller closes
+// both.
 func FileListener(f *os.File) (ln Listener, err error) { return names.FileListener(f) }
 
-// FilePacketConn returns a packet connection of a duplicate of f's fd. Both are
-// to be closed.
+// FilePacketConn returns a packet connection of a duplicate of f's fd. The
+// caller closes both.
 func FilePacketConn(f *os.File) (c PacketConn, err error) { return names.FilePacketConn(f) }

@@ -21,7 +21,7 @@ func Dial(network, address string) (Conn, error) {
 	return new(Dialer).Dial(network, address)
 }
 
-// DialTimeout is Dial that gives up after a time; 0 is no limit.
+// DialTimeout is Dial for at most timeout; 0 is no limit.
 func DialTimeout(network, address string, timeout time.Duration) (Conn, error) {
 	if isRaw(network) {
 		return stdnet.DialTimeout(network, address, timeout)

@@ -5,11 +5,10 @@
 //	import "net"                              // before
 //	import "github.com/netco-go/netco/net"    // after
 //
-// and starting its coroutines with netco.Go where it has go statements. What
-// waits here parks the coroutine and leaves its Processor to others. From
-// ordinary goroutines everything works too, and blocks them as the standard's
-// does, so that the import may be changed first and the go statements one by
-// one.
+// and starting its coroutines with netco.Go where it has go statements. A call
+// that waits parks its coroutine, and the Processor runs others. On ordinary
+// goroutines everything works too, and blocks as the standard's does, so a port
+// may change the import first and the go statements one by one.
 //
 // # What is netco's
 //
@@ -24,14 +23,15 @@
 // Addr and Error, all addresses, all errors, and IP, IPMask, IPNet,
 // HardwareAddr, Interface, KeepAliveConfig, MX, NS, SRV. A connection from here
 // is thus a net.Conn to any library, and errors.As finds the standard's
-// *net.OpError. Functions on addresses and interfaces only pass on; those on
-// interfaces ask the kernel, which takes microseconds and does not park.
+// *net.OpError. Functions on addresses and interfaces call the standard's;
+// functions on interfaces ask the kernel, which takes microseconds and does not
+// park.
 //
 // # What differs
 //
-//   - IPConn, ListenIP, DialIP and Pipe: the standard's; a coroutine that waits
-//     on one holds up its Processor, until the Processor goes on without it.
-//     Where Processors are not handed on (README.md, "What blocks a
+//   - IPConn, ListenIP, DialIP and Pipe are the standard's; a coroutine that
+//     waits on them holds up its Processor, until the Processor goes on without
+//     it. Where Processors are not handed on (README.md, "What blocks a
 //     Processor"), two coroutines of one Processor cannot use the two ends of a
 //     Pipe.
 //   - Dialer, ListenConfig: networks ip, ip4 and ip6 are unknown to their Dial
@@ -48,11 +48,12 @@
 //   - Packages that call net themselves, such as http.ListenAndServe,
 //     http.DefaultTransport and SQL drivers, use the standard's. Give them a
 //     listener, or a Dialer's DialContext, of this package.
-//   - Errors: there is one more, netco.ErrShutdown, from what the
-//     scheduler's end interrupts. errors.Is takes it for ErrClosed, too.
-//   - Close of a connection that others use closes the fd at once if they wait.
-//     If they are in a system call, the last of them closes it; a goroutine
-//     that calls Close waits up to 0.1 s for that, a coroutine does not.
+//   - Errors: there is one more, netco.ErrShutdown, from operations that the
+//     Scheduler's end interrupts. errors.Is matches it with ErrClosed, too.
+//   - Close of a connection in use closes the fd at once if the other
+//     operations wait. If other operations are in a system call, the last of
+//     them closes the fd; a goroutine that calls Close waits up to 0.1 s for
+//     that, a coroutine does not.
 //   - File().Fd() leaves the file, and with it the socket, non-blocking; the
 //     standard's makes both blocking. Before passing the fd to code that
 //     expects to block, call syscall.SetNonblock(fd, false), once nothing here

@@ -16,8 +16,8 @@ func ListenIP(network string, laddr *IPAddr) (*IPConn, error) {
 	return stdnet.ListenIP(network, laddr)
 }
 
-// ListenMulticastUDP listens for a group on an interface, or on one that the
-// system chooses if ifi is nil.
+// ListenMulticastUDP listens for a group on an interface; the system chooses
+// the interface if ifi is nil.
 func ListenMulticastUDP(network string, ifi *Interface, gaddr *UDPAddr) (*UDPConn, error) {
 	return names.ListenMulticastUDP(network, ifi, gaddr)
 }

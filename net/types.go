@@ -2,7 +2,7 @@ package net
 
 import stdnet "net"
 
-// Types of the standard library, see there.
+// Aliases of the standard library's types.
 type (
 	Addr            = stdnet.Addr
 	Conn            = stdnet.Conn

@@ -10,13 +10,13 @@ import (
 // Each connection of crypto/tls has two buffers that grow with what is received
 // and never shrink: rawInput to the largest record, hand to the largest message
 // of the handshake. An idle connection would hold up to 18 KiB, and 4 KiB from
-// the handshake alone. So a Read that is about to wait takes them away, and one
-// that has received much lends rawInput a buffer of the pool.
+// the handshake alone. So a Read that is about to wait takes the buffers away,
+// and a Read that has received much lends rawInput a buffer of the pool.
 //
 // That is sound: crypto/tls uses the two in its reading half only, which
 // belongs to the holder of Conn.read; both are empty when they are taken; and
-// what crypto/tls had decrypted in place was read before, or it would not want
-// more. Where a Go release has no such fields, connections keep their buffers.
+// crypto/tls wants more only after all bytes that it decrypted in place were
+// read. Where a Go release has no such fields, connections keep their buffers.
 
 // The offsets of both fields, and whether they are known.
 var rawInputOffset, handOffset, buffersKnown = tlsBuffers()
@@ -54,7 +54,7 @@ func (c *Conn) shrink() {
 }
 
 // lend gives crypto/tls a buffer of the pool to read n bytes into, unless it
-// has one or they are few. Precondition: as for shrink.
+// has one or n is small. Precondition: as for shrink.
 func (c *Conn) lend(n int) {
 	if n <= small/2 || c.lent != nil || !buffersKnown {
 		return

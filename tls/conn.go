@@ -33,7 +33,7 @@ type Conn struct {
 	writeEnds atomic.Int64 // the write deadline, Unix ns; 0 is none
 
 	read sync.Mutex // serialises Reads
-	send sync.Mutex // serialises Writes, and what sends for a Read; held across waits
+	send sync.Mutex // serialises Writes and sends of Reads; held across waits
 	wire wire
 
 	peek   [1]byte // under read
@@ -41,11 +41,10 @@ type Conn struct {
 	lent   *buffer // under read: is tls's rawInput, or was
 }
 
-// maxChunk is how much Write encrypts before it sends: the most that one record
-// has.
+// maxChunk is how much Write encrypts before it sends: the largest record.
 const maxChunk = 16 << 10
 
-// maxUnsent is how much a Read leaves to others to send.
+// maxUnsent is how many bytes a Read leaves to Writes to send.
 const maxUnsent = 64 << 10
 
 // Read reads decrypted bytes, waiting for some if need be, and shakes hands
@@ -54,8 +53,8 @@ const maxUnsent = 64 << 10
 // io.EOF is the peer's close_notify, or the end of the stream between two
 // records. Parks.
 //
-// It answers the peer's key updates, and sends an alert about what is no TLS.
-// It waits for room for that if no Write is under way.
+// Read answers the peer's key updates, and sends an alert about invalid
+// records. It waits until these are sent if no Write is under way.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.Handshake(); err != nil {
 		return 0, err
@@ -71,7 +70,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		if len(p) == 1 {
 			return 1, nil
 		}
-		n, _ := c.decrypt(p[1:]) // an error is there again for the next Read
+		n, _ := c.decrypt(p[1:]) // the next Read returns the error again
 		return 1 + n, nil
 	}
 	for {
@@ -106,13 +105,14 @@ func (c *Conn) Readable() bool {
 	return true
 }
 
-// decrypt is crypto/tls's Read of what was received. It returns errEmpty if
-// that is not enough. Precondition: read is held.
+// decrypt calls crypto/tls's Read on the bytes received. It returns errEmpty if
+// these are not enough. Precondition: read is held.
 //
-// What crypto/tls writes meanwhile is sent here, unless a Write is under way,
-// which then sends it: the Read does not wait for it, lest two peers that both
-// write wait for each other. Nor does it send after a deadline has ended a
-// Write. But a peer must not make it pile up answers.
+// decrypt sends the bytes that crypto/tls writes meanwhile, unless a Write is
+// under way, which then sends them: a Read that waited for the Write could
+// deadlock two peers that both write. decrypt does not send after a deadline
+// has ended a Write, either. It bounds the unsent bytes, so that a peer cannot
+// make it pile up answers.
 func (c *Conn) decrypt(p []byte) (int, error) {
 	if c.wire.unsent.Load() > maxUnsent {
 		if err := c.flush(); err != nil {
@@ -121,7 +121,7 @@ func (c *Conn) decrypt(p []byte) (int, error) {
 	}
 	n, err := c.tls.Read(p)
 	if c.wire.pending() && c.send.TryLock() {
-		c.wire.send() // an error is one for the next Write, too
+		c.wire.send() // the next Write returns the error, too
 		c.unlockSend()
 	}
 	if err == errEmpty {
@@ -133,7 +133,8 @@ func (c *Conn) decrypt(p []byte) (int, error) {
 	return n, err
 }
 
-// unlockSend unlocks send, and sends what a Read has left to its holder since.
+// unlockSend unlocks send, and sends the bytes that Reads have left to its
+// holder.
 func (c *Conn) unlockSend() {
 	for {
 		c.send.Unlock()
@@ -144,7 +145,7 @@ func (c *Conn) unlockSend() {
 	}
 }
 
-// flush sends what crypto/tls has written. Parks.
+// flush sends the bytes that crypto/tls has written. Parks.
 func (c *Conn) flush() error {
 	if c.wire.unsent.Load() == 0 {
 		return nil
@@ -194,20 +195,20 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	}
 }
 
-// CloseWrite sends close_notify and ends writing, after the Write that is under
-// way, if there is one. It does not call CloseWrite on the connection below. It
-// parks for 5 s at most.
+// CloseWrite sends close_notify and ends writing, after a Write that is under
+// way. It does not call CloseWrite on the connection below. It parks for 5 s at
+// most.
 func (c *Conn) CloseWrite() error {
 	if !c.shaken.Load() {
-		return c.tls.CloseWrite() // which does not wait
+		return c.tls.CloseWrite() // it does not wait
 	}
 	c.send.Lock()
 	defer c.unlockSend()
 	return c.closeNotify(c.tls.CloseWrite)
 }
 
-// closeNotify has crypto/tls write close_notify, by end, and sends it.
-// Precondition: send is held.
+// closeNotify calls end, which makes crypto/tls write close_notify, and sends
+// that. Precondition: send is held.
 func (c *Conn) closeNotify(end func() error) error {
 	err := end()
 	c.wire.end()
@@ -226,9 +227,9 @@ const closeNotifyTimeout = 5 * time.Second
 
 // Close sends close_notify, if the handshake has succeeded and no Write is
 // under way, for 5 s at most, and closes the connection below. Reads and Writes
-// end with net.ErrClosed. A second Close returns that, too; the first also
-// returns an error if the end of a handshake has closed the connection below.
-// Parks.
+// end with net.ErrClosed. A second Close returns net.ErrClosed, too; the first
+// also returns an error if the end of a handshake has closed the connection
+// below. Parks.
 func (c *Conn) Close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
@@ -307,15 +308,17 @@ func (c *Conn) OCSPResponse() []byte {
 	return c.tls.OCSPResponse()
 }
 
-// VerifyHostname returns nil if the peer's certificates are good for host, else
-// why not. It is for clients, after the handshake. It waits as ConnectionState.
+// VerifyHostname returns nil if the peer's certificates are valid for host,
+// else an error. It is for clients, after the handshake. It waits as
+// ConnectionState.
 func (c *Conn) VerifyHostname(host string) error {
 	defer c.settle()()
 	return c.tls.VerifyHostname(host)
 }
 
 // settle waits for a handshake that is under way, which holds the mutex of
-// crypto/tls, and keeps others off until the result is called.
+// crypto/tls, and keeps new handshakes from starting until the caller calls
+// done.
 func (c *Conn) settle() (done func()) {
 	if c.shaken.Load() {
 		return func() {}
@@ -324,7 +327,7 @@ func (c *Conn) settle() (done func()) {
 	return c.shake.Unlock
 }
 
-// NetConn returns the connection below. To read or write it breaks TLS.
+// NetConn returns the connection below. Reading or writing it breaks TLS.
 func (c *Conn) NetConn() net.Conn { return c.raw }
 
 // LocalAddr returns the local address.

@@ -40,23 +40,23 @@
 //     answer to a key update.
 //   - ClientHelloInfo.Conn and CertificateRequestInfo's are not the connection
 //     below; its method NetConn returns that.
-//   - Packages that look for crypto/tls's *Conn do not find it: net/http serves
-//     this one as plain HTTP/1, with Request.TLS nil. Give them a listener of
-//     crypto/tls over one of netco/net.
+//   - Packages that check for crypto/tls's *Conn do not recognise this one:
+//     net/http serves it as plain HTTP/1, with Request.TLS nil. Give them a
+//     listener of crypto/tls over one of netco/net.
 //   - Dialer.NetDialer and DialWithDialer take netco/net's Dialer.
 //   - QUICConn is the standard's.
 //
-// Errors are crypto/tls's, and those of the connection below. Else the package
-// passes crypto/tls's own tests, as far as those see no internals:
+// Errors are those of crypto/tls and of the connection below. Otherwise the
+// package passes crypto/tls's own tests, except tests of internals:
 // interop/stdtls runs them.
 //
 // # How it works
 //
 // crypto/tls reads from memory and writes to memory, so after the handshake its
 // mutexes are never held across a wait. Read waits for the peer before it calls
-// crypto/tls again. Whoever called crypto/tls sends afterwards what it has
-// written, under a sync.Mutex. During the handshake crypto/tls does wait, and
-// no other method calls it.
+// crypto/tls again. The caller of crypto/tls then sends the bytes that
+// crypto/tls has written, under a sync.Mutex. During the handshake crypto/tls
+// does wait, and no other method calls it.
 //
 // # Idle connections
 //
@@ -88,7 +88,7 @@
 //		return f.Conn.Read(p)
 //	}
 //
-// So a reader that waits has sent its answers, also within a request; see the
+// So a reader sends its answers before it waits, also within a request; see the
 // example of [Conn.Readable]. A Handle of a socket.Server flushes before it
 // returns instead, and may take both buffers from a sync.Pool.
 package tls

@@ -22,7 +22,7 @@ type Limits struct {
 	HandshakeTimeout time.Duration
 
 	// MaxHandshakes, if it is not 0, is how many handshakes may compute at a
-	// time, over all connections of this Limits. Callbacks of Config count as
+	// time, on all connections of this Limits. Callbacks of Config count as
 	// computing. Others wait in the order of arrival; their time runs. A
 	// handshake that waits for its peer does not count, so peers that are
 	// silent or slow keep no other waiting: HandshakeTimeout ends them, and
@@ -80,8 +80,8 @@ func (l *Limits) timeout() time.Duration {
 	return l.HandshakeTimeout
 }
 
-// handshake is a handshake of crypto/tls. It holds one of MaxHandshakes only
-// while it computes, so what a peer sends, or does not, keeps no other waiting.
+// handshake is a handshake of crypto/tls. It holds one permit of MaxHandshakes
+// only while it computes, so a slow peer keeps no other handshake waiting.
 //
 //	state      permit  means                    becomes
 //	waiting    no      crypto/tls wants to      computing, when something has
@@ -90,14 +90,14 @@ func (l *Limits) timeout() time.Duration {
 //	                                            to read, and at the end
 //
 // A client begins with computing, a server with waiting. With a part of a
-// record crypto/tls does no more than to check a header.
+// record crypto/tls only checks a header.
 //
 // Owner: the caller that shakes hands.
 type handshake struct {
 	c         *Conn
 	ctx       context.Context // the caller's, within the time
 	permits   *sync.Semaphore
-	computing bool // it holds one of permits
+	computing bool // the handshake holds a permit
 }
 
 // handshake is crypto/tls's handshake, within the limits. Precondition: shake
@@ -122,17 +122,17 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 		err = c.tls.HandshakeContext(ctx)
 	}
 	h.release()
-	if sent := c.flush(); err == nil { // also the alert of a failure
+	if sent := c.flush(); err == nil { // after a failure it sends the alert
 		err = sent
 	}
 	if !inTime() {
-		c.closeRaw() // which waits for the other one
+		c.closeRaw() // it waits for a closeRaw under way
 		if err = context.Cause(h.ctx); err != os.ErrDeadlineExceeded {
 			err = h.ctx.Err()
 		}
 	}
 	if header, ok := err.(RecordHeaderError); ok && header.Conn != nil {
-		header.Conn = c.raw // not the wire: it is to be written to
+		header.Conn = c.raw // not the wire: the user may write to it
 		err = header
 	}
 	return err
@@ -154,8 +154,7 @@ func (h *handshake) read(p []byte) (int, error) {
 	return n, err
 }
 
-// acquire waits for a permit, within the time and until the context is done.
-// Parks.
+// acquire waits for a permit until the handshake's context is done. Parks.
 func (h *handshake) acquire() error {
 	if h.permits == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/netco-go/netco/net"
 )
 
-// listener wraps what it accepts.
+// listener accepts connections of inner and wraps them.
 type listener struct {
 	net.Listener
 	limits *Limits
@@ -22,8 +22,8 @@ func (l *listener) Accept() (net.Conn, error) {
 	return l.limits.Server(c, l.config), nil
 }
 
-// NewListener returns a listener whose Accept returns a *Conn over what inner
-// accepts, before its handshake: a slow client delays no other. config is as
+// NewListener returns a listener whose Accept returns a *Conn over a connection
+// of inner, before the handshake: a slow client delays no other. config is as
 // for [Server].
 func NewListener(inner net.Listener, config *Config) net.Listener {
 	return defaults.NewListener(inner, config)

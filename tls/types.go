@@ -2,7 +2,7 @@ package tls
 
 import stdtls "crypto/tls"
 
-// Types of crypto/tls, see there.
+// Aliases of crypto/tls's types.
 type (
 	AlertError                   = stdtls.AlertError
 	Certificate                  = stdtls.Certificate
@@ -96,7 +96,7 @@ const (
 	PSSWithSHA512          = stdtls.PSSWithSHA512
 )
 
-// What a server asks of a client's certificate.
+// How a server asks for a client's certificate.
 const (
 	NoClientCert               = stdtls.NoClientCert
 	RequestClientCert          = stdtls.RequestClientCert
@@ -105,7 +105,7 @@ const (
 	VerifyClientCertIfGiven    = stdtls.VerifyClientCertIfGiven
 )
 
-// What a client does when a server asks to renegotiate: here always
+// How a client responds when a server asks to renegotiate: here always
 // RenegotiateNever, see [Conn].
 const (
 	RenegotiateFreelyAsClient = stdtls.RenegotiateFreelyAsClient
@@ -145,7 +145,7 @@ const (
 	QUICErrorEvent QUICEventKind = 10
 )
 
-// Functions of crypto/tls, see there.
+// Functions of crypto/tls.
 
 func CipherSuiteName(id uint16) string     { return stdtls.CipherSuiteName(id) }
 func CipherSuites() []*CipherSuite         { return stdtls.CipherSuites() }

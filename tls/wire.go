@@ -15,13 +15,13 @@ import (
 // wire is the net.Conn that crypto/tls sees: memory, in both directions, so
 // that no call of crypto/tls waits once the handshake is over.
 //
-//   - What crypto/tls writes is appended to out. Conn sends it.
-//   - What crypto/tls reads is taken from in, which Conn fills. If there is
-//     nothing, the read returns errEmpty, which crypto/tls hands to its caller
-//     and forgets, since it is temporary: the next read goes on within the same
-//     record.
-//   - During the handshake, which crypto/tls cannot interrupt, a read sends
-//     what was written and then waits for the peer.
+//   - Bytes that crypto/tls writes are appended to out. Conn sends them.
+//   - Bytes that crypto/tls reads are taken from in, which Conn fills. If in is
+//     empty, the read returns errEmpty, which crypto/tls returns to its caller
+//     and forgets, because the error is temporary: the next read continues
+//     within the same record.
+//   - During the handshake, which crypto/tls cannot interrupt, a read sends the
+//     written bytes and then waits for the peer.
 type wire struct {
 	c    *Conn        // constant
 	wait func() error // constant: waits until raw has something to read; nil for none
@@ -32,20 +32,19 @@ type wire struct {
 	r, w    int        // in.bytes[r:w] has not been read by crypto/tls
 	err     error      // follows in: the end of the stream, or what broke it
 
-	// The writing half. unsent counts the bytes of out and of what is being
-	// sent.
+	// The writing half. unsent counts the bytes of out and of sending.
 	mu     sync.Mutex // held for a copy at most
 	out    []byte     // under mu; of a buffer's capacity, or nil
-	over   bool       // under mu: drop what is written
+	over   bool       // under mu: drop written bytes
 	unsent atomic.Int64
 	broken atomic.Bool // the last send has failed; written under Conn.send
 
-	// What is being sent, by the holder of Conn.send: sending[sent:].
+	// The bytes that the holder of Conn.send is sending: sending[sent:].
 	sending []byte
 	sent    int
 }
 
-// buffer has room for what one record becomes, and some more.
+// buffer has room for one encrypted record, and some more.
 type buffer [20 << 10]byte
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
@@ -63,7 +62,7 @@ func (w *wire) init(c *Conn) {
 	w.c = c
 	switch raw := c.raw.(type) {
 	case *socket.TCPConn, *socket.UnixConn, *socket.ServerConn, *socket.Buffered:
-		// Not a type that embeds one: it may have read before.
+		// Not a type that embeds one of these: it may have read before.
 		w.wait = raw.(interface{ WaitReadable() error }).WaitReadable
 	}
 }
@@ -85,9 +84,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill waits for the peer, for a Read that found nothing, and returns how much
-// it has sent. It returns an error after which reading may go on; crypto/tls
-// reads others.
+// fill waits for bytes of the peer, for a Read that found in empty, and returns
+// their number. It returns only errors after which reading may go on;
+// crypto/tls reads other errors from the wire.
 func (w *wire) fill() (int, error) {
 	if w.wait != nil {
 		if err := w.wait(); err != nil { // no buffer is held meanwhile
@@ -112,8 +111,8 @@ func (w *wire) keep(err error) error {
 	return nil
 }
 
-// isPassing reports whether an error leaves the connection below usable: that
-// of a deadline, or of a coroutine that was stopped.
+// isPassing reports whether an error leaves the connection below usable: the
+// error of a deadline, or of a coroutine that was stopped.
 func isPassing(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, coroutine.ErrShutdown)
@@ -134,8 +133,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// send sends what was written before it returns, or as much as it can. Parks.
-// Precondition: Conn.send is held.
+// send sends the bytes that were written before it returns, as far as it can.
+// Parks. Precondition: Conn.send is held.
 func (w *wire) send() error {
 	for w.unsent.Load() > 0 {
 		if w.sending == nil {
@@ -161,10 +160,10 @@ func (w *wire) send() error {
 	return nil
 }
 
-// pending reports whether there is something to send, if sending works.
+// pending reports whether there are bytes to send and sending works.
 func (w *wire) pending() bool { return w.unsent.Load() > 0 && !w.broken.Load() }
 
-// end drops what is written from here on.
+// end makes the wire drop the bytes that are written from now on.
 func (w *wire) end() {
 	w.mu.Lock()
 	w.over = true
@@ -187,7 +186,7 @@ func (w *wire) NetConn() net.Conn { return w.c.raw }
 func (w *wire) LocalAddr() net.Addr  { return w.c.raw.LocalAddr() }
 func (w *wire) RemoteAddr() net.Addr { return w.c.raw.RemoteAddr() }
 
-// The deadlines are Conn's: writing to memory has none.
+// Conn implements the deadlines: writing to memory has none.
 
 func (w *wire) SetDeadline(time.Time) error      { return nil }
 func (w *wire) SetReadDeadline(time.Time) error  { return nil }
