@@ -18,19 +18,21 @@
 //
 // The functions here work on one default Scheduler, which starts when it is
 // first needed; [Start] starts it with options of one's own. After [Shutdown]
-// it does not start by itself again. Package scheduler has it as an instance.
-// Ordinary goroutines that use connections, locks and channels need none.
+// it does not start by itself again. Package scheduler has Schedulers as
+// instances. Ordinary goroutines that use connections, locks and channels need
+// no Scheduler.
 //
-// In a bubble of testing/synctest goroutines may use all that does not need a
-// Scheduler, by the bubble's clock; the rest returns [ErrBubble].
+// In a bubble of testing/synctest goroutines may use everything that needs no
+// Scheduler, by the bubble's clock; other functions return [ErrBubble].
 //
 // A coroutine that blocks otherwise, in a Go channel, a sync.Mutex, time.Sleep,
 // a file or C, makes the others of its Processor late for some milliseconds;
 // then the Processor goes on without it. README.md, "What blocks a Processor",
-// has the cost, and where a Processor is not handed on but waits. netco's own
-// channels, locks and timers cost the others nothing, and package blocking has
-// a limit. A coroutine that computes makes the others wait everywhere. A
-// coroutine must not use netco while it holds runtime.LockOSThread.
+// lists the cost, and the cases in which the Processor waits instead. netco's
+// own channels, locks and timers do not delay other coroutines, and package
+// blocking bounds the number of blocking calls. A coroutine that computes
+// always makes the others wait. A coroutine must not use netco while it holds
+// runtime.LockOSThread.
 package netco
 
 import (
@@ -62,16 +64,16 @@ var (
 	ErrNoProcessor  = engine.ErrNoProcessor
 	ErrInCoroutine  = engine.ErrInCoroutine
 	ErrJoinSelf     = coroutine.ErrJoinSelf
-	ErrNotCoroutine = coroutine.ErrNotCoroutine // of what only a coroutine can do
+	ErrNotCoroutine = coroutine.ErrNotCoroutine // of functions for coroutines only
 	ErrBubble       = coroutine.ErrBubble       // in a bubble of testing/synctest
-	ErrGoexit       = coroutine.ErrGoexit       // of a Future or Fiber whose function called it
+	ErrGoexit       = coroutine.ErrGoexit       // of a Future or Fiber ended by it
 	ErrDeadlock     = diagnose.ErrDeadlock
 
 	ErrTooManyCoroutines = processor.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
 
-// def is the default Scheduler: nil before its start and after its Shutdown. mu
-// serialises changes, also of engine.DefaultOver.
+// def holds the default Scheduler: nil before its start and after its Shutdown.
+// mu serialises changes of def and of engine.DefaultOver.
 var def struct {
 	mu sync.Mutex
 	s  atomic.Pointer[scheduler.Scheduler]
@@ -89,7 +91,7 @@ func init() {
 // Start or Run is called. Does not park.
 func Default() (*scheduler.Scheduler, error) { return running(false) }
 
-// running is Default, and with again after Shutdown, too.
+// running is Default. With again it starts a Scheduler after Shutdown, too.
 func running(again bool) (*scheduler.Scheduler, error) {
 	if s := def.s.Load(); s != nil {
 		return s, nil
@@ -123,8 +125,8 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 }
 
 // Start starts the default Scheduler with the given options. It returns
-// ErrStarted if it is running: then options come too late. After Shutdown it
-// may be called again.
+// ErrStarted if the default Scheduler is running already. After Shutdown it may
+// be called again.
 func Start(o Options) error {
 	_, err := startDefault(o)
 	return err
@@ -141,9 +143,10 @@ func startDefault(o Options) (*scheduler.Scheduler, error) {
 }
 
 // Shutdown ends the default Scheduler: see [scheduler.Scheduler.Shutdown]. If
-// it is not running there is nothing to do. What would start it by the way,
-// such as Go, returns ErrShutdown from then on, until Start or Run is called.
-// Blocks; not to be called from a coroutine (ErrInCoroutine).
+// the default Scheduler is not running, Shutdown only does the following:
+// functions that would start it on demand, such as Go, return ErrShutdown from
+// then on, until Start or Run is called. Blocks; not to be called from a
+// coroutine (ErrInCoroutine).
 func Shutdown(ctx context.Context) error {
 	s := def.s.Load()
 	if s == nil {
@@ -156,8 +159,8 @@ func Shutdown(ctx context.Context) error {
 	return err
 }
 
-// defaultEnded notes that s, which may have been the default Scheduler, has
-// ended.
+// defaultEnded is called when s has ended. It clears def if s is the default
+// Scheduler.
 func defaultEnded(s *scheduler.Scheduler) {
 	def.mu.Lock()
 	defer def.mu.Unlock()
@@ -166,8 +169,8 @@ func defaultEnded(s *scheduler.Scheduler) {
 	}
 }
 
-// callers returns the Scheduler of the caller: its own if it is a coroutine,
-// else as running.
+// callers returns the caller's own Scheduler if the caller is a coroutine, else
+// the result of running.
 func callers(again bool) (*scheduler.Scheduler, error) {
 	if s := scheduler.Current(); s != nil {
 		return s, nil
@@ -175,8 +178,8 @@ func callers(again bool) (*scheduler.Scheduler, error) {
 	return running(again)
 }
 
-// start starts a coroutine of the caller's Scheduler, its own if it is a
-// coroutine, else the default one.
+// start starts a coroutine on the caller's own Scheduler if the caller is a
+// coroutine, else on the default Scheduler.
 func start(sp Spawn) (Handle, error) {
 	s, err := callers(false)
 	if err != nil {
@@ -186,7 +189,7 @@ func start(sp Spawn) (Handle, error) {
 }
 
 // Run starts fn as a coroutine and returns when no coroutine lives any more. It
-// starts the default Scheduler if need be, after Shutdown another one. It may
+// starts the default Scheduler if need be, and a new one after Shutdown. It may
 // be called again. From a coroutine it returns ErrInCoroutine. When all
 // coroutines wait for one another for ever it returns a
 // [scheduler.DeadlockError], about a second later. Blocks.
@@ -202,18 +205,18 @@ func Run(fn func()) error {
 }
 
 // Go starts fn as a coroutine on the least loaded of the active Processors (see
-// Options.MinActive). Where it waits it may move to another Processor, with the
-// connection that it waits for. It does not wait.
-// From an ordinary goroutine it starts the default Scheduler if it has not been
-// started yet. The error is ErrShutdown, also after Shutdown until Start or Run
-// is called, ErrTooManyCoroutines, or that of starting.
+// Options.MinActive). At a wait the coroutine may move to another Processor,
+// with the connection that it waits for. Go does not wait. From an ordinary
+// goroutine it starts the default Scheduler if it has not been started yet. The
+// error is ErrShutdown, also after Shutdown until Start or Run is called,
+// ErrTooManyCoroutines, or the error of starting the Scheduler.
 //
 //go:noinline
 func Go(fn func()) (Handle, error) {
 	return start(coroutine.SpawnAt(fn, asm.CallerPC()))
 }
 
-// Spawn is what GoWith starts, and how:
+// Spawn describes a coroutine for GoWith to start:
 //
 //	here := netco.OnProcessor(1)
 //	h, err := netco.GoWith(netco.Spawn{Name: "clerk", On: here, Fn: work})
@@ -232,14 +235,13 @@ func Go(fn func()) (Handle, error) {
 // When the parent of a child ends, by return, by runtime.Goexit, by a panic
 // that Options.OnPanic has dealt with or by force, each of its children is
 // stopped ([Handle.Stop]): its waits end as when the Scheduler ends by force.
-// The parent has ended only when they all have, so that nothing is left of it
-// when Join returns: its own deferred calls run first, then the children end,
-// then its Locals are dropped. Children of children go the same way. A child
-// that ends by itself is forgotten at once.
+// The parent has ended only when all its children have ended: its own deferred
+// calls run first, then the children end, then its Locals are dropped, then
+// Join returns. Children of children end the same way. A child that ends by
+// itself is forgotten at once.
 //
-// To wait for children that are to finish their work, Join them or use an
-// errgroup.Group before the parent ends. A child that takes no notice of being
-// stopped holds up its parent's end.
+// To let children finish their work, Join them or use an errgroup.Group before
+// the parent ends. A child that ignores its stop delays its parent's end.
 type Spawn = coroutine.Spawn
 
 // Place is Spawn.On, from OnProcessor.
@@ -249,9 +251,9 @@ type Place = coroutine.Place
 // Options.Processors.
 func OnProcessor(i int) Place { return coroutine.OnProcessor(i) }
 
-// GoWith is Go as s says. The error is Go's; ErrNoProcessor for a Processor
-// that is not there; ErrNotCoroutine for a Child of an ordinary goroutine; or
-// one for Local together with On. It does not wait.
+// GoWith is Go with the settings of s. The error is Go's; ErrNoProcessor for a
+// Processor that does not exist; ErrNotCoroutine for a Child of an ordinary
+// goroutine; or an error for Local together with On. It does not wait.
 //
 //go:noinline
 func GoWith(s Spawn) (Handle, error) {

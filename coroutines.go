@@ -6,7 +6,8 @@ import (
 )
 
 // Handle identifies a coroutine from its start on, also after its end. The zero
-// Handle is of one that has ended. Handles may be compared. Its methods are
+// Handle counts as a coroutine that has ended. Handles may be compared. Its
+// methods are
 //
 //	Join() error         waits for its end: ErrJoinSelf for the caller's own
 //	                     Handle, ErrShutdown when the wait was ended by force;
@@ -29,7 +30,8 @@ func Self() Handle {
 	return Handle{}
 }
 
-// PanicError is a panic that was passed on to whoever waits for a result.
+// PanicError is a panic that was passed on to the caller that waits for a
+// result.
 type PanicError = coroutine.PanicError
 
 // SetName gives the calling coroutine another name. On an ordinary goroutine it
@@ -42,16 +44,16 @@ func SetName(name string) { coroutine.SetName(&name, 0) }
 func Stopping() bool { return coroutine.Stopping() }
 
 // Shield calls f, in which no wait of the calling coroutine is ended by force,
-// neither by Stop nor with the Scheduler. It is for what must not be left half
-// done, and holds up the Scheduler's end: what f waits for must come even so.
-// On an ordinary goroutine it just calls f.
+// neither by Stop nor with the Scheduler. It is for actions that must not be
+// left half done. It delays the Scheduler's end, so the waits of f must end
+// during a shutdown, too. On an ordinary goroutine it just calls f.
 func Shield(f func()) { coroutine.Shield(f) }
 
-// Local is a variable of which every coroutine has its own, a Fiber too, which
-// does not share its resumer's. A coroutine that never asks for it has none,
-// and pays nothing. Ordinary goroutines have one value together, made when one
-// of them first asks: what they share must be safe for that. Its methods, which
-// do not park, are
+// Local is a variable with a value of its own for every coroutine, and for
+// every Fiber, which does not share its resumer's value. A coroutine that never
+// uses it has no value and pays nothing. All ordinary goroutines share one
+// value, made at its first use, which must be safe for concurrent use. Its
+// methods, which do not park, are
 //
 //	Get() *T    the caller's value, made if there is none; good until the
 //	            coroutine's end
@@ -59,8 +61,7 @@ func Shield(f func()) { coroutine.Shield(f) }
 //	Set(v T)    sets it
 type Local[T any] = coroutine.Local[T]
 
-// LocalOptions say what a Local does beside holding a value. All fields may be
-// left out:
+// LocalOptions are the functions of a Local. All fields may be left out:
 //
 //	Make    func() T            makes the value when it is first asked for;
 //	                            the zero value otherwise. It panics to get or
@@ -71,21 +72,22 @@ type Local[T any] = coroutine.Local[T]
 //	                            park
 type LocalOptions[T any] = coroutine.LocalOptions[T]
 
-// NewLocal makes a Local, once, as a package's variable.
+// NewLocal makes a Local. Call it once, for a package variable.
 func NewLocal[T any](o LocalOptions[T]) *Local[T] { return coroutine.NewLocal(o) }
 
 // Hooks are called by every coroutine and Fiber at its start and end, as part
-// of it: Self and Locals are its own, they may park, and a panic is its panic.
+// of its code: Self and Locals are the coroutine's, hooks may park, and a panic
+// counts as the coroutine's.
 type Hooks = coroutine.Hooks
 
 // AddHooks adds hooks for coroutines that start from now on, and returns a
-// function that removes them for those that start after it. Start functions are
-// called in the order in which they were added, End functions in the opposite
-// one. It does not park.
+// function that removes the hooks for coroutines that start later. Start
+// functions are called in the order in which they were added, End functions in
+// the opposite order. It does not park.
 func AddHooks(h Hooks) (remove func()) { return coroutine.AddHooks(h) }
 
-// Info is what a coroutine was doing when [Range], [Find] or [Handle.Info] came
-// by. Its fields for users are
+// Info is what a coroutine was doing when [Range], [Find] or [Handle.Info] read
+// it. Its fields for users are
 //
 //	ID       uint64  the number that Handle.ID returns
 //	Name     string  of Spawn or SetName; ""
@@ -113,7 +115,7 @@ type Info = coroutine.Info
 //
 // It may be called on any thread, holds nothing up, does not park and does not
 // allocate; a million take about 0.3 s. A coroutine that starts or ends
-// meanwhile may be left out; all others are given to f once.
+// meanwhile may be left out; f gets every other coroutine once.
 func Range(f func(Info) bool) { coroutine.Range(f) }
 
 // Find returns the Info of the coroutine with that id; false if it has not

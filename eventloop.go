@@ -8,7 +8,7 @@ import (
 
 // EventLoop starts the default Scheduler with one Processor that runs on the
 // calling goroutine, and returns when it has ended: by Shutdown, or because
-// turn, which is called in every turn of the loop, has returned false. See
+// turn, which the loop calls in every turn, has returned false. See
 // [scheduler.Scheduler.EventLoop]; [Wake] makes a sleeping loop take a turn.
 // Blocks.
 func EventLoop(o Options, turn func() bool) error {
@@ -19,7 +19,7 @@ func EventLoop(o Options, turn func() bool) error {
 	if err != nil {
 		return err
 	}
-	taken := false // another has become the default one meanwhile
+	taken := false // another Scheduler has become the default one meanwhile
 	first := true
 	err = s.EventLoop(func() bool {
 		if first {

@@ -19,7 +19,7 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// What Main returns, for os.Exit. After a second signal it is 128 and the
+// Results of Main, for os.Exit. After a second signal it is 128 and the
 // signal's number, as shells have it.
 const (
 	ExitOK     = 0 // everything has ended by itself
@@ -38,19 +38,19 @@ type MainOptions struct {
 	// signal; default 10 s, negative: not at all.
 	Grace time.Duration
 
-	// Signals are those that end the program; default SIGINT and SIGTERM.
+	// Signals are the signals that end the program; default SIGINT and SIGTERM.
 	Signals []os.Signal
 
 	// Draining, if it is not nil, is called on an ordinary goroutine when the
-	// end begins, before Shutdown begins: the place to notify a load
-	// balancer. why is what begins it: the signal, main's error, or nil when
-	// nothing is left to run. Grace begins when it has returned.
+	// end begins, before Shutdown begins: the place to notify a load balancer.
+	// why is the cause: the signal, main's error, or nil when nothing is left
+	// to run. Grace begins when it has returned.
 	Draining func(why error)
 }
 
 const defaultGrace = 10 * time.Second
 
-// SignalError is what begins the end when a signal has come.
+// SignalError is the cause of an end by a signal.
 type SignalError struct{ Signal os.Signal }
 
 // Error names the signal.
@@ -68,18 +68,19 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //
 //  1. The first signal ends main's context and begins [Shutdown]: accepts
 //     return ErrShutdown, idle connections of Servers are closed, handlers of
-//     [Serve] that wait for a request get ErrShutdown, the other coroutines
-//     may end by themselves. When Grace is over they are ended by force.
-//  2. A second signal ends it at once: Main returns, and what os.Exit cuts off
-//     is lost.
+//     [Serve] that wait for a request get ErrShutdown, the other coroutines may
+//     end by themselves. When Grace is over the remaining coroutines are ended
+//     by force.
+//  2. A second signal ends the program at once: Main returns, and os.Exit cuts
+//     off the coroutines.
 //
-// A signal while it ends for another reason counts as the second.
+// A signal while the program ends for another reason counts as the second.
 //
-// The error is written to stderr, or to Options.Logger if that is set, as is
-// which coroutines were ended by force, the first 20 of them; after a signal
-// ErrShutdown, context.Canceled and http.ErrServerClosed are none. Blocks; to
-// be called on an ordinary goroutine, and before anything else has started the
-// default Scheduler.
+// Main writes the error to stderr, or to Options.Logger if that is set, and the
+// first 20 coroutines that were ended by force. After a signal ErrShutdown,
+// context.Canceled and http.ErrServerClosed do not count as errors. Blocks.
+// Call Main on an ordinary goroutine, before anything else starts the default
+// Scheduler.
 //
 //go:noinline
 func Main(main func(ctx context.Context) error, o MainOptions) int {
@@ -88,7 +89,7 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	if len(o.Signals) == 0 {
 		o.Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	}
-	signal.Notify(signals, o.Signals...) // before anything has started that is to be ended
+	signal.Notify(signals, o.Signals...) // before anything starts that a signal has to end
 	defer signal.Stop(signals)
 	s, err := startDefault(o.Options)
 	if err != nil {
@@ -135,7 +136,7 @@ func (o *MainOptions) await(signals <-chan os.Signal, ended <-chan error) error 
 	}
 }
 
-// end ends the program for the reason given and returns the exit code.
+// end ends the program for the reason why and returns the exit code.
 func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signal) int {
 	var sig *SignalError
 	code := ExitOK
@@ -171,8 +172,8 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 }
 
 // shutdown ends the default Scheduler and returns the exit code for how it
-// went. Coroutines that are stuck get no grace, and that they end by force, or
-// not even then, is what was reported already.
+// went. Coroutines that are stuck get no grace, and shutdown does not report
+// them again.
 func (o *MainOptions) shutdown(stuck bool) int {
 	grace := o.Grace
 	switch {
@@ -187,7 +188,7 @@ func (o *MainOptions) shutdown(stuck bool) int {
 	switch {
 	case err == nil || stuck:
 		return ExitOK
-	case err == ctx.Err(): // itself: when some are left the error says so, around it
+	case err == ctx.Err(): // ctx's own error: when coroutines are left, an error wraps it
 		return ExitForced
 	default:
 		o.report(err)
@@ -195,7 +196,7 @@ func (o *MainOptions) shutdown(stuck bool) int {
 	}
 }
 
-// report writes an error.
+// report writes an error to the logger or stderr.
 func (o *MainOptions) report(err error) {
 	if l := o.Options.Logger; l != nil {
 		l.Error("main has failed", zap.Error(err))
@@ -204,21 +205,21 @@ func (o *MainOptions) report(err error) {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 }
 
-// KeepServing is an Options.OnPanic with which a panic ends its own coroutine
-// and nothing else:
+// KeepServing is a function for Options.OnPanic with which a panic ends only
+// its own coroutine:
 //
 //	netco.Start(netco.Options{OnPanic: netco.KeepServing, Logger: l})
 //
 // The Scheduler logs the panic with its stack, and counts it
 // (coroutine.Stats.Panics), before it calls OnPanic; without a Logger that
 // takes errors KeepServing writes it to stderr. Deferred calls have run by
-// then, so connections are closed that are closed by defer; those of a Server
-// it closes itself, and calls Closed.
+// then, so connections that the coroutine closes by defer are closed. A Server
+// closes its connections itself, and calls Closed.
 //
-// What the coroutine has left behind stays so: a lock that is not unlocked by
-// defer stays locked, a Buffer not released by defer stays in use, and what it
-// was in the middle of changing is half changed. So lock and defer Unlock, or
-// let panics end the program, which is the default.
+// The coroutine's other state stays as it is: a lock that is not unlocked by
+// defer stays locked, a Buffer not released by defer stays in use, and data
+// that the coroutine was changing stay half changed. So lock and defer Unlock,
+// or let panics end the program, which is the default.
 func KeepServing(p PanicInfo) {
 	if processor.CurrentLogger().Core().Enabled(zap.ErrorLevel) {
 		return

@@ -24,9 +24,9 @@ func Listen(network, address string) (net.Listener, error) {
 
 // Dial connects to an address, as net.Dial does and with its errors. The
 // network is tcp, tcp4, tcp6, udp, udp4, udp6, unix, unixgram or unixpacket;
-// the result is a *socket.TCPConn, *socket.UDPConn or *socket.UnixConn. A name
-// is looked up, which parks as connecting does. [socket.Dialer] has settings,
-// and ends with a context.
+// the result is a *socket.TCPConn, *socket.UDPConn or *socket.UnixConn. Looking
+// up a name and connecting park. [socket.Dialer] has settings, and dials with a
+// context.
 func Dial(network, address string) (net.Conn, error) {
 	return new(socket.Dialer).Dial(network, address)
 }
@@ -39,17 +39,19 @@ func Dial(network, address string) (net.Conn, error) {
 //		...
 //	})
 //
-// The connection is the handler's, to close or to pass on; a panic in it is
-// that of any coroutine, see [KeepServing]. Where Go refuses the coroutine,
-// Serve closes the connection; with ErrTooManyCoroutines it accepts on.
+// The handler owns the connection, to close or to pass on. A panic in the
+// handler is like that of any coroutine, see [KeepServing]. If Go refuses the
+// coroutine, Serve closes the connection; after ErrTooManyCoroutines it
+// continues to accept.
 //
 // While the Scheduler drains, after [Shutdown] or a signal to [Main], a handler
 // that waits for a request gets ErrShutdown from its Read: where the handler's
 // own coroutine reads the connection, would have to wait, and has written since
-// it last read, or nothing was read or written yet. What it has read it may
-// answer, within the grace. No Read is ended in [Shield], nor where another was
-// the last to write to the connection, nor of a connection that the program
-// accepts by itself. The connection is one of netco's, itself or below TLS.
+// it last read, or nothing was read or written yet. The handler may answer
+// requests that it has read, within the grace. A Read is not ended in [Shield],
+// nor if a coroutine other than the handler was the last to write to the
+// connection, nor on a connection that the program accepts by itself. This
+// holds for netco's connections, also below TLS.
 //
 // Serve returns when accepting fails, and always with an error: net.ErrClosed
 // after ln was closed, ErrShutdown when the Scheduler is ending, which closes
@@ -57,9 +59,9 @@ func Dial(network, address string) (net.Conn, error) {
 // handlers running. Errors that pass, such as those for want of fds, make it
 // pause for 1 ms, doubled each time up to 100 ms, and are logged.
 //
-// ln is a listener of netco, which parks a coroutine, or any other: that of
-// package net blocks, as do its connections. [socket.LimitListener] limits how
-// many connections are open at a time. Parks.
+// ln may be a listener of netco, which parks a coroutine, or any other: a
+// listener of package net blocks, as do its connections. [socket.LimitListener]
+// limits how many connections are open at a time. Parks.
 //
 //go:noinline
 func Serve(ln net.Listener, handler func(net.Conn)) error {
@@ -73,7 +75,7 @@ func Serve(ln net.Listener, handler func(net.Conn)) error {
 		return err
 	}
 	group := engine.Of(s).Group()
-	defer group.OnDraining(func() { ln.Close() })() // netco's own Accept returns without it
+	defer group.OnDraining(func() { ln.Close() })() // netco's own Accept returns by itself
 	var pause processor.AcceptPause
 	for {
 		c, err := ln.Accept()
@@ -101,9 +103,9 @@ func Serve(ln net.Listener, handler func(net.Conn)) error {
 	}
 }
 
-// passes reports whether accepting may succeed after it has failed with err:
-// what netco's own listeners wait for without an error, and what a listener
-// calls temporary, as net/http understands it.
+// passes reports whether accepting may succeed after it has failed with err: an
+// error that netco's own listeners retry by themselves, or an error that the
+// listener calls temporary, as net/http understands it.
 func passes(err error) bool {
 	var errno syscall.Errno
 	if errors.As(err, &errno) && processor.AcceptErrorOf(errno) <= processor.AcceptMemory {

@@ -15,9 +15,9 @@ import (
 // goroutines alike. NewTimer or AfterFunc makes one. Its methods may be called
 // from anywhere.
 //
-// As in package time since Go 1.23, nothing of what was set before a Stop or
-// Reset is received after it, Len and Cap of C are always 0, and a Timer that
-// is not referred to any more is garbage, stopped or not.
+// As in package time since Go 1.23, no time from before a Stop or Reset is
+// received after it, Len and Cap of C are always 0, and an unreferenced Timer
+// is garbage, stopped or not.
 type Timer struct {
 	C  *channel.Chan[time.Time] // gives the time, once; nil with AfterFunc
 	on alarm
@@ -26,16 +26,16 @@ type Timer struct {
 // timed is a channel on which time sends.
 type timed = ticking.Timed[channel.Chan[time.Time]]
 
-// alarm is what works behind a Timer: a timed, a processor.Func, or a
+// alarm is the implementation of a Timer: a timed, a processor.Func, or a
 // time.Timer.
 type alarm interface {
 	Stop() bool
 	Reset(d time.Duration) bool
 }
 
-// NewTimer returns a Timer whose channel C gives the time after d. The time is
-// that at which it was due, also if it is received later. It allocates once.
-// Does not park.
+// NewTimer returns a Timer whose channel C gives the time after d. C gives the
+// time at which the Timer was due, even to a later receive. NewTimer allocates
+// once. Does not park.
 //
 //go:noinline
 func NewTimer(d time.Duration) *Timer { // not inlined, so that no channel can lie on a stack
@@ -48,18 +48,18 @@ func NewTimer(d time.Duration) *Timer { // not inlined, so that no channel can l
 	return &t.Timer
 }
 
-// After returns a channel that gives the time after d: NewTimer(d).C. It costs
-// nothing to lose interest in it.
+// After returns a channel that gives the time after d: NewTimer(d).C. The
+// program may drop the channel at any time.
 func After(d time.Duration) *channel.Chan[time.Time] { return NewTimer(d).C }
 
-// AfterFunc returns a Timer that calls f after d, in a coroutine of its own,
-// which runs on the caller's Processor, or if an ordinary goroutine made the
-// Timer where Go would start it. It allocates once, and again when f is called.
-// Does not park.
+// AfterFunc returns a Timer that calls f after d, in a coroutine of its own.
+// The coroutine runs on the caller's Processor, or where Go would start it if
+// an ordinary goroutine made the Timer. AfterFunc allocates once, and again
+// when f is called. Does not park.
 //
 // A Timer that waits holds nothing up: Run and Shutdown do not wait for it, and
 // once the Scheduler to which it belongs (the caller's, or the default one) has
-// ended, f is not called any more. f is an ordinary goroutine's if there is no
+// ended, f is not called any more. An ordinary goroutine calls f if there is no
 // Scheduler and none can be started, and in a bubble of testing/synctest, by
 // the bubble's clock.
 //
@@ -82,8 +82,8 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 	return &t.Timer
 }
 
-// afterOutside is AfterFunc for an ordinary goroutine: Go's clock, and a
-// coroutine of the default Scheduler.
+// afterOutside is AfterFunc for an ordinary goroutine: it uses Go's timer, and
+// a coroutine of the default Scheduler.
 func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 	if clock.InBubble() {
 		return time.AfterFunc(d, f)
@@ -95,20 +95,20 @@ func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 	return time.AfterFunc(d, func() {
 		sp := coroutine.SpawnAt(f, site)
 		sp.Unlimited = true
-		s.GoWith(sp) // or it has ended
+		s.GoWith(sp) // no effect if s has ended
 	})
 }
 
-// Stop keeps the Timer from firing. It reports whether it does: false means
-// that the Timer was stopped before, or that it has fired: its time has been
-// received, or f's coroutine has been started, which Stop does not wait for.
-// Does not park or allocate.
+// Stop keeps the Timer from firing, and reports whether it did. False means
+// that the Timer was stopped before or has fired: its time has been received,
+// or f's coroutine has been started; Stop does not wait for f. Does not park or
+// allocate.
 func (t *Timer) Stop() bool { return t.alarm("Stop").Stop() }
 
-// Reset makes the Timer fire after d from now, and not when it was to. It
-// reports whether it was to fire: false means that it had fired, as for Stop,
-// or was stopped. For AfterFunc's that had, f is called once more, perhaps
-// while it still runs. Does not park.
+// Reset makes the Timer fire after d from now, and not at its earlier time. It
+// reports whether the Timer was pending: false means that it had fired, as for
+// Stop, or was stopped. If a Timer of AfterFunc had fired, f is called once
+// more, perhaps while its first call still runs. Does not park.
 func (t *Timer) Reset(d time.Duration) bool { return t.alarm("Reset").Reset(d) }
 
 func (t *Timer) alarm(method string) alarm {
@@ -122,11 +122,11 @@ func (t *Timer) alarm(method string) alarm {
 // and goroutines alike. NewTicker makes one. Its methods may be called from
 // anywhere.
 //
-// A late receiver misses the ticks that have been followed by another, and the
-// next comes when it would have come. As in package time since Go 1.23, no tick
-// from before a Stop or Reset is received after it, Len and Cap of C are always
-// 0, and a Ticker that is not referred to any more is garbage, stopped or not.
-// A Ticker from which nothing receives costs nothing.
+// A late receiver gets only the latest tick, and the next tick comes at its
+// regular time. As in package time since Go 1.23, no tick from before a Stop or
+// Reset is received after it, Len and Cap of C are always 0, and an
+// unreferenced Ticker is garbage, stopped or not. A Ticker from which nothing
+// receives costs nothing.
 type Ticker struct {
 	C     *channel.Chan[time.Time] // gives the times
 	timed timed
@@ -146,8 +146,8 @@ func NewTicker(d time.Duration) *Ticker { // not inlined, so that no channel can
 	return t
 }
 
-// Tick returns the channel of a new Ticker, or nil if d is not positive: a
-// channel that gives nothing, ever.
+// Tick returns the channel of a new Ticker, or nil, which never gives a time,
+// if d is not positive.
 func Tick(d time.Duration) *channel.Chan[time.Time] {
 	if d <= 0 {
 		return nil
