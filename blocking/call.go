@@ -10,9 +10,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// call is one function to be run by a pool, and the coroutine that waits for
-// it. The caller reuses the struct when the function has ended; after a caller
-// that has stopped waiting it is garbage.
+// call is one function for a pool to run, and the coroutine that waits for it.
+// The caller reuses the call when the function has ended; an abandoned call
+// becomes garbage.
 type call struct {
 	// Constant while the call is under way.
 	pool *Pool
@@ -20,7 +20,7 @@ type call struct {
 	fn   func()
 
 	// Under pool.mu.
-	place  *list.Element     // in the pool's queue; nil once it has left that
+	place  *list.Element     // in the pool's queue; nil once the call has left the queue
 	caller *coroutine.Waiter // nil: abandoned
 
 	// Written by the function's goroutine, read by the caller after its wake.
@@ -79,7 +79,7 @@ func (p *Pool) offload(ctx context.Context, fn func()) error {
 	return err
 }
 
-// leaveLocked abandons the call, whose caller stops waiting.
+// leaveLocked abandons the call, because its caller stops waiting.
 func (c *call) leaveLocked(w *coroutine.Waiter) {
 	p := c.pool
 	p.callers.Remove(w)
@@ -109,7 +109,7 @@ func (c *call) invoke() {
 			c.failure = &coroutine.PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
-	// The caller's wake may be late, or the context a user's own.
+	// The caller's wake may be late, or the context may be the user's own type.
 	if c.err = c.ctx.Err(); c.err != nil {
 		c.outcome = refused
 		return
@@ -118,8 +118,8 @@ func (c *call) invoke() {
 	c.outcome = returned
 }
 
-// finish wakes the caller, if it still waits, after the books are right: its
-// next call finds this one's place free.
+// finish wakes the caller, if it still waits. It updates the pool's counts
+// first, so that the caller's next call finds this call's place free.
 func (c *call) finish() {
 	p := c.pool
 	p.mu.Lock()
@@ -134,6 +134,6 @@ func (c *call) finish() {
 	}
 	p.mu.Unlock() // a caller that waits may reuse c from here on
 	if w == nil && failure != nil {
-		panic(failure) // no caller does
+		panic(failure) // no caller is left to panic
 	}
 }

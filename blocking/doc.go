@@ -1,6 +1,6 @@
 // Package blocking runs calls that block (files, cgo, database drivers,
 // resolvers, code that locks its thread) on ordinary goroutines, while the
-// coroutine that wants their result is parked.
+// coroutine that needs the result is parked.
 //
 // # Model
 //
@@ -8,17 +8,17 @@
 // milliseconds, or as long as it blocks where Processors are not handed on
 // (README.md, "What blocks a Processor"); and nothing bounds how many block at
 // a time. [Do] runs the function on a goroutine of its own, and parks until it
-// has ended. A [Pool] runs as many at once as its limit says; calls beyond that
-// wait in a queue, first come, first served.
+// has ended. A [Pool] runs at most as many functions at once as its limit says;
+// further calls wait in a queue, first come, first served.
 //
 //	rows, err := blocking.Call(ctx, func() (*sql.Rows, error) {
 //		return db.Query(q)
 //	})
 //
 // An ordinary goroutine may block, so there every function of this package runs
-// its argument in place, as a plain call, and no limit holds. So a function
-// that is being run may itself use this package, at any depth, also when the
-// pool is at its limit.
+// its argument in place, as a plain call, and no limit holds. So a running
+// function may itself use this package, at any depth, even when the pool is at
+// its limit.
 //
 // # Results
 //
@@ -34,8 +34,8 @@
 // force; if the function was still in the queue it is never started, otherwise
 // it runs on, abandoned, and should end by itself when the context is done.
 // Then
-//   - what it writes belongs to it until it ends: do not touch that after such
-//     an error. The result of [Call] is zero then, and safe to use.
+//   - its variables belong to it until it ends: do not touch them after such an
+//     error. The result of [Call] is zero then, and safe to use.
 //   - it still counts against the limit.
 //   - a panic in it has no caller to continue in, and ends the program, as in
 //     any goroutine.

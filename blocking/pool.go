@@ -7,11 +7,11 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// defaultLimit is how many functions a pool runs at once if nothing else was
-// said. A function that blocks in the kernel or in C holds a thread, of which a
-// Go program may have 10,000 unless debug.SetMaxThreads says otherwise; and
-// what they wait for has limits of its own, the usual database servers' of 100
-// to 150 connections among them. 256 is above those, and far from the other.
+// defaultLimit is how many functions a pool runs at once by default. A function
+// that blocks in the kernel or in C holds a thread, and a Go program may have
+// 10,000 threads unless debug.SetMaxThreads says otherwise. The servers behind
+// the functions have limits too: database servers usually accept 100 to 150
+// connections. 256 is above these limits, and far below the limit of threads.
 const defaultLimit = 256
 
 // Pool runs functions for coroutines on ordinary goroutines, no more than its
@@ -22,14 +22,14 @@ type Pool struct {
 	limit   int         // 0 is defaultLimit
 	running int         // functions
 	queue   list.List   // of *call, the oldest first; empty below the limit
-	callers waitq.Queue // whose calls are queued or run
+	callers waitq.Queue // callers whose calls are queued or run
 
 	done      uint64
 	abandoned uint64
 }
 
 // SetLimit sets how many functions the pool runs at once. A limit below 1 is an
-// error. More than the new limit may already be running: they run to their end.
+// error. Functions beyond the new limit that run already run to their end.
 func (p *Pool) SetLimit(n int) error {
 	if n < 1 {
 		return fmt.Errorf("blocking: limit %d: must be at least 1", n)
@@ -61,7 +61,7 @@ func (p *Pool) submit(c *call) {
 	c.place = p.queue.PushBack(c)
 }
 
-// startLocked starts queued calls as far as the limit lets it.
+// startLocked starts queued calls as far as the limit allows.
 func (p *Pool) startLocked() {
 	for p.queue.Len() > 0 && p.running < p.limitLocked() {
 		p.running++
@@ -71,10 +71,10 @@ func (p *Pool) startLocked() {
 	}
 }
 
-// Stats is what a pool is doing at some moment, and has done. Functions that
-// were run in place are not in it.
+// Stats are the figures of a pool at some moment. Functions that ran in place
+// are not counted.
 type Stats struct {
-	Limit     int    // how many functions run at once at most, see SetLimit
+	Limit     int    // most functions at once, see SetLimit
 	Running   int    // functions that run, whether or not their callers still wait
 	Queued    int    // calls that wait for others to end
 	Done      uint64 // functions that have ended, in whatever way

@@ -65,7 +65,7 @@ type Epoller[T any] struct {
 // Stats are the counters of an Epoller; any thread may read them.
 type Stats struct {
 	Polls  counter.Counter // calls that did not wait
-	Waits  counter.Counter // calls that could
+	Waits  counter.Counter // calls that could wait
 	Events counter.Counter // delivered
 	Stale  counter.Counter // dropped for an old generation
 	Rings  atomic.Uint64   // of the bell
@@ -107,7 +107,7 @@ var ErrClosed = errors.New("netco/epoller: closed")
 
 // Close closes the epoll fd and the bell. The owner must not use the Epoller
 // afterwards; other threads may still try to register or to ring. Close waits
-// for those that are using one of the two fds.
+// for the threads that are using one of the two fds.
 func (e *Epoller[T]) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,14 +143,14 @@ type Registration struct {
 // The error is epoll_ctl's: EPERM for a file that cannot be polled, ENOSPC or
 // ENOMEM; or it is ErrClosed.
 func (e *Epoller[T]) Register(fd int, v *T) (Registration, error) {
-	// Urgent data is among them because a read stops short in front of it.
+	// EPOLLPRI is included because a read stops short in front of urgent data.
 	return e.register(fd, v, unix.EPOLLOUT|unix.EPOLLPRI|unix.EPOLLRDHUP)
 }
 
 // RegisterShared is Register of an fd that other Epollers watch too, each by
 // RegisterShared. An event wakes one of their owners if any is blocked in Wait,
-// in the order in which they have registered the fd; else it is there for
-// whichever polls first. Events do not say whether ReadOn holds.
+// in the order in which they registered the fd; otherwise the owner that polls
+// first gets it. Events do not say whether ReadOn holds.
 //
 // There are events for writers only if writes is set. A later poll by another
 // owner then returns each event once more: epoll drops an event that no longer
@@ -189,7 +189,7 @@ func (e *Epoller[T]) Remove(fd int) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if !e.closed {
-		unix.EpollCtl(e.fd, unix.EPOLL_CTL_DEL, fd, nil) // fails only if it is not there
+		unix.EpollCtl(e.fd, unix.EPOLL_CTL_DEL, fd, nil) // fails only if fd is not registered
 	}
 }
 
@@ -212,8 +212,7 @@ func (e *Epoller[T]) Poll() int {
 	return e.check(n, errno)
 }
 
-// More reports whether there are events that a Poll has left, which has
-// collected n. Owner only.
+// More reports whether a Poll that collected n events left some. Owner only.
 func (e *Epoller[T]) More(n int) bool {
 	if n < e.batch {
 		return false
@@ -231,7 +230,7 @@ func (e *Epoller[T]) Wait() int {
 	return e.check(n, errno)
 }
 
-// WaitFor is Wait that gives up after d.
+// WaitFor is Wait for at most d.
 func (e *Epoller[T]) WaitFor(d time.Duration) int {
 	e.Stats.Waits.Inc()
 	n, errno := sysx.WaitFor(e.fd, e.events[:], int(d.Milliseconds()))

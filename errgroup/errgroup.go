@@ -1,11 +1,12 @@
 // Package errgroup is golang.org/x/sync/errgroup for coroutines, name for name:
-// it runs functions that are parts of one task, and has the first error.
+// it runs functions that are parts of one task, and returns the first error.
 //
 //	import "golang.org/x/sync/errgroup"            // before
 //	import "github.com/netco-go/netco/errgroup"    // after
 //
-// A function that a coroutine starts runs on a coroutine, and one that a
-// goroutine starts on a goroutine. Waits park coroutines and block goroutines.
+// A function that a coroutine starts runs on a coroutine, and a function that a
+// goroutine starts runs on a goroutine. Waits park coroutines and block
+// goroutines.
 //
 // WaitTimeout and WaitContext bound the wait for the functions.
 //
@@ -17,7 +18,7 @@
 //   - A panic on a coroutine goes to Options.OnPanic. If that lets the program
 //     continue, the function's error is a *netco.PanicError.
 //   - The error of a function that a forced shutdown ends is netco.ErrShutdown;
-//     so is that of Wait in a coroutine then. Go at the limit ends the
+//     so is the error of a Wait in a coroutine then. Go at the limit ends the
 //     coroutine.
 package errgroup
 
@@ -52,10 +53,10 @@ func WithContext(ctx context.Context) (*Group, context.Context) {
 	return &Group{cancel: cancel}, ctx
 }
 
-// Go calls f on a coroutine if a coroutine calls it and none is refused, and
-// else on a goroutine. At the limit it waits until another function has ended:
-// a coroutine parks, a goroutine blocks. The first error of a function cancels
-// the Group's context.
+// Go calls f on a new coroutine, or on a new goroutine if a goroutine calls Go
+// or if the coroutine is refused. At the limit it waits until another function
+// has ended: a coroutine parks, a goroutine blocks. The first error of a
+// function cancels the Group's context.
 //
 //go:noinline
 func (g *Group) Go(f func() error) {
@@ -67,7 +68,7 @@ func (g *Group) Go(f func() error) {
 }
 
 // TryGo is Go if the number of running functions is below the limit, and
-// reports whether it was called. It does not park.
+// reports whether it started f. It does not park.
 //
 //go:noinline
 func (g *Group) TryGo(f func() error) bool {
@@ -93,7 +94,7 @@ func (g *Group) WaitTimeout(d time.Duration) error { return g.waited(g.wg.WaitTi
 // when it waits.
 func (g *Group) WaitContext(ctx context.Context) error { return g.waited(g.wg.WaitContext(ctx)) }
 
-// waited returns the result of a wait that ended with err.
+// waited returns the Group's result for a wait that ended with err.
 func (g *Group) waited(err error) error {
 	if err != nil {
 		return err
@@ -104,8 +105,8 @@ func (g *Group) waited(err error) error {
 	return g.err
 }
 
-// SetLimit lets at most n functions run at a time, none if n is 0, any number
-// if it is negative. It panics while functions are running.
+// SetLimit lets at most n functions run at a time: none if n is 0, any number
+// if n is negative. It panics while functions are running.
 func (g *Group) SetLimit(n int) {
 	if g.sem != nil && g.limit > 0 && !g.sem.TryAcquire(g.limit) {
 		panic(errors.New("errgroup: modify limit while functions of the Group are running"))

@@ -9,8 +9,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// handler is an slog.Handler that writes to a zap core. It is not changed once
-// it is made.
+// handler is an slog.Handler that writes to a zap core. It is immutable.
 type handler struct {
 	core   zapcore.Core
 	name   string   // the logger's
@@ -82,8 +81,9 @@ func (h *handler) inGroups(fields []zap.Field) []zap.Field {
 	return append(all, fields...)
 }
 
-// fieldsOf leaves out what slog says is left out: empty attributes and groups.
-// The attributes of a group without a name stand in its place.
+// fieldsOf converts attributes to fields. As slog demands, it leaves out empty
+// attributes and groups. The attributes of a group without a name stand in its
+// place.
 func fieldsOf(attrs []slog.Attr) (fields []zap.Field) {
 	for _, a := range attrs {
 		v := a.Value.Resolve()

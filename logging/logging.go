@@ -1,4 +1,4 @@
-// Package logging makes loggers for daemons on netco: go.uber.org/zap's, whose
+// Package logging makes go.uber.org/zap loggers for daemons on netco; their
 // lines say which coroutine wrote them.
 //
 //	level := zap.NewAtomicLevelAt(zap.InfoLevel)
@@ -7,9 +7,10 @@
 //	netco.Start(netco.Options{Logger: log})
 //	http.Handle("/log/level", level) // GET and PUT, by zap itself
 //
-// Without Options.Logger or Options.Slog the library only reports on stderr,
-// ten times at most (see Options.Logger). With one it logs, each line with the
-// fields processor, coroutine and name where they apply:
+// Without Options.Logger or Options.Slog the library only writes reports to
+// stderr, ten at most (see Options.Logger). With a logger it logs the
+// following, each line with the fields processor, coroutine and name where they
+// apply:
 //
 //	Info   scheduler started, scheduler ended, a stall ended
 //	Warn   a Processor stalls, accepting pauses, accepting goes on, a limit is
@@ -29,9 +30,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Of lines with one level and message, each second's first sampleFirst are
-// written and then one of sampleThen: repeated lines must not fill the disk or
-// delay their writer.
+// In each second the first sampleFirst lines of one level and message are
+// written, and then one of sampleThen lines: repeated lines must not fill the
+// disk or delay their writer.
 const (
 	sampleFirst = 100
 	sampleThen  = 100
@@ -40,7 +41,7 @@ const (
 // New returns a logger that writes JSON lines to stderr, those of level and
 // above: a zapcore.Level, or a zap.AtomicLevel, which may be changed at any
 // time. In each second it writes the first 100 lines of one level and message,
-// and then every 100th. Its lines say which coroutine wrote them, as those of
+// and then every 100th. Its lines say which coroutine wrote them, as with
 // [Here].
 func New(level zapcore.LevelEnabler) (*zap.Logger, error) {
 	c := zap.NewProductionConfig()
@@ -62,10 +63,11 @@ func New(level zapcore.LevelEnabler) (*zap.Logger, error) {
 	), nil
 }
 
-// Here returns a logger that writes what l would, with fields more on lines
-// written in coroutines: processor, its number; coroutine, its ID; name, if it
-// has one. Those of ordinary goroutines stay as they are. Options.Logger does
-// not need it: a Scheduler does the same.
+// Here returns a logger that writes the lines of l, and adds fields to lines
+// written in coroutines: processor, the Processor's number; coroutine, the
+// coroutine's ID; name, if the coroutine has one. Lines of ordinary goroutines
+// stay as they are. A logger for Options.Logger does not need Here: a Scheduler
+// adds the fields itself.
 func Here(l *zap.Logger) *zap.Logger { return l.WithOptions(zap.WrapCore(processor.LogCore)) }
 
 // Slog returns an slog.Logger whose lines go where l's go, and say which

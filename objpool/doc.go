@@ -20,9 +20,9 @@
 //     An object may be used anywhere between its Get and its Put.
 //   - Get returns an object as its last user left it. Only an object that was
 //     never used is zero for certain.
-//   - An object is put once per Get, and not touched after. A second Put would
-//     hand it out twice. Builds with -race or the tag netco_invariants panic on
-//     it, as long as the object is still free.
+//   - An object is put once per Get, and not touched after. After a second Put
+//     the Pool would hand the object out twice. Builds with -race or the tag
+//     netco_invariants panic on it, as long as the object is still free.
 //   - A chunk is one allocation: the collector frees it when all its objects
 //     are unreachable, so one object in use keeps its neighbours' memory (not
 //     what they pointed to, if their user cleared it before Put).

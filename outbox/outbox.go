@@ -16,7 +16,7 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// Policy is what a message does that finds the queue full.
+// Policy is what happens to a message when the queue is full.
 type Policy uint8
 
 // The policies.
@@ -34,9 +34,9 @@ var ErrSlow = errors.New("netco/outbox: the peer reads too slowly")
 type Options struct {
 	Policy Policy
 
-	// Messages and Bytes are how much may be queued, not counting what is being
-	// written; default 256 and 1 MiB. A message larger than Bytes may be queued
-	// alone.
+	// Messages and Bytes are how much may be queued, not counting the messages
+	// being written; default 256 and 1 MiB. A message larger than Bytes may be
+	// queued alone.
 	Messages, Bytes int
 
 	// WriteTimeout is how long the connection may take for the next 64 KiB, or
@@ -54,7 +54,7 @@ const (
 	defaultFlush    = 5 * time.Second
 )
 
-// Stats count messages. Those that Send has returned nil for are in Queued,
+// Stats count messages. Every message for which Send returned nil is in Queued,
 // Sent or Dropped.
 type Stats struct {
 	Queued       int    // waiting, or being written
@@ -69,7 +69,7 @@ type Outbox struct {
 	c       net.Conn
 	o       Options
 	site    uintptr      // of New
-	vector  vectorWriter // c, if it writes many pieces at once
+	vector  vectorWriter // c, if c can write many pieces at once
 	batch   limit        // how much one write takes
 	runFunc func()       // b.run
 
@@ -85,16 +85,16 @@ type Outbox struct {
 	stats    Stats // all but Queued
 }
 
-// vectorWriter is what TCP and Unix connections of netco have.
+// vectorWriter is implemented by netco's TCP and Unix connections.
 type vectorWriter interface {
 	WriteBuffers(v *net.Buffers) (int64, error)
 }
 
-// limit is how many messages and bytes.
+// limit bounds a number of messages and bytes.
 type limit struct{ messages, bytes int }
 
-// What one write takes: the kernel's for a vector, a record of TLS for a
-// stream of another kind, one message where each is a packet.
+// The most that one write takes: the kernel's limit for a vector, a record of
+// TLS for another stream, one message where each message is a packet.
 var (
 	vectorBatch = limit{256, 64 << 10}
 	copyBatch   = limit{256, 16 << 10}
@@ -120,7 +120,7 @@ func New(c net.Conn, o Options) *Outbox {
 		b.batch = copyBatch
 		switch v := c.(type) {
 		case *socket.TCPConn, *socket.UnixConn:
-			// Not a type that embeds one: it may have a Write of its own.
+			// Not a type that embeds one of these: it may override Write.
 			b.vector, b.batch = v.(vectorWriter), vectorBatch
 		}
 	}
@@ -137,13 +137,13 @@ func isStream(c net.Conn) bool {
 
 // Send queues p, which must not be changed any more. With the policy Wait it
 // waits for room: a coroutine parks, a goroutine blocks. The error is
-// net.ErrClosed after Close, ErrSlow, that of a failed write, or ErrShutdown;
-// then p was not queued. If a Local's Inherit panics, so does Send; p is queued
-// all the same.
+// net.ErrClosed after Close, ErrSlow, the error of a failed write, or
+// ErrShutdown; with an error p was not queued. If a Local's Inherit panics, so
+// does Send; p is queued all the same.
 func (b *Outbox) Send(p []byte) error { return b.SendContext(context.Background(), p) }
 
-// SendContext is Send that waits for room until ctx is done, whose error it
-// then returns. It allocates when it waits.
+// SendContext is Send that waits for room until ctx is done; then it returns
+// ctx's error. It allocates when it waits.
 func (b *Outbox) SendContext(ctx context.Context, p []byte) error {
 	b.mu.Lock()
 	failed := b.err != nil
@@ -164,8 +164,8 @@ func (b *Outbox) SendContext(ctx context.Context, p []byte) error {
 	return nil
 }
 
-// startWriter starts the writer that the queue has by now. If a Local's Inherit
-// keeps it from being a coroutine, it is a goroutine.
+// startWriter starts a writer for the queue. The writer is a goroutine if a
+// Local's Inherit panics.
 func (b *Outbox) startWriter() {
 	started := false
 	defer func() {
@@ -215,7 +215,7 @@ func (b *Outbox) dropLocked(p []byte) {
 	b.stats.DroppedBytes += uint64(len(p))
 }
 
-// failLocked ends the Outbox for the reason given, unless it has ended.
+// failLocked ends the Outbox with err, unless it has ended.
 func (b *Outbox) failLocked(err error) {
 	if b.err == nil {
 		b.err = err
@@ -226,9 +226,9 @@ func (b *Outbox) failLocked(err error) {
 	b.changed.Broadcast()
 }
 
-// closeRaw closes what is below all layers that NetConn shows, so that a write
-// under way fails. It does not wait, unlike Close of a TLS connection, which
-// sends a last record.
+// closeRaw closes the innermost connection that NetConn returns, so that a
+// write under way fails. It does not wait, unlike Close of a TLS connection,
+// which sends a last record.
 func (b *Outbox) closeRaw() {
 	c := b.c
 	for {
@@ -250,10 +250,10 @@ func (b *Outbox) Stats() Stats {
 	return s
 }
 
-// Close waits for what is queued to be written, up to FlushTimeout, and closes
-// the connection. Sends that wait return net.ErrClosed, as do later calls. The
-// error is os.ErrDeadlineExceeded if something was not written in time, or what
-// had closed the connection before. Parks.
+// Close waits until the queued messages are written, up to FlushTimeout, and
+// closes the connection. Sends that wait return net.ErrClosed, as do later
+// calls. The error is os.ErrDeadlineExceeded if a message was not written in
+// time, or the error that closed the connection before. Parks.
 func (b *Outbox) Close() error {
 	b.mu.Lock()
 	if b.closing {
@@ -283,9 +283,10 @@ func (b *Outbox) Close() error {
 
 func (b *Outbox) unwrittenLocked() bool { return b.queue.len() > 0 || b.inFlight > 0 }
 
-// cutLocked ends the Outbox while it has something to write, unless all that it
-// has is in a write which turns out to have succeeded. That is known once the
-// connection is closed and the write has returned.
+// cutLocked ends the Outbox with the error late while it has messages to write.
+// If all its messages are in one write that then proves to have succeeded,
+// there is no error; the result is known once the connection is closed and the
+// write has returned.
 func (b *Outbox) cutLocked(late error) {
 	dropped := b.stats.Dropped
 	b.failLocked(late)
@@ -302,7 +303,7 @@ func (b *Outbox) cutLocked(late error) {
 	}
 }
 
-// writerName is what the coroutines are called.
+// writerName is the name of the writers' coroutines.
 var writerName = "outbox"
 
 // run writes until nothing is queued.
@@ -315,7 +316,7 @@ func (b *Outbox) run() {
 			return
 		}
 		b.mu.Lock()
-		b.failLocked(coroutine.ErrShutdown) // if nothing else has ended it
+		b.failLocked(coroutine.ErrShutdown) // unless the Outbox has ended already
 		b.finishLocked(x, 0)
 		b.writing = false
 		b.mu.Unlock()
@@ -337,7 +338,7 @@ func (b *Outbox) run() {
 	works.Put(x)
 }
 
-// next takes the next batch. Without one there is no writer from then on.
+// next takes the next batch. If there is none, the writer ends.
 func (b *Outbox) next(x *work) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

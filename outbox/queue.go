@@ -19,8 +19,8 @@ const keptCap = 4
 
 func (q *queue) len() int { return len(q.list) - q.head }
 
-// fits reports whether there is room for a message more of so many bytes. In an
-// empty queue there always is.
+// fits reports whether there is room for one more message of that many bytes.
+// An empty queue always has room.
 func (q *queue) fits(size int, most limit) bool {
 	return q.len() == 0 || q.len() < most.messages && q.bytes+size <= most.bytes
 }
@@ -35,7 +35,7 @@ func (q *queue) push(p []byte) {
 	q.bytes += len(p)
 }
 
-// pop takes the oldest. Precondition: there is one.
+// pop takes the oldest message. Precondition: the queue is not empty.
 func (q *queue) pop() []byte {
 	p := q.list[q.head]
 	q.list[q.head] = nil
@@ -64,7 +64,7 @@ func (q *queue) take(x *work, most limit) {
 	}
 }
 
-// work is what a writer needs while it runs. It belongs to the writer.
+// work is a running writer's memory. It belongs to the writer.
 type work struct {
 	messages net.Buffers // of the batch
 	pieces   net.Buffers // what is left of messages

@@ -13,19 +13,18 @@ import (
 const key = "coroutine"
 
 // Labels gives each named coroutine that starts from now on the profiler label
-// "coroutine", with its name, until stop is called. Those that live already are
-// not labelled, so call it early: it costs something at a coroutine's start and
-// end only, and at those of one without a name less. Goroutines that a
-// coroutine starts, and coroutines without a name, begin with its labels, as
-// always with labels; one with a name has that label in their place.
+// "coroutine", with its name, until stop is called. Coroutines that live
+// already get no label, so call Labels early: it costs time only at a
+// coroutine's start and end, less for a coroutine without a name. Goroutines
+// and unnamed coroutines that a coroutine starts inherit its labels, as always
+// with labels; a named coroutine gets its own label instead.
 //
 // Labels that a coroutine sets with pprof.Do stay with it through all its
-// waits. But pprof.Do sets the labels of the context that it is given, and
-// after it those again, instead of adding to what the goroutine has: give it
-// [Context], and the name stays.
+// waits. But pprof.Do replaces the goroutine's labels by the labels of its
+// context, before and after the call: pass it [Context], and the name stays.
 //
 // At a coroutine's end its goroutine has no labels. A coroutine driven by hand
-// has the label of that of a Scheduler which has first resumed it.
+// has the label of the Scheduler's coroutine that first resumed it.
 func Labels() (stop func()) {
 	return coroutine.AddHooks(coroutine.Hooks{Start: label, End: unlabel, Renamed: relabel})
 }
@@ -48,7 +47,7 @@ func label() {
 	}
 }
 
-// relabel is label for one that may have another name's.
+// relabel is label for a coroutine that may have the label of another name.
 func relabel() {
 	unlabel()
 	label()
@@ -56,8 +55,8 @@ func relabel() {
 
 func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
 
-// known holds the labels of names used lately, each in the place its hash says:
-// bounded, whatever names there are, and read without a lock at every start.
+// known is a cache of the labels of recent names, indexed by the name's hash.
+// It is bounded, and every start of a coroutine reads it without a lock.
 var known [256]atomic.Pointer[named]
 
 type named struct {

@@ -29,8 +29,8 @@
 //
 //   - Owner thread only: one thread calls all methods of a Heap, its Timers and
 //     an FD. There are no locks and no atomics inside.
-//   - A Timer is embedded by value in what it belongs to, and must stay in
-//     place while it is queued: the Heap points at it.
+//   - A Timer is embedded by value in its object, and must not move while it is
+//     queued: the Heap points at it.
 //   - Timers run in deadline order, and those with the same deadline in the
 //     order they were set. A Timer that was moved while it was queued has no
 //     guaranteed place among its equals.

@@ -122,9 +122,9 @@ func (h *Heap) index(t *Timer) int {
 // Set queues t for when, or moves it there if it is queued. A deadline in the
 // past, also a negative one, is due at the next Expire. It costs O(log n), or
 // O(1) if t is queued and moves to a later deadline, and no allocation unless
-// the array grows. It panics if t.F is nil. A t that is queued in another Heap
-// is a mistake that costs a panic, or in the O(1) case is only seen by builds
-// with internal/invariant enabled.
+// the array grows. It panics if t.F is nil. It also panics if t is queued in
+// another Heap, in the O(1) case only in builds with internal/invariant
+// enabled.
 //
 // Inside an F, a deadline up to the time that Expire was given counts as one
 // nanosecond after it: see Expire.
@@ -165,8 +165,8 @@ func (h *Heap) Cancel(t *Timer) bool {
 }
 
 // Expire calls F of the Timers with a deadline of now or earlier, at most max
-// of them if max > 0, and returns how many it called. If that is max, more may
-// be due, see Next.
+// of them if max > 0, and returns how many it called. If the result is max,
+// more Timers may be due, see Next.
 //
 // Each Timer leaves the heap before its F is called. A Timer that an F sets
 // does not run in this call, whatever its deadline, so Expire ends even if
@@ -239,9 +239,9 @@ func (h *Heap) remove(i int) {
 	}
 }
 
-// less orders by deadline, then by placement. The difference keeps its sign
-// when seq wraps, as long as fewer than 2³¹ placements lie between two Timers
-// with one deadline; beyond that only their order is lost.
+// less orders items by deadline, then by placement. The difference keeps its
+// sign when seq wraps, as long as fewer than 2³¹ placements lie between two
+// Timers with one deadline; beyond that only their order is lost.
 func less(a, b item) bool {
 	return a.when < b.when || a.when == b.when && int32(a.t.seq-b.t.seq) < 0
 }
