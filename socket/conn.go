@@ -150,7 +150,7 @@ func (l *listener) File() (*os.File, error) {
 }
 
 // file makes an os.File that is named as net names it.
-func (at *endpoints) file(s *fd.FD) (*os.File, error) {
+func (e *endpoints) file(s *fd.FD) (*os.File, error) {
 	var dup int
 	err := s.Control(func(fd int) (err error) {
 		s.Share()
@@ -166,8 +166,8 @@ func (at *endpoints) file(s *fd.FD) (*os.File, error) {
 		}
 		return a.String()
 	}
-	return os.NewFile(uintptr(dup), at.network.String()+":"+text(at.LocalAddr())+"->"+
-		text(at.RemoteAddr())), nil
+	return os.NewFile(uintptr(dup), e.network.String()+":"+text(e.LocalAddr())+"->"+
+		text(e.RemoteAddr())), nil
 }
 
 // rawConn is a syscall.RawConn, with what wraps the errors of Control and those

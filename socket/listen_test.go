@@ -274,7 +274,7 @@ func TestFileConns(t *testing.T) {
 type fileName string
 
 func (fileName) Network() string  { return "file+net" }
-func (a fileName) String() string { return string(a) }
+func (n fileName) String() string { return string(n) }
 
 // adoptError describes an error but for the type of its address, which is the
 // package's own.
