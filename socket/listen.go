@@ -51,32 +51,31 @@ func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig 
 // parks; an address is not looked up. ctx ends a look-up; it does not end the
 // listener.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
-	n, err := parseNetwork(network)
-	if n == unixNet || n == unixpacket {
-		// It makes a file.
-		return openElsewhere(&files, func() (net.Listener, error) {
-			return lc.borrowListener(ctx, n, address)
-		})
-	}
-	if err == nil {
-		address, err = localAddr(ctx, n, address, tcp)
-	}
-	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
-	}
-	return lc.borrowListener(ctx, n, address)
+	return announce(ctx, network, address, tcp, lc.borrowListener)
 }
 
-// localAddr returns an address to listen on in which there is no name. n is to
-// be a network like another; if it is not, that is an error of net's or ours.
-func localAddr(ctx context.Context, n network, address string, other network) (string, error) {
+// announce has borrow make a socket at a local address in which there is no
+// name. Without files it takes networks like one; those that are not have net's
+// error or ours.
+func announce[S io.Closer](ctx context.Context, name, address string, like network,
+	borrow func(ctx context.Context, n network, address string) (S, error)) (none S, err error) {
+	n, err := parseNetwork(name)
+	streams := n == unixNet || n == unixpacket
 	switch {
+	case err != nil:
+	case n.isUnix() && streams == like.isTCP():
+		return openElsewhere(&files, func() (S, error) { // it makes a file
+			return borrow(ctx, n, address)
+		})
 	case n.isUnix():
-		return "", &net.AddrError{Err: "unexpected address type", Addr: address}
-	case !n.like(other):
-		return address, nil
+		err = &net.AddrError{Err: "unexpected address type", Addr: address}
+	case n.like(like):
+		address, err = (*Resolver)(nil).literalAddress(ctx, name, address)
 	}
-	return (*Resolver)(nil).literalAddress(ctx, n.String(), address)
+	if err != nil {
+		return none, &net.OpError{Op: "listen", Net: name, Err: err}
+	}
+	return borrow(ctx, n, address)
 }
 
 // borrowListener lets package net make the listening socket, so that dual
@@ -201,20 +200,7 @@ func speakable(n network, a *net.TCPAddr) bool {
 // address is not looked up. ctx ends a look-up.
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn,
 	error) {
-	n, err := parseNetwork(network)
-	if n == unixgram {
-		// It makes a file.
-		return openElsewhere(&files, func() (net.PacketConn, error) {
-			return lc.borrowPacket(ctx, n, address)
-		})
-	}
-	if err == nil {
-		address, err = localAddr(ctx, n, address, udp)
-	}
-	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
-	}
-	return lc.borrowPacket(ctx, n, address)
+	return announce(ctx, network, address, udp, lc.borrowPacket)
 }
 
 // borrowPacket lets package net make the socket, for the reasons borrowListener
