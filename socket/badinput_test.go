@@ -77,16 +77,14 @@ func fdsAround(t *testing.T, what string, f func()) {
 }
 
 // bothMade compares what two calls made, or their errors; after each of them
-// path is removed. Neither may leave an fd.
+// path is removed.
 func bothMade(t *testing.T, what, path string, ours, theirs func() string) {
 	t.Helper()
-	fdsAround(t, what, func() {
-		got := ours()
-		os.Remove(path)
-		want := theirs()
-		os.Remove(path)
-		testenv.Equal(t, got, want, what)
-	})
+	got := ours()
+	os.Remove(path)
+	want := theirs()
+	os.Remove(path)
+	testenv.Equal(t, got, want, what)
 }
 
 // unexpected checks that err is of a network that does not fit the call, which
@@ -99,17 +97,19 @@ func unexpected(t *testing.T, what string, err error) {
 
 // badInputPlaces spreads a table over the places: what is refused is refused
 // before it matters where. Of a long table every fourth entry or so is tried in
-// short, in no pattern.
+// short, in no pattern. No fd may be left in any place.
 func badInputPlaces(t *testing.T, n int, f func(i int)) {
 	t.Helper()
 	all := n < 100 || testenv.Full()
 	for j, p := range testrun.Places {
 		p.Do(t, func() {
-			for i := j; i < n; i += len(testrun.Places) {
-				if all || i*2654435761>>7%4 == 0 {
-					f(i)
+			fdsAround(t, p.Name, func() {
+				for i := j; i < n; i += len(testrun.Places) {
+					if all || i*2654435761>>7%4 == 0 {
+						f(i)
+					}
 				}
-			}
+			})
 		})
 	}
 }

@@ -323,7 +323,7 @@ var kernelFaults = []struct {
 	limit limits
 }{
 	{"none", 1 << 20, nil, nil, nil},
-	{"one byte per call", 700, nil, nil, limits{sysx.Recv: 1, sysx.Send: 1, sysx.Sendv: 1,
+	{"one byte per call", 250, nil, nil, limits{sysx.Recv: 1, sysx.Send: 1, sysx.Sendv: 1,
 		sysx.FileRead: 1, sysx.FileWrite: 1}},
 	{"short", 96 << 10, nil, nil, limits{sysx.Recv: 777, sysx.Send: 555, sysx.Sendv: 333,
 		sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001, sysx.Sendfile: 7001, sysx.FileRead: 3001,
@@ -342,7 +342,7 @@ var kernelFaults = []struct {
 	{"no splice", 256 << 10, errnos{sysx.SpliceIn: {unix.EINVAL}, sysx.Sendfile: {unix.EINVAL}},
 		nil, nil},
 	{"no pipe", 256 << 10, errnos{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
-	{"all at once", 700, nil, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR,
+	{"all at once", 250, nil, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR,
 		sysx.EpollWait: unix.EINTR, sysx.Accept: unix.ECONNABORTED},
 		limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
 }

@@ -511,11 +511,11 @@ func TestWaitDeadlineMovedLater(t *testing.T) {
 	})
 }
 
-// TestWaitClosed closes from every kind of place what is waited for, and what
-// is queued behind that.
+// TestWaitClosed closes from every kind of place, in turn, what is waited for
+// in every kind, and what is queued behind that.
 func TestWaitClosed(t *testing.T) {
 	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
-		for i, closer := range testrun.Places {
+		for i, closer := range inTurn(len(o.name) + len(p.Name)) {
 			if i > 0 {
 				w = o.make(t)
 			}
