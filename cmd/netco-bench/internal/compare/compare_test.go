@@ -177,6 +177,15 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
+	const column = " errors ↓ |"
+	if strings.Contains(b.String(), column) {
+		t.Errorf("%q without an error in\n%s", column, b.String())
+	}
+	c.Sides[1].Rounds[2].Totals.Errors.Reset = 4
+	b.Reset()
+	if c.Markdown(&b); !strings.Contains(b.String(), column) {
+		t.Errorf("no %q in\n%s", column, b.String())
+	}
 }
 
 func TestWarnings(t *testing.T) {

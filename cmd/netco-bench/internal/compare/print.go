@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/table"
 )
 
@@ -102,11 +103,14 @@ func (f *File) cores() string {
 }
 
 // Markdown writes a table with a row for each side and a column for each
-// figure. Below the median stands the ratio to the first side, in bold where
-// the rounds show a difference.
+// figure, but errors if there are none. Behind the median stands the ratio to
+// the first side, in bold where the rounds show a difference.
 func (c *Comparison) Markdown(w io.Writer) {
 	fmt.Fprintf(w, "## %s\n\n", c.Title)
-	figures := figure.Of(c.Results()...)
+	failed := func(r *result.Result) bool { return r.ErrorShare() > 0 }
+	figures := slices.DeleteFunc(figure.Of(c.Results()...), func(f figure.Figure) bool {
+		return f.Name == "errors" && !slices.ContainsFunc(c.Results(), failed)
+	})
 	t := table.Table{Head: table.Words("")}
 	for _, f := range figures {
 		t.Head = append(t.Head, table.Words(f.Name+" "+f.Arrow())...)
