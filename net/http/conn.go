@@ -219,13 +219,7 @@ func (c *conn) abort(v any) {
 		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
 	}
 	if w := c.current.Load(); w != nil {
-		w.done.Store(true)
-		w.finishContext()
-		if !c.gone {
-			w.stopRead()
-			w.body.endRead()
-			w.body.Close()
-		}
+		w.finish(false)
 	}
 	if !c.gone {
 		c.close()
@@ -354,15 +348,11 @@ func (c *conn) serveRequest(w *response) bool {
 		c.nc.Close()
 		return true
 	}
-	hijacked := c.hijacked.Load()
-	w.done.Store(!hijacked)
-	w.finishContext()
-	if hijacked {
-		c.current.Store(nil)
+	w.finish(true)
+	c.current.Store(nil)
+	if c.gone {
 		return true
 	}
-	w.finish()
-	c.current.Store(nil)
 	if w.began != 0 {
 		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
 	}

@@ -225,16 +225,24 @@ func (w *response) EnableFullDuplex() error {
 	return nil
 }
 
-// finish ends the response once the handler has returned. An answer whose
-// successor is here already is not sent yet.
-func (w *response) finish() {
-	x := w.c.work
+// finish ends the response after its handler, whose answer it sends if the
+// handler has returned and not panicked. An answer whose successor is here
+// already is not sent yet. A connection that was hijacked is left alone.
+func (w *response) finish(returned bool) {
+	w.done.Store(!w.c.gone)
+	w.finishContext()
+	if w.c.gone {
+		return
+	}
 	w.stopRead()
 	w.body.endRead()
-	if !w.wroteHeader {
-		w.WriteHeader(StatusOK)
+	if returned {
+		if !w.wroteHeader {
+			w.WriteHeader(StatusOK)
+		}
+		x := w.c.work
+		(*chunkWriter)(w).put(x.bodyBuf[:x.body.Buffered()], true, false)
 	}
-	(*chunkWriter)(w).put(x.bodyBuf[:x.body.Buffered()], true, false)
 	w.body.Close()
 	if w.req.MultipartForm != nil {
 		w.req.MultipartForm.RemoveAll()
