@@ -28,6 +28,9 @@ func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
 	std := stdhttp.Client(*c)
 	std.Transport = c.transport()
 	t, own := std.Transport.(*Transport)
+	// The round trips of another scheme are a RegisterProtocol's, and may end
+	// with Request.Cancel only, which the standard sets for a Transport that it
+	// does not know: TestAltProtoCancellation of interop/stdhttp.
 	if own && c.Timeout > 0 && req.URL != nil && strings.HasPrefix(req.URL.Scheme, "http") {
 		std.Transport = &http2.Transport{RoundTripper: t}
 	}
