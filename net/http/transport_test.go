@@ -35,7 +35,7 @@ func start(t *testing.T, two bool, h http.HandlerFunc) (url string, client *http
 	t.Cleanup(s.Close)
 	base := s.Client().Transport.(*stdhttp.Transport)
 	client = &http.Client{Transport: &http.Transport{
-		TLSClientConfig:   base.TLSClientConfig,
+		TLSClientConfig:   base.TLSClientConfig.Clone(), // Server.Close writes to base's
 		ForceAttemptHTTP2: two,
 	}}
 	t.Cleanup(client.CloseIdleConnections)
