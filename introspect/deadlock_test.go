@@ -187,7 +187,7 @@ func TestIdleConnection(t *testing.T) {
 	h := New(s, Options{})
 	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return io.EOF }}
 	s.GoWith(spawn("deadlocked", func() {
-		testenv.NoError(t, server.ServeConn(dialled(t).(socket.Stream)))
+		testenv.NoError(t, server.ServeConn(dialled(t).(socket.Stream), nil))
 		channel.Make[int](0).Recv()
 	}))
 	testenv.Until(t, "it is idle", func() bool {

@@ -104,7 +104,7 @@ func TestNoAllocation(t *testing.T) {
 		{"Server", testrun.Goroutine, func(c *socket.TCPConn) error {
 			s := &socket.Server{Handle: echoOnce}
 			ended := reportEnds(s)
-			testenv.MustOK(s.ServeConn(c))
+			testenv.MustOK(s.ServeConn(c, nil))
 			return <-ended
 		}},
 	} {

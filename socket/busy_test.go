@@ -399,7 +399,7 @@ func TestTurnOverBetweenHandles(t *testing.T) {
 		Closed: func(*socket.ServerConn, error) { x.stop.Store(true); close(ended) },
 	}
 	peer.Write([]byte("x"))
-	testenv.OK(t, s.ServeConn(c))
+	testenv.OK(t, s.ServeConn(c, nil))
 	testenv.Await(t, ended, "the connection to end")
 	x.t.Wait(t)
 }

@@ -294,7 +294,7 @@ func closeDoesNotLingerServer(t *testing.T) {
 	}}
 	closed := reportEnds(s)
 	peer.Write([]byte("x"))
-	testenv.OK(t, s.ServeConn(c))
+	testenv.OK(t, s.ServeConn(c, nil))
 	testenv.Await(t, closed, "the connection to be closed")
 	polled(t)
 	readsRest(t, peer, n)

@@ -535,7 +535,7 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 				return err
 			}}
 			ended := reportEnds(s)
-			testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a.(socket.Stream))) })
+			testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a.(socket.Stream), nil)) })
 			testenv.Fails(t, testenv.Await(t, ended, "the connection's end"), io.EOF)
 			testenv.Equal(t, string(got), string(pattern(total)))
 		})

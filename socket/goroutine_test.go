@@ -422,7 +422,7 @@ func TestServerInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
-		testenv.Fails(t, new(socket.Server).ServeConn(c.(*socket.TCPConn)), netco.ErrBubble,
+		testenv.Fails(t, new(socket.Server).ServeConn(c.(*socket.TCPConn), nil), netco.ErrBubble,
 			"ServeConn")
 		testenv.Fails(t, serving.Shutdown(context.Background()), netco.ErrBubble, "Shutdown")
 	})

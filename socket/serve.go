@@ -126,7 +126,7 @@ func (s *Server) Serve(l net.Listener) error {
 			c.Close()
 			return err
 		}
-		if err := s.serveConn(c.(Stream), site); err != nil {
+		if err := s.serveConn(c.(Stream), nil, site); err != nil {
 			return err
 		}
 	}
@@ -145,14 +145,16 @@ func acceptKept(l net.Listener) (net.Conn, error) {
 }
 
 // ServeConn serves one connection, from now on until it is closed, and returns
-// without waiting for it. The caller gives c up. The error is ErrServerClosed,
-// or that no Processor runs, or that c is a type which embeds a connection; c
-// is then closed.
+// without waiting for it. The caller gives c up. value is its ServerConn's
+// Value at first. The error is ErrServerClosed, or that no Processor runs, or
+// that c is a type which embeds a connection; c is then closed.
 //
 //go:noinline
-func (s *Server) ServeConn(c Stream) error { return s.serveConn(c, asm.CallerPC()) }
+func (s *Server) ServeConn(c Stream, value any) error {
+	return s.serveConn(c, value, asm.CallerPC())
+}
 
-func (s *Server) serveConn(c Stream, site uintptr) error {
+func (s *Server) serveConn(c Stream, value any, site uintptr) error {
 	if c == nil {
 		panic("netco/socket: Server.ServeConn without a connection")
 	}
@@ -170,7 +172,7 @@ func (s *Server) serveConn(c Stream, site uintptr) error {
 	if home == nil {
 		home, err = processor.Fewest()
 	}
-	sc := &ServerConn{Stream: c, server: s}
+	sc := &ServerConn{Stream: c, Value: value, server: s}
 	if err == nil {
 		err = s.add(sc, site)
 	}

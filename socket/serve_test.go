@@ -222,7 +222,7 @@ func TestServeIdleTimeout(t *testing.T) {
 			// before it is served: a client cannot be sure to come within the
 			// timeout
 			io.WriteString(c, "onetwo")
-			testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+			testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a, nil)) })
 			testenv.Fails(t, testenv.Await(t, ends, "the timeout"), os.ErrDeadlineExceeded)
 			testenv.Gives(t, "onetwo", nil)(testenv.AsText(io.ReadAll(c)))
 		})
@@ -250,7 +250,7 @@ func TestServeIdleTimeoutAmidEdges(t *testing.T) {
 		return asked, 0
 	}))
 	testenv.Must(io.WriteString(c, "xy"))
-	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a, nil)) })
 	got := make([]byte, 2)
 	_, err := io.ReadFull(c, got)
 	testenv.Gives(t, "xy", nil)(string(got), err)
@@ -273,7 +273,7 @@ func TestServeSecondEdge(t *testing.T) {
 	reader.UntilParked(t, coroutine.ReasonRead)
 	testenv.Must(io.WriteString(c, "x"))
 	reader.Wait(t)
-	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a, nil)) })
 	exchange(t, c, "hello")
 	p := engine.Of(testenv.Must(netco.Default())).Processors()[0]
 	testenv.Until(t, "idleness", func() bool { return p.Watches() == 1 && live(t) == 0 })
@@ -387,7 +387,7 @@ func TestServeShutdown(t *testing.T) {
 		k.Wait(t)
 		testenv.Gives(t, "wait", nil)(testenv.AsText(io.ReadAll(working)))
 		late, _ := pair(t)
-		testenv.Fails(t, s.ServeConn(late), socket.ErrServerClosed)
+		testenv.Fails(t, s.ServeConn(late, nil), socket.ErrServerClosed)
 	})
 }
 
@@ -430,7 +430,7 @@ func TestServeHoldsRun(t *testing.T) {
 	ends := reportEnds(s)
 	a, b := withPeer(t)
 	ran := make(chan error, 1)
-	go func() { ran <- netco.Run(func() { s.ServeConn(a) }) }()
+	go func() { ran <- netco.Run(func() { s.ServeConn(a, nil) }) }()
 	for range 10 {
 		exchange(t, b, "x")
 		testenv.Equal(t, len(ran), 0, "Run returned, times")
@@ -814,7 +814,7 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 					release = hog(t, 1)
 				}
 				testrun.First.Do(t, func() {
-					testenv.NoError(t, s.ServeConn(a))
+					testenv.NoError(t, s.ServeConn(a, nil))
 					c.early(s, a)
 				})
 				release()
@@ -856,7 +856,7 @@ func TestServeStoppedEarly(t *testing.T) {
 	a, _ := withPeer(t)
 	reader := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
 	reader.UntilParked(t, coroutine.ReasonRead)
-	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a, nil)) })
 	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
 		coroutine.Range(func(info coroutine.Info) bool {
 			if info.Name == s.Name && info.State == coroutine.Waiting &&
@@ -886,7 +886,7 @@ func TestServeDetachOpened(t *testing.T) {
 			Closed: func(*socket.ServerConn, error) { calls.Add(1) },
 		}
 		a, peer := withPeer(t)
-		testenv.OK(t, s.ServeConn(a))
+		testenv.OK(t, s.ServeConn(a, nil))
 		own := testenv.Await(t, taken, "the connection")
 		emptied(t, s)
 		s.Close()
@@ -1045,7 +1045,7 @@ func TestServeRefuses(t *testing.T) {
 	t.Run("ServeConn", func(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
-		names(t, (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}), "loudConn")
+		names(t, (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}, nil), "loudConn")
 		closedFor(t, peer)
 	})
 	t.Run("NewBuffered", func(t *testing.T) {

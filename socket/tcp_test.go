@@ -261,7 +261,7 @@ func TestUrgentIsIdle(t *testing.T) {
 					return nil
 				}
 			}
-			testenv.OK(t, s.ServeConn(c))
+			testenv.OK(t, s.ServeConn(c, nil))
 			if !early {
 				sendUrgent(t, c, peer)
 			}

@@ -206,7 +206,7 @@ func (cfg *fairConfig) once(ctx context.Context, way string,
 		}
 	}
 	if way == "Server" {
-		f.serve = func(c net.Conn) { server.ServeConn(c.(socket.Stream)) }
+		f.serve = func(c net.Conn) { server.ServeConn(c.(socket.Stream), nil) }
 	}
 	accepting, err := netco.Go(func() {
 		for {

@@ -55,7 +55,7 @@ func (p *pipeliner) serve(server *socket.Server, c socket.Stream) error {
 	w, line := io.Writer(b), b.ReadLine
 	switch p.way {
 	case "Server":
-		return server.ServeConn(c)
+		return server.ServeConn(c, nil)
 	case "bufio":
 		r, buffered := bufio.NewReader(c), bufio.NewWriter(c)
 		w = buffered

@@ -79,13 +79,12 @@ var works = stdsync.Pool{New: func() any {
 
 // opened begins a connection; with TLS it shakes hands.
 func (s *Server) opened(sc *socket.ServerConn) error {
-	var c *conn
-	if v, ok := s.pending.LoadAndDelete(sc.Stream); ok {
-		c = v.(*conn)
-	} else {
+	c, ok := sc.Value.(*conn)
+	if !ok { // the socket.Server has accepted it
 		c = &conn{s: s, nc: sc.Stream, ctx: s.base}
+		sc.Value = c
 	}
-	sc.Value, c.sc = c, sc
+	c.sc = sc
 	c.remote = remoteOf(sc.Stream)
 	c.remember()
 	tc := c.tls()

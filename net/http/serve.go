@@ -80,10 +80,11 @@ func (l *sorter) Accept() (net.Conn, error) {
 }
 
 func (l *sorter) accept() (net.Conn, error) {
+	s := l.s
 	switch l.Listener.(type) {
 	case *socket.TCPListener, *socket.UnixListener:
-		if l.config == nil && l.s.plain() { // connections cost less memory
-			return nil, l.s.conns.Serve(l.Listener)
+		if l.config == nil && s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil {
+			return nil, s.conns.Serve(l.Listener) // connections cost less memory
 		}
 	}
 	return l.Listener.Accept()
@@ -117,10 +118,6 @@ func (l *sorter) serveConn(nc net.Conn) net.Conn {
 		tc = tls.Server(raw, l.config)
 		nc = tc
 	}
-	if tc == nil && s.plain() {
-		s.conns.ServeConn(raw)
-		return nil
-	}
 	c := &conn{s: s, nc: nc, ctx: l.base}
 	if s.ConnContext != nil {
 		if c.ctx = s.ConnContext(l.base, nc); c.ctx == nil {
@@ -128,18 +125,10 @@ func (l *sorter) serveConn(nc net.Conn) net.Conn {
 		}
 	}
 	c.setState(StateNew)
-	s.pending.Store(raw, c)
-	if s.conns.ServeConn(raw) != nil {
-		s.pending.Delete(raw)
+	if s.conns.ServeConn(raw, c) != nil {
 		c.setState(StateClosed)
 	}
 	return nil
-}
-
-// plain reports whether nothing of the user's is called with connections or for
-// them.
-func (s *Server) plain() bool {
-	return s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil
 }
 
 // ownConn returns the connection of netco below c, and c if that is netco's

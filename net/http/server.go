@@ -53,8 +53,6 @@ type Server struct {
 	once  stdsync.Once
 	conns socket.Server   // constant once made
 	base  context.Context // as conns: of connections without another
-	// Connections that have not begun and have more to say than their Stream.
-	pending stdsync.Map // socket.Stream → *conn
 
 	// The standard's servers. std accepts, and has the connections that are not
 	// netco's and those with requests that this package does not parse. h2
