@@ -13,7 +13,7 @@ import (
 )
 
 // endpoints are a connection's addresses: as the kernel wrote them, which costs
-// nothing, and as net's types from the first time that they are asked for.
+// nothing, and as net's types from the first call that returns one.
 type endpoints struct {
 	network       network
 	local, remote sysx.RawAddr // constant; not of a Unix socket
@@ -21,11 +21,11 @@ type endpoints struct {
 	known atomic.Pointer[addrs]
 }
 
-// addrs are a connection's addresses as net's types; nil where there is none.
+// addrs are a connection's addresses as net's types; nil for a missing address.
 type addrs struct{ local, remote net.Addr }
 
 // LocalAddr returns the local address: a *net.TCPAddr, *net.UDPAddr or
-// *net.UnixAddr, the same one each time, which is not to be changed. The first
+// *net.UnixAddr. Each call returns the same one; do not change it. The first
 // call for either address allocates both; later ones allocate nothing.
 func (e *endpoints) LocalAddr() net.Addr { return e.addrs().local }
 
@@ -39,8 +39,8 @@ func (e *endpoints) addrs() *addrs {
 	return e.makeAddrs()
 }
 
-// makeAddrs makes both addresses in one allocation. Of several that do so at
-// the same time, the first one's count.
+// makeAddrs makes both addresses in one allocation. If several callers do so at
+// the same time, the first one's addresses count.
 func (e *endpoints) makeAddrs() *addrs {
 	made := new(struct {
 		addrs
@@ -72,14 +72,14 @@ func as[I, T any](v T, err error) (i I, _ error) {
 	return i, err
 }
 
-// inetAddr is an address of package net, whose IP is a slice, with the memory
-// that the slice is of. A net.TCPAddr differs from a net.UDPAddr by name only.
+// inetAddr is an address of package net together with the memory of its IP,
+// which is a slice. A net.TCPAddr differs from a net.UDPAddr by name only.
 type inetAddr struct {
 	addr net.UDPAddr
 	ip   [net.IPv6len]byte
 }
 
-// set converts an address; the result is nil if there is none. It is x.
+// set stores an address in x and returns x, or nil if there is no address.
 func (x *inetAddr) set(n network, a *sysx.RawAddr) net.Addr {
 	ap, zone := a.AddrPort()
 	if !ap.IsValid() {
@@ -92,8 +92,8 @@ func (x *inetAddr) set(n network, a *sysx.RawAddr) net.Addr {
 	return (*net.TCPAddr)(&x.addr)
 }
 
-// setAddrPort converts a valid address: four bytes of a socket of IPv4, sixteen
-// of one of IPv6, also if they are IPv4's mapped into it, as net leaves it.
+// setAddrPort converts a valid address: four bytes on an IPv4 socket, sixteen
+// on an IPv6 socket, also for an IPv4-mapped address, as net does.
 func (x *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
 	ip := ap.Addr()
 	if ip.Is4() {
@@ -109,7 +109,7 @@ func (x *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
 	}
 }
 
-// opError wraps err as net does. It is inlined, for nil.
+// opError wraps err as net does. It is inlined, so a nil err is cheap.
 func (e *endpoints) opError(op string, err error) error {
 	if err == nil {
 		return nil
@@ -140,8 +140,8 @@ func (e *endpoints) setError(op string, err error) error {
 	return &net.OpError{Op: op, Net: e.network.String(), Addr: e.LocalAddr(), Err: err}
 }
 
-// zones remembers the names of interfaces for a while: asking for one costs a
-// dump of the routing table.
+// zones caches the names of interfaces for a while: a look-up dumps the routing
+// table.
 var zones atomic.Pointer[zoneNames]
 
 type zoneNames struct {
@@ -149,7 +149,7 @@ type zoneNames struct {
 	until int64 // CLOCK_MONOTONIC ns
 }
 
-// zonesLast is how long names are believed, as long as package net does.
+// zonesLast is how long the cache is valid, as in package net.
 const zonesLast = 60 * time.Second
 
 func zoneName(zone uint32) string {
@@ -175,8 +175,8 @@ func zoneName(zone uint32) string {
 	return name
 }
 
-// network is the name a connection or listener was made under: net's errors
-// repeat it.
+// network is the name given when a connection or listener was made: net's
+// errors repeat it.
 type network uint8
 
 const (
@@ -206,7 +206,7 @@ func (n network) isUnix() bool { return n >= unixNet }
 // like reports whether n is of the same protocol as m: TCP, UDP or Unix.
 func (n network) like(m network) bool { return n.isTCP() == m.isTCP() && n.isUDP() == m.isUDP() }
 
-// kind is what reads mean on its connections.
+// kind says what the results of reads mean on the network's connections.
 func (n network) kind() fd.Kind {
 	switch {
 	case n.isTCP():
@@ -219,7 +219,7 @@ func (n network) kind() fd.Kind {
 	return fd.Packets
 }
 
-// parseNetwork finds a network by its name. Those of net's that are not here
+// parseNetwork finds a network by its name. Networks that only net has
 // ("ip:icmp" and its like) are unknown.
 func parseNetwork(name string) (network, error) {
 	for i, s := range networkNames {

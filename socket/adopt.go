@@ -11,8 +11,8 @@ import (
 	"github.com/netco-go/netco/internal/fd"
 )
 
-// take makes a socket of this package of one of package net's, at an address,
-// which is closed in any case. op is for its error.
+// take makes a socket of this package from a socket of package net at an
+// address, and always closes net's. op is for the error.
 func take[T any](op string, n network, theirs interface {
 	syscall.Conn
 	io.Closer
@@ -25,9 +25,9 @@ func take[T any](op string, n network, theirs interface {
 	return ours(fd), nil
 }
 
-// takeConn is take of a connection, or a packet connection. dialled says that a
-// UDPConn or UnixConn with a peer sends to that only. There is no type for raw
-// IP here: an IPConn is returned as it is.
+// takeConn is take for a connection or packet connection. dialled says that a
+// UDPConn or UnixConn with a peer sends only to that peer. There is no type for
+// raw IP here: an IPConn is returned as it is.
 func takeConn(op string, n network, dialled bool, theirs net.Conn) (net.Conn, error) {
 	at := theirs.LocalAddr()
 	switch c := theirs.(type) {
@@ -42,7 +42,7 @@ func takeConn(op string, n network, dialled bool, theirs net.Conn) (net.Conn, er
 		return as[net.Conn](take(op, n, c, at, func(fd int) *UDPConn {
 			u := newUDPConn(fd, n, dialled)
 			if to, _ := theirs.RemoteAddr().(*net.UDPAddr); dialled && to != nil {
-				u.rawFromUDP(&u.remote, to) // the kernel knows of none whose port is 0
+				u.rawFromUDP(&u.remote, to) // the kernel reports no peer with port 0
 			}
 			return u
 		}))
@@ -56,8 +56,8 @@ func takeConn(op string, n network, dialled bool, theirs net.Conn) (net.Conn, er
 	return theirs, nil
 }
 
-// taken is takeConn of what a function of package net returned, which knows no
-// network that is not known here.
+// taken is takeConn for the results of a function of package net, whose
+// networks are all known here.
 func taken[C any, T net.Conn](op, network string, dialled bool, theirs T,
 	err error) (none C, _ error) {
 	if err != nil {
@@ -68,7 +68,7 @@ func taken[C any, T net.Conn](op, network string, dialled bool, theirs T,
 }
 
 // duplicate returns an fd of ours for a socket or file of net's or os's, or -1.
-// An error that is not fcntl's says that it is closed.
+// An error other than fcntl's says that the socket or file is closed.
 func duplicate(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -106,8 +106,8 @@ func takeFile[C any](f *os.File, nets func(f *os.File) (C, error)) (net.Conn, er
 }
 
 // netFileListener is net.FileListener: a *TCPListener or *UnixListener, whose
-// file stays when it is closed. As with net, whether the socket listens is for
-// Accept to find out, and TCP connections get net's options (TCP_NODELAY,
+// file stays when it is closed. As with net, Accept finds out whether the
+// socket listens, and TCP connections get net's options (TCP_NODELAY,
 // keep-alive every 15 s) whatever the socket's own are. The rest is as for
 // netFileConn.
 func netFileListener(f *os.File) (net.Listener, error) {
@@ -133,9 +133,9 @@ func netFileListener(f *os.File) (net.Listener, error) {
 }
 
 // ofDuplicate calls a function of package net with a file of a duplicate of f's
-// fd: the function calls Fd, which might make f's blocking.
+// fd: the function calls Fd, which might make f's own fd blocking.
 func ofDuplicate[T any](f *os.File, nets func(f *os.File) (T, error)) (T, error) {
-	if fd, err := duplicate(f); err == nil { // else it is for net to return the error
+	if fd, err := duplicate(f); err == nil { // else net returns the error
 		f = os.NewFile(uintptr(fd), f.Name())
 		defer f.Close()
 	}

@@ -9,19 +9,18 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Message is one datagram of a batch, to be sent or with room for one to be
-// received.
+// Message is one datagram of a batch, to be sent or received.
 //
-// It is as the Message of golang.org/x/net/ipv4, with three differences: one
-// buffer, where that one has a list (of one, nearly always) that is a second
-// slice to keep; an address that is a value, where that one allocates a
-// *net.UDPAddr for each datagram; and a segment size.
+// It is like the Message of golang.org/x/net/ipv4, with three differences: one
+// buffer instead of a list of buffers, which nearly always has one; an address
+// that is a value instead of a *net.UDPAddr allocated for each datagram; and a
+// segment size.
 type Message struct {
-	Buf []byte // payload, or room for it: a received one is Buf[:N]
-	OOB []byte // control messages, or room for them: those received are OOB[:NN]
+	Buf []byte // payload, or room for it: a received payload is Buf[:N]
+	OOB []byte // control messages, or room: received ones are OOB[:NN]
 
-	// Addr is the sender, as of [UDPConn.ReadFromUDPAddrPort], or the receiver;
-	// the zero AddrPort on a connected socket.
+	// Addr is the sender, as [UDPConn.ReadFromUDPAddrPort] returns it, or the
+	// receiver; the zero AddrPort on a connected socket.
 	Addr netip.AddrPort
 
 	N     int // bytes of payload received or sent
@@ -29,28 +28,28 @@ type Message struct {
 	Flags int // received: recvmsg's flags, as of [UDPConn.ReadMsgUDP]
 
 	// SegmentSize, if it is not 0, says that Buf holds several datagrams one
-	// after another, of so many bytes each; the last may be shorter. When
-	// sending, the kernel or the network card cuts it up (UDP_SEGMENT): at most
+	// after another, of that many bytes each; the last may be shorter. When
+	// sending, the kernel or the network card splits Buf (UDP_SEGMENT): at most
 	// 64 datagrams and 65,507 bytes in all. After a receive it is the size of
 	// the datagrams that [UDPConn.SetGRO] has joined.
 	SegmentSize int
 }
 
-// What one system call moves at most, so that its coroutine does not keep the
+// The most that one system call moves, so that its coroutine does not keep the
 // Processor from the others for long.
 const (
 	batchMessages = 32
 	batchBytes    = 256 << 10
 )
 
-// ReadBatch takes datagrams that are there, at most len(ms) and at most 32, and
-// waits for the first if there is none. Of each it sets N, NN, Flags, Addr and
-// SegmentSize, and returns how many they are; bytes that do not fit into a Buf
-// are dropped, with unix.MSG_TRUNC in Flags. With an empty ms it takes none and
-// does not wait. An error comes alone: datagrams before it have been returned,
-// datagrams after it are still there. Parks. It does not allocate, but for
-// memory that the socket keeps: some 110 bytes for each Message of the longest
-// batch, up to 32.
+// ReadBatch receives available datagrams, at most len(ms) and at most 32, and
+// waits for the first if there is none. It sets N, NN, Flags, Addr and
+// SegmentSize of each, and returns their number; bytes that do not fit into a
+// Buf are dropped, with unix.MSG_TRUNC in Flags. With an empty ms it receives
+// nothing and does not wait. An error comes alone: datagrams before it have
+// been returned, datagrams after it are still there. Parks. It does not
+// allocate, but for memory that the socket keeps: some 110 bytes for each
+// Message of the longest batch, up to 32.
 func (c *UDPConn) ReadBatch(ms []Message) (n int, err error) {
 	if len(ms) == 0 {
 		return 0, c.opError("read", c.s.Control(func(int) error { return nil }))
@@ -93,7 +92,7 @@ func (c *UDPConn) offerRoom(ms []Message, gro bool) {
 	}
 }
 
-// takeBatch fills in what was received and returns how many bytes that is.
+// takeBatch fills in the received messages and returns their bytes.
 func (c *UDPConn) takeBatch(ms []Message, gro bool) int {
 	bytes := 0
 	for i := range ms {
@@ -110,14 +109,14 @@ func (c *UDPConn) takeBatch(ms []Message, gro bool) int {
 }
 
 // weight is a batch's share of the budget for one turn, in bytes: several small
-// datagrams count as a large datagram.
+// datagrams count as one large datagram.
 func weight(messages, bytes int) int { return bytes + messages*fd.BudgetBytes/4 }
 
-// WriteBatch sends all of ms, in order, waiting for room if need be. Of each
-// one sent it sets N and NN. With an error, n is how many were sent; the error
-// is of ms[n], which may be tried again. A closed port that an earlier datagram
-// of the same batch ran into need not show. Parks. It does not
-// allocate, but for memory that the socket keeps, as for ReadBatch.
+// WriteBatch sends all of ms, in order, waiting for room if need be. It sets N
+// and NN of each message sent. With an error, n is how many were sent; the
+// error is that of ms[n], which may be tried again. A closed port that an
+// earlier datagram of the same batch reached may go unreported. Parks. It does
+// not allocate, but for memory that the socket keeps, as for ReadBatch.
 func (c *UDPConn) WriteBatch(ms []Message) (n int, err error) {
 	if len(ms) == 0 {
 		err = c.s.Control(func(int) error { return nil })
@@ -136,7 +135,7 @@ func (c *UDPConn) WriteBatch(ms []Message) (n int, err error) {
 
 // writeBatch sends ms, which is not empty.
 func (c *UDPConn) writeBatch(ms []Message) (n int, err error) {
-	var first, some int // of some that are described, first is the next
+	var first, some int // of the some described messages, first is the next
 	var refused error
 	err = c.s.WriteWith("sendmmsg", func(fd int) (int, bool, syscall.Errno) {
 		if first == some {
@@ -151,7 +150,7 @@ func (c *UDPConn) writeBatch(ms []Message) (n int, err error) {
 		processor.CountWrite(bytes, errno)
 		if first, n = first+sent, n+sent; first == some || errno != 0 {
 			c.out.Forget()
-			first, some = 0, 0 // what is left of them is described again
+			first, some = 0, 0 // the rest is described again
 		}
 		return weight(sent, bytes), n < len(ms), errno
 	})
@@ -162,8 +161,8 @@ func (c *UDPConn) writeBatch(ms []Message) (n int, err error) {
 }
 
 // describeBatch describes to the kernel as many of ms as one call may send. An
-// error is of the first; a later message that cannot be sent ends the batch
-// before it.
+// error is that of the first message; a later message that cannot be sent ends
+// the batch before it.
 func (c *UDPConn) describeBatch(ms []Message) (n int, err error) {
 	bytes, control := 0, 0
 	for n < len(ms) && n < batchMessages {
@@ -194,8 +193,8 @@ func (c *UDPConn) describeBatch(ms []Message) (n int, err error) {
 	return n, nil
 }
 
-// mayDescribe checks what net checks before it makes a call, and stores the
-// address.
+// mayDescribe makes the checks that net makes before the system call, and
+// stores the address.
 func (c *UDPConn) mayDescribe(m *Message, i int) error {
 	if m.SegmentSize != 0 {
 		if err := maySegment(m); err != nil {
@@ -213,8 +212,8 @@ func (c *UDPConn) mayDescribe(m *Message, i int) error {
 	return c.rawFromAddrPort(c.out.Addr(i), m.Addr)
 }
 
-// sentBatch fills in what was sent, of which the first was number first of its
-// call, and returns how many bytes that is.
+// sentBatch fills in the sent messages, of which the first was number first of
+// its call, and returns their bytes.
 func (c *UDPConn) sentBatch(ms []Message, first int) int {
 	bytes := 0
 	for i := range ms {

@@ -14,10 +14,10 @@ import (
 
 // Several datagrams travel through the kernel as one: GSO cuts them apart as
 // late as possible when sending, GRO joins them as early as possible when
-// receiving. Their size is in a control message, which is written and read
-// here, not shown in Message.OOB.
+// receiving. A control message holds their size; this file writes and reads it,
+// and Message.OOB does not show it.
 
-// maxDatagram is more than any datagram has.
+// maxDatagram is larger than any datagram.
 const maxDatagram = 64 << 10
 
 var (
@@ -33,14 +33,14 @@ var (
 )
 
 // SetGRO lets the kernel join datagrams of one peer that come close together
-// into one large one, or not (the default). Then every Buf should have room for
-// 64 KiB, and only ReadBatch reports where one ends, by SegmentSize; other
+// into a large one, or not (the default). Then every Buf should have room for
+// 64 KiB, and only ReadBatch reports where each ends, by SegmentSize; other
 // reads return them joined. On a kernel before Linux 5.0 the error is
 // errors.ErrUnsupported.
 func (c *UDPConn) SetGRO(join bool) error {
 	if join {
-		// Before any can come, and for good: some may be on their way when it
-		// is turned off.
+		// Set before joined datagrams can come, and for good: some may be on
+		// their way when GRO is turned off.
 		c.gro.Store(true)
 	}
 	err := c.s.SetInt(unix.IPPROTO_UDP, unix.UDP_GRO, boolInt(join))
@@ -50,8 +50,8 @@ func (c *UDPConn) SetGRO(join bool) error {
 	return c.setError("set", err)
 }
 
-// gsoMissing reports whether the kernel does not know UDP_SEGMENT. It would
-// ignore it, and send one datagram instead of many.
+// gsoMissing reports whether the kernel does not know UDP_SEGMENT. Such a
+// kernel ignores it, and sends one datagram instead of many.
 var gsoMissing = sync.OnceValue(func() bool {
 	fd, err := sysx.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -73,8 +73,8 @@ func maySegment(m *Message) error {
 	return nil
 }
 
-// segmentControl is how much room the control messages of m take if there is to
-// be one of ours among them, else 0. One datagram needs none.
+// segmentControl is the room that the control messages of m take together with
+// UDP_SEGMENT's; 0 if m needs none, as a single datagram does.
 func segmentControl(m *Message) int {
 	if m.SegmentSize <= 0 || m.SegmentSize >= len(m.Buf) {
 		return 0
@@ -82,7 +82,7 @@ func segmentControl(m *Message) int {
 	return alignControl(len(m.OOB)) + segmentSpace
 }
 
-// putSegmentSize writes the control messages of m and ours into room.
+// putSegmentSize writes the control messages of m and UDP_SEGMENT's into room.
 func putSegmentSize(room []byte, m *Message) []byte {
 	at := alignControl(len(m.OOB))
 	clear(room[copy(room, m.OOB):])
@@ -91,7 +91,7 @@ func putSegmentSize(room []byte, m *Message) []byte {
 	return room
 }
 
-// takeControl moves the control messages of received datagram i to m, but for
+// takeControl moves the control messages of received datagram i to m, except
 // the segment size.
 func (c *UDPConn) takeControl(m *Message, i int) {
 	control := c.in.Control(i)

@@ -12,13 +12,13 @@ import (
 	"github.com/netco-go/netco/internal/fd"
 )
 
-// Buffered is a Stream with a buffer for each direction, which sends by itself
-// what was written when its reader would have to wait. A server that answers
-// pipelined requests thus makes one read and one write for as many requests as
-// came together, without a call of Flush, and no answer is left behind while it
-// waits for the next request.
+// Buffered is a Stream with a buffer for each direction, which sends the
+// written bytes by itself when its reader would have to wait. A server that
+// answers pipelined requests thus makes one read and one write for all requests
+// that came together, without a call of Flush, and no answer stays unsent while
+// the server waits for the next request.
 //
-// What was written is sent
+// Written bytes are sent
 //
 //   - by a read that finds nothing to read, before it waits or returns an error
 //     (unless SetAutoFlush has turned that off);
@@ -26,41 +26,41 @@ import (
 //   - when the buffer is full, and by Flush, CloseWrite and, as far as the
 //     socket takes it at once, by Close.
 //
-// A read that is served from the buffer does not wait, but when the Processor's
-// turn has lasted for half a millisecond it lets others run first: a client
-// that sends many requests at once does not keep them from their turn.
+// A read that is served from the buffer does not wait, but yields when the
+// Processor's turn has lasted for half a millisecond: a client that sends many
+// requests at once does not starve other coroutines.
 //
-// A coroutine that waits for something else, a lock or a Sleep, calls Flush
-// first if the peer is not to wait as well. A peer that does not take its
-// answers is not read from: a read that has to send waits for room, under the
-// write deadline.
+// Before it waits for something else, a lock or a Sleep, a coroutine should
+// call Flush, or the peer waits as well. A read that has to send waits for
+// room, under the write deadline: so netco does not read from a peer that does
+// not take its answers.
 //
-// The buffers are AcquireBuffer's and are held while they hold bytes: a
+// The buffers are AcquireBuffer's, held only while they hold bytes: a
 // connection whose reader waits with nothing buffered holds none. Slices that
 // Peek, ReadSlice and ReadLine return point into the buffer and are good until
 // the next read.
 //
 // One coroutine or goroutine may read at a time. Any number may write, at the
 // same time too, and the bytes of one Write stay together; AvailableBuffer is
-// for a single writer. Bytes that any other caller than the reader has written
+// for a single writer. Bytes that another caller than the reader has written
 // are sent by that caller's Flush, or before the reader's next wait. If the
 // reader and the writer are two coroutines, and both ends of the connection
 // write much, turn SetAutoFlush off: the reader then never waits for room, so
 // the two ends cannot wait for each other. Close and the deadlines may be
-// called by any coroutine or goroutine. The Stream itself is not to be read or
-// written beside the Buffered.
+// called by any coroutine or goroutine. Do not read or write the Stream itself
+// beside the Buffered.
 //
-// A write error is sticky: the call that meets it returns it, which may be a
-// read that had to send, and every later write does, even if it was a deadline.
-// Unsent bytes are dropped.
+// A write error is sticky, even a deadline's: the call that meets it, which may
+// be a read that had to send, returns it, and so does every later write. Unsent
+// bytes are dropped.
 type Buffered struct {
 	stream Stream
 	c      *conn  // the same
 	s      *fd.FD // c's
 
 	// The reading side. Owner: the reader.
-	in    []byte  // in[r:w] has been read and not been taken
-	inBuf *Buffer // what in is, unless that has outgrown it
+	in    []byte  // in[r:w] has been received and not been taken
+	inBuf *Buffer // the memory of in, unless in has outgrown it
 	r, w  int
 	limit int
 	reads uint8 // since the last automatic flush
@@ -74,7 +74,7 @@ type Buffered struct {
 
 	// The writing side, under s.mu's write lock.
 	out    []byte
-	outBuf *Buffer // what out is
+	outBuf *Buffer // the memory of out
 	start  int     // out[start:end] is to be sent
 	end    int
 	lent   bool  // AvailableBuffer has given out[end:] away
@@ -88,16 +88,16 @@ const (
 	defaultLimit = 64 << 10
 	// Reads and writes of direct bytes or more go past the buffer.
 	direct = 16 << 10
-	// After maxReads reads in a row that find something, the written bytes are
-	// sent all the same.
+	// After maxReads reads in a row that find data, the written bytes are sent
+	// all the same.
 	maxReads = 8
 )
 
-// NewBuffered returns c with buffers. Nothing else may read or write c from
-// then on. It panics if c has packets and is no stream, and if c is a type that
-// embeds a connection: a Buffered goes past its Read and Write. So it takes no
-// TLS connection: for these the package comment of netco/tls has the same over
-// bufio. It allocates the Buffered and no buffer.
+// NewBuffered returns a Buffered for c. Nothing else may read or write c from
+// then on. It panics if c is a connection for packets, or a type that embeds a
+// connection: a Buffered bypasses its Read and Write. So it takes no TLS
+// connection: the package comment of netco/tls shows the same with bufio. It
+// allocates the Buffered and no buffer.
 func NewBuffered(c Stream) *Buffered {
 	b := connOf(c)
 	if b == nil {
@@ -115,8 +115,8 @@ func NewBuffered(c Stream) *Buffered {
 // ErrTooLong. The reader calls it.
 func (b *Buffered) SetLimit(bytes int) { b.limit = bytes }
 
-// SetAutoFlush turns off, or on again, that reads send what was written. To be
-// called before the Buffered is used by two.
+// SetAutoFlush sets whether reads send the written bytes; they do by default.
+// Call it before two callers use the Buffered.
 func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 
 // Close sends as many of the written bytes as the socket takes without waiting,
@@ -134,7 +134,7 @@ func (b *Buffered) Close() error {
 	return b.c.opError("close", err)
 }
 
-// lastLocked sends what it can and forgets the rest.
+// lastLocked sends as many bytes as it can and drops the rest.
 func (b *Buffered) lastLocked() (err error) {
 	for b.start < b.end && err == nil {
 		n, errno := b.s.TrySend(b.out[b.start:b.end])
@@ -150,7 +150,7 @@ func (b *Buffered) lastLocked() (err error) {
 	return err
 }
 
-// CloseWrite sends what was written and ends the sending side. Parks.
+// CloseWrite sends the written bytes and ends the sending side. Parks.
 func (b *Buffered) CloseWrite() error {
 	if err := b.Flush(); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (b *Buffered) RemoteAddr() net.Addr { return b.stream.RemoteAddr() }
 // os.ErrDeadlineExceeded.
 func (b *Buffered) SetDeadline(t time.Time) error { return b.stream.SetDeadline(t) }
 
-// SetReadDeadline is SetDeadline for reads only. A read that has come to its
+// SetReadDeadline is SetDeadline for reads only. A read that ends by its
 // deadline has taken nothing and may be repeated.
 func (b *Buffered) SetReadDeadline(t time.Time) error { return b.stream.SetReadDeadline(t) }
 

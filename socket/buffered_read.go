@@ -20,8 +20,8 @@ var ErrTooLong = fmt.Errorf("netco/socket: more than the limit of the buffer: %w
 // Buffered returns how many bytes can be read without asking the socket.
 func (b *Buffered) Buffered() int { return b.w - b.r }
 
-// Read reads what is there into p, at least one byte; see net.Conn. Large reads
-// go past the buffer. Parks.
+// Read reads available bytes into p, at least one; see net.Conn. Large reads
+// bypass the buffer. Parks.
 func (b *Buffered) Read(p []byte) (int, error) {
 	if b.r == b.w {
 		if len(p) == 0 {
@@ -53,9 +53,9 @@ func (b *Buffered) ReadByte() (byte, error) {
 }
 
 // Peek returns the next n bytes without taking them. With an error it returns
-// those there are: io.EOF if the stream ends before, ErrTooLong if n is more
-// than the limit. Peek(Buffered()) does not wait. Parks. It allocates only what
-// does not fit in a buffer.
+// fewer: io.EOF if the stream ends before, ErrTooLong if n exceeds the limit.
+// Peek(Buffered()) does not wait. Parks. It allocates only if n bytes do not
+// fit in a buffer.
 func (b *Buffered) Peek(n int) ([]byte, error) {
 	if n < 0 {
 		return nil, bufio.ErrNegativeCount
@@ -70,7 +70,7 @@ func (b *Buffered) Peek(n int) ([]byte, error) {
 }
 
 // Discard takes the next n bytes and forgets them. It returns how many it has
-// taken, which are fewer only with an error. Parks.
+// taken, fewer than n only with an error. Parks.
 func (b *Buffered) Discard(n int) (int, error) {
 	if n < 0 {
 		return 0, bufio.ErrNegativeCount
@@ -89,9 +89,9 @@ func (b *Buffered) Discard(n int) (int, error) {
 }
 
 // ReadSlice takes everything up to and including the first delim. At the end of
-// the stream it returns what is left, and io.EOF. With any other error,
-// ErrTooLong among them, it takes nothing. Parks. It allocates only what does
-// not fit in a buffer.
+// the stream it returns the rest, and io.EOF. With any other error, ErrTooLong
+// among them, it takes nothing. Parks. It allocates only if the result does not
+// fit in a buffer.
 func (b *Buffered) ReadSlice(delim byte) ([]byte, error) {
 	b.turn.call()
 	for seen := 0; ; {
@@ -164,8 +164,8 @@ func (b *Buffered) WaitReadable() error {
 	return b.idle(fd.ErrWouldPark)
 }
 
-// fill reads at least one byte behind those there are, into a buffer with room
-// for need of them together.
+// fill appends at least one received byte to the buffered bytes, in a buffer
+// with room for need bytes in all.
 func (b *Buffered) fill(need int) error {
 	for {
 		if err := b.makeRoom(need); err != nil {
@@ -199,7 +199,8 @@ func (b *Buffered) readDirect(p []byte) (int, error) {
 	}
 }
 
-// makeRoom sees to a free byte at in[w:], and to need bytes from in[r:] on.
+// makeRoom ensures a free byte at in[w:], and room for need bytes from in[r:]
+// on.
 func (b *Buffered) makeRoom(need int) error {
 	if b.in == nil {
 		b.inBuf = processor.AcquireAnyBuffer()
@@ -231,9 +232,8 @@ func (b *Buffered) release() {
 }
 
 // hasRead sends the written bytes after maxReads reads in a row that found
-// something: a peer that never stops sending would otherwise get no answer
-// until a buffer is full. The error is net.ErrClosed only; others are
-// remembered.
+// data: a peer that never stops sending would otherwise get no answer until a
+// buffer is full. The error is net.ErrClosed only; others are remembered.
 func (b *Buffered) hasRead() error {
 	if b.reads++; b.reads < maxReads {
 		return nil
@@ -244,9 +244,9 @@ func (b *Buffered) hasRead() error {
 	return nil
 }
 
-// idle is called when an attempt to read has found nothing: it releases an
-// empty buffer, sends what was written, and waits, if that was the attempt's
-// result. nil means to try again.
+// idle is called with the error of an attempt to read. It releases an empty
+// buffer, sends the written bytes, and waits if the error is fd.ErrWouldPark.
+// nil means to try again.
 func (b *Buffered) idle(found error) error {
 	if b.r == b.w {
 		b.release()
@@ -262,7 +262,7 @@ func (b *Buffered) idle(found error) error {
 	}
 	b.turn.units = 0
 	if b.r < b.w {
-		b.s.NoteRead() // a part of a request, though what was before it is answered
+		b.s.NoteRead() // a part of a request, though all before it are answered
 	}
 	return b.stream.WaitReadable()
 }
@@ -271,9 +271,9 @@ func (b *Buffered) idle(found error) error {
 // small ones may take longer than a second, and none of them makes a system
 // call, where a coopBudget would read the clock. Owner: the reader.
 //
-// Reads that find something count units. After each step of them turnCheck
-// reads the clock, and yields when the turn is over. The step is shorter where
-// the work between two reads takes long.
+// Reads that find data count units. After each step units turnCheck reads the
+// clock, and yields when the turn is over. The step is shorter where the work
+// between two reads takes long.
 type turnCheck struct {
 	units uint8 // since the clock was last read
 	step  uint8 // 0 is maxStep
@@ -281,7 +281,7 @@ type turnCheck struct {
 
 const (
 	callUnits = 8  // a ReadByte counts one
-	maxStep   = 64 // eight calls: one reading of the clock, some 40 ns, for as many requests
+	maxStep   = 64 // eight calls: the clock is read, some 40 ns, once for eight requests
 )
 
 func (x *turnCheck) call() {

@@ -9,7 +9,7 @@ import (
 )
 
 // lock takes the socket's write lock, which guards the writing side. The error
-// is that of a closed connection, or the first write error.
+// is a closed connection's, or the first write error.
 func (b *Buffered) lock() error {
 	if !b.s.Lock(fd.Write) {
 		return b.c.opError("write", net.ErrClosed)
@@ -29,7 +29,7 @@ func (b *Buffered) lock() error {
 // unsent bytes.
 //
 // Close sends the unsent bytes if it finds the lock free. Otherwise the holder
-// does, which finds the connection closed while it still has the lock.
+// sends them: it sees the close while it still has the lock.
 func (b *Buffered) unlock(err error) error {
 	for b.s.UnlockIfOpen(fd.Write) {
 		if !b.needsFlush.Load() || !b.s.TryLock(fd.Write) {
@@ -89,9 +89,9 @@ func (b *Buffered) Flush() error {
 	return b.unlock(err)
 }
 
-// Write takes all of p, sending what does not fit in the buffer. A p of 16 KiB
-// or more is sent at once and from where it is, together with what was written
-// before. Parks only when it sends. It does not allocate.
+// Write takes all of p, and sends bytes when the buffer is full. A p of 16 KiB
+// or more is sent at once without copying it, after the bytes written before.
+// Parks only when it sends. It does not allocate.
 func (b *Buffered) Write(p []byte) (int, error) {
 	if err := b.lock(); err != nil {
 		return 0, err
@@ -112,7 +112,7 @@ func (b *Buffered) writeLocked(p []byte) (done int, err error) {
 			return done, err
 		}
 		n := min(len(rest), len(b.out)-b.end)
-		if &rest[0] != &b.out[b.end] { // else it was built there
+		if &rest[0] != &b.out[b.end] { // else the caller built it there
 			copy(b.out[b.end:], rest[:n])
 		}
 		b.end += n
@@ -172,7 +172,8 @@ func (b *Buffered) WriteByte(c byte) error {
 // buffer, to append to and to give to the next Write, which then need not copy.
 // With little room left, Flush makes a whole buffer of it. After an error the
 // slice has no capacity, and Write returns the error. A buffer that is given
-// out is held until that Write. It does not park, unless another is writing.
+// out is held until that Write. It does not park, unless another caller is
+// writing.
 func (b *Buffered) AvailableBuffer() []byte {
 	if b.lock() != nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Buffers is zero or more pieces to write, as net.Buffers is. To a stream of
-// this package they go with as few system calls as the kernel allows: one for
-// up to 1024 pieces and 128 KiB, as far as the peer keeps up.
+// Buffers is zero or more pieces to write, like net.Buffers. Writing them to a
+// stream of this package takes as few system calls as the kernel allows: one
+// for up to 1024 pieces and 128 KiB, as long as the peer keeps up.
 type Buffers [][]byte
 
 var (
@@ -18,13 +18,12 @@ var (
 	_ io.Reader   = (*Buffers)(nil)
 )
 
-// WriteTo writes the pieces to w, waiting for room if need be, and takes them
-// off v, in part if w took a part: after an error v holds the unwritten rest,
-// and n counts the written bytes. It sets elements of v and shortens v, but
-// changes no byte. To a *TCPConn or *UnixConn the pieces go together, and
-// nothing that others write comes between them; errors are those of
-// WriteBuffers. To any other writer they go one by one. Parks. It does not
-// allocate by itself.
+// WriteTo writes the pieces to w, waiting for room if need be, and removes the
+// written bytes from v: after an error v holds the unwritten rest, and n counts
+// the written bytes. It sets elements of v and shortens v, but changes no byte.
+// To a *TCPConn or *UnixConn the pieces go together, and no other caller's
+// bytes come between them; errors are those of WriteBuffers. To any other
+// writer they go one by one. Parks. It does not allocate by itself.
 func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 	switch c := w.(type) {
 	case *TCPConn:
@@ -46,8 +45,9 @@ func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// Read copies from the pieces into p and takes off v what it copied. At the end
-// of the last one it returns io.EOF, which may come together with bytes.
+// Read copies from the pieces into p and removes the copied bytes from v. At
+// the end of the last piece it returns io.EOF, which may come together with
+// bytes.
 func (v *Buffers) Read(p []byte) (n int, err error) {
 	for n < len(p) && len(*v) > 0 {
 		got := copy(p[n:], (*v)[0])
@@ -66,16 +66,16 @@ func (c *conn) writeBuffers(v *Buffers) (int64, error) {
 	return n, c.opError("writev", err)
 }
 
-// WriteBuffers writes and consumes v, see TCPConn.WriteBuffers. On a socket for
-// packets the pieces make one packet, as with net.
+// WriteBuffers writes and consumes v, see TCPConn.WriteBuffers. On a packet
+// socket the pieces make one packet, as with net.
 func (c *UnixConn) WriteBuffers(v *net.Buffers) (int64, error) {
 	return c.writeBuffers((*Buffers)(v))
 }
 
-// WriteBuffers writes and consumes v as net.Buffers.WriteTo does with a
-// connection of package net, which net's own WriteTo cannot do with one of
-// another package: it would write the pieces one by one. Errors are
-// *net.OpError with Op "writev". Parks. It does not allocate.
+// WriteBuffers writes and consumes v, as net.Buffers.WriteTo does with a
+// connection of package net. With connections of other packages net's own
+// WriteTo writes the pieces one by one. Errors are *net.OpError with Op
+// "writev". Parks. It does not allocate.
 func (c *TCPConn) WriteBuffers(v *net.Buffers) (int64, error) {
 	return c.writeBuffers((*Buffers)(v))
 }
@@ -87,12 +87,12 @@ type Buffer = processor.Buffer
 // Processor: the one released last, which is still in the cache. Release it
 // before the next wait. An ordinary goroutine gets one from a common pool.
 //
-// It does not allocate once the pool is filled. It parks only where
-// Options.BufferMemory is set and in use: until a buffer is released, or until
-// a forced shutdown unwinds the coroutine. A coroutine that holds one and waits
-// for another may wait for ever: take the second by TryAcquireBuffer.
+// It does not allocate once the pool is filled. It parks only if
+// Options.BufferMemory is used up: until a buffer is released, or until a
+// forced shutdown unwinds the coroutine. A coroutine that holds one buffer and
+// waits for another may wait for ever: take the second by TryAcquireBuffer.
 func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
 
-// TryAcquireBuffer is AcquireBuffer that does not park: it returns nil where
-// Options.BufferMemory is in use.
+// TryAcquireBuffer is AcquireBuffer that does not park: it returns nil if
+// Options.BufferMemory is used up.
 func TryAcquireBuffer() *Buffer { return processor.TryAcquireBuffer() }

@@ -19,7 +19,7 @@ type conn struct {
 	endpoints
 }
 
-// role is what a descriptor is part of.
+// role says which type a descriptor is part of.
 type role uint8
 
 const (
@@ -43,16 +43,16 @@ func (c *conn) init(fd int, n network) {
 	c.s.CloseWhenLost()
 }
 
-// initKept is init for a connection that is closed in any case, as a Server
+// initKept is init for a connection that its owner always closes, as a Server
 // does: that saves the memory of a cleanup.
 func (c *conn) initKept(fd int, n network) {
 	c.network = n
 	c.s.Init(newDescriptor(n, roleConn), fd, n.kind())
 }
 
-// Read reads what is there into p, waiting for it if need be: at least one byte
-// of a stream, with io.EOF at its end, or one packet, of which it drops what
-// does not fit. Parks. It does not allocate.
+// Read reads into p, waiting if need be: at least one byte of a stream, or
+// io.EOF at its end; or one packet, dropping bytes that do not fit. Parks. It
+// does not allocate.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.s.Read(p)
 	if err == io.EOF {
@@ -61,15 +61,15 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, c.opError("read", err)
 }
 
-// WaitReadable waits until a Read will probably not have to: data, the end of
-// the stream, or an error. No buffer is held meanwhile. It returns a deadline's
-// or Close's error as Read does. Parks. It does not allocate.
+// WaitReadable waits until a Read will probably not have to, because of data,
+// the end of the stream, or an error. It holds no buffer meanwhile. It returns
+// the error of a deadline or Close as Read does. Parks. It does not allocate.
 func (c *conn) WaitReadable() error { return c.opError("read", c.s.WaitReadable()) }
 
 // Readable reports whether a Read would return at once, with bytes, the end of
-// the stream or an error; false if one is under way. It is for connections that
-// should be silent, such as those in a pool: it asks the kernel only if there
-// may be something. It does not park.
+// the stream or an error; false if a Read is under way. It is for connections
+// that should be silent, such as idle ones in a pool: it asks the kernel only
+// if there may be data. It does not park.
 func (c *conn) Readable() bool { return c.s.Readable() }
 
 // Write writes all of p, waiting for room if need be. With an error, n is how
@@ -119,16 +119,16 @@ func (c *conn) SetWriteBuffer(bytes int) error {
 
 // SyscallConn gives access to the fd while it is sure to be open. Read and
 // Write call their function again after each event for as long as it returns
-// false, and park in between; it should return false only if the fd has said
-// EAGAIN. Deadlines and Close end them as they end reads and writes.
+// false, and park in between; the function should return false only if the fd
+// has returned EAGAIN. Deadlines and Close end them as they end reads and
+// writes.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return rawConn{&c.s, c.setError, c.opError}, nil
 }
 
 // File returns an os.File of a duplicate of the fd. Closing one does not close
-// the other. They are one socket all the same: its options and its mode are
-// shared. It stays non-blocking, also when the file's Fd method is called,
-// unlike net's.
+// the other, but they are one socket: options and mode are shared. It stays
+// non-blocking even if the file's Fd method is called, unlike net's.
 func (c *conn) File() (*os.File, error) {
 	f, err := c.file(&c.s)
 	return f, c.opError("file", err)
@@ -141,15 +141,15 @@ func (l *listener) SyscallConn() (syscall.RawConn, error) {
 }
 
 // File returns an os.File of a duplicate of the fd, to be handed to another
-// process. Closing one does not close the other: there is one queue of
-// connections, and the first to accept has them. It stays non-blocking, also
-// when the file's Fd method is called, unlike net's.
+// process. Closing one does not close the other: both accept from one queue of
+// connections. It stays non-blocking even if the file's Fd method is called,
+// unlike net's.
 func (l *listener) File() (*os.File, error) {
 	f, err := l.at.file(&l.s.FD)
 	return f, l.at.setError("file", err)
 }
 
-// file makes an os.File that is named as net names it.
+// file makes an os.File with the name that net gives it.
 func (e *endpoints) file(s *fd.FD) (*os.File, error) {
 	var dup int
 	err := s.Control(func(fd int) (err error) {
@@ -170,8 +170,8 @@ func (e *endpoints) file(s *fd.FD) (*os.File, error) {
 		text(e.RemoteAddr())), nil
 }
 
-// rawConn is a syscall.RawConn, with what wraps the errors of Control and those
-// of Read and Write.
+// rawConn is a syscall.RawConn, with functions that wrap the errors of Control
+// and of Read and Write.
 type rawConn struct {
 	s                 *fd.FD
 	setError, opError func(op string, err error) error

@@ -31,7 +31,7 @@ func (d *Dialer) single(l limits, n network, to *net.TCPAddr) (c *TCPConn, err e
 }
 
 // traceConnect calls httptrace's ConnectStart, as package net does for each
-// attempt to connect, and returns what calls ConnectDone, nil for nothing.
+// attempt to connect, and returns a function that calls ConnectDone, or nil.
 func traceConnect(ctx context.Context, n network, to net.Addr) (done func(error)) {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace == nil {
@@ -47,10 +47,9 @@ func traceConnect(ctx context.Context, n network, to net.Addr) (done func(error)
 	return func(err error) { trace.ConnectDone(n.String(), address, err) }
 }
 
-// dialTCP connects, again if need be: a kernel that is left to choose the local
-// port may choose one that is taken, or the one that is dialled, and then
-// connects the socket with itself. After that happened three times it is let
-// have its way.
+// dialTCP connects, again if need be: a kernel that chooses the local port may
+// choose one that is taken, or the dialled port, which connects the socket with
+// itself. dialTCP accepts the third such result.
 func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
 	c, err := d.attemptTCP(l, n, from, to)
 	chosen := from == nil || from.Port == 0
@@ -71,7 +70,7 @@ func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, 
 	return c, nil
 }
 
-// toItself reports whether both ends are the same, or the other is not known,
+// toItself reports whether both ends are the same, or the peer is unknown,
 // which is as strange.
 func (c *TCPConn) toItself() bool {
 	local, _ := c.local.AddrPort()
@@ -107,7 +106,7 @@ func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPCon
 func (d *Dialer) connect(l limits, c *TCPConn, af int, from, to *net.TCPAddr) error {
 	fd := c.s.Sysfd()
 	if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
-		// Or it could be bound and connected to a mapped IPv4 address.
+		// Otherwise it could be bound and connected to a mapped IPv4 address.
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY,
 			boolInt(c.network == tcp6)); err != nil {
 			return os.NewSyscallError("setsockopt", err)
@@ -121,8 +120,8 @@ func (d *Dialer) connect(l limits, c *TCPConn, af int, from, to *net.TCPAddr) er
 		if err != nil {
 			return err
 		}
-		// If from says nothing, the kernel chooses no worse, and may use one
-		// port for connections to several peers.
+		// If from is unspecified, the kernel chooses in connect just as well,
+		// and may use one port for connections to several peers.
 		if from.Port != 0 || !wildcard(from.IP) {
 			if err := unix.Bind(fd, sa); err != nil {
 				return os.NewSyscallError("bind", err)
@@ -137,7 +136,7 @@ func (d *Dialer) connect(l limits, c *TCPConn, af int, from, to *net.TCPAddr) er
 }
 
 // hook calls Control or ControlContext, if there is one, for the new socket of
-// c. v6 says which family that is of.
+// c. v6 says whether its family is IPv6.
 func (d *Dialer) hook(l limits, c *TCPConn, address string, v6 bool) error {
 	if d.Control == nil && d.ControlContext == nil {
 		return nil
@@ -184,7 +183,7 @@ func (c *TCPConn) connect(l limits, to unix.Sockaddr) (err error) {
 		stop := context.AfterFunc(l.ctx, func() { c.s.SetDeadline(longAgo, fd.Write) })
 		defer func() {
 			if !stop() && err == nil {
-				// It has spoilt the connection, or is about to.
+				// The context's end has spoilt the connection, or is about to.
 				err = contextError(l.ctx.Err())
 			}
 		}()
@@ -208,11 +207,11 @@ func sysError(call string, err error) error { return os.NewSyscallError(call, er
 // limits end a dial early. The time is kept apart from the context, so that a
 // timeout, the common case, takes no context and no timer of Go's.
 type limits struct {
-	ctx   context.Context // may have a deadline of its own, which is then in until as well
+	ctx   context.Context // may have a deadline of its own, which until then includes
 	until time.Time       // zero is never
 }
 
-// err is why it has to end, as net says it; nil if it need not.
+// err is why the dial has to end, in net's words; nil if it need not.
 func (l limits) err() error {
 	if err := l.ctx.Err(); err != nil {
 		return contextError(err)
@@ -223,7 +222,7 @@ func (l limits) err() error {
 	return nil
 }
 
-// earliest is the earlier of two times, of which zero is never.
+// earliest is the earlier of two times; a zero time is never.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -231,7 +230,7 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// contextError is the error that net returns for that of a context.
+// contextError is the error that net returns for a context's error.
 func contextError(err error) error {
 	switch err {
 	case context.Canceled:
@@ -259,7 +258,7 @@ func (timeoutError) Error() string   { return "i/o timeout" }
 func (timeoutError) Timeout() bool   { return true }
 func (timeoutError) Temporary() bool { return true }
 
-// Is: waits of this package end with it, too, other than net's.
+// Is matches os.ErrDeadlineExceeded too: this package's waits end with it.
 func (timeoutError) Is(target error) bool {
 	return target == context.DeadlineExceeded || target == os.ErrDeadlineExceeded
 }

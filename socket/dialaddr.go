@@ -10,8 +10,8 @@ import (
 
 var errMissingAddress = errors.New("missing address") // net's own has no name
 
-// target returns the one address of TCP that is meant. It is nil if package net
-// is to dial: for another network, a name to look up, and what is an error.
+// target returns the single TCP address to dial. It is nil if package net is to
+// dial: for another network, a name to look up, or an error.
 func (d *Dialer) target(n network, address string) *net.TCPAddr {
 	ap, err := netip.ParseAddrPort(address)
 	if !n.isTCP() || err != nil || ap.Addr() == netip.IPv6Unspecified() { // which is 0.0.0.0 too
@@ -25,7 +25,8 @@ func (d *Dialer) target(n network, address string) *net.TCPAddr {
 	return to
 }
 
-// suit reports whether two addresses are of one family, and of the network's.
+// suit reports whether two addresses are of one family, which the network
+// allows.
 func suit(n network, from, to net.IP) bool {
 	v4 := to.To4() != nil
 	return (wildcard(from) || (from.To4() != nil) == v4) &&
@@ -35,7 +36,7 @@ func suit(n network, from, to net.IP) bool {
 func wildcard(ip net.IP) bool { return ip == nil || ip.IsUnspecified() }
 
 // family returns the address family to connect a TCP socket with, as net
-// chooses it. No IP is one of either.
+// chooses it. A missing IP suits either family.
 func family(n network, local, remote net.IP) int {
 	switch n {
 	case tcp4:
@@ -51,8 +52,8 @@ func family(n network, local, remote net.IP) int {
 
 func takesIPv4(ip net.IP) bool { return len(ip) <= net.IPv4len || ip.To4() != nil }
 
-// sockaddr is the kernel's form of an address for fd, which is of a family. The
-// kernel takes an unspecified IP for this host.
+// sockaddr is the kernel's form of an address for fd, a socket of a given
+// family. The kernel takes an unspecified IP for this host.
 func sockaddr(fd, family int, a *net.TCPAddr) (unix.Sockaddr, error) {
 	ip, err := ofFamily(a.IP, family == unix.AF_INET6)
 	switch {
@@ -65,9 +66,9 @@ func sockaddr(fd, family int, a *net.TCPAddr) (unix.Sockaddr, error) {
 	return &unix.SockaddrInet4{Port: a.Port, Addr: ip.As4()}, nil
 }
 
-// ofFamily returns an IP for a socket of IPv4 or IPv6, or net's error. IPv6
-// takes any IPv4 address, mapped. No IP, and any address of IPv4, is any
-// address.
+// ofFamily returns an IP for a socket of IPv4 or IPv6, or net's error. An IPv6
+// socket takes IPv4 addresses, mapped. A missing IP, and IPv4's 0.0.0.0, mean
+// any address.
 func ofFamily(ip net.IP, v6 bool) (netip.Addr, error) {
 	a, ok := netip.AddrFromSlice(ip)
 	switch {

@@ -15,14 +15,13 @@ import (
 // concurrently. Hooks of net/http/httptrace in a context are called as package
 // net calls them. Errors are *net.OpError with net's contents.
 //
-// An address of TCP is dialled by the caller, all else by a net.Dialer. That
-// runs in place for addresses of UDP and Unix, and for a host that has to be
-// looked up by a coroutine on an ordinary goroutine: there the hooks are called
-// as well, and Control.
+// The caller itself dials an address of TCP, a net.Dialer everything else: UDP
+// and Unix addresses in place, and for a coroutine a host to look up on an
+// ordinary goroutine, where the hooks and Control are called as well.
 type Dialer struct {
-	// Timeout is how long a dial may take, look-up included, and Deadline until
-	// when; the earlier counts, and a context's deadline as well. Zero is no
-	// limit of netco's own. Several addresses of one name share the time.
+	// Timeout bounds how long a dial may take, look-up included, and Deadline
+	// when it ends; the earliest of both and a context's deadline counts. Zero
+	// is no limit of netco's own. Several addresses of one name share the time.
 	Timeout  time.Duration
 	Deadline time.Time
 
@@ -31,18 +30,19 @@ type Dialer struct {
 
 	// DualStack has no effect.
 	//
-	// Deprecated: a negative FallbackDelay turns off what it turned on.
+	// Deprecated: a negative FallbackDelay turns off the fallback that it
+	// enabled.
 	DualStack bool
 
-	// FallbackDelay is how long a connection to the family that a name's first
-	// address is of may take until the other family is tried too; the first to
-	// be connected counts (RFC 6555). 0 is 300 ms; negative tries all addresses
+	// FallbackDelay is how long a connection to the family of a name's first
+	// address may take until the other family is tried too; the first
+	// connection counts (RFC 6555). 0 is 300 ms; negative tries all addresses
 	// one after the other. It is for network tcp only.
 	FallbackDelay time.Duration
 
 	// KeepAlive is the idle time before the first keep-alive probe of a TCP
-	// connection: 0 is 15 s, negative is no probes. KeepAliveConfig goes before
-	// it if it is enabled.
+	// connection: 0 is 15 s, negative is no probes. An enabled KeepAliveConfig
+	// takes precedence.
 	KeepAlive       time.Duration
 	KeepAliveConfig net.KeepAliveConfig
 
@@ -57,7 +57,7 @@ type Dialer struct {
 	// Control, if it is not nil, is called with the fd of each attempt before
 	// it is connected or bound. network is tcp4, tcp6, udp4, udp6 or one of
 	// Unix. It may set options; it must not keep c, and must not wait.
-	// ControlContext goes before it if both are set.
+	// ControlContext takes precedence if both are set.
 	Control        func(network, address string, c syscall.RawConn) error
 	ControlContext func(ctx context.Context, network, address string, c syscall.RawConn) error
 }
@@ -66,8 +66,8 @@ type Dialer struct {
 func (d *Dialer) MultipathTCP() bool { return false }
 
 // SetMultipathTCP exists for code that sets it on a net.Dialer, and has no
-// effect: connections are plain TCP, as those are with a net.Dialer when the
-// host or the peer has nothing else.
+// effect: connections are plain TCP, as with a net.Dialer when the host or the
+// peer has no multipath.
 func (d *Dialer) SetMultipathTCP(use bool) {}
 
 // Dial connects to an address, as net.Dial does and with its errors. The
@@ -78,7 +78,7 @@ func (d *Dialer) Dial(network, address string) (net.Conn, error) {
 }
 
 // DialContext is Dial that ends when ctx does, with net's error for that. A
-// connection that it has returned does not depend on ctx any more.
+// returned connection does not depend on ctx.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	n, err := parseNetwork(network)
 	if err != nil {
@@ -96,8 +96,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return as[net.Conn](d.single(l, n, to))
 }
 
-// borrow has package net dial: what takes a look-up, or has an error, and the
-// networks on which it need not wait for the peer.
+// borrow has package net dial: addresses that need a look-up or have an error,
+// and networks where net need not wait for the peer.
 func (d *Dialer) borrow(ctx context.Context, n network, from net.Addr,
 	address string) (c net.Conn, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -119,14 +119,14 @@ func (d *Dialer) borrow(ctx context.Context, n network, from net.Addr,
 	op, ok := err.(*net.OpError)
 	switch {
 	case ok && op.Err.Error() == errTimeout.Error():
-		op.Err = errTimeout // of net's two only one is a context's
+		op.Err = errTimeout // net has two such errors; this is the context's
 	case err == coroutine.ErrShutdown:
 		err = &net.OpError{Op: "dial", Net: n.String(), Err: err}
 	}
 	return c, err
 }
 
-// nets returns a Dialer of package net with the same settings, but for the
+// nets returns a Dialer of package net with the same settings, except the
 // Resolver.
 func (d *Dialer) nets() *net.Dialer {
 	return &net.Dialer{
@@ -137,7 +137,7 @@ func (d *Dialer) nets() *net.Dialer {
 }
 
 // DialTCP connects to one TCP address, from laddr if that is valid. An address
-// without an IP is this host's. Parks.
+// without an IP means this host. Parks.
 func (d *Dialer) DialTCP(ctx context.Context, network string, laddr,
 	raddr netip.AddrPort) (*TCPConn, error) {
 	return d.dialAddr(ctx, network, net.TCPAddrFromAddrPort(laddr), net.TCPAddrFromAddrPort(raddr))
@@ -180,7 +180,7 @@ func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 // raddr.
 //
 // The kernel connects at once or not at all, so this does not park; as with
-// net, a stream's or packet listener that does not accept and whose queue is
+// net, a listener of streams or packets that does not accept and whose queue is
 // full gives EAGAIN.
 func (d *Dialer) DialUnix(ctx context.Context, network string, laddr,
 	raddr *net.UnixAddr) (*UnixConn, error) {
@@ -207,7 +207,7 @@ func netDialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) 
 	return taken[*UnixConn]("dial", network, true, theirs, err)
 }
 
-// limits are what ends a dial early. stop is to be called when it is over.
+// limits returns what ends a dial early. Call stop when the dial is over.
 func (d *Dialer) limits(ctx context.Context) (l limits, stop func()) {
 	if ctx == nil {
 		panic("netco/socket: nil context")

@@ -22,15 +22,15 @@ import (
 // while the caller is parked. Ordinary goroutines may use it too; they block.
 //
 // Errors are as os.File's: *fs.PathError with the bare errno, os.ErrClosed,
-// os.ErrDeadlineExceeded or netco.ErrShutdown in it, and io.EOF. Unlike
-// there, a write to a pipe without readers is EPIPE on standard
-// output as well, and does not end the process.
+// os.ErrDeadlineExceeded or netco.ErrShutdown in it, and io.EOF. Unlike with
+// os.File, a write to a pipe without readers returns EPIPE on standard output
+// as well, and does not end the process.
 //
 // A pollable fd is made non-blocking, and so is every fd of the same open file
-// description: duplicates of it, also in other processes, as a terminal's
-// usually are. Close does not undo that. If another process makes it blocking
-// again, the next operation takes that back; if that happens between the
-// operation's check and its system call, the whole Processor may be held up.
+// description: duplicates of it, also in other processes, which a terminal
+// usually has. Close does not undo that. If another process makes the fd
+// blocking again, the next operation makes it non-blocking; but between that
+// check and the system call such a change may hold up the whole Processor.
 //
 // Reads are serialised among themselves, as are writes. The fd is closed when
 // the last operation under way has returned.
@@ -48,9 +48,9 @@ type fileDescriptor struct {
 	name string // constant
 }
 
-// NewFile makes a File of a duplicate of f's fd, under f's name. Both are to be
-// closed, each by its owner, in any order. A pollable fd is non-blocking from
-// now on, for f too: reads of an f that os opened as blocking fail with EAGAIN.
+// NewFile makes a File of a duplicate of f's fd, under f's name. Close both, in
+// any order. A pollable fd is non-blocking from now on, for f too: reads of an
+// f that os opened as blocking fail with EAGAIN.
 func NewFile(f *os.File) (*File, error) {
 	if f == nil {
 		return nil, os.ErrInvalid
@@ -90,8 +90,8 @@ func FileFromFD(fd uintptr, name string) (*File, error) {
 	return f, nil
 }
 
-// pollable reports whether waiting for fd makes sense, and is possible. Where
-// the type of the file does not show it, epoll does.
+// pollable reports whether waiting for fd makes sense and is possible. If the
+// type of the file does not decide, it asks epoll.
 func pollable(fd int) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -160,13 +160,14 @@ func (f *File) setDeadline(t time.Time, modes ...fd.Mode) error {
 // Name returns the name it was made with.
 func (f *File) Name() string { return f.name }
 
-// Fd returns the fd. It is valid until Close, for which the caller has to see;
-// SyscallConn needs no such care.
+// Fd returns the fd, which is valid until Close. SyscallConn keeps it open by
+// itself.
 func (f *File) Fd() uintptr { return uintptr(f.s.Sysfd()) }
 
 // SyscallConn gives access to the fd while it is sure to be open. Its Read and
 // Write call a function again after each event for as long as it returns false,
-// which it must do only when the fd has answered EAGAIN, and park in between.
+// and park in between. The function must return false only if the fd has
+// returned EAGAIN.
 func (f *File) SyscallConn() (syscall.RawConn, error) {
 	raw := rawConn{&f.s, f.wrap, f.wrap}
 	if f.pollable {
@@ -175,7 +176,7 @@ func (f *File) SyscallConn() (syscall.RawConn, error) {
 	return rawBlocking{raw}, nil
 }
 
-// rawBlocking is a rawConn of what cannot be waited for.
+// rawBlocking is the rawConn of a file that epoll refuses.
 type rawBlocking struct{ rawConn }
 
 var errNotPollable = errors.New("cannot wait for a file of this kind")
@@ -192,10 +193,10 @@ func (r rawBlocking) once(op string, done func(fd uintptr) bool) error {
 	}))
 }
 
-// Read reads what is there into p, at least one byte, waiting for it if need
-// be. At the end it returns io.EOF. Parks. On a pollable fd it does not
-// allocate. If the scheduler's forced end makes it return from a regular file,
-// p may still be written to.
+// Read reads into p, at least one byte, waiting if need be. At the end it
+// returns io.EOF. Parks. On a pollable fd it does not allocate. If the
+// scheduler's forced end makes it return from a regular file, p may still be
+// written to.
 func (f *File) Read(p []byte) (n int, err error) {
 	switch {
 	case len(p) == 0:
@@ -213,8 +214,8 @@ func (f *File) Read(p []byte) (n int, err error) {
 
 // Write writes all of p, waiting for room if need be. With an error, n is how
 // many bytes were written. Parks. On a pollable fd it does not allocate. If the
-// scheduler's forced end makes it return from a regular file, it may still be
-// going on.
+// scheduler's forced end makes it return from a regular file, the write may
+// still go on.
 func (f *File) Write(p []byte) (n int, err error) {
 	if f.pollable {
 		n, err = f.s.WriteFile(p)

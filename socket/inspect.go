@@ -32,8 +32,8 @@ type inspection struct {
 	over bool
 }
 
-// visit describes one fd, if it is of this package, and reports whether to go
-// on.
+// visit describes one fd if it belongs to this package, and reports whether to
+// go on.
 func (v *inspection) visit(pd *processor.PollDesc) bool {
 	if info, open := describe(pd); open && !v.f(info) {
 		v.over = true
@@ -44,8 +44,8 @@ func (v *inspection) visit(pd *processor.PollDesc) bool {
 	return !v.over
 }
 
-// describe describes the fd of pd; false means that it is closed, or that of a
-// Poll.
+// describe describes the fd of pd; false means that the fd is closed, or
+// belongs to a Poll.
 func describe(pd *processor.PollDesc) (info sockinfo.Info, open bool) {
 	switch owner := pd.Owner.(type) {
 	case *fd.Descriptor:

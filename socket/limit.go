@@ -9,9 +9,9 @@ import (
 )
 
 // LimitListener returns l, limited: Accept pauses while n connections that it
-// returned are open, and goes on when one of them is closed. New connections
-// wait meanwhile in the kernel's backlog. It is x/net/netutil's LimitListener,
-// for coroutines and goroutines.
+// returned are open, and goes on when one is closed. New connections wait
+// meanwhile in the kernel's backlog. It does what x/net/netutil's LimitListener
+// does, for coroutines and goroutines.
 //
 // A listener of this package is itself limited and returned, so that it keeps
 // its type; a second limit may be added to it. A pause ends as a wait for
@@ -19,8 +19,8 @@ import (
 // scheduler is ending. A connection counts until its fd is closed here;
 // duplicates of it (File, a child process) do not count.
 //
-// Any other listener is wrapped, and so are its connections. Its Accept takes a
-// place while it waits, too. Only Close of the returned listener ends its
+// Any other listener is wrapped, and so are its connections. Its Accept also
+// takes a place while it waits. Only Close of the returned listener ends its
 // pauses. To limit a tls listener, limit the listener beneath it.
 //
 // With n < 1 every Accept fails.
@@ -56,7 +56,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 	accepted := false
 	defer func() {
-		if !accepted { // it failed, panicked or was unwound
+		if !accepted { // accepting failed, panicked or was unwound
 			l.gate.Room.Release()
 		}
 	}()
@@ -72,7 +72,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return newLimitedConn(c, l.gate.Room), nil
 }
 
-// Close ends the Accepts that wait, and closes what is limited.
+// Close ends the Accepts that wait, and closes the limited listener.
 func (l *limitedListener) Close() error {
 	l.gate.Close()
 	return l.Listener.Close()

@@ -13,7 +13,7 @@ import (
 )
 
 // ListenConfig makes listeners and packet connections, with these settings. The
-// zero value is what they use. Its fields are those of net.ListenConfig and
+// zero value has the defaults. Its fields are those of net.ListenConfig and
 // mean the same. Errors are *net.OpError with net's contents.
 type ListenConfig struct {
 	// Control, if it is not nil, is called with the fd before it is bound. It
@@ -21,8 +21,8 @@ type ListenConfig struct {
 	Control func(network, address string, c syscall.RawConn) error
 
 	// KeepAlive is the idle time before the first keep-alive probe of an
-	// accepted connection: 0 is 15 s, negative is no probes. KeepAliveConfig
-	// goes before it if it is enabled.
+	// accepted connection: 0 is 15 s, negative is no probes. An enabled
+	// KeepAliveConfig takes precedence.
 	KeepAlive       time.Duration
 	KeepAliveConfig net.KeepAliveConfig
 }
@@ -36,8 +36,8 @@ func (lc *ListenConfig) MultipathTCP() bool { return false }
 // every kernel.
 func (lc *ListenConfig) SetMultipathTCP(use bool) {}
 
-// keepAlive returns the settings of a listener's connections, which are left
-// alone if it is not enabled.
+// keepAlive returns the settings for a listener's connections. If they are not
+// enabled, connections keep the kernel's.
 func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig {
 	if config.Enable {
 		return config
@@ -54,9 +54,9 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	return announce(ctx, network, address, tcp, lc.borrowListener)
 }
 
-// announce has borrow make a socket at a local address in which there is no
-// name. Without files it takes networks like one; those that are not have net's
-// error or ours.
+// announce has borrow make a socket at a local address, with names resolved.
+// Without files it takes networks like one; for others the error is net's or
+// this package's.
 func announce[S io.Closer](ctx context.Context, name, address string, like network,
 	borrow func(ctx context.Context, n network, address string) (S, error)) (none S, err error) {
 	n, err := parseNetwork(name)
@@ -80,7 +80,7 @@ func announce[S io.Closer](ctx context.Context, name, address string, like netwo
 
 // borrowListener lets package net make the listening socket, so that dual
 // stack, backlog and errors are net's, and takes its fd over. That happens once
-// in a daemon's life. There is no name in the address.
+// in a daemon's life. Precondition: the address has no name.
 func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 	address string) (net.Listener, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
@@ -107,8 +107,8 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 // kernel spreads connections over them by a hash of the peer's address. With
 // one for each Processor, accepted by a coroutine that stays there (Spawn.On),
 // no connection changes threads. A single TCPListener and Go spread more
-// evenly. With port 0 all get the port that the first was given. The network is
-// tcp, tcp4 or tcp6.
+// evenly. With port 0 all get the port of the first. The network is tcp, tcp4
+// or tcp6.
 func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 	lc := ListenConfig{Control: reusePort}
 	return listenMany(network, address, n, tcp, func(at string) (*TCPListener, net.Addr, error) {
@@ -120,8 +120,8 @@ func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 	})
 }
 
-// listenMany makes n sockets at one address of a network like another, all with
-// the port that the first was given.
+// listenMany makes n sockets at one address, all with the port of the first.
+// The network must be like the given one.
 func listenMany[S io.Closer](name, address string, n int, other network,
 	listen func(address string) (S, net.Addr, error)) (all []S, err error) {
 	if n < 1 {
@@ -184,8 +184,8 @@ func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 	return l.(*TCPListener), nil
 }
 
-// speakable reports whether an address means the same when it is written as
-// host:port and read for a network.
+// speakable reports whether an address keeps its meaning when it is written as
+// host:port and parsed for a network.
 func speakable(n network, a *net.TCPAddr) bool {
 	_, err := netip.ParseAddrPort(a.String())
 	if len(a.IP) == 0 {
@@ -203,8 +203,8 @@ func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address strin
 	return announce(ctx, network, address, udp, lc.borrowPacket)
 }
 
-// borrowPacket lets package net make the socket, for the reasons borrowListener
-// has. There is no name in the address.
+// borrowPacket lets package net make the socket, for borrowListener's reasons.
+// Precondition: the address has no name.
 func (lc *ListenConfig) borrowPacket(ctx context.Context, n network,
 	address string) (net.PacketConn, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
@@ -229,11 +229,11 @@ func netListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAdd
 }
 
 // ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the
-// kernel spreads datagrams over them by a hash of both addresses, so that those
-// of one peer always come to the same. With one for each Processor, read by a
-// coroutine that stays there (Spawn.On), no datagram changes threads. With port
-// 0 all get the port that the first was given. The network is udp, udp4 or
-// udp6.
+// kernel spreads datagrams over them by a hash of both addresses, so that
+// datagrams of one peer always come to the same socket. With one socket for
+// each Processor, read by a coroutine that stays there (Spawn.On), no datagram
+// changes threads. With port 0 all get the port of the first. The network is
+// udp, udp4 or udp6.
 func ListenUDPReusePort(network, address string, n int) ([]*UDPConn, error) {
 	lc := ListenConfig{Control: reusePort}
 	return listenMany(network, address, n, udp, func(at string) (*UDPConn, net.Addr, error) {

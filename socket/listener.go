@@ -16,14 +16,14 @@ type listener struct {
 	at endpoints // only the local one
 }
 
-// init makes a listener of an fd that listens, which it owns from then on.
+// init makes a listener of a listening fd, which it owns from then on.
 func (l *listener) init(fd int, n network) {
 	l.at.network = n
 	l.s.Init(newDescriptor(n, roleListener), fd, n.kind())
 	l.s.CloseWhenLost()
 }
 
-// Close is TCPListener.Close, but for nil.
+// Close is TCPListener.Close, except for nil.
 func (l *listener) Close() error { return l.at.setError("close", l.s.Close()) }
 
 // Addr returns the address listened on: a *net.TCPAddr or *net.UnixAddr.
@@ -39,8 +39,8 @@ func (l *listener) SetDeadline(t time.Time) error {
 // from it. Errors are *net.OpError with net's contents.
 type TCPListener struct {
 	listener
-	// Constant: the fd came from elsewhere, so what connections inherit from it
-	// is not known.
+	// Constant: the fd came from elsewhere, so the options that connections
+	// inherit are unknown.
 	adopted bool
 }
 
@@ -51,8 +51,8 @@ func newTCPListener(fd int, n network) *TCPListener {
 	return l
 }
 
-// Close stops listening. Accepts under way end with net.ErrClosed; connections
-// that were accepted go on. A Close of nil returns EINVAL. It does not park; a
+// Close stops listening. Accepts under way end with net.ErrClosed; accepted
+// connections stay open. A Close of nil returns EINVAL. It does not park; a
 // goroutine may wait for up to 0.1 s for accepts in the middle of a system
 // call.
 func (l *TCPListener) Close() error {
@@ -66,9 +66,9 @@ var _ net.Listener = (*TCPListener)(nil)
 
 // Accept waits for the next connection and returns it, a *TCPConn. When the
 // process has no fd or no memory left for it, Accept does not fail: it pauses,
-// from 1 ms up to 100 ms, and tries again, while connections that are open go
-// on. Errors are net.ErrClosed after Close, os.ErrDeadlineExceeded, and
-// ErrShutdown once the scheduler is ending. Parks.
+// from 1 ms up to 100 ms, and tries again, while open connections go on. Errors
+// are net.ErrClosed after Close, os.ErrDeadlineExceeded, and ErrShutdown once
+// the scheduler is ending. Parks.
 func (l *TCPListener) Accept() (net.Conn, error) {
 	return as[net.Conn](l.AcceptTCP())
 }

@@ -65,12 +65,12 @@ func (c *conn) writeAll(w io.Writer) (int64, error) {
 	}
 	n, err := fd.Move(&dst.s, &c.s, fd.Unlimited)
 	if err != nil && dst.network.isTCP() {
-		err = dst.opError("readfrom", err) // as in net, which calls the sink's ReadFrom
+		err = dst.opError("readfrom", err) // as net's WriteTo, which calls the sink's ReadFrom
 	}
 	return n, err
 }
 
-// plainWriter is a connection without its ReadFrom: what writes to it cannot
+// plainWriter is a connection without its ReadFrom: a reader's WriteTo cannot
 // call back into readFrom.
 type plainWriter struct{ c *conn }
 
@@ -93,7 +93,7 @@ func (c *conn) copyFrom(r io.Reader) (done int64, err error) {
 	}
 }
 
-// copyPiece reads once and writes that.
+// copyPiece reads once and writes the bytes.
 func (c *conn) copyPiece(r io.Reader) (n int, more bool, err error) {
 	b := processor.AcquireAnyBuffer()
 	defer b.Release() // r may panic
@@ -107,8 +107,8 @@ func (c *conn) copyPiece(r io.Reader) (n int, more bool, err error) {
 	return n, failed == nil, err
 }
 
-// copyTo copies to a writer of unknown type. While it waits for something to
-// read it has no buffer.
+// copyTo copies to a writer of unknown type. It holds no buffer while it waits
+// for data.
 func (c *conn) copyTo(w io.Writer) (done int64, err error) {
 	for {
 		if err := c.WaitReadable(); err != nil {
@@ -144,9 +144,9 @@ func (c *conn) copyPieceTo(w io.Writer) (n int, more bool, err error) {
 var errInvalidWrite = errors.New("netco/socket: the writer says that it wrote more than it was " +
 	"given")
 
-// fileOf returns the file behind r if there is one: an *os.File, or the other
-// type of package os that its WriteTo passes on in its place. A type of another
-// package that embeds a file may have a Read of its own.
+// fileOf returns the file behind r if there is one: r is an *os.File, or the
+// type of package os that File.WriteTo passes on in its place. Types of other
+// packages that embed a file may have a Read of their own.
 func fileOf(r any) syscall.Conn {
 	if f, ok := r.(*os.File); ok {
 		return f
@@ -157,7 +157,7 @@ func fileOf(r any) syscall.Conn {
 	return nil
 }
 
-// sendFile is fd.FD.SendFile of a file that has an fd.
+// sendFile is fd.FD.SendFile for a file with an fd.
 func (c *conn) sendFile(f syscall.Conn, remain int64) (n int64, handled bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Socket is a socket of any family and type that the kernel has, also of those
+// Socket is a socket of any family and type that the kernel has, also those
 // that package net does not know: netlink, vsock, packet, raw IP and so on. Its
 // methods are the system calls of the same name. A call that would block parks
 // the coroutine, and blocks an ordinary goroutine. Calls may be concurrent;
 // reads are serialised among themselves, as are writes.
 //
 // Errors are *net.OpError with network "socket" and without addresses: a system
-// call's, net.ErrClosed, os.ErrDeadlineExceeded or netco.ErrShutdown. None
-// of the kernel's is swallowed but EINTR, and EAGAIN where the call then waits.
+// call's, net.ErrClosed, os.ErrDeadlineExceeded or netco.ErrShutdown. All the
+// kernel's errors are returned, except EINTR, and EAGAIN if the call waits.
 type Socket struct {
 	s fd.FD
 }
@@ -64,8 +64,8 @@ func newSocket(sysfd int, k fd.Kind) *Socket {
 	return x
 }
 
-// kindOf is what reads mean on sockets of a type. Of a stream nothing is
-// assumed but that it has an end.
+// kindOf says what the results of reads mean on sockets of a type. It assumes
+// of a stream only that it has an end.
 func kindOf(typ int) fd.Kind {
 	switch typ {
 	case unix.SOCK_STREAM:
@@ -100,9 +100,9 @@ func (x *Socket) Bind(to unix.Sockaddr) error {
 	})
 }
 
-// Listen makes the socket one that accepts connections, with a queue of so
-// many. It comes before the first Accept. Once the scheduler is draining,
-// Accept returns netco.ErrShutdown.
+// Listen makes the socket accept connections, with a queue of the given length.
+// Call it before the first Accept. Once the scheduler is draining, Accept
+// returns netco.ErrShutdown.
 func (x *Socket) Listen(backlog int) error {
 	return x.call("listen", "listen", func(fd int) error {
 		x.s.SetListener()
@@ -112,8 +112,8 @@ func (x *Socket) Listen(backlog int) error {
 
 // Accept waits for the next connection and returns it and its peer's address,
 // which is nil if package unix does not know the family. A connection that
-// ended while it waited is skipped. Unlike the listeners' Accept this one fails
-// when there is no fd or memory left. Parks.
+// ended while it waited is skipped. Unlike the listeners' Accept, it fails when
+// there is no fd or memory left. Parks.
 func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 	var from sysx.RawAddr
 	got := -1
@@ -136,8 +136,8 @@ func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 // write deadline ends it. Parks.
 func (x *Socket) Connect(to unix.Sockaddr) error { return rawError("connect", x.s.Connect(to)) }
 
-// Read takes what is there, or one packet, and io.EOF at the end of what has
-// one. Parks. It does not allocate.
+// Read takes available bytes, or one packet, and returns io.EOF at the end of a
+// socket that has an end. Parks. It does not allocate.
 func (x *Socket) Read(p []byte) (int, error) {
 	n, err := x.s.Read(p)
 	return n, rawError("read", err)
@@ -150,11 +150,11 @@ func (x *Socket) Write(p []byte) (int, error) {
 	return n, rawError("write", err)
 }
 
-// Recvmsg is recvmsg(2): n bytes go into p, oobn bytes of what came beside them
-// into oob; got are the flags with which it came; from is the sender: nil if
-// the socket has a peer or package unix does not know the family. With
-// MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN. 0 bytes
-// are no error, also at the end. Received fds are closed on exec. Parks.
+// Recvmsg is recvmsg(2): n bytes go into p, oobn bytes of control messages into
+// oob; got are the received flags; from is the sender: nil if the socket has a
+// peer or package unix does not know the family. With MSG_DONTWAIT among flags
+// it does not wait, and the error is EAGAIN. 0 bytes are no error, also at the
+// end. Received fds are closed on exec. Parks.
 func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
 	err error) {
 	var failed syscall.Errno
@@ -166,12 +166,11 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 			return n, false, failed
 		})
 	} else {
-		// With these, to find nothing does not mean that there is nothing to
-		// read.
+		// With these flags, EAGAIN does not mean that there is nothing to read.
 		err = x.s.RawRead(func(fd uintptr) bool {
 			n, oobn, got, from, failed = sysx.Recvmsg(int(fd), p, oob, flags)
 			if flags&(unix.MSG_PEEK|unix.MSG_ERRQUEUE) != 0 {
-				processor.CountRead(0, failed) // nothing was taken of what came in
+				processor.CountRead(0, failed) // no incoming data was taken
 			} else {
 				processor.CountRead(n, failed)
 			}
@@ -187,10 +186,10 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 	return n, oobn, got, from, nil
 }
 
-// Sendmsg is sendmsg(2): p, and oob beside it, to an address, or to the peer if
-// that is nil. It returns how many bytes of p went, of a stream perhaps not
-// all. With MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN.
-// It never raises SIGPIPE. Parks.
+// Sendmsg is sendmsg(2): it sends p and control messages oob to an address, or
+// to the peer if the address is nil. It returns how many bytes of p were sent,
+// on a stream perhaps not all. With MSG_DONTWAIT among flags it does not wait,
+// and the error is EAGAIN. It never raises SIGPIPE. Parks.
 func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err error) {
 	var failed syscall.Errno
 	err = x.s.RawWrite(func(fd uintptr) bool {
@@ -271,7 +270,7 @@ func (x *Socket) SetWriteDeadline(t time.Time) error {
 }
 
 // SyscallConn gives access to the fd while it is sure to be open, for calls
-// that are not here. See UnixConn.SyscallConn.
+// that Socket lacks. See UnixConn.SyscallConn.
 func (x *Socket) SyscallConn() (syscall.RawConn, error) {
 	return rawConn{&x.s, rawError, rawError}, nil
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/netco-go/netco/blocking"
 )
 
-// Resolver looks up names without blocking a Processor: a coroutine is parked
-// while Go's resolver is asked on an ordinary goroutine. Goroutines ask in
-// place. Addresses and port numbers are answered at once.
+// Resolver looks up names without blocking a Processor: a coroutine parks while
+// Go's resolver runs on an ordinary goroutine. Goroutines call it in place.
+// Addresses and port numbers need no look-up.
 //
 // The methods are those of net.Resolver, with its results and errors, and
 // netco.ErrShutdown at a forced shutdown. Answers are the caller's own. A
 // coroutine whose context ends returns at once; Go's resolver may go on with
 // the look-up for a while. Hooks of net/http/httptrace are called as package
-// net calls them, on the caller's coroutine or goroutine.
+// net calls them, on the goroutine that runs the look-up.
 //
 // Nothing limits how many look-ups are under way, so a name whose server is
 // silent holds up only its own callers. Each look-up takes a goroutine, and a
@@ -30,26 +30,26 @@ import (
 // and its fields not be changed once it has been used.
 type Resolver struct {
 	// PreferGo, StrictErrors and Dial are those of the net.Resolver that is
-	// asked if Net is nil. Dial is called on ordinary goroutines. If none is
-	// set, net.DefaultResolver is asked.
+	// used if Net is nil. Dial is called on ordinary goroutines. If none is
+	// set, net.DefaultResolver is used.
 	PreferGo     bool
 	StrictErrors bool
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Net is asked; nil is as the fields above say.
+	// Net is the resolver to use; if it is nil, the fields above choose one.
 	Net *net.Resolver
 
 	made atomic.Pointer[net.Resolver] // of the fields above, by the first caller that needs it
 }
 
-// ownResolver is asked where no Resolver is named, unless package netco/net has
-// put its DefaultResolver, which is at resolverAt, in its place.
+// ownResolver is used where no Resolver is given, unless package netco/net has
+// set resolverAt to its DefaultResolver.
 var (
 	ownResolver Resolver
 	resolverAt  **Resolver
 )
 
-// asked returns the resolver of package net to ask.
+// asked returns the resolver of package net to use.
 func (r *Resolver) asked() *net.Resolver {
 	switch {
 	case r == nil && resolverAt != nil && *resolverAt != nil:
@@ -164,7 +164,7 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 	return lookup(r, ctx, name, (*net.Resolver).LookupTXT)
 }
 
-// lookup asks for the records of a name.
+// lookup looks up the records of a name.
 func lookup[T any](r *Resolver, ctx context.Context, name string,
 	by func(*net.Resolver, context.Context, string) (T, error)) (T, error) {
 	return ask(r, ctx, name,
@@ -209,11 +209,11 @@ var lookups = func() *blocking.Pool {
 	return p
 }()
 
-// ask calls fn where it may block, and waits for it until ctx ends.
+// ask calls fn where fn may block, and waits for it until ctx ends.
 func ask[T any](r *Resolver, ctx context.Context, name string,
 	fn func(*net.Resolver, context.Context) (T, error)) (v T, err error) {
 	of := r.asked()
-	got := new(struct { // the look-up's, also after it was given up
+	got := new(struct { // the look-up's, even after the caller has left
 		v   T
 		err error
 	})

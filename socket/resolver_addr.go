@@ -9,9 +9,10 @@ import (
 )
 
 // literalAddress returns an address of a TCP, UDP or IP network with an IP in
-// place of a host's name, so that net, which is to be given it, need not look
-// one up. Of several IPs the first of IPv4 is taken, unless the address is
-// written as one of IPv6. Errors of an address without a name are left to net.
+// place of a host's name, so that net, which gets it, need not look up the
+// name. Of several IPs it takes the first of IPv4, unless the address is
+// written like an IPv6 address. Errors of an address without a name are left to
+// net.
 func (r *Resolver) literalAddress(ctx context.Context, network, address string) (string, error) {
 	host, port, v6 := address, "", strings.Contains(address, ":")
 	raw := strings.HasPrefix(network, "ip")
@@ -73,8 +74,8 @@ func netResolveIPAddr(network, address string) (*net.IPAddr, error) {
 	return resolveOne(net.ResolveIPAddr, cmp.Or(network, "ip"), address)
 }
 
-// resolveOne resolves to one address, by net once there is no name in it. Net
-// knows the networks, and resolves an empty address without asking.
+// resolveOne resolves to one address: net does, once the address has no name.
+// Net knows the networks, and resolves an empty address without asking.
 func resolveOne[A net.Addr](nets func(network, address string) (A, error), network,
 	address string) (a A, err error) {
 	if a, err = nets(network, ""); err != nil {

@@ -12,18 +12,17 @@ import (
 	"github.com/netco-go/netco/internal/netnames"
 )
 
-// Names of package net that nothing here needs, and that package netco/net has
-// to have.
+// Names of package net that this package does not need, for package netco/net.
 
 // MultipathTCP reports whether the connection uses Multipath TCP: false, unless
-// it was made elsewhere, as FileConn's are.
+// another package made the socket, as for FileConn.
 func (c *TCPConn) MultipathTCP() (bool, error) {
 	used := false
 	err := c.s.Control(func(fd int) error {
 		proto, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		if err == nil && proto == unix.IPPROTO_MPTCP {
-			// What has fallen back to plain TCP is still a socket of this
-			// protocol, without an error.
+			// A connection that has fallen back to plain TCP is still a socket
+			// of this protocol, and there is no error.
 			_, err = unix.GetsockoptInt(fd, unix.SOL_MPTCP, mptcpInfo)
 			used = !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOPROTOOPT)
 		}
@@ -35,9 +34,8 @@ func (c *TCPConn) MultipathTCP() (bool, error) {
 const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
 
 // DialIP makes a raw IP socket of package net, from laddr if that is valid,
-// with these settings as far as they mean something. There is no such type
-// here: a coroutine that reads from it does not park; use [Socket], or an
-// ordinary goroutine.
+// with the settings that apply. It is not a type of this package: a coroutine
+// that reads from it does not park; use [Socket], or an ordinary goroutine.
 func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn,
 	error) {
 	theirs := d.nets()

@@ -24,9 +24,9 @@ type Stream interface {
 
 func (c *conn) base() *conn { return c }
 
-// connOf returns the connection that v is, or nil if v is another type. It goes
-// by the type itself, not by an interface: a type that embeds a connection may
-// have a Read or Write of its own.
+// connOf returns v's connection, or nil if v is another type. It checks the
+// type itself, not an interface: a type that embeds a connection may have a
+// Read or Write of its own.
 func connOf(v any) *conn {
 	switch c := v.(type) {
 	case *TCPConn:
@@ -46,8 +46,8 @@ func connOf(v any) *conn {
 }
 
 // refuseConn returns why a Server cannot serve c, or nil. While a connection is
-// idle the Server waits for its socket, and cannot know what a type around it
-// has decrypted or buffered.
+// idle the Server waits for its socket, and cannot know which bytes a type
+// around it has decrypted or buffered.
 func refuseConn(c net.Conn) error {
 	if connOf(c) != nil {
 		return nil
@@ -58,8 +58,9 @@ func refuseConn(c net.Conn) error {
 	return refusal(c, "a *socket.TCPConn or *socket.UnixConn itself")
 }
 
-// refuseListener is refuseConn for a listener that is sure to return such
-// connections. For an unknown type the first connection is checked.
+// refuseListener is refuseConn for a listener whose type is sure to return
+// refused connections. A listener of unknown type has its first connection
+// checked.
 func refuseListener(l net.Listener) error {
 	if limited, ok := l.(*limitedListener); ok {
 		return refuseListener(limited.Listener)
@@ -70,7 +71,8 @@ func refuseListener(l net.Listener) error {
 	return nil
 }
 
-// refusal is the error for what a Server was given in place of what it wants.
+// refusal is the error for a listener or connection of a type that a Server
+// cannot serve.
 func refusal(given any, want string) error {
 	cure := ""
 	if isTLS(packageOf(given)) {

@@ -36,14 +36,14 @@ func newKeptTCPConn(fd int, n network) *TCPConn {
 //
 // From a stream connection of this package, or an *io.LimitedReader of one, it
 // splices bulk data, without copying it, and copies small amounts through a
-// buffer of the Processor; while it waits for r it holds neither. Bytes that it
-// has taken from r, and that the connection then fails to take because of an
-// error or a deadline, are lost, as with net.
+// buffer of the Processor; while it waits for r it holds neither pipe nor
+// buffer. Bytes that it has taken from r, and that the connection then fails to
+// send because of an error or a deadline, are lost, as with net.
 //
 // From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile,
-// from the file's position on, which moves by what was sent, and 512 KiB at a
-// time. That blocks while the disk is read: files that are probably not in
-// memory are better sent on an ordinary goroutine.
+// 512 KiB at a time, from the file's position, which moves by the bytes sent.
+// Sendfile blocks while the disk is read: send files that are probably not in
+// memory on an ordinary goroutine.
 //
 // From anything else it copies through a buffer of the Processor, or lets r do
 // it if that is an io.WriterTo.
@@ -51,19 +51,19 @@ func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(r) }
 
 // WriteTo copies from the connection to w until the end of the stream, which is
 // no error, and returns how many bytes w took. io.Copy uses it. Errors are
-// *net.OpError with Op "writeto". To a stream connection of this package it is
-// as ReadFrom; to anything else it copies through a buffer of the Processor,
-// which it has only while there is something in it. Parks.
+// *net.OpError with Op "writeto". To a stream connection of this package it
+// copies as ReadFrom does; to anything else through a buffer of the Processor,
+// which it holds only while the buffer has data. Parks.
 func (c *TCPConn) WriteTo(w io.Writer) (int64, error) { return c.writeTo(w) }
 
-// CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
+// CloseWrite ends the sending side; the peer reads io.EOF after the sent bytes.
 func (c *TCPConn) CloseWrite() error { return c.shutdown(unix.SHUT_WR) }
 
 // CloseRead ends the receiving side.
 func (c *TCPConn) CloseRead() error { return c.shutdown(unix.SHUT_RD) }
 
 // RemoteAddrPort returns the peer's address as RemoteAddr does, in a form that
-// allocates nothing and that the connection does not keep.
+// allocates nothing and is not cached.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return addrPort(&c.remote) }
 
 // SetNoDelay turns Nagle's algorithm off (the default) or on.
@@ -77,7 +77,7 @@ func (c *TCPConn) SetKeepAlive(keepAlive bool) error {
 }
 
 // SetKeepAlivePeriod sets how long the connection is idle before the first
-// probe, rounded up to seconds. 0 is 15 s, a negative one leaves it as it is.
+// probe, rounded up to seconds. 0 is 15 s, a negative period changes nothing.
 func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.opError("set", c.s.Control(func(fd int) error {
 		return setSeconds(fd, unix.TCP_KEEPIDLE, d)
@@ -90,10 +90,10 @@ func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return c.opError("set", c.s.Control(func(fd int) error { return setKeepAlive(fd, config) }))
 }
 
-// SetLinger sets what Close does with data not sent yet: 0 drops it and resets
-// the connection; everything else sends it in the background. With sec > 0
-// net's Close waits for that, sec seconds at most; this one does not, it turns
-// the option off first, also for others that share the socket.
+// SetLinger sets what Close does with unsent data: 0 drops it and resets the
+// connection; other values send it in the background. With sec > 0 net's Close
+// waits for that, sec seconds at most; this Close does not: it turns the option
+// off first, also for other fds of the socket.
 func (c *TCPConn) SetLinger(sec int) error {
 	return c.opError("set", c.s.Control(func(fd int) error {
 		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}
@@ -108,7 +108,7 @@ const (
 	defaultKeepCount = 9
 )
 
-// setDefaults sets what net sets on every TCP connection.
+// setDefaults sets the options that net sets on every TCP connection.
 func setDefaults(fd int) {
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	setKeepAlive(fd, net.KeepAliveConfig{Enable: true})
@@ -135,8 +135,8 @@ func setKeepAlive(fd int, k net.KeepAliveConfig) error {
 		unix.TCP_KEEPCNT, k.Count))
 }
 
-// setSeconds sets a time of keep-alive; 0 is net's default, a negative one
-// leaves it as it is.
+// setSeconds sets a time of keep-alive; 0 is net's default, a negative time
+// changes nothing.
 func setSeconds(fd, option int, d time.Duration) error {
 	switch {
 	case d == 0:

@@ -21,7 +21,7 @@ import (
 // all.
 type UDPConn struct {
 	conn
-	is6       bool // of the family of IPv6, which may carry IPv4 too; constant
+	is6       bool // an IPv6 socket, which may carry IPv4 too; constant
 	connected bool // constant
 
 	gro     atomic.Bool // datagrams may arrive joined, see SetGRO
@@ -44,8 +44,8 @@ func newUDPConn(fd int, n network, connected bool) *UDPConn {
 	return c
 }
 
-// Read takes one datagram and drops what does not fit into p. With an empty p
-// it takes none and does not wait, as net's. Parks. It does not allocate.
+// Read takes one datagram and drops bytes that do not fit into p. With an empty
+// p it takes none and does not wait, as net's. Parks. It does not allocate.
 func (c *UDPConn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.opError("read", c.s.Control(func(int) error { return nil }))
@@ -71,7 +71,7 @@ func (c *UDPConn) ReadFromUDP(p []byte) (n int, addr *net.UDPAddr, err error) {
 
 // ReadFromUDPAddrPort is ReadFrom that does not allocate. On a socket for both
 // families the address of an IPv4 peer is mapped into IPv6, as net's;
-// [netip.Addr.Unmap] gives it back.
+// [netip.Addr.Unmap] undoes that.
 func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (n int, addr netip.AddrPort, err error) {
 	var from sysx.RawAddr
 	if n, err = c.readFrom(p, &from); err != nil {
@@ -143,8 +143,8 @@ func (c *UDPConn) writeTo(p []byte, to *sysx.RawAddr, goodPort bool) error {
 	})
 }
 
-// mayName checks whether a datagram may be sent with, or without, an address by
-// a call that needs one unless there is a peer.
+// mayName checks whether a datagram may be sent with, or without, an address:
+// it needs one unless the socket has a peer.
 func (c *UDPConn) mayName(named bool) error {
 	switch {
 	case c.connected:
@@ -167,8 +167,8 @@ func (c *UDPConn) ReadMsgUDP(p, oob []byte) (n, oobn, flags int, addr *net.UDPAd
 	return n, oobn, flags, addr, err
 }
 
-// ReadMsgUDPAddrPort is ReadMsgUDP that does not allocate. The address is as
-// that of [UDPConn.ReadFromUDPAddrPort].
+// ReadMsgUDPAddrPort is ReadMsgUDP that does not allocate. The address has the
+// form of [UDPConn.ReadFromUDPAddrPort]'s.
 func (c *UDPConn) ReadMsgUDPAddrPort(p, oob []byte) (n, oobn, flags int, addr netip.AddrPort,
 	err error) {
 	var from sysx.RawAddr
@@ -221,9 +221,9 @@ func (c *UDPConn) WriteMsgUDPAddrPort(p, oob []byte, addr netip.AddrPort) (n, oo
 	return n, len(oob), nil
 }
 
-// destination returns room for an address, nil for the peer, or why this socket
-// may not send with, or without, one. It is inlined, so that the room is on the
-// caller's stack.
+// destination returns room for an address, or nil for the peer. The error says
+// why the socket may not send with, or without, an address. It is inlined, so
+// that the room is on the caller's stack.
 func (c *UDPConn) destination(named bool) (*sysx.RawAddr, error) {
 	switch {
 	case c.connected && named:

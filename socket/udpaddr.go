@@ -10,13 +10,12 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// addrPortUDPAddr is a netip.AddrPort in the errors of methods that were given
-// one.
+// addrPortUDPAddr is a netip.AddrPort in the errors of methods that take one.
 type addrPortUDPAddr struct{ netip.AddrPort }
 
 func (addrPortUDPAddr) Network() string { return "udp" }
 
-// addrPort converts what the kernel wrote. A mapped IPv4 address stays one.
+// addrPort converts the kernel's address. A mapped IPv4 address stays mapped.
 func addrPort(a *sysx.RawAddr) netip.AddrPort {
 	ap, zone := a.AddrPort()
 	if zone == 0 {
@@ -25,8 +24,8 @@ func addrPort(a *sysx.RawAddr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().WithZone(zoneName(zone)), ap.Port())
 }
 
-// newUDPAddr is addrPort for package net's type, in one allocation. Of an
-// address that the kernel did not give it is one without an IP, as net's.
+// newUDPAddr is addrPort for package net's type, in one allocation. If the
+// kernel gave no address, the result has no IP, as net's.
 func newUDPAddr(a *sysx.RawAddr) *net.UDPAddr {
 	x := new(inetAddr)
 	x.set(udp, a)
@@ -48,8 +47,8 @@ func (c *UDPConn) rawFromAddrPort(to *sysx.RawAddr, a netip.AddrPort) error {
 	return nil
 }
 
-// rawFromUDP is rawFromAddrPort for package net's type, whose port may be none
-// at all, see goodPort.
+// rawFromUDP is rawFromAddrPort for package net's type, whose port may be
+// invalid, see goodPort.
 func (c *UDPConn) rawFromUDP(to *sysx.RawAddr, a *net.UDPAddr) error {
 	ip, err := ofFamily(a.IP, c.is6)
 	switch {
@@ -63,12 +62,12 @@ func (c *UDPConn) rawFromUDP(to *sysx.RawAddr, a *net.UDPAddr) error {
 	return nil
 }
 
-// goodPort reports whether a can be an address at all. net finds out when it
-// makes the call, and then it is EINVAL.
+// goodPort reports whether a's port is valid. For an invalid port net's call
+// fails with EINVAL.
 func goodPort(a *net.UDPAddr) bool { return a == nil || a.Port >= 0 && a.Port <= 0xffff }
 
 // zoneIndex is the number of a zone's interface. It is 0 if the socket is
-// closed, which the call that it is for will find too.
+// closed; the caller's next operation fails then, too.
 func (c *UDPConn) zoneIndex(zone string) (index uint32) {
 	if zone == "" {
 		return 0
@@ -80,9 +79,9 @@ func (c *UDPConn) zoneIndex(zone string) (index uint32) {
 	return index
 }
 
-// zoneIndex asks the kernel, of which any socket's fd will do: one call, while
-// net reads the table of interfaces once a minute. A zone that is no
-// interface's name is taken for its number.
+// zoneIndex asks the kernel, by one call on any socket's fd; net reads the
+// table of interfaces once a minute. A zone that is no interface's name is
+// taken for a number.
 func zoneIndex(fd int, zone string) uint32 {
 	if zone == "" {
 		return 0

@@ -15,20 +15,19 @@ import (
 // UnixConn is a connection over a Unix socket, a net.Conn, or a socket for Unix
 // datagrams, a net.PacketConn. Its network is unix (a stream), unixpacket
 // (packets in order, with an end) or unixgram (packets). A packet is never
-// split or joined with another; one that is larger than the buffer of its
-// reader loses the rest, and one that is larger than the kernel takes is
-// refused with EMSGSIZE.
+// split or joined with another. Bytes that do not fit in the reader's buffer
+// are lost; a packet that is too large for the kernel is refused with EMSGSIZE.
 //
-// Methods that net.UnixConn has too do what they do there, with these
-// differences. WriteTo and WriteToUnix to a unixgram socket whose queue is full
-// wait for room as the others do, but the kernel reports no room if others fill
+// Methods that net.UnixConn has too do the same, with these differences.
+// WriteTo and WriteToUnix to a unixgram socket whose queue is full wait for
+// room like other writes, but the kernel reports no room if other senders fill
 // that queue too; so they try again, after a millisecond at first and up to
 // every 100 ms. ReadMsgUnix and WriteMsgUnix never block the thread, whatever
 // mode the fd is in. Errors are *net.OpError with net's contents, except
 // io.EOF.
 type UnixConn struct {
 	conn
-	connected bool // constant: it was dialled, so that a write names no address
+	connected bool // constant: dialled, so that a write names no address
 	names     addrs
 }
 
@@ -58,7 +57,7 @@ func newKeptUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 // CloseRead ends the receiving side.
 func (c *UnixConn) CloseRead() error { return c.shutdown(unix.SHUT_RD) }
 
-// CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
+// CloseWrite ends the sending side; the peer reads io.EOF after the sent bytes.
 func (c *UnixConn) CloseWrite() error { return c.shutdown(unix.SHUT_WR) }
 
 // ReadFrom reads as Read does, a packet into an empty p too, and returns the
@@ -76,11 +75,11 @@ func (c *UnixConn) ReadFromUnix(p []byte) (int, *net.UnixAddr, error) {
 	return n, from, c.receiveError(err)
 }
 
-// ReadMsgUnix reads as ReadFromUnix does, and into oob what came beside it: fds
+// ReadMsgUnix reads as ReadFromUnix does, and control messages into oob: fds
 // and credentials, which functions of package syscall parse
 // (ParseSocketControlMessage, ParseUnixRights). Fds are closed on exec. flags
-// are recvmsg's: MSG_TRUNC and MSG_CTRUNC mean that something did not fit. With
-// an empty p it takes one byte of a stream and drops it. Parks.
+// are recvmsg's: MSG_TRUNC and MSG_CTRUNC mean that p or oob was too small.
+// With an empty p it takes one byte of a stream and drops it. Parks.
 func (c *UnixConn) ReadMsgUnix(p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
 	n, oobn, flags, addr, err = c.receive("recvmsg", p, oob)
 	return n, oobn, flags, addr, c.receiveError(err)
@@ -133,10 +132,10 @@ func (c *UnixConn) WriteToUnix(p []byte, addr *net.UnixAddr) (int, error) {
 	return n, c.sendError(addr, err)
 }
 
-// WriteMsgUnix sends p, and beside it oob: fds or credentials, see
+// WriteMsgUnix sends p with control messages oob: fds or credentials, see
 // syscall.UnixRights. A nil addr means the peer. It returns how many bytes of
-// each went; of a stream that may be fewer than all of p. With an empty p and
-// an oob a stream carries one byte. Parks.
+// each were sent; on a stream that may be fewer than all of p. With an empty p
+// and an oob a stream carries one byte. Parks.
 func (c *UnixConn) WriteMsgUnix(p, oob []byte, addr *net.UnixAddr) (n, oobn int, err error) {
 	if c.network == unixgram && c.connected {
 		return 0, 0, c.sendError(addrOf(addr), net.ErrWriteToConnected)

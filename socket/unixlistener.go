@@ -28,8 +28,8 @@ var (
 	_ syscall.Conn = (*UnixListener)(nil)
 )
 
-// newUnixListener makes a UnixListener of an fd that listens, which it owns
-// from then on.
+// newUnixListener makes a UnixListener of a listening fd, which it owns from
+// then on.
 func newUnixListener(fd int, n network) *UnixListener {
 	l := new(UnixListener)
 	l.init(fd, n)
@@ -45,7 +45,7 @@ func (l *UnixListener) local() *net.UnixAddr {
 }
 
 // Accept waits for the next connection and returns it, a *UnixConn. It fails,
-// and pauses without failing, as that of TCPListener does. Parks.
+// and pauses without failing, as TCPListener's Accept does. Parks.
 func (l *UnixListener) Accept() (net.Conn, error) { return as[net.Conn](l.AcceptUnix()) }
 
 // AcceptUnix is Accept with the connection's own type.
@@ -65,7 +65,7 @@ func (l *UnixListener) acceptKept() (*UnixConn, error) {
 		return nil, l.at.setError("accept", err)
 	}
 	n := l.at.network
-	remote := &net.UnixAddr{Name: "@", Net: n.String()} // what net calls one without a name
+	remote := &net.UnixAddr{Name: "@", Net: n.String()} // net's address for a peer without a name
 	if !from.Unnamed() {
 		remote = peerName(fd, n)
 	}
@@ -76,9 +76,9 @@ func (l *UnixListener) acceptKept() (*UnixConn, error) {
 
 // Close stops listening and removes the socket's file, if Listen or ListenUnix
 // made it and SetUnlinkOnClose did not say otherwise. Accepts under way end
-// with net.ErrClosed; connections that were accepted go on. It parks while the
-// file is removed, which waits behind no calls that the program has made
-// through package blocking.
+// with net.ErrClosed; accepted connections stay open. It parks while the file
+// is removed, which does not wait for the program's calls through package
+// blocking.
 func (l *UnixListener) Close() error {
 	if l == nil {
 		return syscall.EINVAL // as net's
@@ -91,13 +91,14 @@ func (l *UnixListener) Close() error {
 	return l.listener.Close()
 }
 
-// files makes and removes the files of Unix sockets. In the common pool these
+// files makes and removes the files of Unix sockets. In the default pool these
 // calls could wait for the program's own, which may wait for a client of such a
 // socket.
 var files blocking.Pool
 
-// removeFile unlinks path where it holds up no coroutine. One that is ended by
-// force cannot wait for that, and does it in place unless it has begun.
+// removeFile unlinks path where that holds up no coroutine. A coroutine that is
+// ended by force cannot wait, and unlinks in place unless the pool has begun
+// to.
 func removeFile(path string) {
 	var begun atomic.Bool
 	remove := func() {
@@ -110,9 +111,9 @@ func removeFile(path string) {
 	}
 }
 
-// SetUnlinkOnClose sets whether Close removes the socket's file. It does by
-// default if Listen or ListenUnix made it, and does not for a listener from
-// FileListener.
+// SetUnlinkOnClose sets whether Close removes the socket's file. By default it
+// does if Listen or ListenUnix made the file, and does not for FileListener's
+// listeners.
 func (l *UnixListener) SetUnlinkOnClose(unlink bool) { l.unlink.Store(unlink) }
 
 // netListenUnix is net.ListenUnix.
@@ -126,8 +127,8 @@ func netListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 	})
 }
 
-// takeUnixListener makes a UnixListener of net's, which is closed in any case:
-// the file stays if it went well.
+// takeUnixListener makes a UnixListener of net's listener, which it always
+// closes: the file stays if there is no error.
 func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 	n, _ := parseNetwork(theirs.Addr().Network())
 	return take("listen", n, theirs, theirs.Addr(), func(fd int) *UnixListener {
@@ -148,8 +149,8 @@ func netListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
 }
 
 // openElsewhere runs fn, which may wait for a disk or a peer, in a pool, where
-// it holds up no coroutine. What it has opened after the wait was ended by
-// force is closed.
+// it holds up no coroutine. If the caller's wait is ended by force, it closes
+// what fn opens later.
 func openElsewhere[T io.Closer](pool *blocking.Pool, fn func() (T, error)) (none T, err error) {
 	var o struct {
 		value T
