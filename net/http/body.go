@@ -9,20 +9,20 @@ import (
 )
 
 // body is a request's body. It reads from the connection's buffer: as many
-// bytes as the request's length says, or chunks through the standard's reader.
+// bytes as Content-Length says, or chunks through the standard's reader.
 type body struct {
 	w   *response     // constant
-	std *Request      // constant: what the standard has parsed, nil for a length
-	in  *bufio.Reader // constant: the connection's buffer; Hijack takes that from the connection
+	std *Request      // constant: a chunked request as the standard parsed it, else nil
+	in  *bufio.Reader // constant: the buffer; Hijack takes it from the connection
 
 	mu     sync.Mutex // held across reads
-	left   int64      // under mu: of the length
+	left   int64      // under mu: unread bytes of the length
 	sawEnd bool       // under mu
 	closed bool       // under mu
 	early  bool       // under mu, or after the handler: closed before the end
 }
 
-// maxDiscard is how much is read that the handler has left.
+// maxDiscard is how much of an unread body is read after the handler.
 const maxDiscard = 256 << 10
 
 // Read implements io.Reader. Parks.
@@ -64,7 +64,7 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 }
 
 // endRead ends a Read that is under way elsewhere, once the handler has
-// returned. What that leaves is not read: the connection is to be closed.
+// returned. The rest of the body is not read: the connection is to be closed.
 func (b *body) endRead() {
 	if b == nil {
 		return
@@ -80,8 +80,8 @@ func (b *body) endRead() {
 	b.mu.Unlock()
 }
 
-// Close implements io.Closer. It reads on to the end, as far as that is worth
-// while. Parks.
+// Close implements io.Closer. It reads on to the end of the body, up to
+// maxDiscard bytes. Parks.
 func (b *body) Close() error {
 	if b == nil {
 		return nil
@@ -107,8 +107,8 @@ func (b *body) Close() error {
 	return err
 }
 
-// discard is Close for a handler that begins to answer, and reports whether the
-// end was found. If the rest is too long, the handler may read on.
+// discard is Close for a handler that begins to answer. It reports whether it
+// reached the end. If the rest is too long, the handler may read on.
 func (b *body) discard() bool {
 	b.mu.Lock()
 	long := b.left >= maxDiscard
@@ -120,7 +120,7 @@ func (b *body) discard() bool {
 	return !b.early
 }
 
-// received reports whether all that is left is in the buffer.
+// received reports whether the rest of the body is in the buffer.
 func (b *body) received() bool {
 	if !b.mu.TryLock() {
 		return false

@@ -14,8 +14,8 @@ import (
 // Transport is this package's DefaultTransport. In a coroutine its calls park
 // if its Transport's do.
 //
-// A library that takes the standard's gets a conversion of it to that type, as
-// the fields are the same. Set Transport to DefaultTransport then, since the
+// For a library that takes the standard's Client, convert it to that type: the
+// fields are the same. Set Transport to DefaultTransport then, since the
 // standard's default is its own.
 type Client stdhttp.Client
 
@@ -68,7 +68,7 @@ func (c *Client) PostForm(url string, data url.Values) (*stdhttp.Response, error
 	return c.Post(url, "application/x-www-form-urlencoded", strings.NewReader(data.Encode()))
 }
 
-// CloseIdleConnections is the Transport's, if that has it.
+// CloseIdleConnections calls the Transport's method, if it has one.
 func (c *Client) CloseIdleConnections() {
 	if t, ok := c.transport().(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()

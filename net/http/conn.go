@@ -23,23 +23,23 @@ import (
 )
 
 // conn is a connection that serves HTTP/1. While it is idle it has no buffers
-// and no coroutine. Owner: the coroutine of its socket.Server, except for what
-// says otherwise.
+// and no coroutine. Owner, unless a field says otherwise: the coroutine of its
+// socket.Server.
 type conn struct {
 	s          *Server            // constant
 	sc         *socket.ServerConn // constant once opened
-	nc         net.Conn           // constant: its Stream, or the TLS above
-	ctx        context.Context    // constant: what requests' contexts derive from
+	nc         net.Conn           // constant: its Stream, or the TLS connection above it
+	ctx        context.Context    // constant: parent of the requests' contexts
 	remote     string             // constant once opened
 	tlsState   *tls.ConnectionState
 	work       *work // nil while idle
 	gone       bool  // the Server has forgotten it: hijacked, or handed over
 	readTimed  bool  // a read deadline is set
 	writeTimed bool
-	begun      bool // it has served a request
-	wasPost    bool // that was one by POST
+	begun      bool // the connection has served a request
+	wasPost    bool // the last request was a POST
 
-	idle     atomic.Bool // it waits for a request
+	idle     atomic.Bool // the connection waits for a request
 	hijacked atomic.Bool
 	failed   atomic.Bool              // a write has failed
 	current  atomic.Pointer[response] // the request under way
@@ -48,18 +48,18 @@ type conn struct {
 // work is what a connection needs while it is not idle.
 type work struct {
 	in   *bufio.Reader // reads from the connection
-	body *bufio.Writer // of the response under way, to find out how long it is
-	// Constant: what body writes to first, of which Buffered says how much.
+	body *bufio.Writer // of the response under way, to measure its length
+	// Constant: the first writer below body; its Buffered is the length so far.
 	bodyBuf []byte
-	unsent  bool // an answer waits in out, and nothing is to send it yet
+	unsent  bool // an answer waits in out, and nothing is due to send it
 
-	lines []byte // what the Server adds to a header, while that is written
+	lines []byte // the Server's additions to a header, while it is written
 
 	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
 	flusher bool          // under mu: flushSoon has been started
 
-	beside sync.WaitGroup // the read beside a handler, which has the use of in
+	beside sync.WaitGroup // the read beside a handler, which then owns in
 }
 
 const (
@@ -111,8 +111,7 @@ func (c *conn) tls() *tls.Conn {
 	return tc
 }
 
-// remoteOf returns the peer's address. That of TCP is not kept in any other
-// form.
+// remoteOf returns the peer's address. TCP's is not cached in any other form.
 func remoteOf(raw socket.Stream) string {
 	if tcp, ok := raw.(*socket.TCPConn); ok {
 		at := tcp.RemoteAddrPort()
@@ -124,7 +123,7 @@ func remoteOf(raw socket.Stream) string {
 	return ""
 }
 
-// closed is called once the connection is closed, by whatever closed it.
+// closed is called once the connection is closed, for whatever reason.
 func (c *conn) closed() {
 	c.forget()
 	c.setState(StateClosed)
@@ -153,8 +152,8 @@ func (c *conn) limitRead(d time.Duration) {
 // errServed ends a connection; Handle returns it.
 var errServed = errors.New("http: connection served")
 
-// serve serves requests until the connection has none, which returns nil, or is
-// to be closed.
+// serve serves requests until none is left, and returns nil, or until the
+// connection is to be closed.
 func (c *conn) serve() (err error) {
 	c.idle.Store(false)
 	c.begin()
@@ -203,7 +202,7 @@ func (c *conn) end() {
 	works.Put(w)
 }
 
-// abort ends a connection whose handler has panicked, with v, or has ended its
+// abort ends a connection whose handler has panicked with v or ended its
 // coroutine.
 func (c *conn) abort(v any) {
 	var stack []byte
@@ -225,7 +224,7 @@ func (c *conn) abort(v any) {
 	}
 }
 
-// close sends what is left, and closes.
+// close sends the unsent bytes and closes.
 func (c *conn) close() {
 	c.flush()
 	c.end()
@@ -246,7 +245,7 @@ func (c *conn) closeWriteAndWait() {
 
 const rstAvoidanceDelay = 500 * time.Millisecond
 
-// flush sends what was written.
+// flush sends the written bytes.
 func (c *conn) flush() error {
 	x := c.work
 	if x == nil {
@@ -257,9 +256,9 @@ func (c *conn) flush() error {
 	return x.out.Flush()
 }
 
-// flushSoon sends answers that wait for the end of the request behind them, if
-// the handler of that waits. If the buffer is another connection's by then, it
-// sends that one's early.
+// flushSoon sends answers that wait for the next request's handler, if that
+// handler waits. If the buffer belongs to another connection by then, it sends
+// that connection's answers early.
 func (x *work) flushSoon() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -309,7 +308,7 @@ func (c *conn) requests() error {
 	}
 }
 
-// awaitRequest reads the first bytes of a request that is not the first.
+// awaitRequest reads the first bytes of a later request.
 func (c *conn) awaitRequest() error {
 	if _, err := c.work.in.Peek(4); err != nil {
 		return err
@@ -369,8 +368,8 @@ func (c *conn) serveRequest(w *response) bool {
 	return false
 }
 
-// handshake shakes hands, and hands the connection over if it is to speak
-// HTTP/2.
+// handshake shakes hands, and hands the connection over if HTTP/2 was
+// negotiated.
 func (c *conn) handshake() error {
 	if d := c.s.handshakeTimeout(); d > 0 {
 		c.nc.SetDeadline(time.Now().Add(d))
@@ -403,13 +402,13 @@ func (c *conn) handshake() error {
 	return errServed
 }
 
-// httpBegins is what net/http takes for HTTP without TLS.
+// httpBegins are the beginnings that net/http takes for HTTP without TLS.
 var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}
 
-// input is what the buffer reads from.
+// input is the reader below the connection's buffer.
 type input conn
 
-// Read implements io.Reader. It sends what was written before it waits.
+// Read implements io.Reader. It sends the written bytes before it waits.
 func (r *input) Read(p []byte) (n int, err error) {
 	c := (*conn)(r)
 	if c.hijacked.Load() {
@@ -423,7 +422,7 @@ func (r *input) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// output is what the buffer writes to.
+// output is the writer below the connection's buffer.
 type output conn
 
 // Write implements io.Writer. Precondition: the work's mu is held.

@@ -8,10 +8,10 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// requestContext is the context of a request, made of its response. Most
-// handlers do not ask whether it is done, and to find out costs a read of the
-// connection: so the standard's context inside it is made, and the read begins,
-// when Done or Err is called. What derives contexts from it finds that one.
+// requestContext is a request's context, which is its response under another
+// type. Most handlers do not ask whether it is done, and finding out costs a
+// read of the connection. So Done and Err make the standard's context inside it
+// and begin the read. Derived contexts use that inner context.
 type requestContext response
 
 // Deadline implements context.Context.
@@ -59,8 +59,7 @@ func (x *requestContext) Value(key any) any {
 	return x.c.ctx.Value(key)
 }
 
-// watchLocked has the connection read beside the handler, once nothing is left
-// of the body.
+// watchLocked starts a read beside the handler, once the body has been read.
 func (x *requestContext) watchLocked() {
 	if !x.watched && !x.ended && x.bodyRead {
 		x.watched = true
@@ -69,7 +68,7 @@ func (x *requestContext) watchLocked() {
 	x.wanted = true
 }
 
-// bodyAtEnd notes that nothing is left of the body.
+// bodyAtEnd notes that the whole body has been read.
 func (w *response) bodyAtEnd() {
 	w.ctxMu.Lock()
 	defer w.ctxMu.Unlock()
@@ -104,8 +103,8 @@ func (w *response) CloseNotify() <-chan bool {
 }
 
 // startRead begins a read beside the handler, which finds out that the peer has
-// gone. It runs only for handlers that want to know, once nothing is left of
-// the body. What it reads is the next request's.
+// gone. It runs only for handlers that want to know, once the body has been
+// read. Its bytes belong to the next request.
 func (c *conn) startRead() {
 	x := c.work
 	x.beside.Add(1)

@@ -19,69 +19,69 @@
 //
 // # What is netco's
 //
-// [Server], and the functions that serve; [Transport] and [Client], with
+// [Server], and the functions that serve by one; [Transport] and [Client], with
 // DefaultTransport, DefaultClient, Get, Head, Post and PostForm.
 //
 // # What is the standard's
 //
 // Everything else is net/http's own, by aliases: a Handler, a Request and a
-// ServeMux of either package are the same, so what takes the standard's takes
-// these. URLs, cookies, forms and chunked coding are the standard's parsers',
-// HTTP/2 is the standard's server's and Transport's.
+// ServeMux of either package are the same, so libraries that take the
+// standard's take these. The standard's code parses URLs, cookies, forms and
+// chunked coding; its server and Transport speak HTTP/2.
 //
 // # How it serves
 //
 // An idle connection of HTTP/1 has no coroutine, no buffer and no request: it
-// waits in a socket.Server. When something comes, a coroutine of the pool reads
-// a request, calls the handler and answers, as long as requests are there.
-// Answers to requests that came together are sent together, at the latest when
-// a handler behind them waits.
+// waits in a socket.Server. When data comes, a coroutine of the pool reads a
+// request, calls the handler and answers, until no request is left. Answers to
+// requests that came together are sent together, at the latest when a later
+// handler waits.
 //
 // A handler may do what handlers do: use Go's channels and mutexes,
-// database/sql and C. Its Processor goes on without it. What parks, such as a
-// read of the body, a call by this package's Client or netco.Sleep, costs less.
+// database/sql and C. Its Processor goes on without it. Operations that park,
+// such as a read of the body, a call by this package's Client or netco.Sleep,
+// cost less.
 //
-// To go on without a coroutine costs more than a goroutine. So a Server that
-// finds the handler of a ServeMux's pattern blocking in more than one call of
-// some nine, or a handler that is no ServeMux, calls it on ordinary goroutines
-// from then on. Package introspect shows which requests these are.
+// Going on without a coroutine costs more than a goroutine. So if the handler
+// of a ServeMux's pattern, or a handler that is no ServeMux, blocks in more
+// than one call of some nine, the Server calls it on ordinary goroutines from
+// then on. Package introspect shows which requests these are.
 //
 // # Other connections
 //
-// A listener may be anything. Connections of netco's, also with the TLS of
-// netco/tls, are served here; those of package net and crypto/tls by the
-// standard's server, on goroutines, as is TLS with functions of TLSNextProto.
+// Any listener will do. This package serves netco's connections, with or
+// without netco/tls; the standard's server serves connections of package net
+// and crypto/tls on goroutines, and all TLS if TLSNextProto has functions.
 //
-// A connection that speaks HTTP/2 is handed to the standard's server, on
-// goroutines over netco's connection, and so is one with a request that waits
-// for 100 Continue, declares trailers, goes to a proxy, also by CONNECT, has a
-// head of more than 8 KiB, or is malformed: for good, with what follows.
-// HTTP/1.0 with keep-alive is as well.
+// A connection that speaks HTTP/2 is handed to the standard's server, for good,
+// on goroutines over netco's connection. So is a connection with a request that
+// waits for 100 Continue, declares trailers, goes to a proxy, also by CONNECT,
+// has a head of more than 8 KiB, is malformed, or is HTTP/1.0 with keep-alive.
 //
 // # Hijacked connections
 //
 // Hijack returns netco's connection: a coroutine that reads it parks. The
-// Server, its Shutdown included, does not know it any more. One that is idle
-// most of the time can be given to a socket.Server.
+// Server, its Shutdown included, forgets it. Give a hijacked connection that is
+// idle most of the time to a socket.Server.
 //
 // # What differs
 //
-//   - ServerContextKey's value is this package's *Server. What net/http logs
-//     for a request by itself (ServeContent and ReverseProxy do) goes to
-//     package log in place of ErrorLog.
-//   - A request's context finds out that its peer has gone once Done or Err was
-//     called, of it or of one derived from it.
+//   - ServerContextKey's value is this package's *Server. Log lines of
+//     net/http's own handlers (ServeContent, ReverseProxy) go to package log in
+//     place of ErrorLog.
+//   - A request's context notices that its peer has gone only after a call of
+//     Done or Err, of itself or of a derived context.
 //   - MaxBytesReader does not close the connection: as after every handler, up
-//     to 256 KiB that are left of the body are read, and it is closed if there
-//     is more.
-//   - A line that is malformed is answered when the head is whole.
+//     to 256 KiB of the body's rest are read, and the connection is closed if
+//     there is more.
+//   - A malformed line is answered when the head is whole.
 //   - TLSNextProto's functions are not called for a listener of netco/tls.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.
-//   - A deadline of a listener of netco's without TLS ends Serve once it has
-//     passed, where net/http tries again.
+//   - When the deadline of a netco listener without TLS passes, Serve ends;
+//     net/http tries again.
 //   - Write after the handler has returned is an error.
 //   - Transport.CancelRequest does nothing for a request of a coroutine.
-//   - ConnState's hook does not see what the standard's server for HTTP/2 calls
-//     new.
+//   - ConnState's hook does not see StateNew from the standard's server for
+//     HTTP/2.
 package http

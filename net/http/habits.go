@@ -10,29 +10,29 @@ import (
 )
 
 // A handler that blocks outside of netco, in database/sql or a Go channel, is
-// left behind by its Processor: some 60 µs of CPU time, and up to some
-// milliseconds in which the Processor's other coroutines wait. Called on an
-// ordinary goroutine it costs what it costs with net/http. So a Server learns
+// left behind by its Processor. That takes some 60 µs of CPU time, and the
+// Processor's other coroutines wait for up to some milliseconds. On an ordinary
+// goroutine the handler costs the same as with net/http. So a Server learns
 // which patterns of its ServeMux block often, or whether a handler of another
-// kind does, and calls those on goroutines.
+// kind does, and calls those handlers on goroutines.
 
 // habits are what a Server has learned of its handlers.
 type habits struct {
-	any      atomic.Bool // patterns has one
+	any      atomic.Bool // patterns is not empty
 	patterns sync.Map    // string → *habit
 }
 
-// habit is how often the handler of a pattern blocks.
+// habit tracks how often the handler of a pattern blocks.
 type habit struct {
-	score atomic.Int32  // up where it has blocked, down where it has not
-	calls atomic.Uint32 // on goroutines, and probes, since the last that has not blocked
+	score atomic.Int32  // up for a call that blocked, down for one that did not
+	calls atomic.Uint32 // on goroutines, and probes, since a probe that did not block
 }
 
-// The score rises while one call in some nine blocks. Of the calls of a handler
-// on goroutines a few are a coroutine's, to see whether it still blocks: those
-// whose number is a power of two from firstProbe on, or a multiple of
-// probeEvery. At 8,000 calls a second some 60 others wait for such a call for
-// up to 8 ms. One in 1024 would show at p99.
+// The score rises while one call in some nine blocks. A few calls of a handler
+// on goroutines are probes, made on the coroutine to see whether the handler
+// still blocks: calls whose number is a power of two from firstProbe on, or a
+// multiple of probeEvery. At 8,000 calls a second some 60 other requests wait
+// for a probe for up to 8 ms. One probe in 1024 calls would show at p99.
 const (
 	blockedScore = 8
 	blocksScore  = 32
@@ -41,12 +41,12 @@ const (
 	probeEvery   = 1 << 16
 )
 
-// shortNs is how long a handler that has been seen blocking may go on without a
-// wait in netco. One that takes longer holds up its Processor, though it may
-// not be left behind: that happens after up to 8 ms.
+// shortNs is how long a handler known to block may run without a wait in netco.
+// A longer call holds up its Processor, even if it ends before the Processor
+// leaves it behind, after up to 8 ms.
 const shortNs = 200_000
 
-// pattern returns what separates handlers.
+// pattern returns the key under which a request's handler is tracked.
 func (s *Server) pattern(r *Request) string {
 	mux, ok := s.handler().(*ServeMux)
 	switch {
@@ -59,9 +59,9 @@ func (s *Server) pattern(r *Request) string {
 	return pattern
 }
 
-// call calls the handler, here or on a goroutine. It returns false if that was
-// abandoned there, as the Scheduler ends by force: the response is the
-// handler's.
+// call calls the handler, here or on a goroutine. It returns false if a forced
+// end of the Scheduler abandoned the goroutine: the handler still has the
+// response.
 func (w *response) call() bool {
 	s := w.c.s
 	var h *habit
@@ -72,7 +72,7 @@ func (w *response) call() bool {
 	}
 	if h != nil && h.blocks() {
 		w.aside.Store(true)
-		if w.bodyRead { // most of those that block ask for it, and here it costs less
+		if w.bodyRead { // most blocking handlers ask for it, and here it costs less
 			w.ctxMu.Lock()
 			(*requestContext)(w).watchLocked()
 			w.ctxMu.Unlock()
@@ -107,7 +107,7 @@ func (h *habit) blocks() bool {
 	return n < firstProbe || n&(n-1) != 0 && n%probeEvery != 0
 }
 
-// note learns from a call as a coroutine.
+// note learns from a call made on the coroutine.
 func (h *habit) note(blocked bool) {
 	switch score := h.score.Load(); {
 	case blocked && score < maxScore:

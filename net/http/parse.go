@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// A request's head is parsed here if it is of the form that almost all have.
-// Everything else, also what is no request, is left to the standard's server,
-// with the connection: so this parser accepts less than that one does, never
-// more, and has no errors of its own.
+// This parser takes heads of the form that almost all requests have. All other
+// input goes to the standard's server, with the connection: so this parser
+// accepts less than the standard's, never more, and has no errors of its own.
 
-// unusual leaves a request, and what follows it, to the standard's server:
-// nothing of it was taken. end is the error that follows what was read, or nil.
+// unusual leaves a request, and the bytes behind it, to the standard's server:
+// none were taken from the buffer. end is the error that follows the read
+// bytes, or nil.
 type unusual struct{ end error }
 
 // Error implements error.
@@ -54,7 +54,7 @@ func (c *conn) readRequest() (*response, error) {
 	} else {
 		std, err := http.ReadRequest(x.in)
 		if err != nil {
-			return nil, err // it has none, since parse had none
+			return nil, err // there is none, since parse had none
 		}
 		w.body.std = std
 	}
@@ -77,8 +77,8 @@ func (c *conn) readRequest() (*response, error) {
 	return w, nil
 }
 
-// readHead returns the next head, without the empty line. All of it stays in
-// the buffer. One that does not come whole, or has no room there, is unusual.
+// readHead returns the next head, without the empty line. It stays in the
+// buffer. A head that is cut off, or does not fit in the buffer, is unusual.
 func (c *conn) readHead() (string, error) {
 	in, limit := c.work.in, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
 	limit = min(limit, in.Size())
@@ -98,11 +98,11 @@ func (c *conn) readHead() (string, error) {
 	}
 }
 
-// blank is what requests are made of, for their context.
+// blank is copied for each request, with its context.
 var blank Request
 
-// parse makes w of a head, without the empty line. It returns false for one
-// that is not of the usual form.
+// parse fills w from a head, without the empty line. It returns false if the
+// head does not have the usual form.
 func (w *response) parse(head string) bool {
 	line, rest, _ := strings.Cut(head, "\r\n")
 	method, target, _ := strings.Cut(line, " ")
@@ -141,7 +141,7 @@ func (w *response) parse(head string) bool {
 }
 
 // parseTarget parses a target that begins with a slash. A path that needs no
-// unescaping, and its query, are what they are.
+// unescaping, and its query, are taken as they are.
 func (w *response) parseTarget(target string) bool {
 	path, query, has := strings.Cut(target, "?")
 	if allIn(path, &pathBytes) && allIn(query, &queryBytes) && has == (query != "") {
@@ -156,8 +156,8 @@ func (w *response) parseTarget(target string) bool {
 	return true
 }
 
-// addField parses a line of the header; false means that it is not of the usual
-// form.
+// addField parses a line of the header; false means that it does not have the
+// usual form.
 func (w *response) addField(line string) bool {
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
@@ -229,7 +229,7 @@ var (
 	tokenBytes = bytesOf(lettersAndDigits + "!#$%&'*+-.^_`|~")
 	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // url leaves them as they are
 	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
-		math.MaxUint64, math.MaxUint64} // all but spaces and what controls
+		math.MaxUint64, math.MaxUint64} // all but spaces and control characters
 	valueBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t', math.MaxUint64 >> 1, // no controls
 		math.MaxUint64, math.MaxUint64}
 	hostBytes = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")

@@ -38,15 +38,15 @@ func (s *Server) serve(l net.Listener, config *stdtls.Config) error {
 	return err
 }
 
-// sorter is a user's listener as the standard's server sees it: connections of
-// netco do not get there.
+// sorter is a user's listener as the standard's server sees it: netco's
+// connections do not reach that server.
 type sorter struct {
 	net.Listener
 	s      *Server
 	config *stdtls.Config // nil without TLS
 	closed func() error   // closes the listener, once
 	base   context.Context
-	delay  time.Duration // of the next try after an error that passes
+	delay  time.Duration // of the next try after a temporary error
 }
 
 // Close implements net.Listener. The listener may be closed: by s.conns.
@@ -90,7 +90,7 @@ func (l *sorter) accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// context returns what the contexts of l's connections derive from.
+// context returns the parent of the contexts of l's connections.
 func (l *sorter) context() context.Context {
 	l.base = l.s.base
 	if f := l.s.BaseContext; f != nil {
@@ -103,8 +103,8 @@ func (l *sorter) context() context.Context {
 	return l.base
 }
 
-// serveConn serves one connection and returns nil at once, or returns what is
-// for the standard's server.
+// serveConn serves one connection and returns nil at once, or returns the
+// connection for the standard's server.
 func (l *sorter) serveConn(nc net.Conn) net.Conn {
 	s := l.s
 	raw, tc := ownConn(nc)
@@ -172,7 +172,7 @@ func (l *oneConn) Addr() net.Addr { return nil }
 // context is sorter.context.
 func (l *oneConn) context() context.Context { return l.base }
 
-// ownKey is the key of a context's value: the *conn which had the connection
+// ownKey is the key of a context's value: the *conn that had the connection
 // before the standard's server.
 type ownKey struct{}
 
@@ -180,7 +180,7 @@ type ownKey struct{}
 // handler.
 func (s *Server) initStandard(std *http.Server) {
 	copyFields(std, s)
-	std.TLSConfig = nil // the connections have theirs
+	std.TLSConfig = nil // the connections have their own TLS
 	std.ErrorLog = log.New((*errorLog)(s), "", 0)
 	std.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
@@ -214,7 +214,7 @@ func (s *Server) initStandard(std *http.Server) {
 	}
 }
 
-// errorLog is a Server as what one of net/http's logs to: its ErrorLog may be
+// errorLog is a Server as the writer of an inner server's log: ErrorLog may be
 // set later.
 type errorLog Server
 
@@ -237,16 +237,16 @@ func copyFields(to, from any) {
 	}
 }
 
-// begun is a connection of which something was read already: on its way to one
-// of the standard's servers, or the body of a 101 response. It hides TLS:
-// net/http's server looks for its own.
+// begun is a connection with bytes already read: on its way to one of the
+// standard's servers, or the body of a 101 response. It hides TLS: net/http's
+// server looks for its own.
 type begun struct {
 	net.Conn
 	in io.Reader
 }
 
-// newBegun returns c after what was read of it, with the error that follows or
-// nil.
+// newBegun returns c with the bytes read of it in front, and the error that
+// follows them or nil.
 func newBegun(c net.Conn, read []byte, end error) *begun {
 	rest := io.Reader(c)
 	if end != nil {
@@ -267,10 +267,9 @@ func (c *begun) CloseWrite() error {
 	return fmt.Errorf("CloseWrite: %w", ErrNotSupported)
 }
 
-// handOver gives a connection to one of the standard's servers, with what was
-// read of it and not taken, and the error that followed, if one did: a
-// connection that speaks HTTP/2, or has a request that this package does not
-// parse.
+// handOver gives a connection to one of the standard's servers, with the read
+// bytes that were not taken, and the error that followed, if any: a connection
+// that speaks HTTP/2, or has a request that this package does not parse.
 func (c *conn) handOver(std *http.Server, end error) error {
 	var read []byte
 	if x := c.work; x != nil {

@@ -38,7 +38,7 @@ type Server struct {
 	// The functions are called on goroutines, for ServeTLS and for listeners of
 	// crypto/tls. A map that is not nil and has no "h2" turns HTTP/2 off.
 	TLSNextProto map[string]func(*Server, *stdtls.Conn, Handler)
-	// ConnState is called with the connection that the listener has returned.
+	// ConnState is called with the connection that the listener returned.
 	ConnState             func(net.Conn, ConnState)
 	ErrorLog              *log.Logger
 	BaseContext           func(net.Listener) context.Context
@@ -54,15 +54,15 @@ type Server struct {
 	conns socket.Server   // constant once made
 	base  context.Context // as conns: of connections without another
 
-	// The standard's servers. std accepts, and has the connections that are not
-	// netco's and those with requests that this package does not parse. h2
-	// takes what it gets as unencrypted HTTP/2, whatever is below.
+	// The standard's servers. std accepts, and serves connections that are not
+	// netco's or have requests that this package does not parse. h2 treats its
+	// connections as unencrypted HTTP/2, even above TLS.
 	std, h2 http.Server
 
 	habits habits
 }
 
-// init makes what serves connections, once.
+// init makes the servers that serve connections, once.
 func (s *Server) init() {
 	s.once.Do(func() {
 		s.base = context.WithValue(context.Background(), ServerContextKey, s)
@@ -92,7 +92,7 @@ func (s *Server) init() {
 // Serve accepts connections from l until that fails, and serves each: those of
 // netco, also with netco's TLS, in coroutines, others by net/http's own server
 // on goroutines. The error is ErrServerClosed after Shutdown, Close or the end
-// of the Scheduler, else what accepting has failed with. It closes l. Parks.
+// of the Scheduler, else the error of accepting. It closes l. Parks.
 func (s *Server) Serve(l net.Listener) error { return s.serve(l, nil) }
 
 // ServeTLS is Serve with TLS; see net/http for what the files may be. HTTP/2 is
@@ -114,7 +114,7 @@ func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	return s.serve(l, config)
 }
 
-// adjustNextProtos returns what to offer by ALPN.
+// adjustNextProtos returns the protocols to offer by ALPN.
 func adjustNextProtos(offered []string, p Protocols) []string {
 	offered = slices.DeleteFunc(slices.Clone(offered), func(proto string) bool {
 		return proto == "http/1.1" && !p.HTTP1() || proto == "h2" && !p.HTTP2()
@@ -153,9 +153,9 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 	return serve(l)
 }
 
-// Shutdown closes the listeners and the connections that are idle, and waits
-// until requests under way are answered, or for ctx, whose error it then
-// returns. Connections that were hijacked are left alone. Parks.
+// Shutdown closes the listeners and the idle connections, and waits until
+// requests under way are answered or ctx ends, whose error it then returns.
+// Hijacked connections are left alone. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.init()
 	s.inShutdown.Store(true)
@@ -164,14 +164,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return cmp.Or(s.conns.Shutdown(ctx), await(std), await(h2))
 }
 
-// aside calls what blocks on a goroutine.
+// aside calls a function that blocks on a goroutine.
 func aside(f func() error) *sync.Future[error] {
 	done := sync.NewFuture[error]()
 	go func() { done.Set(f()) }()
 	return done
 }
 
-// await returns what aside's function has returned. Parks.
+// await returns the result of aside's function. Parks.
 func await(done *sync.Future[error]) error {
 	err, stopped := done.Get()
 	return cmp.Or(stopped, err)
@@ -191,7 +191,7 @@ func (s *Server) Close() error {
 func (s *Server) RegisterOnShutdown(f func()) { s.std.RegisterOnShutdown(f) }
 
 // SetKeepAlivesEnabled says whether connections serve more than one request;
-// they do by default. false also closes those that are idle.
+// they do by default. false also closes idle connections.
 func (s *Server) SetKeepAlivesEnabled(v bool) {
 	s.disableKeepAlives.Store(!v)
 	s.std.SetKeepAlivesEnabled(v)
@@ -203,7 +203,7 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	defer open.mu.Unlock()
 	for c := range open.conns {
 		if c.s == s && c.idle.Load() {
-			c.sc.SetReadDeadline(longAgo) // it wakes, and ends
+			c.sc.SetReadDeadline(longAgo) // the connection wakes, and ends
 		}
 	}
 }
@@ -280,7 +280,7 @@ func ListenAndServeTLS(addr, certFile, keyFile string, handler Handler) error {
 	return (&Server{Addr: addr, Handler: handler}).ListenAndServeTLS(certFile, keyFile)
 }
 
-// Serve serves what l accepts, see Server.Serve.
+// Serve serves the connections that l accepts, see Server.Serve.
 func Serve(l net.Listener, handler Handler) error {
 	return (&Server{Handler: handler}).Serve(l)
 }

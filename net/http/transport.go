@@ -20,7 +20,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// DefaultTransport is what a Client without a Transport uses: the standard's
+// DefaultTransport is the Transport of a Client without one: the standard's
 // settings, with connections of netco's.
 var DefaultTransport stdhttp.RoundTripper = &Transport{
 	Proxy: stdhttp.ProxyFromEnvironment,
@@ -36,21 +36,21 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 }
 
 // Transport is the standard's Transport for coroutines, with its fields and
-// methods. What it waits for parks the coroutine that calls RoundTrip, or reads
-// the body of a response.
+// methods. Its waits park the coroutine that calls RoundTrip, or reads the body
+// of a response.
 //
 // Called in a coroutine it speaks HTTP/1.1 itself: on connections of its own,
-// in the caller, with no goroutine for a connection. It leaves to the
-// standard's Transport, on goroutines, what few requests need: HTTPS; proxies;
-// bodies of more than 16 KiB, or that are not in memory; 100 Continue;
-// registered protocols; httptrace's hooks for connections; MaxConnsPerHost,
-// Dial, sizes of buffers; requests it refuses, and all once DialContext has
-// returned a connection of package net's. The coroutine parks for those all the
-// same. On a goroutine all of it is the standard's.
+// in the caller, with no goroutine for a connection. It leaves rare needs to
+// the standard's Transport, on goroutines: HTTPS; proxies; bodies of more than
+// 16 KiB, or that are not in memory; 100 Continue; registered protocols;
+// httptrace's hooks for connections; MaxConnsPerHost, Dial, sizes of buffers;
+// requests it refuses, and all once DialContext has returned a connection of
+// package net's. The coroutine parks for these as well. Called on a goroutine,
+// it uses the standard's Transport for everything.
 //
-// Both have pools of connections of their own, each with the limits of
-// MaxIdleConns and MaxIdleConnsPerHost. Connections that a server has closed
-// while they were idle are closed within a second, and used for nothing more.
+// Each of the two has a pool of connections, with the limits of MaxIdleConns
+// and MaxIdleConnsPerHost. Idle connections that their server has closed are
+// closed within a second, and not used again.
 //
 // The fields must not be changed after the first request.
 type Transport struct {
@@ -60,8 +60,7 @@ type Transport struct {
 		connectReq *stdhttp.Request, connectRes *stdhttp.Response) error
 
 	// DialContext makes connections; nil is a Dialer of netco/net. It is called
-	// on a coroutine. The connections are to park: netco's, or types around
-	// them.
+	// on a coroutine. Its connections must park: netco's, or types around them.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// Deprecated: DialContext can be cancelled.
@@ -97,8 +96,8 @@ type Transport struct {
 
 	once     sync.Once
 	standard stdhttp.Transport // see std
-	// All requests are the standard's: a dial has returned a connection that
-	// does not park, or RegisterProtocol has "http".
+	// All requests go to the standard's Transport: a dial has returned a
+	// connection that does not park, or RegisterProtocol was called for "http".
 	foreign atomic.Bool
 	pool    pool
 }
@@ -120,7 +119,7 @@ func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
 	}
 }
 
-// CloseIdleConnections closes the connections that are idle.
+// CloseIdleConnections closes the idle connections.
 func (t *Transport) CloseIdleConnections() {
 	t.pool.mu.Lock()
 	t.pool.closing = true
@@ -166,15 +165,14 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	}
 }
 
-// trip is a RoundTrip, and what comes after it until the body of its response
-// has ended.
+// trip is a RoundTrip, up to the end of the response's body.
 type trip struct {
 	t    *Transport
 	req  *stdhttp.Request // constant: the caller's
 	ctx  context.Context  // constant: of the request
 	gzip bool             // constant: the Transport has asked for it
-	stop func() bool      // ends what closes the connection with ctx
-	end  func()           // constant: undoes what newTrip has begun
+	stop func() bool      // undoes the AfterFunc that closes the connection with ctx
+	end  func()           // constant: releases what newTrip has made
 }
 
 func newTrip(t *Transport, req *stdhttp.Request) *trip {
@@ -242,8 +240,8 @@ func (timeoutError) Timeout() bool     { return true }
 func (timeoutError) Temporary() bool   { return true }
 func (timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
-// speaks reports whether a request is for this package's HTTP/1.1. What is not
-// well-formed is not: the standard's Transport says why.
+// speaks reports whether this package's HTTP/1.1 makes the request. It does not
+// make malformed requests: the standard's Transport says why.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
 	if u == nil || u.Scheme != "http" || u.Host == "" || !allIn(u.Host, &hostBytes) ||
@@ -271,8 +269,8 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 	return true
 }
 
-// inMemory reports whether a request's body is there, so that to read it does
-// not wait: GetBody can give it again, or a Server has received it.
+// inMemory reports whether a request's body is in memory, so that reading it
+// does not wait: GetBody can return it again, or a Server has received it.
 func inMemory(req *stdhttp.Request) bool {
 	b, ok := req.Body.(*body)
 	return ok && b.received() || req.GetBody != nil

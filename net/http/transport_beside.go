@@ -15,15 +15,15 @@ import (
 	"github.com/netco-go/netco/blocking"
 )
 
-// std returns the standard's Transport beside t, with its fields of the first
-// use.
+// std returns the standard's Transport beside t, with t's fields as of the
+// first use.
 func (t *Transport) std() *stdhttp.Transport {
 	t.once.Do(func() { copyFields(&t.standard, t) })
 	return &t.standard
 }
 
-// goroutines runs what would block. It is apart from the default pool, whose
-// limit functions that wait for one another would reach.
+// goroutines runs functions that block. It is not the default pool: functions
+// that wait for one another would reach its limit.
 var goroutines = unlimited()
 
 func unlimited() *blocking.Pool {
@@ -34,7 +34,8 @@ func unlimited() *blocking.Pool {
 	return p
 }
 
-// onGoroutine runs fn there. If the error is not fn's, fn may still run.
+// onGoroutine runs fn on a goroutine. If the error is not fn's, fn may still
+// run.
 func onGoroutine[T any](fn func() (T, error)) (T, error) {
 	r := new(struct {
 		value T
@@ -68,7 +69,7 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 	}
 	if failed != nil || resp == nil || resp.Body == nil || resp.Body == stdhttp.NoBody {
 		end()
-		return resp, failed // Client makes something of each
+		return resp, failed // Client handles each combination
 	}
 	b := &besideBody{base: resp.Body, end: end}
 	size := readAhead
@@ -83,14 +84,14 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 	return resp, nil
 }
 
-// readAhead is how much is read ahead, if there is so much.
+// readAhead is how many bytes are read ahead at most.
 const readAhead = 16 << 10
 
-// besideBody is the body of such a response, which is read on goroutines. One
-// coroutine or goroutine at a time reads it, any closes it.
+// besideBody is the body of a response of the standard's Transport, read on
+// goroutines. One coroutine or goroutine at a time reads it, any may close it.
 type besideBody struct {
 	base   io.ReadCloser // constant
-	end    func()        // constant: of the request
+	end    func()        // constant: ends the request
 	ended  atomic.Bool   // atomic: base has returned io.EOF; for good
 	closed atomic.Bool   // atomic: Close was called
 
@@ -104,10 +105,10 @@ func (b *besideBody) Read(p []byte) (int, error) {
 	switch {
 	case b.failed != nil:
 		return 0, b.failed
-	case b.closed.Load(): // base says what a Read returns from now on
+	case b.closed.Load(): // base decides what a Read returns after Close
 		return b.base.Read(p)
 	}
-	if _, err := b.in.Peek(min(1, len(p))); err != nil { // so nothing is read into p
+	if _, err := b.in.Peek(min(1, len(p))); err != nil { // so base does not read into p
 		return 0, err
 	}
 	return b.in.Read(p)
@@ -135,7 +136,7 @@ func (b *besideBody) Close() error {
 	b.closed.Store(true)
 	defer b.end()
 	if b.ended.Load() {
-		return b.base.Close() // which only takes note
+		return b.base.Close() // which does not wait
 	}
 	failed, err := onGoroutine(func() (error, error) { return b.base.Close(), nil })
 	if err != nil {
@@ -153,6 +154,6 @@ type upgraded struct {
 
 // Write implements io.Writer. Parks.
 func (u upgraded) Write(p []byte) (int, error) {
-	own := bytes.Clone(p) // the goroutine's as well
+	own := bytes.Clone(p) // the goroutine may outlive this call
 	return onGoroutine(func() (int, error) { return u.w.Write(own) })
 }

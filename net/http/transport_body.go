@@ -17,7 +17,7 @@ type responseBody struct {
 	x    *trip
 	pc   *persistConn
 	body io.ReadCloser
-	keep bool // constant: the connection may be used on
+	keep bool // constant: the connection may be reused
 
 	err    error       // the reader's: of the Read that failed, for good
 	closed atomic.Bool // Close was called
@@ -50,8 +50,8 @@ func (b *responseBody) Close() error {
 	return nil
 }
 
-// finish releases the connection, once. whole means that all of the response
-// was read.
+// finish releases the connection, once. whole means that the whole response was
+// read.
 func (b *responseBody) finish(whole bool) {
 	if b.done.Swap(true) {
 		return

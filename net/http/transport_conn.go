@@ -27,12 +27,12 @@ type persistConn struct {
 	key  string     // constant, see keyOf
 	conn net.Conn   // constant
 
-	// The user's: a request's, or the pool's.
+	// Guarded by the user: a request, or the pool.
 	br     *bufio.Reader
 	reused bool      // it has served a request
-	idleAt time.Time // since when it is idle, or was
-	limit  int64     // how much more may be read
-	sent   int       // how much of the request
+	idleAt time.Time // when it last became idle
+	limit  int64     // how many more bytes may be read
+	sent   int       // how many bytes of the request
 	silent bool      // nothing of the response has come
 
 	closed atomic.Bool
@@ -64,8 +64,8 @@ func (pc *persistConn) close() {
 	}
 }
 
-// spoilt reports whether something has come on an idle connection: its end, or
-// what was not asked for.
+// spoilt reports whether an idle connection has ended or received bytes, for
+// which no request has asked.
 func (pc *persistConn) spoilt() bool {
 	c, ok := pc.conn.(interface{ Readable() bool })
 	return ok && c.Readable()
@@ -81,7 +81,7 @@ func (pc *persistConn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write counts what is written.
+// Write counts the written bytes.
 func (pc *persistConn) Write(p []byte) (int, error) {
 	n, err := pc.conn.Write(p)
 	pc.sent += n
@@ -92,12 +92,12 @@ func (pc *persistConn) maxHeader() int64 {
 	return cmp.Or(max(0, pc.t.MaxResponseHeaderBytes), 10<<20)
 }
 
-// maxInline is the size of a body up to which it is sent in one piece with the
-// head, before the response is read. Others go to the standard's Transport.
+// maxInline is the largest body that is sent in one piece with the head, before
+// the response is read. Larger bodies go to the standard's Transport.
 const maxInline = 16 << 10
 
-// Buffers that idle connections do not hold. That of a request has room for its
-// head and a body.
+// Buffers that idle connections do not hold. A request's buffer has room for
+// its head and an inline body.
 var (
 	readers = stdsync.Pool{New: func() any { return bufio.NewReader(nil) }}
 	writers = stdsync.Pool{New: func() any { return bufio.NewWriterSize(nil, maxInline+4<<10) }}
@@ -111,8 +111,8 @@ func (pc *persistConn) releaseBuffer() {
 	}
 }
 
-// roundTrip sends a request and reads its response's head. The response's body
-// ends x.
+// roundTrip sends a request and reads its response's head. The end of the
+// response's body ends x.
 func (pc *persistConn) roundTrip(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
 	if pc.br == nil {
 		pc.br = readers.Get().(*bufio.Reader)
@@ -183,7 +183,7 @@ func isReplayable(req *stdhttp.Request) bool {
 	return has(req.Header, "Idempotency-Key") || has(req.Header, "X-Idempotency-Key")
 }
 
-// readResponse reads the response's head, after those of status 1xx.
+// readResponse reads the response's head, after any heads of status 1xx.
 func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
 	if _, err := pc.br.Peek(1); err != nil {
 		pc.silent = true

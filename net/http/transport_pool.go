@@ -16,23 +16,23 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// pool is the connections of a Transport that are not in use, and the requests
-// that wait for one.
+// pool holds the idle connections of a Transport, and the requests that wait
+// for a connection.
 type pool struct {
 	mu      stdsync.Mutex // never held across a wait or a user's function
-	closing bool          // what becomes idle is closed: CloseIdleConnections was the last call
+	closing bool          // connections are not kept: CloseIdleConnections was the last call
 	hosts   map[string]*host
 	idle    int  // in all hosts
 	sweeps  bool // sweep will be called
 }
 
-// host is the connections for one key. Under the pool's mu.
+// host is the pool's state for one key. Under the pool's mu.
 type host struct {
-	idle    []*persistConn // the one used last is at the end
+	idle    []*persistConn // the most recently used is at the end
 	waiting []*sync.Future[*persistConn]
 }
 
-// keyOf returns what the requests that one connection can serve have in common:
+// keyOf returns the key shared by all requests that one connection can serve:
 // the address.
 func keyOf(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")) }
 
@@ -48,7 +48,7 @@ func (p *pool) hostLocked(key string) *host {
 	return h
 }
 
-// forgetLocked forgets a host of which nothing is known.
+// forgetLocked removes a host without idle connections and waiting requests.
 func (p *pool) forgetLocked(key string, h *host) {
 	if len(h.idle)+len(h.waiting) == 0 {
 		delete(p.hosts, key)
@@ -73,7 +73,7 @@ func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
 	return pc, err
 }
 
-// takeIdle returns an idle connection that is as it should be, or nil.
+// takeIdle returns a usable idle connection, or nil.
 func (t *Transport) takeIdle(key string) *persistConn {
 	if t.DisableKeepAlives {
 		return nil
@@ -101,14 +101,14 @@ func (t *Transport) removeIdleLocked(h *host, i int) {
 	t.pool.idle--
 }
 
-// expired reports whether an idle connection has been so for too long. The
-// clock is the wall's, which goes on while a machine sleeps.
+// expired reports whether a connection has been idle for too long. It uses the
+// wall clock, which goes on while a machine sleeps.
 func (t *Transport) expired(pc *persistConn, now time.Time) bool {
 	return t.IdleConnTimeout > 0 && now.Round(0).Sub(pc.idleAt.Round(0)) >= t.IdleConnTimeout
 }
 
-// awaitConn waits for a connection: its own dial's, or one that becomes idle
-// before. The dial goes on when its request needs it no more, for the next one.
+// awaitConn waits for a connection: from its own dial, or one that becomes idle
+// earlier. In that case the dial goes on, for the next request.
 func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	got := sync.NewFuture[*persistConn]()
 	t.pool.mu.Lock()
@@ -128,7 +128,7 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 		pc, err = t.dialConn(context.WithoutCancel(x.ctx), key)
 	}, func() {}, asm.CallerPC())
 	pc, err := got.GetContext(x.ctx)
-	if err != nil && !got.Fail(err) { // it has been served, or the dial has failed
+	if err != nil && !got.Fail(err) { // the request has a connection, or the dial has failed
 		pc, err = got.Get()
 	}
 	t.pool.mu.Lock()
@@ -149,8 +149,8 @@ func (t *Transport) putOrClose(pc *persistConn) {
 	}
 }
 
-// putIdle gives a connection to a request that waits, or keeps it for the next
-// one. It reports false if it is not to be kept.
+// putIdle gives a connection to a waiting request, or keeps it for the next
+// one. It returns false if the connection is not to be kept.
 func (t *Transport) putIdle(pc *persistConn) bool {
 	if t.DisableKeepAlives || t.MaxIdleConnsPerHost < 0 || pc.closed.Load() {
 		return false
@@ -200,7 +200,7 @@ func (t *Transport) oldestLocked() (oldest *persistConn) {
 	return oldest
 }
 
-// closeIdle closes the idle connections that are to go.
+// closeIdle closes the idle connections for which goes returns true.
 func (t *Transport) closeIdle(goes func(*persistConn) bool) {
 	var gone []*persistConn
 	t.pool.mu.Lock()
@@ -238,8 +238,8 @@ func (t *Transport) sweepLaterLocked() {
 	time.AfterFunc(next, t.sweep)
 }
 
-// sweep closes the idle connections that have been so for too long, and those
-// that their servers have closed.
+// sweep closes connections that have been idle for too long, and those that
+// their servers have closed.
 func (t *Transport) sweep() {
 	now := time.Now()
 	t.closeIdle(func(pc *persistConn) bool { return t.expired(pc, now) || pc.spoilt() })
