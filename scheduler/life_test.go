@@ -169,7 +169,8 @@ func TestShutdownDrains(t *testing.T) {
 // TestShutdownOfOneThatNeverEnds reports it, and does not hang; the rest of the
 // Scheduler is gone.
 func TestShutdownOfOneThatNeverEnds(t *testing.T) {
-	defer scheduler.SetUnwindGrace(100 * time.Millisecond)()
+	defer func(d time.Duration) { engine.UnwindGrace = d }(engine.UnwindGrace)
+	engine.UnwindGrace = 100 * time.Millisecond
 	s := start(t, scheduler.Options{Processors: 2})
 	release, stuck := make(chan struct{}), make(chan struct{})
 	h, _ := s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {

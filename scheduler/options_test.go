@@ -73,10 +73,13 @@ func firstCPU(t *testing.T) int {
 	return 0
 }
 
+// procs is how many Processors a Scheduler has by default, also when one before
+// it has raised GOMAXPROCS.
+var procs = runtime.GOMAXPROCS(0)
+
 // TestEveryOption runs a load of every kind under each option that changes how.
 func TestEveryOption(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	procs := scheduler.DefaultProcessors() // not one more after the first Scheduler
 	for name, o := range map[string]scheduler.Options{
 		"default":      {},
 		"one":          {Processors: 1},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -310,11 +309,6 @@ func (s *Scheduler) wait(ctx context.Context) error {
 	return nil
 }
 
-// unwindGrace is how long coroutines get to end after their waits were ended by
-// force. A loaded machine may need seconds, and giving up on a coroutine that
-// is about to end would report an error that does not exist.
-var unwindGrace = 5 * time.Second // tests shorten it
-
 // Shutdown ends the Scheduler. It closes the door to new work, lets coroutines
 // finish until ctx is over, then makes all their waits end, and at last ends
 // the Processors and closes their fds. It returns nil if every coroutine
@@ -374,7 +368,7 @@ func (s *Scheduler) end(ctx context.Context) error {
 	if err != nil {
 		s.noteForced()
 		s.group.Load().Advance(processor.Stopping)
-		grace, cancel := context.WithTimeout(context.Background(), unwindGrace)
+		grace, cancel := context.WithTimeout(context.Background(), engine.UnwindGrace)
 		defer cancel()
 		if s.wait(grace) != nil {
 			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()),

@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/processor"
 )
@@ -10,6 +12,11 @@ import (
 // DefaultOver says that the default Scheduler has ended, and that only Start or
 // Run starts another. Package netco has its lock; tests reset it.
 var DefaultOver bool
+
+// UnwindGrace is how long coroutines get to end after a Shutdown ended their
+// waits by force. A loaded machine may need seconds, and giving up on a
+// coroutine that is about to end would report an error that does not exist.
+var UnwindGrace = 5 * time.Second // tests shorten it
 
 // Engine is what a Scheduler is made of: the result of its method of that name.
 type Engine struct {
