@@ -5,7 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/build"
+	"go/build/constraint"
 	"go/doc"
 	"go/parser"
 	"go/printer"
@@ -152,20 +152,17 @@ func difference(was, is []string) string {
 }
 
 // exported returns a line for each exported name of the package in a folder, as
-// it is built for Linux on amd64.
+// it is built for Linux on amd64, by the build constraints of its files.
 func exported(t *testing.T, dir string) (lines []string) {
 	t.Helper()
-	ctx := build.Default
-	ctx.GOOS, ctx.GOARCH, ctx.CgoEnabled = "linux", "amd64", false
 	fset := token.NewFileSet()
 	var files []*ast.File
-	names := testenv.Must(filepath.Glob(filepath.Join(dir, "*.go")))
-	for _, name := range names {
-		if ok, err := ctx.MatchFile(filepath.Split(name)); err != nil || !ok ||
-			strings.HasSuffix(name, "_test.go") {
+	for _, name := range testenv.Must(filepath.Glob(filepath.Join(dir, "*.go"))) {
+		text := testenv.Must(os.ReadFile(name))
+		if strings.HasSuffix(name, "_test.go") || !builds(string(text)) {
 			continue
 		}
-		f := testenv.Must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution))
+		f := testenv.Must(parser.ParseFile(fset, name, text, parser.SkipObjectResolution))
 		files = append(files, f)
 	}
 	p := testenv.Must(doc.NewFromFiles(fset, files, filepath.Base(dir)))
@@ -197,6 +194,19 @@ func exported(t *testing.T, dir string) (lines []string) {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// builds reports whether Go builds a file for Linux on amd64.
+func builds(text string) bool {
+	for line := range strings.Lines(text) {
+		if constraint.IsGoBuild(line) {
+			return testenv.Must(constraint.Parse(line)).Eval(func(tag string) bool {
+				return tag == "linux" || tag == "amd64" || tag == "unix" ||
+					strings.HasPrefix(tag, "go1.")
+			})
+		}
+	}
+	return true
 }
 
 // fields returns a line for each exported field of a struct, or method of an
