@@ -174,6 +174,10 @@ func (c *conn) serve() (err error) {
 		return err
 	}
 	c.idle.Store(true)
+	if !c.s.doKeepAlives() { // SetKeepAlivesEnabled may have found it busy
+		c.close()
+		return errServed
+	}
 	c.end()
 	return nil
 }
