@@ -3,9 +3,6 @@ package socket_test
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -21,6 +18,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
@@ -377,79 +375,27 @@ func TestLimitWake(t *testing.T) {
 	})
 }
 
-func init() { children["all limits"] = serveWithinLimits }
+// mostConns is how many connections the Server may have, and how many fds there
+// are for these and the other listener's.
+const mostConns = 12
 
-const (
-	stressConns   = 12 // of the Server; as many as there are fds for these and the other listener's
-	stressClients = 40 // at a time, for each listener
-	stressRounds  = 3
-	busy          = "busy\n"
-)
-
-// serveWithinLimits is a child that has all limits at once: connections,
-// coroutines, buffers and fds. It serves a Server at one address; at the other,
-// coroutines that it starts by Go, and whoever finds no room for one hears
-// so.
-func serveWithinLimits() {
-	testenv.MustOK(netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9,
-		BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing}))
-	served := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
-	started := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
-	fillFDs(64, 12)
-	server := &socket.Server{MaxConns: stressConns, Handle: slowEcho}
-	netco.Go(func() { server.Serve(served) })
-	var turnedAway atomic.Int64
-	netco.Go(func() {
-		for {
-			c, err := started.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := netco.Go(func() { echoLines(c.(*socket.TCPConn)) }); err != nil {
-				if !errors.Is(err, netco.ErrTooManyCoroutines) {
-					fmt.Fprintln(os.Stderr, err)
-				}
-				turnedAway.Add(1)
-				io.WriteString(c, busy)
-				c.(*socket.TCPConn).CloseWrite()
-				c.Close()
-			}
-		}
-	})
-	os.Stdout.WriteString(served.Addr().String() + " " + started.Addr().String() + "\n")
-	s, _ := netco.Default()
-	noFiles := func() (n uint64) {
-		for _, p := range engine.Of(s).Processors() {
-			n += p.IO().AcceptErrors[processor.AcceptFiles].Load()
-		}
-		return n
-	}
-	for noFiles() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	os.Stdout.WriteString("no fd is left\n")
-	io.Copy(io.Discard, os.Stdin)
-	waits, files := bufferWaits(), noFiles()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	if err := netco.Shutdown(ctx); err != nil {
-		testenv.Fatal("Shutdown:", err)
-	}
-	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(),
-		s.Refused(), turnedAway.Load(), waits, files, socket.OpenCount())
-}
-
-// bufferWaits is how often a caller has waited for a buffer.
-func bufferWaits() (n uint64) {
-	s, _ := netco.Default()
-	for _, p := range engine.Of(s).Processors() {
+// waitedForBuffers is how often a caller has waited for a buffer.
+func waitedForBuffers() (n uint64) {
+	for _, p := range engine.Of(testenv.Must(netco.Default())).Processors() {
 		n += p.BufferWaits()
 	}
 	return n
 }
 
-// slowEcho keeps a buffer for a while; if it is asked to keep it, until another
-// wants one.
+// outOfFiles is how often there was no fd for an accept.
+func outOfFiles() (n uint64) {
+	for _, p := range engine.Of(testenv.Must(netco.Default())).Processors() {
+		n += p.IO().AcceptErrors[processor.AcceptFiles].Load()
+	}
+	return n
+}
+
+// slowEcho keeps a buffer for a while, the first one until another wants it.
 func slowEcho(c *socket.ServerConn) error {
 	b := socket.AcquireBuffer()
 	defer b.Release()
@@ -457,8 +403,7 @@ func slowEcho(c *socket.ServerConn) error {
 	if err != nil {
 		return err
 	}
-	netco.Sleep(100 * time.Microsecond)
-	for bytes.HasPrefix(b.Bytes()[:n], []byte("keep")) && bufferWaits() == 0 {
+	for first := true; first || waitedForBuffers() == 0; first = false {
 		netco.Sleep(100 * time.Microsecond)
 	}
 	if bytes.HasPrefix(b.Bytes()[:n], []byte("bomb")) {
@@ -469,8 +414,8 @@ func slowEcho(c *socket.ServerConn) error {
 }
 
 // echoLines answers lines, by a Buffered that may find no buffer.
-func echoLines(c *socket.TCPConn) {
-	b := socket.NewBuffered(c)
+func echoLines(c net.Conn) {
+	b := socket.NewBuffered(c.(*socket.TCPConn))
 	defer b.Close()
 	for {
 		line, err := b.ReadSlice('\n')
@@ -481,157 +426,122 @@ func echoLines(c *socket.TCPConn) {
 	}
 }
 
-// TestAllLimits: more clients than connections, coroutines, buffers and fds
-// allow, all at once. Every client of the Server is served in the end; those of
-// the other listener are served or refused as busy; and nothing is left
-// over.
-func TestAllLimits(t *testing.T) {
-	cmd := children.Command(t, "all limits")
-	var out, problems bytes.Buffer
-	in := testenv.Must(cmd.StdinPipe())
-	stdout := testenv.Must(cmd.StdoutPipe())
-	cmd.Stderr = &problems
-	testenv.OK(t, cmd.Start())
-	giveUp := time.AfterFunc(6*limit, func() { cmd.Process.Kill() })
-	defer giveUp.Stop()
-	t.Cleanup(func() { // if the test has ended early
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	lines := bufio.NewReader(stdout)
-	var addresses [2]string
-	if _, err := fmt.Fscanln(lines, &addresses[0], &addresses[1]); err != nil {
-		cmd.Process.Kill()
-		cmd.Wait() // which ends the writes to problems
-		t.Fatalf("%v\n%s", err, &problems)
-	}
-	echoed, away := stress(t, addresses, runOutOfFiles(t, addresses, lines)+
-		runOutOfCoroutines(t, addresses[1]))
-	in.Close()
-	io.Copy(&out, lines)
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v\n%s%s", err, &out, problems.String())
-	}
-	var pauses, refused, refusals, waits, files, open int
-	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses,
-		&refused, &refusals, &waits, &files, &open)
-	t.Logf("%d answers, %d turned away; %s", echoed, away, strings.TrimSpace(out.String()))
-	testenv.True(t, pauses != 0 && refused != 0 && waits != 0 && files != 0 &&
-		refused == refusals && refusals == int(away), "not every limit was met, or counted: %s",
-		&out)
-	if open != 1 { // the second listener
-		t.Errorf("%d sockets are still open: %s", open, &out)
-	}
-	if n := strings.Count(problems.String(), "netco: panic in coroutine"); n == 0 {
-		t.Error("no panic was told of")
-	}
+// limited are the clients of a Server, and those of another listener, which has
+// a coroutine for each connection and turns away those for which there is none.
+type limited struct {
+	t             *testing.T
+	server, other string
+	away          atomic.Int64
 }
 
-// stress loads both listeners, and returns how many clients were answered and
-// how many turned away, with those before.
-func stress(t *testing.T, addresses [2]string, before int64) (echoed, away int64) {
-	var wg sync.WaitGroup
-	var answered, turned atomic.Int64
-	for i := range stressClients {
-		for kind, address := range addresses {
-			wg.Go(func() {
-				for round := range stressRounds {
-					switch got, err := stressClient(address, i, round, i == 0 && kind == 0); {
-					case err != nil:
-						t.Errorf("client %d of listener %d, round %d: %v", i, kind, round, err)
-					case got == busy && kind == 1:
-						turned.Add(1)
-					case got == busy:
-						t.Error("the Server turned a client away")
-					default:
-						answered.Add(1)
-					}
-				}
-			})
-		}
-	}
-	wg.Wait()
-	return answered.Load(), turned.Load() + before
+// comesBack reports whether a line that c sends is echoed.
+func comesBack(c net.Conn, line string) bool {
+	io.WriteString(c, line)
+	got, _ := bufio.NewReader(c).ReadString('\n')
+	return got == line
 }
 
-// runOutOfFiles holds all connections that the Server may have, which are all
-// fds that there are, until another is wanted. It returns how many were turned
-// away.
-func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) int64 {
-	t.Helper()
-	var held []net.Conn
-	for range stressConns {
-		c := dialNet(t, addresses[0])
-		exchange(t, c, "held\n")
-		held = append(held, c)
-	}
-	waiting := dialNet(t, addresses[1])
-	if line, err := child.ReadString('\n'); line != "no fd is left\n" {
-		t.Fatalf("the child says %q, %v", line, err)
-	}
-	for _, c := range held { // one of them waits for the other's buffer
-		io.WriteString(c, "keep\n")
-	}
-	for _, c := range held {
-		if got, err := bufio.NewReader(c).ReadString('\n'); got != "keep\n" {
-			t.Errorf("%q, %v", got, err)
-		}
-		c.Close()
-	}
-	defer waiting.Close()
-	io.WriteString(waiting, "no longer waiting\n")
-	got, err := bufio.NewReader(waiting).ReadString('\n')
-	switch {
-	case got == "no longer waiting\n":
-		return 0
-	// As long as the coroutines of those that are held have not ended.
-	case got != busy && !errors.Is(err, syscall.ECONNRESET):
-		t.Errorf("%q, %v", got, err)
-	}
-	return 1
-}
-
-// runOutOfCoroutines holds connections that have a coroutine each until one is
-// turned away, and returns how many were.
-func runOutOfCoroutines(t *testing.T, address string) int64 {
-	t.Helper()
-	for {
-		c := dialNet(t, address)
-		defer c.Close()
-		io.WriteString(c, "held\n")
-		got, err := bufio.NewReader(c).ReadString('\n')
-		if got != "held\n" {
-			t.Logf("turned away: %q, %v", got, err)
-			return 1
-		}
-	}
-}
-
-// stressClient exchanges a line of some kB and returns what came back. A bomb
-// is what makes the Server's handler panic: who sends one is content with the
-// end of its connection.
-func stressClient(address string, i, round int, bomb bool) (string, error) {
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		return "", err
-	}
+func (l *limited) ask(address, line string) bool {
+	c := dialNet(l.t, address)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(4 * limit))
-	line := fmt.Sprintf("%d %d %s\n", i, round, strings.Repeat("x", 3000))
-	if bomb {
-		line = "bomb " + line
+	return comesBack(c, line)
+}
+
+func (l *limited) askOther(line string) {
+	if !l.ask(l.other, line) {
+		l.away.Add(1)
 	}
-	if _, err := io.WriteString(c, line); err != nil {
-		return busy, nil
+}
+
+// meet has each limit met: all connections that the Server may have take all
+// fds, and one of them waits for another's buffer; then all coroutines are
+// taken.
+func (l *limited) meet() {
+	held := make([]net.Conn, mostConns)
+	for i := range held {
+		held[i] = dialNet(l.t, l.server)
 	}
-	got, err := bufio.NewReader(c).ReadString('\n')
-	switch {
-	case got == busy || got == line:
-		return got, nil
-	case bomb && err != nil:
-		return "gone", nil
-	case err != nil && strings.Contains(err.Error(), "connection reset"):
-		return busy, nil // closed with our line unread, which drops what it was sent
+	served := answers(l.t, held)
+	for range held {
+		testenv.Await(l.t, served, "a client to be served")
 	}
-	return got, fmt.Errorf("%d bytes came back, and %v", len(got), err)
+	var waiting sync.WaitGroup
+	waiting.Go(func() { l.askOther("waits for an fd\n") })
+	testenv.Until(l.t, "no fd to be left", func() bool { return outOfFiles() > 0 })
+	for _, c := range held {
+		c.Close()
+	}
+	waiting.Wait()
+	for more := true; more; {
+		c := dialNet(l.t, l.other)
+		defer c.Close()
+		more = comesBack(c, "held\n")
+	}
+	l.away.Add(1)
+}
+
+// crowd has many clients ask at a time. The handlers of some panic.
+func (l *limited) crowd() {
+	const clients, rounds = 40, 3
+	line := strings.Repeat("x", 3000) + "\n"
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			for range rounds {
+				if i == 0 {
+					l.ask(l.server, "bomb\n")
+				} else if !l.ask(l.server, line) {
+					l.t.Error("the Server has turned a client away")
+				}
+			}
+		})
+		all.Go(func() {
+			for range rounds {
+				l.askOther(line)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestAllLimits: more clients than connections, coroutines, buffers and fds
+// allow, all at once. Every client of the Server is served in the end, those of
+// the other listener are served or turned away, and nothing is left over.
+func TestAllLimits(t *testing.T) {
+	var panics, refused atomic.Int64
+	startWith(t, netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10,
+		BufferSize: 16 << 10, OnPanic: func(netco.PanicInfo) { panics.Add(1) }})
+	defer sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+		if op == sysx.Accept && socket.OpenCount() >= mostConns+2 { // and the listeners
+			return asked, syscall.EMFILE
+		}
+		return asked, 0
+	})()
+	pauses := socket.AcceptPauses()
+	server, _ := serving(t, &socket.Server{MaxConns: mostConns, Handle: slowEcho})
+	other := listen(t)
+	testrun.Second.Run(func() {
+		for {
+			c, err := other.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := netco.Go(func() { echoLines(c) }); err != nil {
+				testenv.Fails(t, err, netco.ErrTooManyCoroutines)
+				refused.Add(1)
+				c.Close()
+			}
+		}
+	})
+	clients := &limited{t: t, server: server, other: other.Addr().String()}
+	clients.meet()
+	clients.crowd()
+	other.Close()
+	testenv.Equal(t, refused.Load(), clients.away.Load(), "refused, and clients turned away")
+	testenv.Equal(t, testenv.Must(netco.Default()).Refused(), uint64(refused.Load()), "counted")
+	testenv.Equal(t, panics.Load(), 3, "panics")
+	testenv.True(t, socket.AcceptPauses() > pauses, "accepting did not pause")
+	t.Logf("%d turned away; %d pauses, %d waits for buffers, %d for fds", refused.Load(),
+		socket.AcceptPauses()-pauses, waitedForBuffers(), outOfFiles())
 }
