@@ -13,7 +13,6 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/socket"
 	"github.com/netco-go/netco/sync"
 )
 
@@ -154,8 +153,7 @@ func TestFdFollowsAmidReads(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			begin(t, netco.Options{Processors: 2, MinActive: 2})
 			defer netco.Shutdown(context.Background())
-			l := testenv.Must(new(socket.ListenConfig).Listen(context.Background(), "tcp",
-				"127.0.0.1:0"))
+			l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 			defer l.Close()
 			client, err := net.Dial("tcp", l.Addr().String())
 			testenv.OK(t, err)
@@ -181,7 +179,7 @@ func TestFdFollowsAmidReads(t *testing.T) {
 				}
 				return err
 			}
-			serveReads(l, kind, read)
+			go serveBy(kind, l, read)
 			// which is with a Processor once it has waited; a Server's is from
 			// the beginning
 			if kind == "coroutine" {
@@ -192,26 +190,6 @@ func TestFdFollowsAmidReads(t *testing.T) {
 			testenv.True(t, <-moved, "the fd has not followed")
 		})
 	}
-}
-
-// serveReads accepts one connection and calls read for it until that fails.
-func serveReads(l net.Listener, kind string, read func(net.Conn) error) {
-	if kind == "Server" {
-		server := &socket.Server{Handle: func(c *socket.ServerConn) error { return read(c) }}
-		go server.Serve(l)
-		return
-	}
-	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		netco.Go(func() {
-			defer c.Close()
-			for read(c) == nil {
-			}
-		})
-	}()
 }
 
 // pinned starts fn on p, for good.
@@ -235,57 +213,4 @@ func elsewhere(p *processor.Processor) *processor.Processor {
 		}
 	}
 	return nil
-}
-
-// TestComputingSpreadsAndPacks: coroutines that compute and never wait for an
-// fd are spread when they keep a Processor busy, but for those that must stay,
-// and are together again when they do not.
-func TestComputingSpreadsAndPacks(t *testing.T) {
-	needHandoff(t)
-	procs := begin(t, netco.Options{Processors: 2})
-	defer netco.Shutdown(context.Background())
-	var light, over, strayed atomic.Bool
-	var mu sync.Mutex
-	for _, pause := range []func(){
-		netco.Yield,
-		func() { netco.Sleep(time.Microsecond) },
-		func() { mu.Lock(); netco.Yield(); mu.Unlock() },
-	} {
-		work := func() {
-			if light.Load() {
-				netco.Sleep(20 * time.Millisecond)
-			} else {
-				compute(200 * time.Microsecond)
-			}
-			pause()
-		}
-		for range 4 {
-			testenv.Must(netco.Go(func() {
-				for !over.Load() {
-					work()
-				}
-			}))
-		}
-		pinned(procs[0], func() {
-			for !over.Load() {
-				work()
-				if processor.Current() != procs[0] {
-					strayed.Store(true)
-				}
-			}
-		})
-	}
-	for range 2 {
-		light.Store(false)
-		testenv.Until(t, "coroutines on both", func() bool {
-			return procs[1].IsActive() && procs[1].Live() > 0 &&
-				procs[0].Live() > 3
-		})
-		light.Store(true)
-		testenv.Until(t, "all coroutines on one", func() bool {
-			return procs[0].Group().Sharing() || !procs[1].IsActive() && procs[1].Live() == 0
-		})
-	}
-	over.Store(true)
-	testenv.True(t, !strayed.Load(), "one has moved that must stay")
 }

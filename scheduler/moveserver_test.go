@@ -162,16 +162,17 @@ var echoServers = []struct {
 	stops bool // it ends connections in the middle
 	serve func(l net.Listener)
 }{
-	{"coroutines", false, func(l net.Listener) { serveEach(l, false) }},
-	{"coroutines that are stopped", true, func(l net.Listener) { serveEach(l, true) }},
+	{"coroutines", false, func(l net.Listener) { serveBy("coroutines", l, echo) }},
+	{"coroutines that are stopped", true, func(l net.Listener) {
+		serveBy("coroutines", l, stopped)
+	}},
 	{"Server", false, func(l net.Listener) {
-		s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+		serveBy("Server", l, func(c net.Conn) error {
 			if rand.IntN(8) == 0 {
 				return echo(c) // to its end
 			}
 			return echoOnce(c)
-		}}
-		s.Serve(l)
+		})
 	}},
 	{"Server with timeouts", false, func(l net.Listener) {
 		s := &socket.Server{IdleTimeout: time.Hour, Handle: func(c *socket.ServerConn) error {
@@ -181,25 +182,12 @@ var echoServers = []struct {
 	}},
 }
 
-// serveEach has a coroutine for each connection, and stops some of them.
-func serveEach(l net.Listener, stops bool) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		if _, err := netco.Go(func() {
-			defer c.Close()
-			// from here on: one that has not started would not close c
-			if stops && rand.IntN(2) == 0 {
-				time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond,
-					netco.Self().Stop)
-			}
-			echo(c)
-		}); err != nil {
-			c.Close()
-		}
+// stopped is echo in a coroutine that is stopped amid that, or not.
+func stopped(c net.Conn) error {
+	if rand.IntN(2) == 0 {
+		time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond, netco.Self().Stop)
 	}
+	return echo(c)
 }
 
 func echoOnce(c net.Conn) error {
@@ -255,8 +243,7 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 				files := testenv.Files()
 				procs := begin(t, netco.Options{Processors: n, MinActive: n})
 				defer netco.Shutdown(context.Background())
-				l := testenv.Must(new(socket.ListenConfig).Listen(context.Background(), "tcp",
-					"127.0.0.1:0"))
+				l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 				netco.Go(func() { server.serve(l) })
 				stop := shuffle(procs)
 				var over, ending atomic.Bool
@@ -302,94 +289,133 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 	t.Logf("%d moves of coroutines", moved)
 }
 
-// TestSpreadsAndPacks: connections that all came to one Processor are spread
-// when they keep it busy, and are together again when they do not.
+// serveBy serves with a Server, or with a coroutine for each connection, in
+// which handle is called until it fails.
+func serveBy(kind string, l net.Listener, handle func(net.Conn) error) {
+	if kind == "Server" {
+		server := &socket.Server{Handle: func(c *socket.ServerConn) error { return handle(c) }}
+		server.Serve(l)
+		return
+	}
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		if _, err := netco.Go(func() {
+			defer c.Close()
+			for handle(c) == nil {
+			}
+		}); err != nil {
+			c.Close()
+		}
+	}
+}
+
+// TestSpreadsAndPacks: what all came to one Processor, connections or
+// coroutines that compute and never wait for an fd, is spread when it keeps
+// that busy, and is together again when it does not.
 func TestSpreadsAndPacks(t *testing.T) {
 	needHandoff(t)
-	for _, kind := range []string{"coroutines", "Server"} {
+	for _, kind := range []string{"coroutines", "Server", "computing"} {
 		t.Run(kind, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2})
 			defer netco.Shutdown(context.Background())
 			testenv.True(t, procs[0].IsActive() && !procs[1].IsActive(),
 				"not just the first is active")
 			var light, over atomic.Bool
-			address, end := serveWork(t, kind, &light)
 			const n = 24 // so that there is always work for the Processors
-			wait := pester(t, address, n, &light, &over)
+			fds, end := n+1, func() {}
+			if kind == "computing" {
+				fds, end = 0, computing(t, procs[0], &light, &over)
+			} else {
+				end = talking(t, kind, n, &light, &over)
+			}
+			spread := func() bool {
+				if kind == "computing" {
+					return procs[1].Live() > 0 && procs[0].Live() > 3
+				}
+				return procs[1].Registered() >= 2 && procs[0].Registered() >= 2
+			}
 			for round := range 2 {
 				light.Store(false)
-				testenv.Until(t, "connections on both", func() bool {
-					return procs[1].IsActive() && procs[1].Registered() >= 2 &&
-						procs[0].Registered() >= 2
+				testenv.Until(t, "both to have some", func() bool {
+					return procs[1].IsActive() && spread()
 				})
 				light.Store(true)
-				testenv.Until(t, "all connections on one", func() bool {
+				testenv.Until(t, "one to have all", func() bool {
 					return procs[0].Group().Sharing() || !procs[1].IsActive() &&
 						procs[1].Registered() == 0 && procs[1].Live() == 0
 				})
-				if got := procs[0].Registered(); got != n+1 && !procs[0].Group().Sharing() {
-					t.Errorf("round %d: %d fds on the first, want %d", round, got, n+1)
+				if got := procs[0].Registered(); got != fds && !procs[0].Group().Sharing() {
+					t.Errorf("round %d: %d fds on the first, want %d", round, got, fds)
 				}
 			}
 			over.Store(true)
-			wait()
 			end()
 		})
 	}
 }
 
-// serveWork serves on the first Processor: what answers a byte takes 2 ms,
-// unless light is set.
-func serveWork(t *testing.T, kind string, light *atomic.Bool) (address string, end func()) {
-	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	testenv.OK(t, err)
-	answer := func(c net.Conn) error {
-		var b [1]byte
-		if _, err := c.Read(b[:]); err != nil {
-			return err
-		}
-		if !light.Load() {
-			compute(2 * time.Millisecond)
-		}
-		_, err := c.Write(b[:])
-		return err
-	}
-	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return answer(c) }}
-	netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
-		if kind == "Server" {
-			server.Serve(l)
-			return
-		}
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
+// computing starts coroutines that compute, and seldom do while light is set.
+// Some must stay on home, which end checks.
+func computing(t *testing.T, home *processor.Processor, light, over *atomic.Bool) (end func()) {
+	var strayed atomic.Bool
+	var mu sync.Mutex
+	for _, pause := range []func(){
+		netco.Yield,
+		func() { netco.Sleep(time.Microsecond) },
+		func() { mu.Lock(); netco.Yield(); mu.Unlock() },
+	} {
+		work := func() {
+			if light.Load() {
+				netco.Sleep(20 * time.Millisecond)
+			} else {
+				compute(200 * time.Microsecond)
 			}
-			netco.Go(func() {
-				defer c.Close()
-				for answer(c) == nil {
-				}
-			})
+			pause()
 		}
-	}})
-	return l.Addr().String(), func() {
-		l.Close()
-		server.Close()
+		for range 4 {
+			testenv.Must(netco.Go(func() {
+				for !over.Load() {
+					work()
+				}
+			}))
+		}
+		pinned(home, func() {
+			for !over.Load() {
+				work()
+				if processor.Current() != home {
+					strayed.Store(true)
+				}
+			}
+		})
 	}
+	return func() { testenv.True(t, !strayed.Load(), "one has moved that must stay") }
 }
 
-func compute(d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end); {
-	}
-}
-
-// pester has n clients ask for answers over a connection each, one after the
-// other, and seldom while light is set.
-func pester(t *testing.T, address string, n int, light, over *atomic.Bool) (wait func()) {
+// talking has n clients ask a server on the first Processor for answers over a
+// connection each, one after the other. An answer takes 2 ms; while light is
+// set it takes no time, and is asked for seldom.
+func talking(t *testing.T, kind string, n int, light, over *atomic.Bool) (end func()) {
+	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+	testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {
+		serveBy(kind, l, func(c net.Conn) error {
+			var b [1]byte
+			if _, err := c.Read(b[:]); err != nil {
+				return err
+			}
+			if !light.Load() {
+				compute(2 * time.Millisecond)
+			}
+			_, err := c.Write(b[:])
+			return err
+		})
+	}}))
 	var clients stdsync.WaitGroup
 	for i := range n {
 		clients.Go(func() {
-			c, err := net.Dial("tcp", address)
+			c, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
 				t.Error(err)
 				return
@@ -410,5 +436,13 @@ func pester(t *testing.T, address string, n int, light, over *atomic.Bool) (wait
 			}
 		})
 	}
-	return clients.Wait
+	return func() {
+		clients.Wait()
+		l.Close()
+	}
+}
+
+func compute(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+	}
 }
