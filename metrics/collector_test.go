@@ -33,8 +33,7 @@ func run(t testing.TB, s *scheduler.Scheduler, fn func()) {
 
 // TestCoroutines counts coroutines through their lives.
 func TestCoroutines(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1})
 	var gate sync.WaitGroup
 	gate.Add(1)
 	for range 7 {
@@ -80,8 +79,7 @@ func TestCoroutines(t *testing.T) {
 // TestScrapeOfAProcessorThatIsHeldUp: a coroutine blocks its thread; a scrape
 // does not wait for it, and shows it.
 func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1, LockThreads: true})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1, LockThreads: true})
 	running, release := make(chan bool), make(chan bool)
 	h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		spawnHere(func() {}) // stays in the run queue meanwhile
@@ -115,8 +113,7 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 // TestSockets: what coroutines do on sockets is their Processor's, and what
 // goroutines do is the outside's.
 func TestSockets(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1})
 	before := gather(t, r)
 	ln := testenv.Closing(t, testenv.Must(new(socket.ListenConfig).Listen(context.Background(),
 		"tcp", "127.0.0.1:0")))
@@ -172,14 +169,13 @@ func TestSockets(t *testing.T) {
 }
 
 func TestTimers(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1})
 	run(t, s, func() { processor.Sleep(2 * time.Millisecond) })
 	got := gather(t, r)
 	got.are(t, map[string]float64{"netco_timers_fired_total{processor=0}": 1,
 		"netco_timer_lateness_seconds_count{processor=0}": 1})
 	if late := got.of("netco_timer_lateness_seconds_sum{processor=0}"); late < 0 ||
-		late > gaveUp.Seconds() {
+		late > testenv.Limit.Seconds() {
 		t.Errorf("%v s late", late)
 	}
 	eventually(t, "idle seconds", func() bool {
@@ -189,8 +185,7 @@ func TestTimers(t *testing.T) {
 
 // TestBlocking: the default pool's figures.
 func TestBlocking(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1})
 	before := gather(t, r)
 	running, release := make(chan bool), make(chan bool)
 	h := testenv.Must(s.Go(func() {
@@ -269,8 +264,7 @@ func TestLeftBehind(t *testing.T) {
 	if err := coroutine.CanLeave(); err != nil {
 		t.Skip(err)
 	}
-	s := started(t, scheduler.Options{Processors: 1})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1})
 	release := make(chan bool)
 	h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0),
 		Fn: func() { <-release }}))
@@ -297,8 +291,7 @@ func TestLeftBehind(t *testing.T) {
 // TestMoved: what moves is counted where it arrives, and active Processors are
 // reported.
 func TestMoved(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 3, MinActive: 2})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 3, MinActive: 2})
 	h := testenv.Must(s.Go(func() {
 		for _, p := range engine.Of(s).Processors() {
 			if p != processor.Current() {
@@ -328,9 +321,7 @@ func TestEndedByForce(t *testing.T) {
 		engine.Of(s).Processors()[0].Wake() // it is counted when a turn begins
 		return gather(t, r).of("netco_timers_pending{processor=0}") == 1
 	})
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	s.Shutdown(over)
+	s.Shutdown(testenv.Over())
 	// Which Shutdown does not await for ever.
 	testenv.Await(t, engine.Of(s).Processors()[0].Ended(), "the Processor's end")
 	got := gather(t, r)
@@ -389,8 +380,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 // TestDeadlocked: coroutines that wait for each other's locks are counted,
 // until one is stopped.
 func TestDeadlocked(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1, Quiet: true})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1, Quiet: true})
 	const none = "netco_deadlocked_coroutines{circle=}"
 	if got := gather(t, r); got.of(none) != 0 || got.sum("netco_deadlocked_coroutines") != 0 {
 		t.Errorf("%v", got.values)
@@ -421,8 +411,7 @@ func TestDeadlocked(t *testing.T) {
 // TestHTTP: requests are counted by their status, those under way too, and how
 // long they took.
 func TestHTTP(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1})
-	r := registered(t, s)
+	s, r := running(t, scheduler.Options{Processors: 1})
 	before := gather(t, r)
 	leave := make(chan bool)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,9 +17,6 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// gaveUp is how long a test waits for what must come.
-const gaveUp = time.Minute
-
 // started returns a running Scheduler that the test's end ends.
 func started(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
@@ -29,9 +26,16 @@ func started(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	return s
 }
 
+// running returns a running Scheduler and a registry that has it.
+func running(t testing.TB, o scheduler.Options) (*scheduler.Scheduler, *prometheus.Registry) {
+	t.Helper()
+	s := started(t, o)
+	return s, registered(t, s)
+}
+
 func end(t testing.TB, s *scheduler.Scheduler) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), gaveUp)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 	defer cancel()
 	testenv.NoError(t, s.Shutdown(ctx))
 }
@@ -145,20 +149,22 @@ func (s scrape) sum(name string, contain ...string) float64 {
 // eventuallyAre waits for a scrape in which every one of these has its value.
 func eventuallyAre(t testing.TB, g prometheus.Gatherer, want map[string]float64) {
 	t.Helper()
-	for deadline := time.Now().Add(gaveUp); ; time.Sleep(time.Millisecond) {
-		got, wrong := gather(t, g), []string(nil)
+	var wrong string
+	defer func() {
+		if t.Failed() {
+			t.Log(wrong)
+		}
+	}()
+	eventually(t, "the values", func() bool {
+		got := gather(t, g)
 		for key, v := range want {
 			if got.of(key) != v {
-				wrong = append(wrong, fmt.Sprintf("%s is %v, want %v", key, got.of(key), v))
+				wrong = fmt.Sprintf("%s is %v, want %v", key, got.of(key), v)
+				return false
 			}
 		}
-		if len(wrong) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(strings.Join(wrong, "\n"))
-		}
-	}
+		return true
+	})
 }
 
 // eventuallyParked waits until n coroutines, which are all there are on
@@ -174,20 +180,22 @@ func eventuallyParked(t testing.TB, g prometheus.Gatherer, n float64) {
 	})
 }
 
-// eventually waits for what a turn's end or another thread will make true.
+// eventually waits for what a turn's end or another thread will make true. A
+// scrape is too costly for testenv.Until to try it again at once.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(gaveUp); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("gave up waiting for %s", what)
+	testenv.Until(t, what, func() bool {
+		if ok() {
+			return true
 		}
-	}
+		time.Sleep(5 * time.Millisecond)
+		return false
+	})
 }
 
 func fresh(t *testing.T) *scheduler.Scheduler {
 	t.Helper()
-	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 1}))
-	return s
+	return testenv.Must(scheduler.New(scheduler.Options{Processors: 1}))
 }
 
 func TestRegister(t *testing.T) {
