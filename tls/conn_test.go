@@ -83,13 +83,8 @@ func receive(c io.Reader, want []byte) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf(
-				"after %d bytes of %d, equal: %v: %w",
-				len(got),
-				len(want),
-				bytes.HasPrefix(want, got),
-				err,
-			)
+			return fmt.Errorf("after %d bytes of %d, equal: %v: %w", len(got), len(want),
+				bytes.HasPrefix(want, got), err)
 		}
 	}
 }
@@ -99,21 +94,20 @@ func receive(c io.Reader, want []byte) error {
 func TestBothWays(t *testing.T) {
 	for _, kind := range kinds {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-			t.Run(kind.name+", "+tls.VersionName(version), func(t *testing.T) {
-				everywhere(t, func(t *testing.T, run func(...func() error)) {
-					a, b := pair(t)
-					sc, cc := configs()
-					sc.MaxVersion = version
-					server, client := kind.server(a, sc), kind.client(b, cc)
-					n := testenv.Rounds(8 << 20)
-					up, down := stream(n, 1), stream(n, 2)
-					run(
-						at(server, func() error { return receive(server, up) }),
-						at(client, func() error { return send(client, up) }),
-						at(server, func() error { return send(server, down) }),
-						at(client, func() error { return receive(client, down) }),
-					)
-				})
+			name := kind.name + ", " + tls.VersionName(version)
+			everywhereOf(t, name, func(t *testing.T, run runner) {
+				a, b := pair(t)
+				sc, cc := configs()
+				sc.MaxVersion = version
+				server, client := kind.server(a, sc), kind.client(b, cc)
+				n := testenv.Rounds(8 << 20)
+				up, down := stream(n, 1), stream(n, 2)
+				run(
+					at(server, func() error { return receive(server, up) }),
+					at(client, func() error { return send(client, up) }),
+					at(server, func() error { return send(server, down) }),
+					at(client, func() error { return receive(client, down) }),
+				)
 			})
 		}
 	}
@@ -135,10 +129,8 @@ func at(c conn, part func() error) func() error {
 // TestEnds: CloseWrite is io.EOF to the peer and leaves its direction open,
 // Close ends a Read with net.ErrClosed, and what follows either fails.
 func TestEnds(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
-		a, b := pair(t)
-		sc, cc := configs()
-		server, client := tls.Server(a, sc), tls.Client(b, cc)
+	everywhere(t, func(t *testing.T, run runner) {
+		server, client := ends(t)
 		if err := client.CloseWrite(); err == nil {
 			t.Error("CloseWrite before the handshake has succeeded")
 		}
@@ -151,8 +143,7 @@ func TestEnds(t *testing.T) {
 		if _, err := client.Write([]byte("x")); err == nil {
 			t.Error("Write after CloseWrite has succeeded")
 		}
-		c, d := pair(t)
-		server, client = tls.Server(c, sc), tls.Client(d, cc)
+		server, client = ends(t)
 		run(client.Handshake, server.Handshake)
 		run(
 			func() error { return isError(net.ErrClosed)(server.Read(make([]byte, 1))) },
@@ -179,14 +170,13 @@ func isError(want error) func(int, error) error {
 
 // TestTruncation: a stream that ends within a record is io.ErrUnexpectedEOF.
 func TestTruncation(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
-		a, b := pair(t)
-		sc, cc := configs()
-		server, client := tls.Server(a, sc), tls.Client(b, cc)
+	everywhere(t, func(t *testing.T, run runner) {
+		server, client := ends(t)
 		run(client.Handshake, server.Handshake)
+		raw := client.NetConn().(*net.TCPConn)
 		run(func() error {
-			b.Write([]byte{23, 3, 3, 1, 0, 'x'})
-			return b.(*net.TCPConn).CloseWrite()
+			raw.Write([]byte{23, 3, 3, 1, 0, 'x'})
+			return raw.CloseWrite()
 		}, func() error { return isError(io.ErrUnexpectedEOF)(server.Read(make([]byte, 10))) })
 	})
 }
@@ -206,7 +196,7 @@ func (c dripConn) Write(p []byte) (int, error) {
 // TestDeadlineWithinRecord: a Read that a deadline ends within a record of a
 // slow peer loses nothing.
 func TestDeadlineWithinRecord(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		a, b := pair(t)
 		sc, cc := configs()
 		server, client := tls.Server(a, sc), tls.Client(dripConn{b}, cc)
@@ -237,12 +227,10 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // TestWriteAfterTimeout: after a Write that a deadline has ended, the next one
 // goes on where it says.
 func TestWriteAfterTimeout(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
-		a, b := pair(t)
-		sc, cc := configs()
-		server, client := tls.Server(a, sc), tls.Client(b, cc)
+	everywhere(t, func(t *testing.T, run runner) {
+		server, client := ends(t)
 		run(client.Handshake, server.Handshake)
-		want, rest := stream(64<<20, 1), 0
+		want, rest := stream(32<<20, 1), 0
 		run(func() error {
 			server.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 			n, err := server.Write(want)
@@ -265,9 +253,7 @@ func TestWriteAfterTimeout(t *testing.T) {
 // connection as it was, for others.
 func TestReadAfterStop(t *testing.T) {
 	testrun.Start(t, 2)
-	sc, cc := configs()
-	a, b := pair(t)
-	server, client := tls.Server(a, sc), tls.Client(b, cc)
+	server, client := ends(t)
 	go server.Handshake()
 	testenv.OK(t, client.Handshake())
 	ended := make(chan error, 1)

@@ -19,7 +19,7 @@ import (
 // end them again and again, while the peer updates its keys and demands the
 // same, in pieces of records. Every byte arrives, and every answer, once.
 func TestHammer(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		server, p := newPeer(t)
 		n := testenv.Rounds(10 << 20)
 		up, down := stream(n, 1), stream(n, 2)

@@ -59,39 +59,33 @@ var features = []struct {
 // TestFeatures: both ends agree, and a client sees the server's certificate.
 func TestFeatures(t *testing.T) {
 	for _, feature := range features {
-		t.Run(feature.name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, run func(...func() error)) {
-				sc, cc := configs()
-				feature.set(sc, cc)
-				var keys bytes.Buffer
-				cc.KeyLogWriter = &keys
-				for i := range 2 {
-					a, b := pair(t)
-					server, client := tls.Server(a, sc), tls.Client(b, cc)
-					run(
-						func() error { return send(server, []byte("x")) },
-						func() error { return receive(client, []byte("x")) },
-					)
-					if !feature.check(i, server.ConnectionState(), client.ConnectionState()) {
-						t.Errorf(
-							"connection %d: %+v\n%+v",
-							i,
-							server.ConnectionState(),
-							client.ConnectionState(),
-						)
-					}
-					testenv.NoError(t, client.VerifyHostname("localhost"))
-					if err := client.VerifyHostname("elsewhere"); err == nil {
-						t.Error("a wrong host is right")
-					}
-					if client.OCSPResponse() != nil {
-						t.Error("an OCSP response from nowhere")
-					}
+		everywhereOf(t, feature.name, func(t *testing.T, run runner) {
+			sc, cc := configs()
+			feature.set(sc, cc)
+			var keys bytes.Buffer
+			cc.KeyLogWriter = &keys
+			for i := range 2 {
+				a, b := pair(t)
+				server, client := tls.Server(a, sc), tls.Client(b, cc)
+				run(
+					func() error { return send(server, []byte("x")) },
+					func() error { return receive(client, []byte("x")) },
+				)
+				if !feature.check(i, server.ConnectionState(), client.ConnectionState()) {
+					t.Errorf("connection %d: %+v\n%+v", i, server.ConnectionState(),
+						client.ConnectionState())
 				}
-				if !strings.Contains(keys.String(), "CLIENT_") {
-					t.Errorf("key log %q", keys.String())
+				testenv.NoError(t, client.VerifyHostname("localhost"))
+				if err := client.VerifyHostname("elsewhere"); err == nil {
+					t.Error("a wrong host is right")
 				}
-			})
+				if client.OCSPResponse() != nil {
+					t.Error("an OCSP response from nowhere")
+				}
+			}
+			if !strings.Contains(keys.String(), "CLIENT_") {
+				t.Errorf("key log %q", keys.String())
+			}
 		})
 	}
 }
@@ -135,12 +129,10 @@ func TestHandshakeEnds(t *testing.T) {
 			return c.Handshake()
 		}, net.ErrClosed},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, run func(...func() error)) {
-				sc, _ := configs()
-				raw, _ := pair(t)
-				run(func() error { return isError(test.want)(0, test.by(raw, sc)) })
-			})
+		everywhereOf(t, test.name, func(t *testing.T, run runner) {
+			sc, _ := configs()
+			raw, _ := pair(t)
+			run(func() error { return isError(test.want)(0, test.by(raw, sc)) })
 		})
 	}
 }
@@ -148,7 +140,7 @@ func TestHandshakeEnds(t *testing.T) {
 // TestNotTLS: the error of a handshake has what did not look like TLS, and the
 // connection below, to answer on.
 func TestNotTLS(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		sc, _ := configs()
 		a, b := pair(t)
 		io.WriteString(b, "GET / HTTP/1.0\r\n\r\n")
@@ -166,7 +158,7 @@ func TestNotTLS(t *testing.T) {
 
 // TestDial: by all functions, with the certificate of the host in the address.
 func TestDial(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		sc, cc := configs()
 		cc.ServerName = ""
 		ln := testenv.Must(tls.Listen("tcp", "127.0.0.1:0", sc))

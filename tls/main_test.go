@@ -29,19 +29,16 @@ var identity = stdsync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
 		Subject:      pkix.Name{CommonName: "localhost"},
 		NotBefore:    time.Now().Add(-time.Hour),
 		NotAfter:     time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{
-			x509.ExtKeyUsageServerAuth,
-			x509.ExtKeyUsageClientAuth,
-		},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth},
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		DNSNames:              []string{"localhost"},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	der := testenv.Must(
-		x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key),
-	)
+	der := testenv.Must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey,
+		key))
 	pool := x509.NewCertPool()
 	pool.AddCert(testenv.Must(x509.ParseCertificate(der)))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
@@ -67,6 +64,14 @@ func pair(t testing.TB) (server, client net.Conn) {
 	return server, client
 }
 
+// ends are those of a connection of this package that have not shaken hands.
+func ends(t testing.TB) (server, client *tls.Conn) {
+	t.Helper()
+	sc, cc := configs()
+	a, b := pair(t)
+	return tls.Server(a, sc), tls.Client(b, cc)
+}
+
 // places are where both ends of the tests' connections are used.
 var places = []struct {
 	name       string
@@ -78,9 +83,17 @@ var places = []struct {
 	{"coroutines of two Processors", 2, true},
 }
 
-// everywhere runs f for each place: run runs functions there, all at the same
-// time, until all have ended.
-func everywhere(t *testing.T, f func(t *testing.T, run func(...func() error))) {
+// runner runs functions somewhere, all at the same time, until all have ended.
+type runner func(...func() error)
+
+// everywhereOf is everywhere for a case of a table, in a subtest of its name.
+func everywhereOf(t *testing.T, name string, f func(t *testing.T, run runner)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { everywhere(t, f) })
+}
+
+// everywhere runs f for each place, with a runner for that.
+func everywhere(t *testing.T, f func(t *testing.T, run runner)) {
 	for _, place := range places {
 		t.Run(place.name, func(t *testing.T) {
 			testrun.Start(t, place.processors)

@@ -68,47 +68,45 @@ func TestStalledHandshakes(t *testing.T) {
 		"a hello":           whole,
 		"a hello, and more": append(whole[:len(whole):len(whole)], 22, 3, 3, 0),
 	} {
-		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, run func(...func() error)) {
-				const stalled = 5
-				sc, cc := configs()
-				limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: -1}
-				var waiting sync.WaitGroup
-				var peers []net.Conn
-				var parts []func() error
-				for range stalled {
-					raw, peer := pair(t)
-					testenv.Must(peer.Write(sent))
-					waiting.Add(1)
-					waits := sync.OnceFunc(waiting.Done)
-					c := limits.Server(&awaiting{raw, len(sent), waits}, sc)
-					peers = append(peers, peer)
-					parts = append(parts, func() error {
-						if err := c.Handshake(); err == nil {
-							return errors.New("a handshake with a peer that has stalled")
-						}
-						return nil
-					})
-				}
-				a, b := pair(t)
-				run(append(parts, func() error {
-					waiting.Wait()
-					return limits.Server(a, sc).Handshake()
-				}, func() error {
-					err := limits.Client(b, cc).Handshake()
-					for _, peer := range peers {
-						peer.Close()
+		everywhereOf(t, name, func(t *testing.T, run runner) {
+			const stalled = 5
+			sc, cc := configs()
+			limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: -1}
+			var waiting sync.WaitGroup
+			var peers []net.Conn
+			var parts []func() error
+			for range stalled {
+				raw, peer := pair(t)
+				testenv.Must(peer.Write(sent))
+				waiting.Add(1)
+				waits := sync.OnceFunc(waiting.Done)
+				c := limits.Server(&awaiting{raw, len(sent), waits}, sc)
+				peers = append(peers, peer)
+				parts = append(parts, func() error {
+					if err := c.Handshake(); err == nil {
+						return errors.New("a handshake with a peer that has stalled")
 					}
-					return err
-				})...)
-			})
+					return nil
+				})
+			}
+			a, b := pair(t)
+			run(append(parts, func() error {
+				waiting.Wait()
+				return limits.Server(a, sc).Handshake()
+			}, func() error {
+				err := limits.Client(b, cc).Handshake()
+				for _, peer := range peers {
+					peer.Close()
+				}
+				return err
+			})...)
 		})
 	}
 }
 
 // TestMaxHandshakes: no more compute at a time.
 func TestMaxHandshakes(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		sc, cc := configs()
 		var computing, most atomic.Int32
 		sc.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -146,42 +144,40 @@ func TestMaxHandshakesEnds(t *testing.T) {
 		"context":          {-1, d, context.DeadlineExceeded},
 		"context and time": {time.Hour, d, context.DeadlineExceeded},
 	} {
-		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, run func(...func() error)) {
-				sc, _ := configs()
-				var begun, over sync.WaitGroup
-				begun.Add(1)
-				over.Add(1)
-				var hellos atomic.Int32
-				sc.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-					if hellos.Add(1) == 1 {
-						begun.Done()
-					}
-					over.Wait()
-					return nil, errors.New("the first is over, too")
+		everywhereOf(t, name, func(t *testing.T, run runner) {
+			sc, _ := configs()
+			var begun, over sync.WaitGroup
+			begun.Add(1)
+			over.Add(1)
+			var hellos atomic.Int32
+			sc.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				if hellos.Add(1) == 1 {
+					begun.Done()
 				}
-				limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: test.handshake}
-				a, first := pair(t)
-				b, second := pair(t)
-				testenv.Must(first.Write(hello()))
-				testenv.Must(second.Write(hello()))
-				run(func() error {
-					limits.Server(a, sc).Handshake()
-					return nil
-				}, func() error {
-					defer over.Done()
-					begun.Wait()
-					ctx, cancel := context.Background(), func() {}
-					if test.context != 0 {
-						ctx, cancel = context.WithTimeout(ctx, test.context)
-					}
-					defer cancel()
-					return isError(test.want)(0, limits.Server(b, sc).HandshakeContext(ctx))
-				})
-				if n := hellos.Load(); n != 1 {
-					t.Error(fmt.Sprint(n, " hellos were looked at"))
+				over.Wait()
+				return nil, errors.New("the first is over, too")
+			}
+			limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: test.handshake}
+			a, first := pair(t)
+			b, second := pair(t)
+			testenv.Must(first.Write(hello()))
+			testenv.Must(second.Write(hello()))
+			run(func() error {
+				limits.Server(a, sc).Handshake()
+				return nil
+			}, func() error {
+				defer over.Done()
+				begun.Wait()
+				ctx, cancel := context.Background(), func() {}
+				if test.context != 0 {
+					ctx, cancel = context.WithTimeout(ctx, test.context)
 				}
+				defer cancel()
+				return isError(test.want)(0, limits.Server(b, sc).HandshakeContext(ctx))
 			})
+			if n := hellos.Load(); n != 1 {
+				t.Error(fmt.Sprint(n, " hellos were looked at"))
+			}
 		})
 	}
 }

@@ -152,7 +152,7 @@ func (p *peer) until(typ byte) (data []byte, updates int, err error) {
 
 // TestKeyUpdates: a Read answers key updates, also within one that waits.
 func TestKeyUpdates(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		server, p := newPeer(t)
 		const n = 5
 		var sent []byte
@@ -184,7 +184,7 @@ const garbage = "\x17\x03\x03\x00\x20 this was not encrypted by anyone"
 // TestGarbage: a peer stops reading, so that a Write waits, and then sends
 // garbage. The Read beside it ends at once, and Close ends the Write.
 func TestGarbage(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		server, p := newPeer(t)
 		run(
 			func() error {
@@ -213,7 +213,7 @@ func TestGarbage(t *testing.T) {
 
 // TestGarbageIsAnswered: where no Write is under way, the peer gets an alert.
 func TestGarbageIsAnswered(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		server, p := newPeer(t)
 		testenv.Must(io.WriteString(p, garbage))
 		run(func() error {
@@ -234,7 +234,7 @@ func TestGarbageIsAnswered(t *testing.T) {
 // TestFloodOfKeyUpdates: a peer that does not read its answers does not make
 // them pile up: Read waits for room in the end, under the write deadline.
 func TestFloodOfKeyUpdates(t *testing.T) {
-	everywhere(t, func(t *testing.T, run func(...func() error)) {
+	everywhere(t, func(t *testing.T, run runner) {
 		server, p := newPeer(t)
 		server.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 		const enough = 10_000 // answers that come to several times what a Read leaves unsent
