@@ -33,62 +33,46 @@ func embrace(s *scheduler.Scheduler) coroutine.Handle {
 	return testenv.Must(s.GoWith(spawnOn(0, "takes a, then b", locks(&a, &b))))
 }
 
-// TestDeadlock: two coroutines that wait for each other's lock are reported,
-// and no deadlock is reported of one that only waits for long.
+// TestDeadlock: two coroutines that wait for each other's lock are shown, as a
+// deadlock of all if no other goes on, until one is stopped.
 func TestDeadlock(t *testing.T) {
-	s := start(t, scheduler.Options{Processors: 2})
-	h := New(s, Options{})
-	embrace(s)
-	var o *overviewJSON
-	testenv.Until(t, "a deadlock is reported", func() bool {
-		o = overview(t, h)
-		return o.Deadlock != nil
-	})
-	if o.Deadlock.Count != 2 || len(o.Deadlock.Coroutines) != 2 ||
-		o.Deadlock.Coroutines[0].Reason != "lock" ||
-		!strings.Contains(o.Deadlock.Coroutines[0].Name, "takes") {
-		t.Errorf("%+v", o.Deadlock)
+	for _, others := range []int{0, 1} {
+		s := start(t, scheduler.Options{Processors: 2 - others})
+		h := New(s, Options{})
+		for range others {
+			s.GoWith(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
+		}
+		first := embrace(s)
+		var o *overviewJSON
+		testenv.Until(t, "the circle", func() bool {
+			o = overview(t, h)
+			return len(o.LockCircles) == 1 && (others > 0 || o.Deadlock != nil)
+		})
+		c, says := o.LockCircles[0], "DEADLOCK of 2"
+		if others == 0 {
+			c.Count, c.Coroutines = int(o.Deadlock.Count), o.Deadlock.Coroutines
+			says = "ordinary goroutine"
+		} else if o.Deadlock != nil {
+			t.Errorf("a deadlock of all: %+v", o.Deadlock)
+		}
+		if c.Count != 2 || len(c.Coroutines) != 2 ||
+			!strings.Contains(c.Circle, `"takes a, then b" waits for`) {
+			t.Fatalf("%+v", c)
+		}
+		one, other := c.Coroutines[0], c.Coroutines[1]
+		if one.HeldBy != other.ID || other.HeldBy != one.ID || one.Reason != "lock" ||
+			!strings.Contains(one.Name, "takes") {
+			t.Errorf("not held by each other: %+v, %+v", one, other)
+		}
+		text, _ := get(t, h, "/", 200)
+		for _, want := range []string{"DEADLOCK", says, "takes a, then b", "takes b, then a",
+			fmt.Sprintf(`held by <a href="coroutine?id=%d">`, one.ID)} {
+			testenv.True(t, strings.Contains(text, want), "the page has no %q", want)
+		}
+		wellFormed(t, says, text)
+		first.Stop()
+		testenv.Until(t, "its end", func() bool { return len(overview(t, h).LockCircles) == 0 })
 	}
-	one, other := o.Deadlock.Coroutines[0], o.Deadlock.Coroutines[1]
-	if one.HeldBy != other.ID || other.HeldBy != one.ID || len(o.LockCircles) != 1 {
-		t.Errorf("not held by each other: %+v, %+v", one, other)
-	}
-	text, _ := get(t, h, "/", 200)
-	if link := fmt.Sprintf(`held by <a href="coroutine?id=%d">`, one.ID); !strings.Contains(
-		text, link) {
-		t.Errorf("no %s", link)
-	}
-	if !strings.Contains(text, "DEADLOCK") || !strings.Contains(text, "ordinary goroutine") ||
-		!strings.Contains(text, "takes a, then b") {
-		t.Error("the page does not tell")
-	}
-	wellFormed(t, "deadlock", text)
-}
-
-// TestDeadlockOfSome: coroutines that wait for each other's locks are shown
-// while another goes on, until one is stopped.
-func TestDeadlockOfSome(t *testing.T) {
-	s := start(t, scheduler.Options{Processors: 1})
-	h := New(s, Options{})
-	s.GoWith(spawn("sleeper", func() { processor.Sleep(time.Hour) }))
-	one := embrace(s)
-	var o *overviewJSON
-	testenv.Until(t, "the circle", func() bool {
-		o = overview(t, h)
-		return len(o.LockCircles) == 1
-	})
-	c := o.LockCircles[0]
-	if o.Deadlock != nil || c.Count != 2 || len(c.Coroutines) != 2 ||
-		!strings.Contains(c.Circle, `"takes a, then b" waits for`) {
-		t.Errorf("%+v", o)
-	}
-	text, _ := get(t, h, "/", 200)
-	if !strings.Contains(text, "DEADLOCK of 2") || !strings.Contains(text, "takes b, then a") {
-		t.Error("the page does not show it")
-	}
-	wellFormed(t, "a deadlock of some", text)
-	one.Stop()
-	testenv.Until(t, "its end", func() bool { return len(overview(t, h).LockCircles) == 0 })
 }
 
 // noDeadlocks are what may still set a coroutine going, until end: how it

@@ -31,11 +31,7 @@ func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
 	s := testenv.Must(scheduler.New(o))
 	testenv.OK(t, s.Start())
-	t.Cleanup(func() {
-		over, cancel := context.WithCancel(context.Background())
-		cancel()
-		s.Shutdown(over)
-	})
+	t.Cleanup(func() { s.Shutdown(testenv.Over()) })
 	return s
 }
 
