@@ -235,9 +235,7 @@ func TestChildrenAtShutdown(t *testing.T) {
 		h.Join()
 		joined <- order.Add(1)
 	}()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	testenv.Fails(t, netco.Shutdown(ctx), context.Canceled)
+	testenv.Fails(t, netco.Shutdown(testenv.Over()), context.Canceled)
 	if parent := <-joined; slow.Load() != 1 || parent != 2 {
 		t.Errorf("the child ended as number %d, the parent as %d", slow.Load(), parent)
 	}

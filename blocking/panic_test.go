@@ -219,9 +219,7 @@ func leftByShutdown() {
 		})
 	})
 	<-entered
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	netco.Shutdown(ctx)
+	netco.Shutdown(testenv.Over())
 	close(left)
 	time.Sleep(limit)
 	fmt.Println("goes on")

@@ -797,9 +797,7 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 		{"the Server is closed", func(s *socket.Server, _ *socket.TCPConn) { s.Close() }},
 		{"the connection is closed", func(_ *socket.Server, c *socket.TCPConn) { c.Close() }},
 		{"Shutdown of the Server", func(s *socket.Server, _ *socket.TCPConn) {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			s.Shutdown(ctx)
+			s.Shutdown(testenv.Over())
 		}},
 	} {
 		for home := range 2 { // where the connection is registered and gets its coroutine

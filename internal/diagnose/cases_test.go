@@ -182,7 +182,7 @@ func TestManyGoroutines(t *testing.T) {
 					o.named(t, k.name, true)
 				}
 				h.Join()
-				testenv.Fails(t, o.Shutdown(over()), context.Canceled)
+				testenv.Fails(t, o.Shutdown(testenv.Over()), context.Canceled)
 				return s, caught
 			})
 		})
@@ -323,7 +323,7 @@ func TestOnStallAndShutdown(t *testing.T) {
 		call func(s *scheduler.Scheduler, free chan int)
 	}{
 		{"blocks", func(s *scheduler.Scheduler, free chan int) { <-free }},
-		{"ends it", func(s *scheduler.Scheduler, free chan int) { s.Shutdown(over()) }},
+		{"ends it", func(s *scheduler.Scheduler, free chan int) { s.Shutdown(testenv.Over()) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var o *scheduler.Scheduler

@@ -29,7 +29,7 @@ func circlesOf(s *scheduler.Scheduler) []diagnose.Circle {
 // force.
 func startForced(t *testing.T) *scheduler.Scheduler {
 	s := start(t, scheduler.Options{Processors: 2, Quiet: true})
-	t.Cleanup(func() { s.Shutdown(over()) })
+	t.Cleanup(func() { s.Shutdown(testenv.Over()) })
 	return s
 }
 

@@ -44,10 +44,3 @@ func shutdown(t testing.TB, s *scheduler.Scheduler) {
 	defer cancel()
 	testenv.NoError(t, s.Shutdown(ctx))
 }
-
-// over is a context that is over.
-func over() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}

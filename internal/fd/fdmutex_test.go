@@ -189,10 +189,8 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 // force ends the default Scheduler without any patience.
 func force(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
 	// nil if draining was enough
-	if err := netco.Shutdown(ctx); err != nil && err != context.Canceled {
+	if err := netco.Shutdown(testenv.Over()); err != nil && err != context.Canceled {
 		t.Errorf("Shutdown: %v", err)
 	}
 }

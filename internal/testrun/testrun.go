@@ -59,9 +59,7 @@ func Shutdown(t testing.TB) {
 // coroutine is left: Shutdown itself does not wait for slow threads.
 func ShutdownByForce(t testing.TB) {
 	t.Helper()
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := netco.Shutdown(over); !errors.Is(err, context.Canceled) {
+	if err := netco.Shutdown(testenv.Over()); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown: %v", err)
 	}
 	AwaitEnds(t)
