@@ -1,7 +1,6 @@
 package processor
 
 import (
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -58,38 +57,52 @@ func AcceptErrorOf(errno syscall.Errno) AcceptError {
 	return acceptOther
 }
 
-// Snapshot reads the counters, from any thread. Each is read at its own moment.
-func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.ioFigures) }
-
-// goroutineIO counts what ordinary goroutines do, by atomic adds, since there
-// are many of them.
-var goroutineIO ioFigures[atomic.Uint64]
+// goroutineIO counts what the ordinary goroutines of the process do. There are
+// many of them, so it has no owner: see count.
+var goroutineIO IOStats
 
 // GoroutineIO returns the counts for the ordinary goroutines of the process.
-func GoroutineIO() IOSnapshot { return snapshot(&goroutineIO) }
+func GoroutineIO() IOSnapshot { return goroutineIO.Snapshot() }
 
-func snapshot[T any, P interface {
-	*T
-	Load() uint64
-}](f *ioFigures[T]) IOSnapshot {
+// Snapshot reads the counters, from any thread. Each is read at its own moment.
+func (s *IOStats) Snapshot() IOSnapshot {
 	r := IOSnapshot{
-		Reads: P(&f.Reads).Load(), Writes: P(&f.Writes).Load(), Accepts: P(&f.Accepts).Load(),
-		ReadAgain: P(&f.ReadAgain).Load(), WriteAgain: P(&f.WriteAgain).Load(),
-		AcceptAgain: P(&f.AcceptAgain).Load(),
-		SavedReads:  P(&f.SavedReads).Load(),
-		BytesIn:     P(&f.BytesIn).Load(), BytesOut: P(&f.BytesOut).Load(),
-		Accepted: P(&f.Accepted).Load(),
+		Reads: s.Reads.Load(), Writes: s.Writes.Load(), Accepts: s.Accepts.Load(),
+		ReadAgain: s.ReadAgain.Load(), WriteAgain: s.WriteAgain.Load(),
+		AcceptAgain: s.AcceptAgain.Load(),
+		SavedReads:  s.SavedReads.Load(),
+		BytesIn:     s.BytesIn.Load(), BytesOut: s.BytesOut.Load(),
+		Accepted: s.Accepted.Load(),
 	}
-	for i := range f.AcceptErrors {
-		r.AcceptErrors[i] = P(&f.AcceptErrors[i]).Load()
+	for i := range s.AcceptErrors {
+		r.AcceptErrors[i] = s.AcceptErrors[i].Load()
 	}
 	return r
 }
 
-// CurrentIO returns the counters of the caller's Processor, for an operation
-// that counts more than once. It is nil for an ordinary goroutine, whose calls
-// the methods below count in GoroutineIO. The result is good until the caller
-// waits: a wait may move the caller.
+// count counts one call, and n in done if errno is 0; a call that found nothing
+// in again. Owner only, unless s is goroutineIO.
+func (s *IOStats) count(calls, again, done *counter.Counter, n uint64, errno syscall.Errno) {
+	switch errno {
+	case 0:
+	case unix.EAGAIN:
+		done, n = again, 1
+	default:
+		n = 0
+	}
+	if s == &goroutineIO {
+		calls.AddShared(1)
+		done.AddShared(n)
+	} else {
+		calls.Inc()
+		done.Add(n)
+	}
+}
+
+// CurrentIO returns the counters for the caller, for an operation that counts
+// more than once: its Processor's or, for an ordinary goroutine, those of
+// GoroutineIO. The result is good until the caller waits: a wait may move the
+// caller.
 func CurrentIO() *IOStats { return Current().IO() }
 
 // CountRead counts one call, by the caller, that reads from a socket: n bytes,
@@ -100,86 +113,40 @@ func CountRead(n int, errno syscall.Errno) { CurrentIO().CountRead(n, errno) }
 // or errno.
 func CountWrite(n int, errno syscall.Errno) { CurrentIO().CountWrite(n, errno) }
 
-// CountRead is the function CountRead for a caller that has called CurrentIO. s
-// may be nil.
+// CountRead is the function CountRead for a caller that has called CurrentIO.
 func (s *IOStats) CountRead(n int, errno syscall.Errno) {
-	if s == nil {
-		goroutineIO.Reads.Add(1)
-		if errno == unix.EAGAIN {
-			goroutineIO.ReadAgain.Add(1)
-		} else if errno == 0 {
-			goroutineIO.BytesIn.Add(uint64(n))
-		}
-		return
-	}
-	s.Reads.Inc()
-	if errno == 0 {
-		s.BytesIn.Add(uint64(n))
-	} else if errno == unix.EAGAIN {
-		s.ReadAgain.Inc()
-	}
+	s.count(&s.Reads, &s.ReadAgain, &s.BytesIn, uint64(n), errno)
 }
 
 // CountWrite is the function CountWrite for a caller that has called CurrentIO.
-// s may be nil.
 func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
-	if s == nil {
-		goroutineIO.Writes.Add(1)
-		if errno == unix.EAGAIN {
-			goroutineIO.WriteAgain.Add(1)
-		} else if errno == 0 {
-			goroutineIO.BytesOut.Add(uint64(n))
-		}
-		return
-	}
-	s.Writes.Inc()
-	if errno == 0 {
-		s.BytesOut.Add(uint64(n))
-	} else if errno == unix.EAGAIN {
-		s.WriteAgain.Inc()
-	}
+	s.count(&s.Writes, &s.WriteAgain, &s.BytesOut, uint64(n), errno)
 }
 
-// CountSavedRead counts one read that the caller need not make. s may be nil.
+// CountSavedRead counts one read that the caller need not make.
 func (s *IOStats) CountSavedRead() {
-	if s != nil {
-		s.SavedReads.Inc()
+	if s == &goroutineIO {
+		s.SavedReads.AddShared(1)
 	} else {
-		goroutineIO.SavedReads.Add(1)
+		s.SavedReads.Inc()
 	}
 }
 
 // CountAccept counts one call of accept by the caller.
 func CountAccept(errno syscall.Errno) {
 	s := CurrentIO()
-	if s == nil {
-		goroutineIO.Accepts.Add(1)
-		switch errno {
-		case 0:
-			goroutineIO.Accepted.Add(1)
-		case unix.EAGAIN:
-			goroutineIO.AcceptAgain.Add(1)
-		default:
-			goroutineIO.AcceptErrors[AcceptErrorOf(errno)].Add(1)
-		}
-		return
+	done := &s.Accepted
+	if errno != 0 && errno != unix.EAGAIN {
+		done, errno = &s.AcceptErrors[AcceptErrorOf(errno)], 0
 	}
-	s.Accepts.Inc()
-	switch errno {
-	case 0:
-		s.Accepted.Inc()
-	case unix.EAGAIN:
-		s.AcceptAgain.Inc()
-	default:
-		s.AcceptErrors[AcceptErrorOf(errno)].Inc()
-	}
+	s.count(&s.Accepts, &s.AcceptAgain, done, 1, errno)
 }
 
-// IO returns the counters of the Processor's system calls on sockets; nil if p
-// is nil.
+// IO returns the counters of the Processor's system calls on sockets; those of
+// ordinary goroutines if p is nil.
 func (p *Processor) IO() *IOStats {
 	if p == nil {
-		return nil
+		return &goroutineIO
 	}
 	return &p.io
 }

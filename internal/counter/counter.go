@@ -33,6 +33,10 @@ func (c *Counter) Dec() { c.v-- }
 //go:norace
 func (c *Counter) Add(n uint64) { c.v += n }
 
+// AddShared adds n to a counter that has no owner: any thread may, and all do
+// so by AddShared. It costs a locked instruction.
+func (c *Counter) AddShared(n uint64) { atomic.AddUint64(&c.v, n) }
+
 // Set replaces the value. Owner only.
 //
 //go:norace
