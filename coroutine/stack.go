@@ -14,7 +14,7 @@ import (
 	"github.com/netco-go/netco/internal/stacks"
 )
 
-// Errors of StackOf.
+// Errors of Info.Stack.
 var (
 	// ErrBusy is returned when the coroutine has kept running.
 	ErrBusy = errors.New("netco: the coroutine is busy")
@@ -23,29 +23,19 @@ var (
 	ErrNotFound = errors.New("netco: no such coroutine")
 )
 
-// StackOf returns the stack of the coroutine with that id as text, like
-// debug.Stack's but without netco's own frames at either end. For a coroutine
-// that has resumed a Fiber, the Fiber's stack comes first, then its resumer's.
+// Stack returns the coroutine's stack as text, like debug.Stack's but without
+// netco's own frames at either end. For a coroutine that has resumed a Fiber,
+// the Fiber's stack comes first, then its resumer's.
 //
 // The caller reads the memory of the stack, in some microseconds, whether the
 // coroutine's thread is busy or not. The coroutine does not notice. It must not
-// run meanwhile, so while it runs StackOf tries again and again.
+// run meanwhile, so while it runs Stack tries again and again.
 //
-// It returns ErrNotFound for a coroutine that has ended or has not started; an
-// error that wraps ErrBusy and ctx's if ctx ends before the coroutine was found
-// waiting, ready or blocked; and an error where netco does not understand the
-// stacks of this Go release. Parks a coroutine, blocks a goroutine; a coroutine
-// may also get ErrShutdown. It takes as long as a Range, and allocates;
-// Info.Stack saves the Range.
-func StackOf(ctx gocontext.Context, id uint64) (string, error) {
-	info, ok := Find(id)
-	if !ok {
-		return "", ErrNotFound
-	}
-	return info.Stack(ctx)
-}
-
-// Stack is StackOf.
+// It returns ErrNotFound for a coroutine that has ended and for the zero Info;
+// an error that wraps ErrBusy and ctx's if ctx ends before the coroutine was
+// found waiting, ready or blocked; and an error where netco does not understand
+// the stacks of this Go release. Parks a coroutine, blocks a goroutine; a
+// coroutine may also get ErrShutdown. It allocates.
 func (i Info) Stack(ctx gocontext.Context) (string, error) {
 	if i.Coroutine == nil {
 		return "", ErrNotFound
@@ -180,7 +170,7 @@ func (w *worker) nest() (list []goroutineOf) {
 	}
 }
 
-// text returns the stacks as StackOf does.
+// text returns the stacks as Info.Stack does.
 func (r *stackReader) text() string {
 	i := &r.is
 	var b strings.Builder

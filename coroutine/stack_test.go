@@ -31,6 +31,12 @@ func brief(t testing.TB) context.Context {
 	return ctx
 }
 
+// stackOf returns the stack of the coroutine with that id.
+func stackOf(ctx context.Context, id uint64) (string, error) {
+	info, _ := Find(id)
+	return info.Stack(ctx)
+}
+
 //go:noinline
 func parksHere() Wake { return Current().Park(ReasonLock) }
 
@@ -49,7 +55,7 @@ func TestStackOf(t *testing.T) {
 	before, _ := rangedOver(h)
 	ticket := before.Coroutine.ticket
 	for range 20 {
-		s := testenv.Must(StackOf(patient(t), h.ID()))
+		s := testenv.Must(stackOf(patient(t), h.ID()))
 		lines := strings.Split(s, "\n")
 		if want := fmt.Sprintf("coroutine %d \"sleeper\" [lock]:", h.ID()); lines[0] != want {
 			t.Errorf("it begins with %q, want %q", lines[0], want)
@@ -97,7 +103,7 @@ func TestStackOfFiber(t *testing.T) {
 	for round := range 2 {
 		testenv.Until(t, "it parks", func() bool { return waits(h) })
 		for range 3 {
-			s := testenv.Must(StackOf(patient(t), h.ID()))
+			s := testenv.Must(stackOf(patient(t), h.ID()))
 			parts := strings.Split(s, "resumed by\n")
 			if len(parts) != 3 || !strings.Contains(parts[0], "parksHere") ||
 				!strings.Contains(parts[1], "Fiber[...].All") ||
@@ -131,7 +137,7 @@ func TestStackOfNone(t *testing.T) {
 		"0": 0, "one that has ended": h.ID(),
 		"one that has not started": unstarted.ID(), "one to come": 1 << 60,
 	} {
-		testenv.Gives(t, "", ErrNotFound, what)(StackOf(context.Background(), id))
+		testenv.Gives(t, "", ErrNotFound, what)(stackOf(context.Background(), id))
 	}
 	testenv.Gives(t, "", ErrNotFound,
 		"what was seen while it lived")(info.Stack(context.Background()))
@@ -154,22 +160,22 @@ func TestStackOfBusy(t *testing.T) {
 		i, _ := Find(computes.ID())
 		return i.State == Running
 	})
-	s, err := StackOf(brief(t), computes.ID())
+	s, err := stackOf(brief(t), computes.ID())
 	if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" ||
 		!strings.Contains(err.Error(), "is running") {
 		t.Errorf("of the one that computes: %q, %v", s, err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := StackOf(cancelled, computes.ID()); !errors.Is(err, context.Canceled) {
+	if _, err := stackOf(cancelled, computes.ID()); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that was over: %v", err)
 	}
-	if s, err := StackOf(cancelled, sleeper.ID()); err != nil || !strings.Contains(s, "parksHere") {
+	if s, err := stackOf(cancelled, sleeper.ID()); err != nil || !strings.Contains(s, "parksHere") {
 		t.Errorf("of another: %v\n%s", err, s)
 	}
 	answered := make(chan error)
 	go func() {
-		_, err := StackOf(patient(t), computes.ID())
+		_, err := stackOf(patient(t), computes.ID())
 		answered <- err
 	}()
 	over.Store(true)
@@ -198,7 +204,7 @@ func TestStackOfReady(t *testing.T) {
 		})
 		testenv.Until(t, "it has started", func() bool { _, ok := Find(h.ID()); return ok })
 		for range 5 {
-			s, err := StackOf(patient(t), h.ID())
+			s, err := stackOf(patient(t), h.ID())
 			testenv.True(t, err == nil && strings.Contains(s, "[ready]:\n") &&
 				strings.Contains(s, "coroutine.Yield(...)\n") &&
 				strings.Contains(s, "TestStackOfReady"), "with %d others: %v\n%s", others, err, s)
@@ -217,16 +223,16 @@ func TestStackOfByCoroutine(t *testing.T) {
 	}
 	asker := here.spawn(func() {
 		for _, h := range sleepers {
-			s, err := StackOf(patient(t), h.ID())
+			s, err := stackOf(patient(t), h.ID())
 			testenv.True(t, err == nil && strings.Contains(s, "parksHere"), "%v\n%s", err, s)
 		}
-		s, err := StackOf(patient(t), Current().ID())
+		s, err := stackOf(patient(t), Current().ID())
 		testenv.True(t, err == nil && strings.Contains(s, "[running]:\n") &&
 			strings.Contains(s, "TestStackOfByCoroutine"), "its own: %v\n%s", err, s)
 	})
 	asker.Join()
 	stuck := here.spawn(func() {
-		_, err := StackOf(context.Background(), sleepers[1].ID())
+		_, err := stackOf(context.Background(), sleepers[1].ID())
 		testenv.True(t, err == nil || err == ErrShutdown || err == ErrNotFound, "%v", err)
 	})
 	here.stopByForce()
@@ -247,7 +253,7 @@ func TestStackOfDeep(t *testing.T) {
 	}
 	h := th.spawn(func() { down(2000) })
 	testenv.Until(t, "it parks", func() bool { return waits(h) })
-	s, err := StackOf(patient(t), h.ID())
+	s, err := stackOf(patient(t), h.ID())
 	testenv.True(t, err == nil && strings.Contains(s, "parksHere") &&
 		strings.Contains(s, "left out") && strings.Count(s, "\n") <= 3*maxFrames, "%v\n%s", err, s)
 	th.stopByForce()

@@ -60,7 +60,8 @@ var endsOfSharedWaits = []struct {
 	{"Evict", 0, func(l *line, _ coroutine.Handle, _ *Group) { l.pd.Evict() }, Closing},
 	{"Stop", 0, func(_ *line, h coroutine.Handle, _ *Group) { h.Stop() }, Shutdown},
 	{"Stack", 0, func(l *line, h coroutine.Handle, _ *Group) {
-		if stack, err := coroutine.StackOf(context.Background(), h.ID()); err != nil ||
+		info, _ := h.Info()
+		if stack, err := info.Stack(context.Background()); err != nil ||
 			!strings.Contains(stack, "[read]") {
 			panic(fmt.Sprint(stack, err))
 		}

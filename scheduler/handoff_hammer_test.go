@@ -347,12 +347,12 @@ func (w *mill) disturb() (end func()) {
 	again(runtime.GC)
 	again(func() { pprof.Lookup("goroutine").WriteTo(io.Discard, 1) })
 	again(func() {
-		var ids []uint64
-		coroutine.Range(func(i coroutine.Info) bool { ids = append(ids, i.ID); return true })
+		var all []coroutine.Info
+		coroutine.Range(func(i coroutine.Info) bool { all = append(all, i); return true })
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		for _, id := range ids {
-			coroutine.StackOf(ctx, id) // or it has ended
+		for _, i := range all {
+			i.Stack(ctx) // or it has ended
 		}
 	})
 	return func() { stop.Store(true); g.Wait() }

@@ -563,20 +563,20 @@ func TestHandoffLooks(t *testing.T) {
 	info, ok := coroutine.Find(a.h.ID())
 	testenv.True(t, ok && info.State == coroutine.Outside && info.Name == "aside",
 		"LookUp: %+v, %v", info, ok)
-	text, err := coroutine.StackOf(context.Background(), a.h.ID())
+	text, err := stackOf(context.Background(), a.h)
 	testenv.True(t, err == nil && strings.Contains(text, "[outside]:\ngithub.com/") &&
-		strings.Contains(text, "handoff_test.go:"), "StackOf, while it is blocked: %v\n%s", err,
+		strings.Contains(text, "handoff_test.go:"), "Stack, while it is blocked: %v\n%s", err,
 		text)
 	a.release()
 	testenv.Until(t, "no answer, because it computes", func() bool {
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		text, err = coroutine.StackOf(ctx, a.h.ID())
+		text, err = stackOf(ctx, a.h)
 		return errors.Is(err, coroutine.ErrBusy)
 	})
 	stack := make(chan error, 1)
 	go func() {
-		text, err := coroutine.StackOf(context.Background(), a.h.ID())
+		text, err := stackOf(context.Background(), a.h)
 		if err == nil && !strings.Contains(text, "TestHandoffLooks") {
 			err = errors.New(text)
 		}
@@ -584,7 +584,7 @@ func TestHandoffLooks(t *testing.T) {
 	}()
 	a.p.goes(t)
 	busy.Store(false)
-	testenv.Fails(t, <-stack, nil, "StackOf, once it is back")
+	testenv.Fails(t, <-stack, nil, "Stack, once it is back")
 	close(back)
 	a.ends(t)
 }

@@ -31,12 +31,18 @@ func waiting(t testing.TB, h coroutine.Handle, reason coroutine.Reason) {
 	t.Fatalf("it does not wait for %v", reason)
 }
 
+// stackOf returns the stack of h's coroutine.
+func stackOf(ctx context.Context, h coroutine.Handle) (string, error) {
+	info, _ := h.Info()
+	return info.Stack(ctx)
+}
+
 // asks returns the stack of h's coroutine, without its first line.
 func asks(t testing.TB, h coroutine.Handle) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	s := testenv.Must(coroutine.StackOf(ctx, h.ID()))
+	s := testenv.Must(stackOf(ctx, h))
 	_, s, _ = strings.Cut(s, "\n")
 	return s
 }
