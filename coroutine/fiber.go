@@ -68,14 +68,7 @@ func (y *Yielder[In, Out]) clear() {
 	y.in, y.out, y.fn = in, out, nil
 }
 
-// New makes a coroutine that will run body; the first Resume starts it. The
-// value of the first Resume is body's argument, and later values are Yield's
-// results; Yield's arguments and body's result are Resume's results. New panics
-// if body is nil.
-//
-// It does not allocate if an idle goroutine ran a coroutine of the same types
-// last. Goroutines are reused; on an ordinary goroutine until two garbage
-// collections find them idle.
+// New is fiber.New.
 func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] {
 	if body == nil {
 		panic("netco/coroutine: New with a nil body")
@@ -93,10 +86,7 @@ func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] 
 }
 
 // Resume runs the coroutine until it yields or ends, and returns the yielded
-// value or, at its end, its body's result; Status distinguishes the two. The
-// errors are ErrDead, ErrRunning, ErrWrongThread, ErrThreadLocked, and
-// ErrGoexit. If the body panics, Resume panics with a *PanicError. It parks if
-// the coroutine does. It does not allocate.
+// value or, at its end, its body's result. fiber.Fiber has the errors.
 func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 	y := f.y
 	if y == nil || y.id.Load() != f.id {
@@ -140,10 +130,8 @@ func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
 	return out, t.conclude(f.handle)
 }
 
-// Yield gives out to the resumer, and returns the next Resume's argument. The
-// errors are ErrOutside, ErrCancelled and ErrThreadLocked; then it has not
-// yielded. When the coroutine is cancelled Yield does not return: deferred
-// calls run and it ends. It does not allocate.
+// Yield gives out to the resumer, and returns the next Resume's argument.
+// fiber.Yielder has the errors, and what happens when it is cancelled.
 func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 	y.out = out
 	if refused := y.leave(); refused != 0 {
@@ -166,8 +154,8 @@ func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 // Transfer suspends the coroutine, as Yield does, and runs the coroutine to in
 // its place: the resumer gets the value that to yields or returns. It returns
 // the argument of the next Resume of, or Transfer to, the suspended coroutine.
-// The errors are Yield's, ErrTransferSelf, and Resume's for to. Control goes
-// through the resumer, which resumes to: two switches.
+// Control goes through the resumer, which resumes to: two switches.
+// fiber.Yielder has the errors.
 func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err error) {
 	switch {
 	case !y.inside():
