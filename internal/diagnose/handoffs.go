@@ -49,7 +49,9 @@ func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
 	one, first := o.handoffs.add(left)
 	if o.reporting() {
 		reported := reportHandoff(one, left.Stack.Frames())
-		reportLasting(left, left.Stack, reported, lookAgainAfter)
+		if one.Count <= maxLookAgain {
+			reportLasting(left, left.Stack, reported, lookAgainAfter)
+		}
 	}
 	if o.cfg.Logs && first {
 		o.cfg.Logger.Warn("processor handed on", zap.Uint64("coroutine", one.Coroutine),

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
@@ -130,26 +129,22 @@ var waits = map[string]string{
 	CauseComputation: "computes without a pause",
 }
 
-// blocked is the text of a report about a coroutine that holds a thread.
-type blocked struct {
-	cause  string
-	who    string
-	frames []runtime.Frame // innermost first
-	effect string
-}
-
-func (b *blocked) String() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s", b.who, waits[b.cause])
-	if at := stacks.BlockedAt(b.frames); at.Function != "" {
-		fmt.Fprintf(&text, ", at %s", place(at.File, at.Line, at.Function))
-	}
-	fmt.Fprintf(&text, ".\n\t%s\n\tInstead: %s.\n", b.effect, cures[b.cause])
-	for _, f := range userFrames(b.frames) {
-		fmt.Fprintf(&text, "\t\t%s\n", place(f.File, f.Line, f.Function))
-	}
-	fmt.Fprintf(&text, "\t%sLIMITS.md#blocking-calls\n", pages)
-	return text.String()
+// reportBlocked reports h's coroutine, which holds a thread and is in frames,
+// innermost first; effect says what that does to others.
+func reportBlocked(key string, h Handoff, frames []runtime.Frame, effect string) {
+	reports.write(key, func() string {
+		var text strings.Builder
+		fmt.Fprintf(&text, "%s %s", title(h.Coroutine, h.Name), waits[h.Cause])
+		if at := stacks.BlockedAt(frames); at.Function != "" {
+			fmt.Fprintf(&text, ", at %s", place(at.File, at.Line, at.Function))
+		}
+		fmt.Fprintf(&text, ".\n\t%s\n\tInstead: %s.\n", effect, cures[h.Cause])
+		for _, f := range userFrames(frames) {
+			fmt.Fprintf(&text, "\t\t%s\n", place(f.File, f.Line, f.Function))
+		}
+		fmt.Fprintf(&text, "\t%sLIMITS.md#blocking-calls\n", pages)
+		return text.String()
+	})
 }
 
 // maxFrames is how many calls a report shows.
@@ -257,13 +252,9 @@ func reportHandoff(h Handoff, frames []runtime.Frame) bool {
 	if h.Cause = causeToReport(h.Cause, h.Count, frames); h.Cause == "" {
 		return false
 	}
-	reports.write(h.Cause+" "+h.BlockedAt, func() string {
-		b := blocked{cause: h.Cause, who: title(h.Coroutine, h.Name), frames: frames,
-			effect: "Its thread's other coroutines stood still for some milliseconds," +
-				" then went on on another thread;" +
-				" that happens each time."}
-		return b.String()
-	})
+	reportBlocked(h.Cause+" "+h.BlockedAt, h, frames,
+		"Its thread's other coroutines stood still for some milliseconds,"+
+			" then went on on another thread; that happens each time.")
 	return true
 }
 
@@ -275,22 +266,14 @@ func reportHandoff(h Handoff, frames []runtime.Frame) bool {
 const (
 	lookAgainAfter = 50 * time.Millisecond
 	lookAgainFor   = time.Second
-	maxLookAgain   = 16 // coroutines at a time; others show up later
+	maxLookAgain   = 16 // handoffs of each cause and place; they are alike
 )
-
-// lookingAgain counts the coroutines whose stacks are to be read again.
-var lookingAgain atomic.Int64
 
 // reportLasting reads a coroutine's stack again after a time. The coroutine was
 // blocked at before; reported says whether that was reported.
 func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, reported bool,
 	after time.Duration) {
-	if lookingAgain.Add(1) > maxLookAgain {
-		lookingAgain.Add(-1)
-		return
-	}
 	time.AfterFunc(after, func() {
-		lookingAgain.Add(-1)
 		stack, away := left.Again()
 		if !away {
 			return
@@ -322,12 +305,10 @@ func reportStall(st Stall) {
 	case st.Cause != CauseComputation && inNet(frames):
 		st.Cause = CauseIO
 	}
-	reports.write("stall "+st.Cause+" "+stacks.BlockedAt(frames).Function, func() string {
-		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,
-			effect: fmt.Sprintf("For %v now no other coroutine of its Processor has run.",
-				st.Length.Round(time.Millisecond))}
-		return b.String()
-	})
+	reportBlocked("stall "+st.Cause+" "+stacks.BlockedAt(frames).Function,
+		Handoff{Cause: st.Cause, Coroutine: st.Coroutine, Name: st.Name}, frames,
+		fmt.Sprintf("For %v now no other coroutine of its Processor has run.",
+			st.Length.Round(time.Millisecond)))
 }
 
 // framesOf returns the calls in the text of a traceback.
