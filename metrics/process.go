@@ -106,10 +106,7 @@ func version() string {
 	if !ok {
 		return "unknown"
 	}
-	if b.Main.Path == module {
-		return b.Main.Version
-	}
-	for _, m := range b.Deps {
+	for _, m := range append(b.Deps, &b.Main) {
 		if m.Path == module {
 			return m.Version
 		}
