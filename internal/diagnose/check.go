@@ -216,29 +216,30 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 // stalled records a stall and reports it.
 func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
+	logged, missed := d.budget.spend(now)
 	age := time.Duration(clock.Now() - began)
-	st := &stall{began: began, Stall: Stall{
+	w.stall = d.assess(w, t, &stall{began: began, logged: logged, Stall: Stall{
 		Processor: w.p.Index(),
 		Began:     time.Now().Add(-age), // read after age, so that Began is never too early
-		Coroutine: idOf(t.Coroutine),
-	}}
-	st.describe()
-	var missed int
-	st.logged, missed = d.budget.spend(now)
-	d.diagnose(w, t, st)
+		Length:    time.Duration(now - began),
+	}})
 	w.sees(t.Coroutine, now)
-	st.Length = time.Duration(now - began)
-	w.stall = st
-	d.begun(st, missed)
+	d.begun(w.stall, missed)
 }
 
-// describe fills in the name and place of the stall's coroutine.
-func (st *stall) describe() {
-	st.Name, st.Site = "", ""
-	if info, ok := coroutine.Find(st.Coroutine); ok {
+// assess fills in the stall's coroutine, with name and place, and its cause.
+func (d *watchdog) assess(w *subject, t processor.Turn, st *stall) *stall {
+	var co coroutine.Handle
+	if t.Coroutine != nil {
+		co = t.Coroutine.Handle()
+	}
+	st.Coroutine, st.Name, st.Site = co.ID(), "", ""
+	if info, ok := co.Info(); ok {
 		info.Resolve()
 		st.Name, st.Site = info.Name, site(info.File, info.Line, info.Func)
 	}
+	d.diagnose(w, t, st)
+	return st
 }
 
 // sees records the coroutine that a check finds running.
@@ -266,21 +267,18 @@ func (st *stall) unclear(co uint64) bool {
 func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
 	st := w.stall
 	st.again = now + (now - st.began)
-	later := &stall{began: st.began, logged: true, Stall: st.Stall}
-	later.Coroutine = idOf(t.Coroutine)
-	d.diagnose(w, t, later)
+	later := d.assess(w, t, &stall{began: st.began, logged: true, Stall: st.Stall})
 	if later.unclear(later.Coroutine) || later.Stack == "" {
 		return
 	}
-	length := now - st.began
+	began := st.began
 	if later.Coroutine != st.Coroutine || strings.HasPrefix(st.Detail, manyCoroutines) {
 		if later.Coroutine != w.suspID || t.Coroutine.Run() != w.suspRun {
 			return
 		}
-		later.describe()
-		length = now - w.suspAt
+		began = w.suspAt
 	}
-	later.Length = time.Duration(length)
+	later.Length = time.Duration(now - began)
 	d.mu.Lock()
 	st.Stall = later.Stall
 	d.mu.Unlock()
