@@ -4,9 +4,9 @@ import "github.com/netco-go/netco/internal/goruntime"
 
 // Cancelling one coroutine.
 //
-// Handle.Stop stores the coroutine's id in its cancelRequest and sends it to
-// its own thread as a wake does; if it is on its way to a thread, the store is
-// enough. That thread does the rest (Executor.cancel):
+// Handle.Stop stores the coroutine's id in its cancelRequest and sends the
+// coroutine to its own thread as a wake does. If the coroutine is on its way to
+// a thread, the store is enough. That thread does the rest (Executor.cancel):
 //
 //	Handle.Stop finds it  then
 //	dead, or reused       nothing: an id is never used twice
@@ -34,7 +34,7 @@ import "github.com/netco-go/netco/internal/goruntime"
 // socket that need not wait succeeds; if a coroutine's operations never wait,
 // one in 32 fails. No other coroutine is touched: the stopped coroutine's locks
 // stay locked until its deferred calls unlock them, and its sockets stay as
-// they were, since they may be another coroutine's.
+// they were, since another coroutine may use them.
 //
 // A coroutine that has not started ends without a call of its function. If the
 // coroutine has ended, or was stopped before, Stop does nothing. A coroutine
@@ -97,7 +97,7 @@ func (ex *Executor) cancel(co *Coroutine) {
 func (co *Coroutine) parkWoken() Wake {
 	co.ticket++
 	if co.cancelled && !co.Shielded() {
-		co.wake = WakeShutdown // and woken stays
+		co.wake = WakeShutdown // woken stays set
 		return WakeShutdown
 	}
 	co.woken = false
@@ -120,9 +120,9 @@ func (co *Coroutine) Shielded() bool {
 	return w != nil && w.shielded
 }
 
-// Stopping reports whether every wait of the calling coroutine ends at once
-// because it is to end by force: by its Handle's Stop, or with its Scheduler.
-// On an ordinary goroutine it is false.
+// Stopping reports whether every wait of the calling coroutine ends at once,
+// after Handle.Stop or because its Scheduler ends by force. On an ordinary
+// goroutine it is false.
 func Stopping() bool {
 	w := CurrentWorker()
 	if w == nil {
@@ -132,11 +132,11 @@ func Stopping() bool {
 	return co != nil && w.cancelling(co)
 }
 
-// Shield calls f, in which no wait of the calling coroutine is ended by force,
-// neither by Stop nor with the Scheduler. It is for work that must not stay
-// half done, such as a wait for something that must not outlive the coroutine.
-// It holds up the Scheduler's end, so f must wait only for things that also
-// happen then. An ordinary goroutine just calls f.
+// Shield calls f. While f runs, neither Stop nor a Scheduler that ends by force
+// ends a wait of the calling coroutine. It is for work that must not stay half
+// done, such as a wait for work that must not outlive the coroutine. Shield
+// holds up the Scheduler's end, so f must wait only for events that still
+// happen then. On an ordinary goroutine it just calls f.
 //
 // Precondition: no Waiter is prepared for a Park.
 func Shield(f func()) {

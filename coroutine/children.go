@@ -12,14 +12,14 @@ var ErrNotCoroutine = errors.New("netco: called from an ordinary goroutine, not 
 
 // children tracks the coroutines that must end before their parent does. A
 // child has its own children struct from its start, which holds its place in
-// the parent's list; any other coroutine has one from its first child on.
+// the parent's list; any other coroutine gets one with its first child.
 //
-// A child is listed from before other threads can see it. Its end takes it out,
-// on whatever thread it ends; so a long-running parent's list does not grow
-// with children that have ended.
+// A child joins the list before other threads can see it, and leaves it when it
+// ends, on any thread. So a long-running parent's list does not grow with
+// children that have ended.
 type children struct {
 	of     Handle    // constant: the coroutine whose children these are
-	parent *children // constant: its parent's, which lists it; nil if it is no child
+	parent *children // constant: the parent's struct, whose list has this one; nil for no child
 	index  int       // in parent.list; under parent.mu
 
 	mu   inside.Mutex // held for some instructions, never across a park
@@ -40,7 +40,7 @@ func (co *Coroutine) bind(caller *Coroutine) {
 	parent.mu.Unlock()
 }
 
-// leave takes a child that has ended out of its parent's list, if it is one. c
+// leave removes an ended coroutine from its parent's list, if it is a child. c
 // may be nil.
 func (c *children) leave() {
 	if c == nil || c.parent == nil {
@@ -58,7 +58,7 @@ func (c *children) leave() {
 	p.list[last] = nil
 	p.list = p.list[:last]
 	if last == 0 {
-		p.list = nil // it may have been long
+		p.list = nil // the array may be large
 	}
 }
 
@@ -72,12 +72,13 @@ func (c *children) any() bool {
 	return len(c.list) != 0
 }
 
-// stopsAtOnce is how many children are stopped before others get the thread.
+// stopsAtOnce is how many children are stopped before other coroutines get the
+// thread.
 const stopsAtOnce = 128
 
 // end stops the children and waits until all have ended. Parks the parent, even
-// if it is to end by force: a child that computes for ever holds up its parent,
-// as it would hold up the Scheduler's end.
+// a cancelled one: a child that computes for ever holds up its parent, as it
+// would hold up the Scheduler's end.
 func (c *children) end() {
 	c.mu.Lock()
 	list := c.list

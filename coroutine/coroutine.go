@@ -43,7 +43,7 @@ const (
 	ReasonChannel
 	ReasonCond
 	ReasonSemaphore
-	ReasonGroup // the others of a group: WaitGroup, Group, Once
+	ReasonGroup // the rest of a group: WaitGroup, Group, Once
 	ReasonFuture
 	ReasonContext // the end of a context
 	ReasonBuffer  // memory for a hot buffer
@@ -51,9 +51,9 @@ const (
 	Reasons // the number of reasons
 )
 
-// reasons has for each Reason its name, the words of Info.WaitsFor, and whether
-// a deadlock can hold the wait: whether only a coroutine or a goroutine ends
-// it, and no event, time, context or function elsewhere.
+// reasons has each Reason's name, its text for Info.WaitsFor, and whether the
+// wait can be part of a deadlock: only a coroutine or a goroutine ends it, not
+// an event, a time, a context or a blocking call.
 var reasons = [Reasons]struct {
 	name, words string
 	deadlocks   bool
@@ -77,13 +77,12 @@ var reasons = [Reasons]struct {
 	ReasonBuffer:    {"buffer", "memory for a buffer", false},
 }
 
-// orContext is added to the reason of a wait that the end of a context ends as
-// well.
+// orContext marks the reason of a wait that also ends with a context.
 const orContext Reason = 1 << 7
 
 func (r Reason) String() string { return reasons[r].name }
 
-// Deadlocks reports whether a deadlock can hold a wait for r.
+// Deadlocks reports whether a wait for r can be part of a deadlock.
 func (r Reason) Deadlocks() bool { return reasons[r].deadlocks }
 
 // Wake says why a park ended.
@@ -102,8 +101,7 @@ const (
 //
 // The fields that a park and a wake touch come first, up to the waiter's
 // ticket: 56 bytes. They share one cache line as long as the size is a multiple
-// of 64, since the structs of a chunk begin 8 bytes behind the beginning of a
-// line.
+// of 64, since the structs of a chunk begin 8 bytes into a line.
 type Coroutine struct {
 	ex        counter.Pointer[Executor] // owner: writes; its home, nil until it is adopted
 	w         counter.Pointer[worker]   // owner: writes; constant while it has started, else nil
@@ -114,7 +112,7 @@ type Coroutine struct {
 	cancelled bool                      // owner: by Handle.Stop: waits end at once, unless shielded
 	pinned    bool                      // owner: it stays with its executor, see Pin
 	queued    atomic.Bool               // node is in the host's inbox
-	waiter    Waiter                    // in an inbox function it has no coroutine, see Arrive
+	waiter    Waiter                    // its co is nil in an inbox function, see Arrive
 
 	fn   func()                  // owner: its function; dropped at the end
 	tags labels                  // owner: its creator's profiler labels, until it starts
@@ -124,7 +122,7 @@ type Coroutine struct {
 
 	locals        localValues   // owner: of this incarnation
 	cancelRequest atomic.Uint64 // the id of the incarnation that Stop was called for; any thread
-	children      *children     // owner: nil if it is no child and has none
+	children      *children     // owner: nil for a coroutine without parent and children
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
@@ -132,8 +130,8 @@ type Coroutine struct {
 	joins atomic.Pointer[joins] // nil until it is joined for the first time, then constant
 }
 
-// ID returns a number that no other coroutine of this process has or had; 0
-// once the coroutine has ended.
+// ID returns the coroutine's number, which this process never reuses; 0 once
+// the coroutine has ended.
 func (co *Coroutine) ID() uint64 { return co.id.Load() }
 
 // Name returns the name that the coroutine was given, or "".
@@ -179,8 +177,8 @@ func (co *Coroutine) Reason() Reason { return Reason(co.status.Load()>>8) &^ orC
 //	        of the beginning of that turn; 0 if unknown. It wraps nine years
 //	        after the machine's start
 //
-// The executor keeps the time of the turn in place, as stamp, so that storing
-// it costs an OR; reading the clock would cost 25 ns in a switch of 30.
+// The executor keeps the turn's time shifted into place, in stamp, so that
+// storing it costs an OR; reading the clock would cost 25 ns in a switch of 30.
 const (
 	stampUnit  = 10 // log2 of the unit in ns
 	stampShift = 16

@@ -47,8 +47,7 @@
 // waker, has no effect; a wake that comes between publishing and parking makes
 // the park return at once. From the owner a wake appends to the run queue; from
 // another thread it goes through the host's inbox, which the host reads only
-// between coroutines, so it cannot come in the middle of publishing and
-// parking.
+// between coroutines, so it does not interrupt publishing and parking.
 //
 // # End by force
 //

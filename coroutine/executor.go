@@ -13,8 +13,8 @@ import (
 	"github.com/netco-go/netco/objpool"
 )
 
-// Host is an executor's view of the Processor around it. None of its methods is
-// called per event: the run queue is the executor's for that reason.
+// Host is an executor's view of the Processor around it. No method is called
+// per event, which is why the executor owns the run queue.
 type Host interface {
 	// Post queues a coroutine that another thread has woken, so that Arrive is
 	// called for it on the owning thread.
@@ -22,18 +22,19 @@ type Host interface {
 	// ParkUntil parks co, the calling coroutine, until it is made ready or the
 	// deadline (CLOCK_MONOTONIC, ns) passes.
 	ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake
-	// Panicked reports whether it has dealt with a panic of co; if not, the
-	// program crashes.
+	// Panicked reports whether the host has dealt with a panic of co. If not,
+	// the program crashes.
 	Panicked(co *Coroutine, value any, stack []byte) bool
-	// StartHere is Executor.Spawn, or returns why not. Owner only.
+	// StartHere is Executor.Spawn; its error says why it started none. Owner
+	// only.
 	StartHere(Spawn) (Handle, error)
-	// Reap starts a coroutine on the executor's thread, if that has not ended.
-	// Any thread.
+	// Reap starts a coroutine on the executor's thread, unless the thread has
+	// ended. Any thread.
 	Reap(fn func())
 
-	// Reserve keeps the Host from ending until Send is called; false means that
-	// it has ended. It panics if from must not send anything here: a coroutine
-	// stays with its Scheduler. Any thread. It may block for a moment.
+	// Reserve keeps the Host from ending until Send is called, and returns
+	// false if it has ended. It panics if from belongs to another Scheduler.
+	// Any thread. It may block for a moment.
 	Reserve(from Host) bool
 	// Send makes the owner's thread call Settle for co. Any thread.
 	Send(co *Coroutine)
@@ -41,11 +42,11 @@ type Host interface {
 	// BeginShared keeps the Scheduler from ending while a coroutine waits
 	// shared. Owner only.
 	BeginShared()
-	// MayShare is called when other threads may take the coroutine, and reports
+	// MayShare is called once other threads may take the coroutine, and reports
 	// whether it may go on waiting. Owner only.
 	MayShare() bool
-	// EndShared ends a shared wait that BeginShared of the Host from began.
-	// Owner of the executor that has taken the coroutine.
+	// EndShared ends a shared wait that from.BeginShared began. Owner of the
+	// executor that has taken the coroutine.
 	EndShared(from Host)
 }
 
@@ -62,13 +63,13 @@ type Config struct {
 // Executor runs the coroutines of one Processor: its loop, a goroutine, resumes
 // them one after the other, and each gives control back to the loop. Its owner
 // is the loop or the current coroutine, whichever runs: one thread at a time.
-// All fields: owner, unless their comment says otherwise.
+// The owner has all fields whose comment does not say otherwise.
 type Executor struct {
 	budget      int // resumes left in this turn
 	runq        runQueue
 	loop        context.Context            // identity only: it is not resumed
 	current     counter.Pointer[Coroutine] // read by any thread
-	leftBehind  *worker                    // the one that the loop runs on without, see wentOn
+	leftBehind  *worker                    // the worker that the loop has left behind, see wentOn
 	moving      *Coroutine                 // suspended, to go to movingTo, see MoveTo; or nil
 	movingTo    *Executor
 	stamp       uint64 // the time of the turn, for status words, see stampUnit and SetClock
@@ -77,7 +78,7 @@ type Executor struct {
 	stopping    bool   // by force: parks return at once
 	regions     bool   // runs are regions of the execution trace, see runs.go
 	careful     bool   // this turn: regions are made, or credit is checked, see standby.go
-	wary        uint8  // coming starts that have a standby in any case
+	wary        uint8  // how many of the next starts get a standby without credit
 
 	lend atomic.Pointer[func() *Executor] // owner: writes; see Lend
 
@@ -100,7 +101,7 @@ type Executor struct {
 	Stats Stats
 	race  raceOwner
 
-	_       [64]byte    // other threads write preempt, and every switch the fields before it
+	_       [64]byte    // other threads write preempt; every switch writes the fields above
 	preempt atomic.Bool // the turn is to end, see RequestPreempt
 	_       [63]byte
 }
@@ -128,14 +129,14 @@ func (ex *Executor) Init(c Config) {
 	ex.pool = objpool.New[Coroutine](int(poolChunk), c.Idle)
 }
 
-// Enter makes the calling goroutine the loop. It stays so until Leave.
+// Enter makes the calling goroutine the loop. It remains so until Leave.
 func (ex *Executor) Enter() {
 	ex.loop.Identify()
 	ex.loopIs = &worker{ex: ex}
 	ex.loopIs.ctx.Identify()
 	enroll(ex.loopIs)
 	_, ex.locks = asm.Where()
-	ex.raceEnter() // last: this function comes before all that coroutines do
+	ex.raceEnter() // last: the coroutines see everything that Enter did
 }
 
 // Leave undoes Enter and ends the idle goroutines. Precondition: no coroutine
@@ -184,27 +185,27 @@ func (ex *Executor) Queued() int { return ex.runq.len() }
 // only.
 func (ex *Executor) Taken() uint64 { return ex.runq.taken() }
 
-// Rest is to be called before the thread sleeps: it drops the run queue's
-// references to coroutines that have run. Owner only.
+// Rest drops the run queue's references to coroutines that have run. The host
+// calls it before the thread sleeps. Owner only.
 func (ex *Executor) Rest() { ex.runq.rest() }
 
 // Current returns the coroutine that has the thread, or nil. Any thread; the
-// answer may be out of date by then.
+// answer may be out of date at once.
 func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 
 // clockEvery is how many resumes may pass before the turn's deadline is
 // checked. A power of two.
 const clockEvery = 64
 
-// RequestPreempt ends the turn at the next switch, from any thread: the host's
-// inbox has something in it.
+// RequestPreempt ends the turn at the next switch, because the host's inbox is
+// not empty. Any thread.
 func (ex *Executor) RequestPreempt() {
 	if !ex.preempt.Load() {
 		ex.preempt.Store(true)
 	}
 }
 
-// ClearPreempt takes RequestPreempt back. The loop calls it before it reads the
+// ClearPreempt undoes RequestPreempt. The loop calls it before it reads the
 // inbox.
 func (ex *Executor) ClearPreempt() {
 	if ex.preempt.Load() {
@@ -229,8 +230,8 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.regions = tracing.Load() != 0 && trace.IsEnabled()
 	ex.careful = ex.regions || ex.hasHabits()
 	before := ex.runq.taken()
-	// The first coroutine runs even if the turn is to end, or requests could
-	// starve all of them.
+	// The first coroutine runs even if the turn is to end; otherwise preempt
+	// requests could starve all coroutines.
 	for first := true; ex.budget > 0 && ex.runq.len() > 0 &&
 		(first || !ex.preempt.Load()); first = false {
 		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
@@ -253,7 +254,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 			region := ex.region()
 			ex.resume(w)
 			region.End()
-		case context.Direct(): // as resume, for one return less after the switch
+		case context.Direct(): // resume, inlined to save a return after the switch
 			w.ctx.Switch(&ex.upcoming(w).ctx)
 			if goruntime.RaceEnabled {
 				w.raceGone()

@@ -9,7 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Errors of coroutines driven by hand. Package fiber says which is whose.
+// Errors of coroutines driven by hand. Package fiber says which call returns
+// which.
 var (
 	ErrDead        = errors.New("netco: the coroutine has ended")
 	ErrRunning     = errors.New("netco: the coroutine is running")
@@ -32,7 +33,7 @@ const (
 	StatusDead      Status = iota
 	StatusReady            // made, not resumed yet
 	StatusSuspended        // in Yield or Transfer
-	StatusRunning          // it calls Status
+	StatusRunning          // the coroutine itself calls Status
 	StatusNormal           // waits for a coroutine that it has resumed, for I/O, a timer or a lock
 )
 
@@ -41,8 +42,8 @@ func (s Status) String() string {
 }
 
 // Fiber is a coroutine driven by hand, and a value: copies are the same one.
-// Package fiber has its contract. Where one thing runs at a time, at its home
-// (see fiber), no operation needs an atomic instruction.
+// Package fiber has its contract. Its home (see fiber) runs one thing at a
+// time, so no operation needs an atomic instruction.
 type Fiber[In, Out any] struct {
 	handle *fiberHandle
 	y      *Yielder[In, Out]
@@ -55,13 +56,13 @@ type Yielder[In, Out any] struct {
 	in   In
 	out  Out
 	fn   func(y *Yielder[In, Out], in In) Out
-	next Fiber[In, Out] // with eventTransfer, and in is for it
+	next Fiber[In, Out] // with eventTransfer: the target, which gets in
 }
 
 func (y *Yielder[In, Out]) run() { y.out = y.fn(y, y.in) }
 
 // clear drops all references to users' values. The Yielder stays with its
-// goroutine for another incarnation of its types.
+// goroutine for another incarnation of the same types.
 func (y *Yielder[In, Out]) clear() {
 	var in In
 	var out Out
@@ -101,7 +102,7 @@ func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 	}
 	y.in = in
 	t := y.t
-	if context.Direct() { // as resume, for one return less after the switch
+	if context.Direct() { // resume, inlined to save a return after the switch
 		t.w.ctx.Switch(&t.w.ctx)
 		t.resumed()
 	} else {
@@ -138,7 +139,7 @@ func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 		return y.in, refusals[refused]
 	}
 	w := &y.t.w
-	// As Suspend, for one return less after the switch.
+	// Suspend, inlined to save a return after the switch.
 	if context.Direct() {
 		w.ctx.Switch(&w.ctx)
 	} else {
@@ -186,9 +187,9 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 	return y.in, nil
 }
 
-// All returns a sequence of the values that the coroutine yields, each by a
+// All returns a sequence of the values that the coroutine yields, each from a
 // Resume(in). It ends when the coroutine does, without the body's result; a
-// coroutine that has ended, or cannot be resumed here, gives an empty one.
+// coroutine that has ended, or cannot be resumed here, gives an empty sequence.
 // After a break the coroutine stays suspended.
 func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 	return func(yield func(Out) bool) {
@@ -202,10 +203,10 @@ func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 }
 
 // Cancel ends the coroutine: it runs its deferred calls, as by runtime.Goexit
-// in its Yield, and is dead when Cancel returns. If the coroutine has ended
-// nothing runs; if it was never resumed only the Drops of Locals that it has
-// inherited. The errors are ErrRunning, ErrWrongThread and ErrThreadLocked. If
-// a deferred call panics, so does Cancel, with a *PanicError.
+// in its Yield, and is dead when Cancel returns. Nothing runs if the coroutine
+// has ended, and only the Drops of inherited Locals if it was never resumed.
+// The errors are ErrRunning, ErrWrongThread and ErrThreadLocked. If a deferred
+// call panics, so does Cancel, with a *PanicError.
 func (f Fiber[In, Out]) Cancel() error {
 	if f.y == nil || f.y.id.Load() != f.id {
 		return nil
@@ -217,8 +218,8 @@ func (f Fiber[In, Out]) Cancel() error {
 	return f.y.cancel(f.handle)
 }
 
-// Status returns what the coroutine is doing. To be called where it may be
-// resumed.
+// Status returns what the coroutine is doing. Call it only where the coroutine
+// may be resumed.
 func (f Fiber[In, Out]) Status() Status {
 	if f.y == nil || f.y.id.Load() != f.id {
 		return StatusDead
@@ -230,15 +231,15 @@ func (f Fiber[In, Out]) Status() Status {
 	return f.y.status()
 }
 
-// ID returns a number that no other coroutine of this process, by hand or not,
-// has or had; 0 for the zero Fiber.
+// ID returns the coroutine's number, which no other coroutine of this process
+// gets, driven by hand or not; 0 for the zero Fiber.
 func (f Fiber[In, Out]) ID() uint64 { return f.id }
 
 // ID returns the coroutine's id, as Fiber.ID; 0 once it has ended.
 func (y *Yielder[In, Out]) ID() uint64 { return y.id.Load() }
 
-// RunningID returns the ID of the innermost coroutine driven by hand that calls
-// it; 0 if there is none.
+// RunningID returns the ID of the innermost coroutine driven by hand that the
+// caller runs in; 0 if there is none.
 func RunningID() uint64 {
 	if w := CurrentWorker(); w != nil && w.fiber != nil && w.fiber.of != nil {
 		return w.fiber.of.id.Own()

@@ -8,8 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// start makes the goroutine, on the thread and under the locks under which it
-// will run.
+// start makes the goroutine, on the thread and under the thread locks that it
+// will run with.
 func (f *fiber) start() {
 	f.started = true
 	_, f.made = asm.Where()
@@ -32,9 +32,8 @@ func (f *fiber) main() {
 	}
 }
 
-// finish ends the goroutine, and first the incarnation if a Goexit has ended
-// it. The runtime then resumes the resumer, which is parked in the fiber's
-// context.
+// finish ends the goroutine; after a Goexit it first ends the incarnation. The
+// runtime then resumes the resumer, which is parked in the fiber's context.
 func (f *fiber) finish() {
 	if f.of != nil {
 		defer f.finish() // deferred, as a Local's Drop may unwind too
@@ -45,8 +44,8 @@ func (f *fiber) finish() {
 	f.w.gone = true
 }
 
-// fit reports whether the goroutine may run further incarnations: made under
-// the same thread locks, and in no bubble.
+// fit reports whether the goroutine may run further incarnations: it was made
+// under the same thread locks, and not in a bubble.
 func (f *fiber) fit() bool {
 	if ex := f.w.ex; ex != nil {
 		return !f.started || f.made == ex.locks && (f.made == 0 || asm.LocksKnown())
@@ -60,7 +59,7 @@ func (f *fiber) call() {
 	f.tags = nil
 	f.w.open.Open()
 	if f.cancelled {
-		return // before its first Resume: it only drops the locals that it has inherited
+		return // cancelled before its first Resume: end only drops the inherited locals
 	}
 	catch(func() {
 		if list := hooks.Load(); list != nil {
@@ -87,7 +86,7 @@ func (f *fiber) end(why event) {
 		f.w.attached()
 	}
 	f.exit()
-	goruntime.SetLabels(nil) // or the memory that they refer to is kept
+	goruntime.SetLabels(nil) // otherwise the labels' memory stays reachable
 	f.event = why
 	f.of = nil
 	c.id.Set(0)

@@ -9,10 +9,10 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// fiberHandle is the pointer to a fiber that Fiber values share. The stack of a
-// suspended goroutine is never collected; the handle is, and then its cleanup
-// ends the goroutine. So nothing on that stack may hold the handle; while the
-// fiber runs, its resumer's Resume does.
+// fiberHandle is the pointer to a fiber that Fiber values share. The garbage
+// collector never frees the stack of a suspended goroutine, but frees the
+// handle, whose cleanup ends the goroutine. So nothing on that stack may refer
+// to the handle; while the fiber runs, its resumer's Resume does.
 type fiberHandle struct{ t *fiber }
 
 //go:norace
@@ -95,8 +95,8 @@ func (c *core) renew(by creator) uint64 {
 	return c.id.Own()
 }
 
-// rootOf returns the ordinary goroutine that g is, or that drives the fiber
-// that g runs.
+// rootOf returns g if it is an ordinary goroutine, else the ordinary goroutine
+// that drives g's fiber.
 func rootOf(w *worker, g uintptr) uint64 {
 	if w != nil && w.fiber != nil && w.fiber.of != nil {
 		return w.fiber.of.root.Own()
@@ -174,7 +174,7 @@ func (f *fiber) endIdle(by *worker) {
 	if by != nil {
 		by.inner.Set(f)
 	}
-	f.resume() // finds no incarnation, and ends
+	f.resume() // the fiber finds no incarnation, and ends
 }
 
 // cancel is Fiber.Cancel; the handle is nil once no Fiber value is left.

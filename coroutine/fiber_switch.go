@@ -13,9 +13,9 @@ import (
 //
 // A fiber made on a Processor's thread has that thread's Executor as its home:
 // any coroutine there may resume it. Made elsewhere, its home is one ordinary
-// goroutine, its root, together with the fibers that the root drives. At home
-// one thing runs at a time, so the home owns all fields; other threads read
-// only the fields of core that identify the home.
+// goroutine, its root, together with the fibers that the root drives. A home
+// runs one thing at a time, so it owns all fields; other threads read only the
+// fields of core that identify the home.
 //
 // Its goroutine:
 //
@@ -45,7 +45,7 @@ type fiber struct {
 	failure   *PanicError
 	tags      labels // its creator's profiler labels, until it starts
 	locals    localValues
-	ids       ids // of an ordinary goroutine's fiber: to give out
+	ids       ids // to give out, for a fiber of an ordinary goroutine
 }
 
 // core is the part of a Yielder that does not depend on its types. It stays
@@ -86,7 +86,7 @@ func (c *core) check() error {
 		}
 	}
 	t := c.t
-	// by may run another coroutine by now, on another executor.
+	// The worker by may run another coroutine meanwhile, on another executor.
 	if g == t.byG && locks == c.locks && (t.by == nil || !t.by.gone && t.by.ex == t.w.ex) {
 		if by := t.by; by != nil && by.away.load() != attached {
 			by.attached()
@@ -98,7 +98,7 @@ func (c *core) check() error {
 	}
 	w, err := c.caller(g, locks)
 	if err == nil && t.running {
-		err = ErrRunning // and it keeps its resumer
+		err = ErrRunning // the incarnation keeps its resumer
 	}
 	if err == nil {
 		t.by, t.byG = w, g
@@ -106,7 +106,7 @@ func (c *core) check() error {
 	return err
 }
 
-// status is Fiber.Status before the end.
+// status is Fiber.Status before the coroutine's end.
 func (c *core) status() Status {
 	t := c.t
 	switch {
@@ -166,8 +166,8 @@ func (c *core) enter() error {
 	return nil
 }
 
-// exit undoes enter on the fiber's side, but for its resumer's inner: see
-// worker.blocked. The fiber then suspends itself, or ends.
+// exit undoes enter on the fiber's side, except for the resumer's inner field:
+// see worker.blocked. The fiber then suspends itself, or ends.
 func (f *fiber) exit() {
 	if invariant.Enabled {
 		holdsNothing("suspends its fiber")
@@ -224,8 +224,8 @@ func (f *fiber) resume() {
 // resumed is called by the resumer when control is back.
 func (f *fiber) resumed() {
 	if f.by != nil {
-		// Here, so that a fiber that is parked in the switch is never the
-		// innermost.
+		// Cleared here, so that a fiber that is parked in the switch is never
+		// the innermost.
 		f.by.inner.Set(nil)
 	}
 }

@@ -32,7 +32,7 @@ import (
 //	outside      left behind; the rescuer is  attached, by the loop, when the
 //	             parked in its context        rescuer has posted the coroutine,
 //	                                          which is then parked there
-//	nested       of a fiber, for good: its    nothing
+//	nested       of a fiber, constant: its    nothing
 //	             resumer's word counts
 //
 // Soundness. The owner's fields of the executor are touched only by code that
@@ -43,15 +43,15 @@ import (
 // whether the goroutine is blocked while open is odd. If the goroutine is
 // blocked, then whatever it does after it has woken comes after the barrier,
 // and its next check finds the word claimed. Otherwise the rescuer has changed
-// nothing. TestHandoffEveryOrder runs through all orders of this.
+// nothing. TestHandoffEveryOrder tests every order of these steps.
 //
 // The rule for code inside netco that runs on coroutines. Between a check and
 // the last access to the owner's fields there is no wait in Go, and no system
-// call that enters the Go scheduler: no function of the user's, no logging, no
-// context's method, no sync.Mutex, no sync.Pool (which has a Mutex inside), no
-// unix.Close or the like. Code with such a call in the middle either checks
-// again behind it, with Rejoin, CurrentWorker and so on; or it is pinned, so
-// that open is even meanwhile (package inside):
+// call that enters the Go scheduler: no user's function, no logging, no method
+// of a context, no sync.Mutex, no sync.Pool (which has a Mutex inside), no
+// unix.Close or the like. Code that makes such a call either checks again after
+// it, with Rejoin or CurrentWorker, or is pinned during it, so that open is
+// even (package inside):
 //
 //	a wait for netco's locks    executor's table, joiners, children; PollDesc,
 //	                            submissions, group, running; epoller's slab and
@@ -66,10 +66,9 @@ import (
 //	                            goroutine parked in a switch looks blocked
 //
 // Waking does not check: from a coroutine that was left behind it takes the
-// path of other threads (driven). So a wake may be made under a lock. No other
-// operation may check under a lock of package inside: to rejoin takes the loop,
-// which may be waiting for that lock. Invariants hold the code to that, see
-// holding.go.
+// path of other threads (driven). So code may wake under a lock. No other
+// operation may check under a lock of package inside: rejoining needs the loop,
+// which may be waiting for that lock. Invariants enforce this, see holding.go.
 const (
 	attached = iota
 	claimed
@@ -96,8 +95,8 @@ func (w *worker) attached() *worker {
 	return w
 }
 
-// awayWord returns the word that counts for w's coroutine, which is a fiber's
-// resumer's. On its goroutine.
+// awayWord returns the away word of w's coroutine; for a fiber, its resumer's.
+// Call it on w's goroutine.
 func (w *worker) awayWord() uint32 {
 	if w.fiber != nil {
 		co := w.co.Own()
@@ -114,7 +113,7 @@ func (w *worker) awayWord() uint32 {
 // as a user's function, and before it touches the owner's fields. It may park.
 func Rejoin() { CurrentWorker() }
 
-// LeftMark is a moment in a coroutine's life, or none: the zero value.
+// LeftMark marks a moment in a coroutine's life; the zero value marks none.
 type LeftMark struct {
 	w     *worker
 	times uint64
@@ -130,14 +129,14 @@ func MarkLeft() LeftMark {
 	return LeftMark{w, w.timesLeft.Load(), w.open.Run()}
 }
 
-// Left rejoins, and reports whether the calling coroutine was left behind
-// since; false if it runs on another Processor by now.
+// Left rejoins, and reports whether the calling coroutine was left behind since
+// m; false if it has moved to another Processor.
 func (m LeftMark) Left() bool {
 	now := MarkLeft()
 	return now.w == m.w && now.times != m.times
 }
 
-// Suspended reports whether the caller was suspended since, or left behind.
+// Suspended reports whether the caller was suspended or left behind since m.
 func (m LeftMark) Suspended() bool { return MarkLeft() != m }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
@@ -201,7 +200,7 @@ func (w *worker) blocked() bool {
 	innermost := w.innermost()
 	innerWas, open := innermost.open.Load()
 	if !open {
-		return false // a fiber that begins has no goroutine yet
+		return false // a fiber that is starting has no goroutine yet
 	}
 	// A goroutine that is parked in a switch while open is odd has resumed a
 	// coro that is not netco's, such as iter.Pull's.
@@ -296,7 +295,7 @@ func (w *worker) post(worth bool) {
 		w.cameBack(worth)
 		w.ex.runq.push(w.co.Own())
 	}
-	e.node.Value = e // its waiter has no coroutine, by which Arrive knows it
+	e.node.Value = e // Arrive recognises it by its waiter, which has no coroutine
 	w.ex.host.Post(e)
 }
 
@@ -327,7 +326,7 @@ func (ex *Executor) Thread() int {
 		return 0
 	}
 	w = w.innermost()
-	if _, open := w.open.Load(); !open { // a fiber that begins has no goroutine yet
+	if _, open := w.open.Load(); !open { // a fiber that is starting has no goroutine yet
 		return 0
 	}
 	tid, err := goruntime.ThreadOf(w.ctx.G())
@@ -338,7 +337,7 @@ func (ex *Executor) Thread() int {
 }
 
 // CanLeave returns nil if the loop of an executor can leave coroutines behind,
-// else the reason why not.
+// or an error that says why not.
 func CanLeave() error {
 	if !context.Direct() {
 		return errNoHandoff

@@ -11,11 +11,10 @@ import (
 // note their holders.
 const HoldersVariable = "NETCO_HOLDERS"
 
-// NotesHolders says whether locks note all their holders, and not only the
-// holders that package sync notes anyway. It takes some nanoseconds for each
-// Lock, so it is for the search for a deadlock; and for builds with the race
-// detector, which are slow anyway. Constant once the program's packages are
-// initialised.
+// NotesHolders says whether locks note all their holders, not only the holders
+// that package sync always notes. It costs some nanoseconds for each Lock, so
+// it is on only in the search for a deadlock and in builds with the race
+// detector. Constant once the program's packages are initialised.
 var NotesHolders = goruntime.RaceEnabled || os.Getenv(HoldersVariable) == "on"
 
 // Holder is the part of a lock that says which coroutine holds it, for

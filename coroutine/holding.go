@@ -3,11 +3,11 @@ package coroutine
 import "strconv"
 
 // While a coroutine holds one of netco's locks, or has claimed a waiter that it
-// has not woken, others of its Processor may spin for that. So it must not give
-// up its thread, nor call a function that may do so: a user's function, or one
-// in which a coroutine may rejoin. Where invariants are checked, package inside
-// counts the locks that each goroutine of an executor holds, and the following
-// panic:
+// has not woken, other coroutines of its Processor may spin for the lock or the
+// wake. So it must not give up its thread, nor call a function that may do so:
+// a user's function, or a function that may rejoin. Where invariants are
+// checked, package inside counts the locks that each goroutine of an executor
+// holds, and these operations panic:
 //
 //	a switch               Park, suspend, a fiber's enter and exit, the loop's
 //	                       resume, the return of a coroutine's function
@@ -32,7 +32,7 @@ func holdsNothing(doing string) {
 	}
 }
 
-// holding returns the text of such a panic.
+// holding returns the text of holdsNothing's panic.
 func holding(w *worker, doing string) string {
 	who := "a loop"
 	if co := w.co.Load(); co != nil {

@@ -19,7 +19,7 @@ type Hooks struct {
 	Renamed func()
 }
 
-// hooks are those in force, nil for none.
+// hooks are the hooks in force, nil for none.
 var hooks atomic.Pointer[[]*Hooks]
 
 var hooksMu sync.Mutex // changes of hooks

@@ -42,7 +42,8 @@ type Info struct {
 // Any thread, coroutines too. It takes no lock, holds nothing up and does not
 // allocate; a million take about 0.3 s of the calling thread. A coroutine that
 // starts or ends meanwhile may be missed; f gets all others once. Each field of
-// an Info was true of that coroutine, though not all at one instant.
+// an Info was true at some moment of the call, though not all at the same
+// moment.
 func Range(f func(Info) bool) {
 	for w := range workers {
 		var info Info
@@ -137,8 +138,8 @@ func (i *Info) Resolve() {
 }
 
 // frameOf returns the frame of a site; an empty one for 0. Code that the
-// compiler has made, as it does for a method value, has no place: then File is
-// "", and Function is the method.
+// compiler generates, as for a method value, has no place: then File is "", and
+// Function is the method.
 func frameOf(site uint64) (frame runtime.Frame) {
 	if site != 0 {
 		frame, _ = runtime.CallersFrames([]uintptr{uintptr(site)}).Next()

@@ -8,10 +8,9 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// ErrShutdown is returned by waits that were ended by force, because the
-// scheduler is shutting down or by the coroutine's Handle.Stop, and by later
-// waits. To errors.Is it is net.ErrClosed too, as libraries understand that a
-// server has been ended.
+// ErrShutdown is returned by waits that the scheduler's shutdown or the
+// coroutine's Handle.Stop ended by force, and by later waits. errors.Is matches
+// it with net.ErrClosed too, which libraries understand as the end of a server.
 var ErrShutdown error = shutdownError{}
 
 // shutdownError is the type of ErrShutdown.
@@ -26,17 +25,17 @@ func (shutdownError) Is(target error) bool { return netClosed != nil && target =
 // once package processor is initialised.
 var netClosed error
 
-// SetNetClosed sets the error that ErrShutdown also is. For the init of package
-// processor, which links package net; package coroutine would add it to
-// programs that have no sockets.
+// SetNetClosed sets netClosed. The init of package processor calls it, which
+// links package net in any case; package coroutine would add net to programs
+// that have no sockets.
 func SetNetClosed(err error) { netClosed = err }
 
 // ErrJoinSelf is returned by a coroutine's Join of itself, which would never
 // end.
 var ErrJoinSelf = errors.New("netco: a coroutine cannot join itself")
 
-// Handle identifies one incarnation of a coroutine. The zero Handle is of a
-// coroutine that has ended. Handles may be compared.
+// Handle identifies one incarnation of a coroutine. The zero Handle identifies
+// a coroutine that has ended. Handles may be compared.
 type Handle struct {
 	co *Coroutine
 	id uint64
@@ -139,9 +138,9 @@ func (j *joins) wake() {
 	}
 }
 
-// drop makes sure, after w's park, that it is in no list and used by no waker.
-// If it is still queued, the park ended early or by force: then all joiners are
-// woken, and the others queue again.
+// drop makes sure, after w's park, that no list has w and no waker uses it. If
+// w is still queued, the park ended early or by force: then drop wakes all
+// joiners, and the others queue again.
 func (j *joins) drop(w *Waiter) {
 	if atomic.LoadUintptr(&w.Tag) != joinReleased {
 		j.wake()

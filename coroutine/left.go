@@ -19,7 +19,7 @@ type LeftBehind struct {
 }
 
 // Stack has the calls that a coroutine was found blocked in; the zero value if
-// it had woken before. Stacks of the same calls are equal.
+// it had already woken. Stacks of the same calls are equal.
 type Stack struct {
 	pcs [64]uintptr // as goruntime.StackOf stores them
 	n   int

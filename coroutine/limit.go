@@ -32,8 +32,8 @@ func Timeout(d time.Duration) Limit {
 // The methods of ctx may be a user's, and wait: see AcquireFor.
 func Context(ctx context.Context) Limit { return Limit{ctx: ctx} }
 
-// Earlier returns the limit that also expires at deadline (CLOCK_MONOTONIC,
-// ns), with WakeTimeout.
+// Earlier returns a limit that also expires at deadline (CLOCK_MONOTONIC, ns),
+// with WakeTimeout.
 func (l Limit) Earlier(deadline int64) Limit {
 	if l.deadline == 0 || deadline < l.deadline {
 		l.deadline = deadline
@@ -41,8 +41,8 @@ func (l Limit) Earlier(deadline int64) Limit {
 	return l
 }
 
-// Expired returns the Wake with which a wait that began now would end,
-// WakeTimeout or WakeCancelled; WakeReady if it may begin.
+// Expired returns WakeTimeout or WakeCancelled if the limit has expired, and
+// WakeReady if a wait may begin.
 func (l Limit) Expired() Wake {
 	if invariant.Enabled {
 		l.mayCall()
@@ -57,7 +57,7 @@ func (l Limit) Expired() Wake {
 }
 
 // Err returns the error for a limited wait that ended with why: nil,
-// os.ErrDeadlineExceeded, the context's, or ErrShutdown.
+// os.ErrDeadlineExceeded, the context's error, or ErrShutdown.
 func (l Limit) Err(why Wake) error {
 	switch why {
 	case WakeTimeout:
@@ -73,8 +73,8 @@ func (l Limit) Err(why Wake) error {
 	return nil
 }
 
-// mayCall precedes calls of the context's methods, which may be a user's and
-// may wait.
+// mayCall is called before the context's methods, which may be a user's and may
+// wait.
 func (l Limit) mayCall() {
 	if l.ctx != nil {
 		holdsNothing("calls a context")
@@ -93,9 +93,9 @@ func (w *Waiter) ParkLimit(reason Reason, limit Limit) Wake {
 	return w.Park(reason)
 }
 
-// AcquireFor is AcquireWaiter for waits within limit. It calls the methods of
-// the limit's context, which may be a user's and may use the caller's Waiter,
-// while no queue holds the Waiter. So does Release.
+// AcquireFor is AcquireWaiter for waits within limit. It and Release call
+// methods of the limit's context, which may be a user's and may use the
+// caller's Waiter. They do so while no queue holds the Waiter.
 func AcquireFor(limit Limit) *Waiter {
 	if limit.ctx == nil {
 		return AcquireWaiter()

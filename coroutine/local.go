@@ -25,13 +25,13 @@ type LocalOptions[T any] struct {
 	Drop func(*T)
 }
 
-// Local is a variable of which every coroutine has its own, a Scheduler's
-// coroutine as well as a Fiber, which does not share its resumer's. A coroutine
+// Local is a variable with a separate value in every coroutine: a Scheduler's
+// coroutine, or a Fiber, which does not share its resumer's value. A coroutine
 // that never uses it has no value, and pays nothing.
 //
 // Ordinary goroutines share one value, made when one of them first asks for it:
-// Go has no hook at a goroutine's end that could drop its own. It must be safe
-// for concurrent use.
+// Go has no hook at a goroutine's end that could drop its value. The shared
+// value must be safe for concurrent use.
 type Local[T any] struct {
 	key    localKey
 	make   func() T
@@ -48,11 +48,11 @@ type localKey struct {
 	drop    func(value any)
 }
 
-// inheriting counts the Locals ever made that are inherited: while it is 0,
-// making a coroutine skips inheritLocals.
+// inheriting counts the Locals ever made with Inherit: while it is 0, making a
+// coroutine skips inheritLocals.
 var inheriting atomic.Int32
 
-// NewLocal makes a Local, once, as a package's variable.
+// NewLocal makes a Local. Call it once, for a package's variable.
 func NewLocal[T any](o LocalOptions[T]) *Local[T] {
 	l := &Local[T]{make: o.Make}
 	if o.Inherit != nil {
@@ -106,7 +106,7 @@ func (l *Local[T]) getShared() *T {
 // isMaker reports whether the caller, an ordinary goroutine, is in make.
 func (l *Local[T]) isMaker() bool { return l.maker.Load() == asm.Getg() }
 
-// makeFor adds a fresh value to a coroutine's others.
+// makeFor adds a new value to a coroutine's values.
 func (l *Local[T]) makeFor(values *localValues) *T {
 	v := new(T)
 	if l.make != nil {
@@ -120,7 +120,8 @@ func (l *Local[T]) makeFor(values *localValues) *T {
 	return v
 }
 
-// Peek returns the caller's value, or nil if it has none. It makes nothing.
+// Peek returns the caller's value, or nil if it has none. It does not call
+// Make.
 func (l *Local[T]) Peek() *T {
 	values := currentLocals()
 	if values == nil {
@@ -164,8 +165,7 @@ type localValue struct {
 // beingMade is a Local's value while its Make is being called.
 type beingMade struct{}
 
-// currentLocals returns the caller's place for values; nil for ordinary
-// goroutines.
+// currentLocals returns the caller's values; nil for ordinary goroutines.
 func currentLocals() *localValues {
 	switch w := CurrentWorker(); {
 	case w == nil:
@@ -225,8 +225,8 @@ func (v *localValues) drop() {
 }
 
 // inheritLocals gives a new coroutine the values that it inherits from the
-// caller. If an Inherit panics, values that others have made are dropped: there
-// will be no such coroutine.
+// caller. If an Inherit panics, the values inherited so far are dropped, since
+// the coroutine will not exist.
 func inheritLocals(to *localValues) {
 	from := currentLocals()
 	if from == nil || from.list == nil {
@@ -238,8 +238,8 @@ func inheritLocals(to *localValues) {
 			to.drop()
 		}
 	}()
-	// Pinned, or a user's function could make the caller move, in the middle of
-	// an operation of the executor.
+	// Pinned: otherwise a user's function could make the caller move, in the
+	// middle of an operation of the executor.
 	defer inside.Pin().Unpin()
 	for i := 0; from.list != nil && i < len(*from.list); i++ {
 		l := (*from.list)[i]

@@ -12,9 +12,9 @@ import (
 // loop's, which takes a nanosecond.
 var locksKnown = asm.LocksKnown()
 
-// checkLocks names on stderr the coroutine for which the runtime is about to
-// end the program: it gives up the thread, by a wait or its end, under other
-// thread locks than its loop's. doing names that operation.
+// checkLocks names on stderr a coroutine that gives up the thread under other
+// thread locks than its loop's: the runtime is about to end the program for
+// that. doing names the operation.
 func (co *Coroutine) checkLocks(ex *Executor, doing string) {
 	if !locksKnown {
 		return

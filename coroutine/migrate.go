@@ -13,23 +13,23 @@ import (
 //	its goroutine    MoveTo suspends it
 //	the old loop     depart takes it off the old executor's counts, makes the
 //	                 new one its home, and sends it there
-//	a waker          meanwhile posts it to either loop; the old one forwards it
-//	                 (Arrive), and the wake is for a park that has ended
+//	a waker          posts it to either loop meanwhile; the old loop forwards
+//	                 it (Arrive), and the wake is for a park that has ended
 //	the new loop     Settle counts it there and queues it
 //
 // Other coroutines of the old executor must not refer to parts of the coroutine
-// that only that executor may touch. So a coroutine stays that has made or
-// resumed fibers there, or was given a Processor for good (Pin).
+// that only that executor may touch. So a coroutine that has made or resumed
+// fibers there, or is pinned (Pin), stays.
 //
-// So the executor of another coroutine may change at once after it was read.
-// The caller's own executor does not, until the caller waits for an fd, calls a
-// function that calls MoveOn, or is left behind: code that compares the two
-// must have called CurrentWorker before it read the other's.
+// So another coroutine's executor may change right after it was read. The
+// caller's own executor stays the same until the caller waits for an fd, calls
+// a function that calls MoveOn, or is left behind: code that compares the two
+// must call CurrentWorker before it reads the other coroutine's executor.
 //
 // MoveTo is called at the end of a wait for an fd, see package processor, and
 // by MoveOn, at the end of other waits that hold nothing of the executor's:
 //
-//	Yield, not YieldTurn; Sleep        processor.YieldTurn, amid I/O
+//	Yield, Sleep                     but not YieldTurn, which runs amid I/O
 //	waits of channel, sync           when they have released their Waiter
 //	Join
 
@@ -50,8 +50,8 @@ func (co *Coroutine) Movable() bool {
 func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 
 // MoveTo moves the calling coroutine to another executor, and reports whether
-// it has moved: not if it must stay, or is to end by force. It gives up the
-// thread in between.
+// it has moved: not if it must stay, or is cancelled. It gives up the thread in
+// between.
 //
 // Preconditions: co is the calling coroutine, no Waiter of it is queued, and
 // Enter of the other executor has returned.

@@ -45,7 +45,7 @@ func (co *Coroutine) Park(reason Reason) Wake {
 		w.suspend()
 		return co.wake
 	}
-	// As suspend, for one return less after the switch.
+	// suspend, inlined to save a return after the switch.
 	open := w.open.Own()
 	w.open.Close()
 	w.ctx.Switch(&w.ctx)
@@ -63,7 +63,7 @@ func (co *Coroutine) MakeReady(ticket uint64, why Wake) {
 	}
 	ex := co.ex.Load()
 	if ex == nil {
-		return // the ticket is of an earlier incarnation, the present one has not started
+		return // the ticket is of an earlier incarnation; the present one has not started
 	}
 	if w != nil && w.ex == ex {
 		ex.MakeReady(co, ticket, why)
@@ -173,7 +173,7 @@ func Yield() {
 	}
 	if w = co.w.Own(); goruntime.RaceEnabled || !context.Direct() {
 		w.pass(false)
-	} else { // as pass, for one return less after the switch
+	} else { // pass, inlined to save a return after the switch
 		co.checkLocks(w.ex, "yields")
 		w.ex.runq.push(co)
 		open := w.open.Own()
@@ -236,5 +236,6 @@ func (w *worker) pass(endTurn bool) {
 }
 
 // Unwind ends the calling coroutine by runtime.Goexit, running its deferred
-// calls. A wait that cannot return an error does so when WakeShutdown ends it.
+// calls. A wait that cannot return an error calls it when WakeShutdown ends the
+// wait.
 func Unwind() { runtime.Goexit() }

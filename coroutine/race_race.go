@@ -34,12 +34,12 @@ import (
 // one owner's context and returns in another's. So neither Switch nor its
 // callers, down to the function that calls enter, are instrumented.
 //
-// Each operation that orders says so, by the functions below: a coroutine
-// acquires started when it begins to run and at the end of each park, and
-// releases ended at its end.
+// Each operation that orders coroutines reports it to the detector, by the
+// functions below: a coroutine acquires started when it begins to run and at
+// the end of each park, and releases ended at its end.
 
-// contexts says whether coroutines have contexts of their own. With a runtime
-// whose structs are not understood they have not, and each switch orders.
+// contexts says whether coroutines have contexts of their own. They have none
+// if netco does not understand the runtime's structs; then each switch orders.
 var contexts = hasContexts()
 
 func hasContexts() bool {
@@ -60,7 +60,7 @@ type raceOwner struct {
 }
 
 // started and ended are addresses that stand for the start and the wakes of co,
-// and for its end. Neither is used as a variable in any other way that orders.
+// and for its end. Nothing else synchronises through them.
 func (co *Coroutine) started() unsafe.Pointer { return unsafe.Pointer(&co.fn) }
 func (co *Coroutine) over() unsafe.Pointer    { return unsafe.Pointer(&co.tags) }
 
@@ -107,8 +107,8 @@ func (ex *Executor) Call(f func() bool) bool {
 //go:norace
 func Own() func() {
 	w := found()
-	// A rescuer that has claimed a caller which has checked will find that it
-	// is not blocked. Until then driven does not count it as driven.
+	// A rescuer that has claimed the caller will find that it is not blocked.
+	// Until then driven returns nil.
 	for w != nil && w.awayWord() == claimed {
 		runtime.Gosched()
 	}
@@ -192,7 +192,7 @@ func (co *Coroutine) raceWake() {
 	}
 }
 
-// raceWoken is the other half.
+// raceWoken is the end of the park's half of raceWake.
 func (co *Coroutine) raceWoken() {
 	if contexts {
 		goruntime.RaceAcquire(co.started())

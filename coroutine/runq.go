@@ -17,7 +17,7 @@ type runQueue struct {
 
 const (
 	minRunQueue  = 64
-	keptRunQueue = 1 << 10 // a ring up to that size is kept
+	keptRunQueue = 1 << 10 // a ring up to this size is kept
 	mostRunQueue = 1 << 16 // a larger ring is never kept: growing again costs less than its runs
 )
 
@@ -31,14 +31,15 @@ func (q *runQueue) push(co *Coroutine) {
 	q.tail++
 }
 
-// pop takes the oldest. Precondition: len() > 0.
+// pop takes the oldest coroutine. Precondition: len() > 0.
 func (q *runQueue) pop() *Coroutine {
 	co := q.buf[q.head&q.mask]
 	q.head++
 	return co
 }
 
-// moveTailToFront moves the newest to the front. Precondition: len() > 0.
+// moveTailToFront moves the newest coroutine to the front. Precondition: len()
+// > 0.
 func (q *runQueue) moveTailToFront() {
 	q.tail--
 	q.head--
@@ -49,7 +50,7 @@ func (q *runQueue) moveTailToFront() {
 // taken returns how many coroutines were ever taken.
 func (q *runQueue) taken() uint64 { return q.head + q.moved }
 
-// front returns the oldest, or nil.
+// front returns the oldest coroutine, or nil.
 func (q *runQueue) front() *Coroutine {
 	if q.tail == q.head {
 		return nil

@@ -19,13 +19,13 @@ import "github.com/netco-go/netco/internal/goruntime"
 //
 // A waker on a thread of the same Scheduler takes the coroutine. Any other
 // waker posts it to the executor where it waited last, whose Arrive takes it.
-// Every wake takes it. A wake for an old ticket is then an early wake, so
-// Handle.Stop, a late timer and a stack request need no state of their own.
-// Callers of ParkShared check again what they wait for.
+// Every wake takes the coroutine. A wake for an old ticket is then an early
+// wake, so Handle.Stop, a late timer and a stack request need no state of their
+// own. Callers of ParkShared check again what they wait for.
 //
-// Stop does not find coroutines that wait shared. The Host has them woken
-// before: MayShare, called when wakers can find the coroutine, refuses a shared
-// wait once the Scheduler ends.
+// Stop does not find coroutines that wait shared. The Host wakes them first:
+// MayShare, called when wakers can find the coroutine, refuses a shared wait
+// once the Scheduler ends.
 
 // Share lets the coroutines of several executors of one Scheduler wait shared.
 // It is called before the first of them is entered.
@@ -84,7 +84,7 @@ func (co *Coroutine) parksHere(w *worker) bool {
 	return co.woken || w.cancelling(co) || w.open.Own()&1 == 0
 }
 
-// leaveShared is the loop's part of ParkShared, behind depart's.
+// leaveShared is the loop's part of ParkShared, after depart's.
 func (ex *Executor) leaveShared(co *Coroutine) {
 	ex.host.BeginShared()
 	co.ex.Publish(ex.shared) // others may take it; before MayShare checks

@@ -136,7 +136,7 @@ func (r *stackReader) read() bool {
 	r.ends = r.ends[:0]
 	for _, at := range slices.Backward(nest) {
 		g := at.w.ctx.G()
-		if g == 0 || used == len(r.pcs) { // its goroutine begins; there are too many frames
+		if g == 0 || used == len(r.pcs) { // its goroutine is starting, or it has too many frames
 			break
 		}
 		n := goruntime.StackOf(g, r.pcs[used:])
@@ -149,8 +149,8 @@ func (r *stackReader) read() bool {
 	return used > 0 && slices.Equal(nest, w.nest()) && !r.of.Done()
 }
 
-// goroutineOf is one goroutine of a coroutine. Two values are equal if it has
-// not been suspended in between.
+// goroutineOf is one goroutine of a coroutine. Two values are equal if the
+// goroutine was not suspended in between.
 type goroutineOf struct {
 	w    *worker
 	open uint64

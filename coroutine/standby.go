@@ -16,8 +16,8 @@ import (
 // as soon as the coroutine blocks, or on another thread that is idle. It leaves
 // the coroutine behind when that has been blocked for standbyAfterNs, and gives
 // up when the coroutine has run for standbyForNs. The monitor, too, starts a
-// standby where it finds a coroutine blocked (Executor.Rescue). Whether there
-// is one, and whether it is in time, only affects speed.
+// standby where it finds a coroutine blocked (Executor.Rescue). A standby that
+// is missing or late costs only time.
 //
 // Credit decides which runs begin with a standby. A coroutine has credit
 // (worker.credit), and so has each function that coroutines are started with
@@ -35,11 +35,11 @@ import (
 // So code that has blocked once has standbys for some runs, and code that keeps
 // blocking has them for good; code whose waits are shorter than the work of a
 // handoff soon has none. An executor is wary at its first starts, and at the
-// first after each handoff: coroutines that are started together often block
-// together.
+// first starts after each handoff: coroutines that are started together often
+// block together.
 //
 // When no coroutine was left behind for habitNs, a resume checks
-// Executor.careful and no credit. docs/RATIONALE.md has what each part brings.
+// Executor.careful and no credit. docs/RATIONALE.md says what each part gains.
 const (
 	maxCredit      = 8
 	standbyAfterNs = 50_000
@@ -66,8 +66,8 @@ type habit struct {
 	code  uint64
 }
 
-// habitOf returns the habit of fn, which all closures of the same function have
-// in common.
+// habitOf returns the habit of fn, which all closures of the same function
+// share.
 func habitOf(fn func()) habit {
 	code := uint64(codeOf(fn)) << 8
 	return habit{&habits[code*0x9e3779b97f4a7c15>>56], code}

@@ -27,17 +27,17 @@ type Spawn struct {
 	Name  string // logs, panics and listings show it
 	On    Place  // where it starts and stays
 	Local bool   // it starts on the caller's Processor, and both stay there
-	Child bool   // it ends with its caller; inside a Fiber, with the coroutine that drives that
+	Child bool   // it ends with its caller; in a Fiber, with the coroutine that drives the Fiber
 
 	internals
 }
 
-// internals are what netco's own packages set of a Spawn. Make reads neither On
-// nor Local nor Unlimited, which are for its caller.
+// internals are the fields of a Spawn that only netco's own packages set. Make
+// does not read On, Local and Unlimited, which are for its caller.
 type internals struct {
 	Site      uintptr // the return address of the call that starts it; 0 if unknown
 	Pinned    bool    // it stays where it is adopted, see Pin
-	Unlimited bool    // also beyond a limit: what the library starts by itself
+	Unlimited bool    // no limit applies: for coroutines that the library needs itself
 }
 
 // SpawnAt returns the Spawn for fn, started by the call that returns to site.
@@ -45,9 +45,9 @@ func SpawnAt(fn func(), site uintptr) Spawn {
 	return Spawn{Fn: fn, internals: internals{Site: site}}
 }
 
-// Place names a Processor, or with its zero value none.
+// Place names a Processor; the zero value names none.
 type Place struct {
-	number int // one more than the Processor's; below zero as OnProcessor got it
+	number int // the Processor's plus 1; if OnProcessor got a negative number, that number
 }
 
 // OnProcessor names Processor i of a Scheduler, counted from 0.
@@ -68,12 +68,12 @@ func (p Place) Processor() (i int, ok bool) {
 }
 
 // bare holds coroutines that Make takes without an executor. The executor that
-// adopts one keeps it after its end.
+// adopts a coroutine keeps its struct.
 var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 
-// Make makes a coroutine that some executor is to Adopt. here is the executor
-// on whose thread the caller runs, or nil, which allocates more. Only a
-// coroutine makes a Child. Does not park.
+// Make makes a coroutine for an executor to Adopt. here is the executor on
+// whose thread the caller runs, or nil, which allocates more. Only a coroutine
+// may make a Child. Does not park.
 //
 //go:norace
 func Make(here *Executor, s Spawn) *Coroutine {
@@ -124,7 +124,7 @@ func (ex *Executor) newCoroutine() (co *Coroutine, id uint64) {
 // lastID is the highest id given out.
 var lastID atomic.Uint64
 
-// ids are taken from a block, so that threads seldom meet at lastID.
+// ids are taken from a block, so that threads seldom contend for lastID.
 type ids struct{ next, end uint64 }
 
 const idBlock = 1024
@@ -138,8 +138,8 @@ func (i *ids) take() uint64 {
 	return i.next - 1
 }
 
-// byDefault is package netco; its fields are nil where that is not part of the
-// program.
+// byDefault has package netco's functions; nil in a program without package
+// netco.
 var byDefault struct {
 	start func(Spawn) (Handle, error)
 	ready func() error
@@ -150,8 +150,8 @@ func SetDefault(start func(Spawn) (Handle, error), ready func() error) {
 	byDefault.start, byDefault.ready = start, ready
 }
 
-// StartDefault starts the default scheduler if that has not been started.
-// Without package netco it returns ErrNoScheduler.
+// StartDefault starts the default scheduler unless it has been started. Without
+// package netco it returns ErrNoScheduler.
 func StartDefault() error {
 	if byDefault.ready == nil {
 		return ErrNoScheduler

@@ -61,9 +61,9 @@ func newGTable(bits uint64) *gTable {
 
 func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 
-// CurrentWorker returns the worker that the calling goroutine is, or nil for an
-// ordinary goroutine. A coroutine that was left behind rejoins first, so the
-// caller may touch fields of its executor's owner. A few nanoseconds.
+// CurrentWorker returns the calling goroutine's worker, or nil for an ordinary
+// goroutine. A coroutine that was left behind rejoins first, so the caller may
+// touch fields of its executor's owner. A few nanoseconds.
 //
 //go:norace
 func CurrentWorker() *Worker {
@@ -96,8 +96,8 @@ func driven() *worker {
 	return w
 }
 
-// found returns the worker that the calling goroutine is, or nil, whether its
-// coroutine is left behind or not.
+// found returns the calling goroutine's worker, or nil, whether its coroutine
+// is left behind or not.
 //
 //go:norace
 func found() *worker {
@@ -109,7 +109,7 @@ func found() *worker {
 	return t.probe(g)
 }
 
-// probe is found where the goroutine is not in the first slot of its chain.
+// probe is found for a goroutine that is not in the first slot of its chain.
 //
 //go:norace
 func (t *gTable) probe(g uintptr) *worker {
@@ -124,7 +124,7 @@ func (t *gTable) probe(g uintptr) *worker {
 	}
 }
 
-// enroll adds w under its goroutine. To be called by that goroutine.
+// enroll adds w under its goroutine, the caller.
 func enroll(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()
@@ -136,8 +136,8 @@ func enroll(w *worker) {
 	t.insert(w)
 }
 
-// expel removes w. To be called by its goroutine before it ends: its identity
-// may be reused at once.
+// expel removes w. Its goroutine calls expel before it ends: the identity may
+// be reused at once.
 func expel(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()
@@ -189,9 +189,8 @@ func (t *gTable) rebuilt() *gTable {
 	return n
 }
 
-// workers calls f for every worker in the table, and for some that stand for
-// empty slots or have ended. It may miss workers that are enrolled meanwhile.
-// Any thread.
+// workers calls f for every worker in the table, and for some placeholders and
+// ended workers. It may miss workers that are enrolled meanwhile. Any thread.
 func workers(f func(*worker) bool) {
 	t := table.Load() // growing or shrinking meanwhile makes another table
 	for i := range t.slots {

@@ -18,10 +18,10 @@ type labels = unsafe.Pointer
 // of the allocator's 8 KiB blocks.
 const poolChunk = (8<<10 - 8) / unsafe.Sizeof(Coroutine{})
 
-// workerOf returns the worker that a context is the first field of.
+// workerOf returns the worker whose first field is c.
 func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) }
 
-// fiberOf returns the fiber that a context is the first field of.
+// fiberOf returns the fiber whose first field is c.
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
 // codeOf returns the code pointer that all closures of fn's function have. It

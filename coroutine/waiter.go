@@ -9,18 +9,18 @@ import (
 	"github.com/netco-go/netco/internal/ilist"
 )
 
-// Waiter is a parked coroutine or goroutine as a lock or a socket queues it, or
-// a Hook in its place: wakers treat them alike.
+// Waiter stands in the queue of a lock or a socket for a parked coroutine, a
+// parked goroutine or a Hook. Wakers treat them alike.
 //
 // Use: AcquireWaiter, publish it where a waker finds it and takes it out, Park,
 // Release. Exactly one waker may take it out and Wake it. A waiter whose Park
 // ends otherwise (timeout, shutdown) takes itself out before it releases, under
-// the guard of the place that it was published in.
+// the lock of the queue that it was published in.
 type Waiter struct {
 	co *Coroutine // nil for an ordinary goroutine; constant
-	// ticket is the park it is prepared for. Its owner writes it. A waker that
-	// takes the waiter out while its park ends otherwise may read it late, and
-	// so wake a later park early.
+	// ticket is the park that the waiter is prepared for. Its owner writes it.
+	// A waker that takes the waiter out while its park ends otherwise may read
+	// it late, and so wake a later park early.
 	ticket counter.Counter
 
 	// Links, behind the first two words, and Tag are for the queue that holds
@@ -40,7 +40,7 @@ type Hook interface {
 }
 
 // SetHook makes Wake of a zero Waiter call h. The Waiter then stands for no
-// coroutine or goroutine, and is not to be parked on.
+// coroutine or goroutine, and must not be parked on.
 func (w *Waiter) SetHook(h Hook) { w.hook = h }
 
 // Hook returns the argument of SetHook. Precondition: SetHook was called.
@@ -55,8 +55,8 @@ func (w *Waiter) sema() *semaphore {
 
 // semaphore is what an ordinary goroutine parks on. It stands apart from the
 // Waiter, since each coroutine and each Watch has a Waiter. Waker and timer
-// send to one channel: a round trip under deadlines takes 770 ns so, and 1,330
-// with a select of two.
+// send to one channel: a round trip under deadlines takes 770 ns, and with a
+// select of two 1,330.
 type semaphore struct {
 	c     chan Wake   // capacity 2: a waker's WakeReady and the timer's WakeTimeout
 	timer *time.Timer // sends WakeTimeout; made by the first arm
@@ -95,9 +95,9 @@ var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{hook: newSemap
 // coroutine has one, so it can wait in one place at a time; an ordinary
 // goroutine gets one from a pool. It does not allocate for a coroutine.
 //
-// In a bubble of testing/synctest a goroutine gets a new one: only there may
-// its channel be used, and only a channel made there lets the bubble's clock go
-// on while its goroutines wait.
+// In a bubble of testing/synctest a goroutine gets a new Waiter: a channel made
+// in the bubble may be used only there, and only a wait for such a channel lets
+// the bubble's clock go on.
 func AcquireWaiter() *Waiter {
 	if w := CurrentWorker(); w != nil {
 		if co := w.co.Own(); co != nil {
@@ -113,8 +113,8 @@ func AcquireWaiter() *Waiter {
 	return goroutineWaiters.Get().(*Waiter)
 }
 
-// AcquireWaiter is the function AcquireWaiter for the coroutine that ex runs,
-// the caller; nil on the loop. Owner only.
+// AcquireWaiter is the function AcquireWaiter for a caller that ex runs; on the
+// loop it returns nil. Owner only.
 func (ex *Executor) AcquireWaiter() *Waiter {
 	co := ex.current.Own()
 	if co == nil {
@@ -191,7 +191,7 @@ func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 }
 
 // Drain takes back a wake that comes after Park has ended otherwise: the caller
-// has found that a waker had already taken the waiter out.
+// has found that a waker has taken the waiter out.
 func (w *Waiter) Drain() {
 	if w.co == nil {
 		<-w.sema().c
@@ -202,9 +202,9 @@ func (w *Waiter) Drain() {
 func (w *Waiter) Wake() { w.Waking().Wake() }
 
 // Waking has the parts of a Waiter that a waker needs to wake it. A wake across
-// threads may take long: it makes a system call, after which the kernel likes
-// to run the woken thread in place of the waker. A waker that has given the
-// Waiter back before does not hold up the coroutine that it wakes.
+// threads may take long: it makes a system call, after which the kernel often
+// runs the woken thread in place of the waker. A waker that gives the Waiter
+// back first does not hold up the coroutine that it wakes.
 type Waking struct {
 	co     *Coroutine
 	ticket uint64
@@ -221,7 +221,7 @@ func (w *Waiter) Waking() Waking {
 	return Waking{hook: w.hook}
 }
 
-// Wake is Waiter.Wake, once.
+// Wake is Waiter.Wake. Call it once.
 func (k Waking) Wake() {
 	if k.co != nil {
 		k.co.MakeReady(k.ticket, WakeReady)

@@ -28,7 +28,7 @@ type worker struct {
 
 	fiber    *fiber                 // the fiber that it belongs to, or nil
 	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
-	gone     bool                   // its goroutine is ending: a later one will have its identity
+	gone     bool                   // its goroutine is ending: a later goroutine gets its identity
 	hooked   bool                   // owner: its coroutine has started with hooks
 	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield
 	moved    bool                   // owner: its coroutine began on another executor
@@ -41,10 +41,10 @@ type worker struct {
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 }
 
-// attach gives co a worker to run on. It makes new ones on the loop's stack: to
-// make a goroutine allocates, and calls deep, which grew a parking coroutine's
-// stack from 2 KiB to 4 for good (5,252 B of resident memory for an idle
-// connection, and 3,435 B so: netco-bench conns).
+// attach gives co a worker to run on. It makes new workers on the loop's stack:
+// making a goroutine calls deep, which grew a parking coroutine's stack from 2
+// KiB to 4 for good (5,252 B of resident memory for an idle connection, not
+// 3,435: netco-bench conns).
 func (ex *Executor) attach(co *Coroutine) *worker {
 	var w *worker
 	if n := len(ex.idle); n > 0 {
@@ -97,7 +97,7 @@ func workerMain(c *context.Context) {
 			return
 		}
 		ex.idle = append(ex.idle, w)
-		goruntime.SetLabels(nil) // or the memory that they refer to is kept
+		goruntime.SetLabels(nil) // otherwise the labels' memory stays reachable
 		w.ctx.Suspend()
 		if w.co.Own() == nil {
 			return // resumed by Leave
@@ -105,7 +105,7 @@ func workerMain(c *context.Context) {
 	}
 }
 
-// finish ends the worker, and first its coroutine if that ends by Goexit. The
+// finish ends the worker; after a Goexit it first ends the coroutine. The
 // runtime then resumes the loop, which is parked in the worker's context.
 //
 //go:norace
@@ -253,8 +253,8 @@ func (w *worker) dropLocals() {
 }
 
 // The rest is for package channel's operations among coroutines of one
-// Processor: calls that the compiler inlines, without the checks that its fast
-// path has made.
+// Processor: calls that the compiler inlines, without checks that channel's
+// fast path has made.
 
 // Worker is the goroutine of a coroutine or of a loop, see [CurrentWorker]. Its
 // methods are for the owner.
