@@ -17,12 +17,12 @@ const (
 )
 
 // AcceptPause is how long accepting from one listener has paused last. The zero
-// value is for a listener that does not pause. Owner: the code that accepts.
+// value means that it does not pause. Owner: the code that accepts.
 type AcceptPause time.Duration
 
-// Next returns how long the next pause is. It logs only a pause that is longer
-// than the one before, and so no attempts caused by connections that arrive
-// meanwhile. The logger adds which Processor it is.
+// Next returns how long the next pause is. It logs only a pause longer than the
+// last, so attempts caused by connections that arrive meanwhile log nothing.
+// The logger adds the Processor.
 func (p *AcceptPause) Next(listener net.Addr, err error) time.Duration {
 	last := time.Duration(*p)
 	if pause := min(max(2*last, minAcceptPause), maxAcceptPause); pause != last {

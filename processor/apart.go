@@ -8,11 +8,11 @@ import (
 )
 
 // apart keeps the threads of a domain on CPUs of their own. The kernel wakes a
-// thread where it has run last unless it knows of an idle CPU, and it may not
-// know of one: on a guest with two CPUs one was idle for 40 % of the time while
-// a thread waited for the other.
+// thread on its last CPU unless it knows of an idle CPU, which it may not: on a
+// guest with two CPUs one was idle for 40 % of the time while a thread waited
+// for the other.
 type apart struct {
-	cpu  atomic.Int32 // where its last turn began; owner writes
+	cpu  atomic.Int32 // the CPU on which its last turn began; owner writes
 	next int64        // no move before that time (CLOCK_MONOTONIC, ns); owner
 }
 
@@ -20,9 +20,9 @@ type apart struct {
 // fewer CPUs than members, no move helps.
 const apartNs = 1_000_000
 
-// keepApart moves the thread to a CPU that no Processor was on last, if a
-// member of the domain is awake on this one. It is called in each turn while
-// the group is sharing. Owner.
+// keepApart moves the thread to a CPU that no Processor ran on last, if another
+// member of the domain is awake on the present CPU. It is called in each turn
+// while the group is sharing. Owner.
 func (p *Processor) keepApart(now int64) {
 	cpu := int32(sysx.CPU())
 	if p.apart.cpu.Load() != cpu {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// balanceEvery is how long an interval of the policy is at least.
+// balanceEvery is the shortest interval of the policy.
 const balanceEvery = 20 * time.Millisecond
 
-// balancer is the monitor's knowledge of a group. All fields: the monitor's.
+// balancer has the monitor's measurements of a group. Owner: the monitor.
 type balancer struct {
 	at      time.Time  // of the last measurement
 	totals  []totals   // of each member, at that time
@@ -34,9 +34,9 @@ func (g *Group) actives() iter.Seq[*Processor] {
 	}
 }
 
-// SetMinActive makes the first n members active for good, and the others when
-// they are needed; without it all are active. It is called before the first has
-// started.
+// SetMinActive keeps the first n members always active, and makes the others
+// active when they are needed; without it all are active. It is called before
+// the first member has started.
 func (g *Group) SetMinActive(n int) {
 	g.minActive = min(n, len(g.members))
 	for i, p := range g.members {
@@ -97,13 +97,13 @@ func (g *Group) carryOut(d decision) {
 	}
 	for _, m := range d.moves {
 		p, to := g.members[m.from], g.members[m.to]
-		to.active.Store(true) // first: work moves to active ones only
+		to.active.Store(true) // first: work moves to active Processors only
 		switch {
 		case m.part < 1:
 			p.Give(to, int(m.part*float64(p.movable())))
 		case p.active.Load():
 			p.GiveAll(to)
-		default: // one that sleeps may go on sleeping
+		default: // a Processor that sleeps may go on sleeping
 			p.moveRequest.CompareAndSwap(nil, &moveRequest{to, moveAll})
 		}
 	}
@@ -123,8 +123,8 @@ func (p *Processor) Give(to *Processor, n int) {
 	p.ep.Ring()
 }
 
-// GiveAll makes p inactive, and asks it to move all to another Processor. Any
-// thread.
+// GiveAll makes p inactive, and asks it to move all its work to another
+// Processor. Any thread.
 func (p *Processor) GiveAll(to *Processor) {
 	p.active.Store(false)
 	p.Give(to, moveAll)

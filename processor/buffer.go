@@ -17,8 +17,8 @@ import (
 // need none.
 type Buffer struct {
 	data  []byte
-	home  *Processor      // which has lent it; nil if it is unowned
-	lease runtime.Cleanup // counts it as released when it is leaked; zero if home has no limit
+	home  *Processor      // the lender; nil if the buffer is unowned
+	lease runtime.Cleanup // counts a leaked buffer as released; zero if home has no limit
 }
 
 // Bytes returns the memory, at its full size.
@@ -28,7 +28,7 @@ func (b *Buffer) Bytes() []byte { return b.data }
 // comment says otherwise.
 //
 //	in use = lent - back - freedRemotely
-//	in use + kept <= max, where there is a limit; while any coroutine waits,
+//	in use + kept <= max, where there is a limit; while a coroutine waits,
 //	none is kept
 type bufferPool struct {
 	size int // constant
@@ -65,13 +65,13 @@ var (
 func newBuffer(size int) *Buffer { return &Buffer{data: make([]byte, size)} }
 
 // AcquireBuffer returns a buffer of the calling coroutine's Processor; an
-// ordinary goroutine gets one from a common pool.
+// ordinary goroutine gets a buffer from a common pool.
 //
 // Where their number is limited (Config.MaxBuffers) and all are in use, it
 // parks until one is released, first come, first served. It unwinds
 // ([coroutine.Unwind]) when the Scheduler ends by force. A coroutine that holds
-// a buffer and waits for another may wait for itself: hold one only, or get the
-// second by [TryAcquireBuffer].
+// a buffer and waits for a second one may wait for itself: hold only one, or
+// get the second by [TryAcquireBuffer].
 func AcquireBuffer() *Buffer {
 	p := Current()
 	if p == nil {
@@ -94,9 +94,8 @@ func TryAcquireBuffer() *Buffer {
 }
 
 // AcquireAnyBuffer is AcquireBuffer, but does not park: at the limit it returns
-// a small buffer, which does not count. It is for a caller that holds something
-// which the holders of buffers may need, a lock or the peer's end of a
-// connection.
+// a small buffer, which does not count. It is for a caller that holds what a
+// holder of a buffer may need: a lock, or the peer's end of a connection.
 func AcquireAnyBuffer() *Buffer {
 	p := Current()
 	if p == nil {
@@ -146,14 +145,14 @@ func (bp *bufferPool) inUse() int {
 func (p *Processor) lendNew() *Buffer {
 	b := &Buffer{data: make([]byte, p.buffers.size), home: p}
 	if p.buffers.max != 0 {
-		// It does not run while p.buffers.free has b.
+		// The cleanup does not run while p.buffers.free has b.
 		b.lease = runtime.AddCleanup(b, (*Processor).freedRemotely, p)
 	}
 	p.buffers.lent.Inc()
 	return b
 }
 
-// Release gives the buffer back. It must not be used after that. Any thread.
+// Release gives the buffer back. b must not be used after that. Any thread.
 func (b *Buffer) Release() {
 	goruntime.RaceReleaseMerge(b.addr())
 	switch p := Current(); {
@@ -190,7 +189,7 @@ func (bp *bufferPool) release(p *Processor, b *Buffer) {
 // drop leaves a released buffer to the garbage collector.
 func (b *Buffer) drop() {
 	b.lease.Stop()
-	runtime.KeepAlive(b) // until here, or it might count as leaked
+	runtime.KeepAlive(b) // otherwise it might count as leaked before
 }
 
 // freedRemotely counts a buffer that was released on another thread, or leaked
@@ -203,8 +202,8 @@ func (p *Processor) freedRemotely() {
 }
 
 // BufferBytes returns how many bytes of the Processor's buffers are in use, and
-// how many are kept for reuse. Any thread; the two may be of slightly different
-// moments.
+// how many are kept for reuse. Any thread; the two figures may be of slightly
+// different moments.
 func (p *Processor) BufferBytes() (inUse, kept uint64) {
 	q := &p.buffers
 	gone := q.back.Load() + q.freedRemotely.Load() // first: lent only rises meanwhile

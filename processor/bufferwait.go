@@ -10,12 +10,12 @@ import (
 	"github.com/netco-go/netco/internal/ilist"
 )
 
-// bufferWait is a coroutine that waits for a buffer. They are in a queue of
-// their Processor, FIFO: a released buffer is handed to the first, so none is
+// bufferWait is a coroutine that waits for a buffer. Each Processor queues
+// them, FIFO: a released buffer goes to the first, so no coroutine is
 // overtaken.
 type bufferWait struct {
 	w *coroutine.Waiter
-	b *Buffer // set when it is handed one
+	b *Buffer // set by handOver
 	ilist.Links[bufferWait]
 	queued bool
 }
@@ -58,7 +58,7 @@ func (p *Processor) awaitBuffer() *Buffer {
 	return x.lent()
 }
 
-// lent returns the buffer that the owner has lent to bw, the caller's wait.
+// lent returns the buffer that handOver has lent to bw, the caller's wait.
 //
 //go:norace
 func (bw *bufferWait) lent() *Buffer {
@@ -81,8 +81,8 @@ func (p *Processor) queueFor(x *bufferWait) bool {
 	return x.b == nil
 }
 
-// park waits once. It reports true if x has no buffer and its coroutine is to
-// end by force; x is then out of the queue.
+// park waits once. It returns true if x has no buffer and its coroutine is
+// cancelled; x is then out of the queue.
 func (bp *bufferPool) park(x *bufferWait) (unwind bool) {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()
@@ -102,15 +102,15 @@ func (bp *bufferPool) park(x *bufferWait) (unwind bool) {
 }
 
 // lendMore serves the waiting coroutines after buffers have been freed
-// remotely. It is called in each turn while any waits.
+// remotely. It is called in each turn while any coroutine waits.
 func (p *Processor) lendMore() {
 	for q := &p.buffers; !q.queue.Empty() && q.inUse() < q.max; {
 		q.handOver(p, p.lendNew())
 	}
 }
 
-// A leaked buffer, as that of a socket's reader which was closed with something
-// unread, is in use until the garbage collector finds it. While all buffers are
+// A leaked buffer, such as the buffer of a reader that was closed with unread
+// data, is in use until the garbage collector finds it. While all buffers are
 // in use, little is allocated that would make the collector run. So the first
 // waiter in the queue asks for a collection when it has waited for minSearch,
 // then after twice as long each time.

@@ -1,7 +1,7 @@
 // Package processor is one event loop that runs coroutines: their run queue,
 // wakes and starts from other threads, timers and I/O. The loop and its
-// coroutines run one at a time, on one thread at a time; which thread may
-// change, unless the loop is locked to one.
+// coroutines run one at a time, on one thread at a time; the thread may change,
+// unless the loop is locked to it.
 //
 // Engine: the API follows netco's needs from one release to the next, and is
 // public only by its folder. A curious reader learns here the turn of an event
@@ -12,11 +12,11 @@
 // A turn runs, in this order: expired timers, coroutines woken or submitted by
 // other threads, I/O events, then the ready coroutines, until none is left or
 // the turn's budget (a count and a time) is used up. Coroutines that are still
-// ready wait for the next turn, so no source of work starves another. A turn
+// ready wait for the next turn, so no source of work starves the others. A turn
 // that finds nothing to run steals coroutines that have not started from the
 // busiest Processor of the group; else it polls for events for a short while,
-// if that has been paying lately; else it blocks in epoll. Asleep a Processor
-// costs nothing: no tick, no timeout.
+// if polling has been paying lately; else it blocks in epoll. Asleep a
+// Processor costs nothing: no tick, no timeout.
 //
 // # Files
 //
@@ -53,8 +53,8 @@
 // A Processor that is about to block announces it (epoller.Asleep), then checks
 // once more for wakes and submissions. A sender publishes its wake or
 // submission first and then rings (epoller.Ring), which writes the eventfd only
-// if the announcement stands. Whichever of the two comes second sees the other,
-// so no wake is lost.
+// if the announcement stands. Whichever of the two acts second sees the other's
+// write, so no wake is lost.
 //
 // # Contract
 //

@@ -12,26 +12,26 @@ import (
 )
 
 // goroutinePoller watches the fds that ordinary goroutines wait for. The
-// process has one, beside all Processors: a goroutine's wait must not depend on
-// a thread that a coroutine may hold up, perhaps by waiting in a Go channel for
-// that very goroutine, as libraries do that connect or read on goroutines of
-// their own.
+// process has one poller, separate from all Processors: a goroutine's wait must
+// not depend on a thread that a coroutine may hold up, perhaps by waiting in a
+// Go channel for that very goroutine. Libraries that connect or read on
+// goroutines of their own wait like that.
 //
 // An fd that both coroutines and goroutines wait for is in two epolls. Each
-// edge then comes twice; the second leaves a mark at most, which costs a try
-// that finds nothing.
+// edge then comes twice; the second at most sets a mark, which costs an
+// operation that finds nothing.
 //
 // The poller needs no Processor. Its goroutine and its two fds exist only while
-// fds are registered, and for a moment longer (linger). So nothing of it
-// remains when a program has closed its sockets, as with package net.
+// fds are registered, and for a moment longer (linger). So nothing remains of
+// the poller when a program has closed its sockets, as with package net.
 type goroutinePoller struct {
 	ep    *epoller.Epoller[PollDesc]
-	brief bool // owner: the last fd has just gone, so no wait is longer than linger
+	brief bool // owner: the last fd has been released, so no wait is longer than linger
 }
 
-// linger is how long the poller stays without fds. A program that opens and
-// closes one connection after another would otherwise have it made, and woken
-// to end, each time.
+// linger is how long the poller stays without fds. Without it, a program that
+// opens and closes one connection after another would make a poller, and wake
+// it to end, each time.
 const linger = 10 * time.Millisecond
 
 // currentPoller is the poller that registers fds, or nil.
@@ -75,8 +75,8 @@ func (l *goroutinePoller) loop() {
 				pd.onEvent(nil, events)
 			}
 		}
-		// The goroutines that were woken run here and now, not after the wake
-		// of another thread.
+		// Lets the woken goroutines run here and now, not after the wake of
+		// another thread.
 		runtime.Gosched()
 	}
 }
@@ -86,7 +86,7 @@ func (l *goroutinePoller) loop() {
 func (l *goroutinePoller) wait() (n int) {
 	if !l.brief {
 		l.ep.Asleep()
-		if l.ep.Registered() > 0 { // else the last release may have seen it awake
+		if l.ep.Registered() > 0 { // otherwise the last release may have seen the poller awake
 			n = l.ep.Wait()
 		} else {
 			l.brief = true
@@ -109,7 +109,7 @@ func (l *goroutinePoller) release(r epoller.Registration) {
 	l.released()
 }
 
-// released makes l end soon, if nothing is registered with it.
+// released makes l end soon, if no fd is registered with it.
 func (l *goroutinePoller) released() {
 	if l.ep.Registered() == 0 {
 		l.ep.Ring()
@@ -121,7 +121,7 @@ func (l *goroutinePoller) released() {
 var fdWaits struct{ begun, ended atomic.Uint64 }
 
 // GoroutinesAtFDs returns how many waits for fds ordinary goroutines have begun
-// without a deadline, and whether any goes on. Any thread.
+// without a deadline, and whether any of them goes on. Any thread.
 func GoroutinesAtFDs() (begun uint64, any bool) {
 	ended := fdWaits.ended.Load() // first: a wait that begins now goes on
 	begun = fdWaits.begun.Load()
@@ -135,12 +135,12 @@ func parkGoroutine(w *coroutine.Waiter, reason coroutine.Reason) coroutine.Wake 
 	return w.Park(reason)
 }
 
-// goroutineReg is an fd's registration with the goroutine poller, or says that
+// goroutineReg is an fd's registration with the goroutine poller, or notes that
 // there was no poller.
 type goroutineReg struct {
 	at  *goroutinePoller // nil: there was none, and a wait is a pollWait
 	reg epoller.Registration
-	of  *Group // its end ends the fd's waits; nil: the default Scheduler's, if any
+	of  *Group // the group whose end ends the fd's waits; nil: the default Scheduler's, if any
 }
 
 // defaultGroup is the default Scheduler's group while it runs, or nil.
@@ -157,7 +157,7 @@ func (o *goroutineReg) group() *Group {
 	return defaultGroup.Load()
 }
 
-// goroutineRegistration returns its registration with the goroutine poller, or
+// goroutineRegistration returns pd's registration with the goroutine poller, or
 // nil.
 func (pd *PollDesc) goroutineRegistration() *goroutineReg {
 	if o := pd.goroutine.Load(); o != nil && o.at != nil {
@@ -167,7 +167,8 @@ func (pd *PollDesc) goroutineRegistration() *goroutineReg {
 }
 
 // registerForGoroutine registers fd with the goroutine poller. The fd belongs
-// to the group of its home, or of the default Scheduler, or of any that runs.
+// to the group of its home, or of the default Scheduler, or to any running
+// group.
 func (pd *PollDesc) registerForGoroutine(fd int) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// Phase is where a group is between start and end. It only rises.
+// Phase is a stage of a group's life. It only rises.
 type Phase int32
 
 // The phases.
@@ -21,14 +21,14 @@ const (
 // Group is what the Processors of one Scheduler share.
 //
 // Tokens: active counts the reasons why the group is not quiet, one token for
-// each Processor on which a coroutine lives (holding), and one for each
+// each Processor on which a coroutine lives (holding), and one token for each
 // submission from another thread that no Processor has adopted. A token is
 // taken before the coroutine or submission is visible, and given back after it
-// is gone. So active is 0 only when nothing lives and nothing is on its way.
+// is gone. So active is 0 only when no coroutine lives or is on its way.
 type Group struct {
 	Owner any // constant: the Scheduler
 
-	// Hooks, constant once the first member has started; nil for none.
+	// Hooks: constant once the first member has started; nil for none.
 	OnHandoff func(*coroutine.LeftBehind) // called on an ordinary goroutine
 
 	OnRefused func() // called for each refused start, on the thread of its caller
@@ -40,13 +40,13 @@ type Group struct {
 	spinners      atomic.Int32  // Processors that spin
 	turns         atomic.Uint32 // rotates placement among many, for callers on no Processor
 	limit         limit
-	sharing       atomic.Bool // domains share their fds, see share.go
+	sharing       atomic.Bool // the members of each domain share their fds, see share.go
 	balanced      atomic.Bool // the monitor runs; it ends sharing
-	watchdogPause pauseState  // the watchdog's
+	watchdogPause pauseState  // owner: the watchdog
 	monitor       *monitor    // nil without one
 
 	minActive    int        // fewest active members; constant once the first has started
-	monitorPause pauseState // the monitor's
+	monitorPause pauseState // owner: the monitor
 
 	mu       inside.Mutex
 	quiet    chan struct{}        // closed when active reaches 0, then replaced; under mu
@@ -92,9 +92,9 @@ func (g *Group) Advance(ph Phase) {
 	g.callDraining()
 }
 
-// OnDraining has f called once when the group leaves Running, or at once if it
-// has left it, unless stop was called before. f runs on the thread that
-// advances the group and must not park. Any thread.
+// OnDraining has f called once when the group leaves Running, or at once if the
+// group has already left it, unless stop was called before. f runs on the
+// thread that advances the group and must not park. Any thread.
 func (g *Group) OnDraining(f func()) (stop func()) {
 	key := &f
 	g.mu.Lock()
@@ -123,7 +123,7 @@ func (g *Group) callDraining() {
 	}
 }
 
-// Discard frees the fds of a group of which no Processor was started.
+// Discard frees the fds of a group whose Processors were never started.
 func (g *Group) Discard() {
 	for _, p := range g.members {
 		p.Discard()
@@ -142,7 +142,7 @@ func (g *Group) Wait() {
 	}
 }
 
-// Active reports whether any coroutine of the group lives or is about to.
+// Active reports whether any coroutine of the group lives or is about to live.
 func (g *Group) Active() bool { return g.active.Load() != 0 }
 
 // Quiet returns a channel that is closed once the group is quiet. The group may
@@ -160,7 +160,7 @@ func (g *Group) Quiet() <-chan struct{} {
 
 // Alive returns how many coroutines of the group have been started and have not
 // ended, including coroutines that no Processor has adopted, or that are
-// moving. Nothing is adopted meanwhile. Any thread.
+// moving. No coroutine is adopted meanwhile. Any thread.
 func (g *Group) Alive() (n int) {
 	for _, p := range g.members {
 		p.sub.mu.Lock()

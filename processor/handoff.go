@@ -10,22 +10,22 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// monitor hands Processors on. If it finds a Processor whose coroutine is
-// blocked outside netco, and stays so, it has another goroutine run that
+// monitor hands Processors on. If a Processor's coroutine is blocked outside
+// netco, and stays blocked, the monitor makes another goroutine run that
 // Processor's loop (coroutine.Executor.Rescue).
 //
 // It checks every checkEvery; every checkOften for a while after it has handed
 // a Processor on; and not at all once all Processors have been asleep for
-// monitorFor. Every check wakes a thread, so more of them cost an idle machine
-// CPU time; fewer would make other coroutines wait longer. Code that is known
-// to block does not wait for the monitor, see coroutine.Executor.SetStandby.
+// monitorFor. Every check wakes a thread, so more checks would cost an idle
+// machine CPU time; fewer would make other coroutines wait longer. Code that is
+// known to block does not wait for it, see coroutine.Executor.SetStandby.
 type monitor struct {
 	group *Group
 	quit  chan struct{} // closed when the members have ended
 	ended chan struct{} // closed by the monitor
 	balancer
 	handed atomic.Bool // a Processor was handed on since the last check; any thread
-	often  time.Time   // until when to check often
+	often  time.Time   // when to stop checking often
 	awake  time.Time   // when a Processor was last seen awake
 }
 
@@ -37,8 +37,8 @@ const (
 )
 
 // StartMonitor makes the group's Processors go on when a coroutine blocks
-// outside netco. They are not locked to threads. Where that is not possible it
-// logs why. It is called once, when the members have started.
+// outside netco. Precondition: they are not locked to threads. Where handoff is
+// not possible it logs why. It is called once, when the members have started.
 func (g *Group) StartMonitor(log *zap.Logger) {
 	m := &monitor{group: g, quit: make(chan struct{}), ended: make(chan struct{})}
 	g.monitor = m

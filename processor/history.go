@@ -20,12 +20,12 @@ type Slice struct {
 	Start  int64  // CLOCK_MONOTONIC, ns; a multiple of five seconds
 	Turns  uint64 // turns that ended in it and ran something
 	BusyNs uint64 // their length in all, including the part before Start
-	MaxNs  uint64 // the length of the longest
+	MaxNs  uint64 // the length of the longest turn
 	Runs   uint64 // how many coroutines these turns resumed
-	WaitNs uint64 // how long these coroutines were ready before, in all; see Stats.WaitNs
+	WaitNs uint64 // how long these coroutines had been ready, in all; see Stats.WaitNs
 
 	// Lengths[i] is how many of these turns took less than 2^i µs (of 1,024
-	// ns), and at least half of that; the last element counts all longer turns.
+	// ns), and at least half as long; the last element counts all longer turns.
 	Lengths [sliceLengths]uint64
 }
 
@@ -72,7 +72,7 @@ func (h *history) nextSlice(now int64) {
 	h.end = start + sliceNs
 	s := &h.ring[start/sliceNs%pastSlices]
 	h.at = s
-	s.start.Publish(0) // first: readers drop their copy of it
+	s.start.Publish(0) // first: readers drop their copies of s
 	s.turns.Publish(0)
 	s.busy.Publish(0)
 	s.worst.Publish(0)
@@ -93,7 +93,7 @@ func (p *Processor) History() []Slice {
 	}
 	slices.SortFunc(list, func(a, b Slice) int { return cmp.Compare(a.Start, b.Start) })
 	for len(list) > 0 && list[0].Start <= list[len(list)-1].Start-pastSlices*sliceNs {
-		list = list[1:] // older, and not reused since nothing ran
+		list = list[1:] // older than that; not reused, since nothing ran
 	}
 	return list
 }

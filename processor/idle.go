@@ -2,8 +2,8 @@ package processor
 
 import "github.com/netco-go/netco/internal/clock"
 
-// idle finds work elsewhere, or waits for some. It reports whether it has
-// polled for I/O last.
+// idle finds work elsewhere, or waits for work. It reports whether it polled
+// for I/O last.
 func (p *Processor) idle(now int64) (polled bool) {
 	if p.steal(now) {
 		return false
@@ -31,8 +31,8 @@ func (p *Processor) idle(now int64) (polled bool) {
 	return p.sleep(now, deadline, timed)
 }
 
-// armCostNs is about what timerfd_settime costs for a time that is near: the
-// kernel reprograms the hardware timer.
+// armCostNs is about the cost of timerfd_settime for a near time: the kernel
+// reprograms the hardware timer.
 const armCostNs = 15_000
 
 // sleep blocks in epoll until an event, a ring or the deadline. It reports
@@ -44,9 +44,9 @@ func (p *Processor) sleep(now, deadline int64, timed bool) bool {
 		p.ep.Awake()
 		return false
 	}
-	// A submitter rings a stealer only if that is asleep. So a stealer checks
-	// once more after it has announced its sleep. Submissions that it must
-	// leave to the owner now may be stealable once the owner has been stalled.
+	// A submitter rings a stealer only if the stealer is asleep. So a stealer
+	// checks once more after it has announced its sleep. Submissions that it
+	// must leave to their owner may become stealable once the owner is stalled.
 	switch offered, mine := p.hasStealable(now); {
 	case mine:
 		p.ep.Awake()
@@ -80,16 +80,16 @@ func (p *Processor) hasWork() bool {
 		p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.advances()
 }
 
-// advances reports whether advance has something to do. In the phase Stopped it
-// has nothing to do as long as a coroutine lives; the loop sees the coroutine's
-// end itself.
+// advances reports whether advance has something to do. In the phase Stopped
+// advance has nothing to do as long as a coroutine lives; the loop sees the
+// coroutine's end itself.
 func (p *Processor) advances() bool {
 	return p.group.Phase() != p.phase &&
 		(p.phase < Stopping || p.ex.Stats.Live.Own() == 0 && !p.shared.any())
 }
 
-// spinUntil polls for work without sleeping, for spinNs at most and no longer
-// than to the deadline.
+// spinUntil polls for work without sleeping, for at most spinNs and not beyond
+// the deadline.
 func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	start, last := now, now
 	for {
@@ -120,7 +120,7 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 }
 
 // first returns the fd of the first of n events, for its identity only, or nil
-// if it is an event of no fd. It does not count the event, as Event would.
+// if the event has no fd. Unlike Event, it does not count the event.
 func (p *Processor) first(n int) *PollDesc {
 	if n == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 type ioFigures[T any] struct {
 	Reads, Writes, Accepts             T // calls, including those that found nothing
 	ReadAgain, WriteAgain, AcceptAgain T // the calls that found nothing: EAGAIN
-	SavedReads                         T // not made, since a short read had drained the socket
+	SavedReads                         T // reads not made after a short read had drained the socket
 	BytesIn, BytesOut                  T
 	Accepted                           T
 	AcceptErrors                       [AcceptErrorKinds]T
@@ -31,7 +31,7 @@ type AcceptError uint8
 
 // The kinds.
 const (
-	AcceptConnection AcceptError = iota // the connection has failed before it was accepted
+	AcceptConnection AcceptError = iota // the connection failed before it was accepted
 	AcceptFiles                         // no fd is left: EMFILE, ENFILE
 	AcceptMemory                        // no memory is left for the connection: ENOBUFS, ENOMEM
 	acceptOther

@@ -7,13 +7,13 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// ErrTooManyCoroutines is returned for the start of a coroutine at the limit.
+// ErrTooManyCoroutines refuses the start of a coroutine at the limit.
 var ErrTooManyCoroutines = errors.New("netco: too many coroutines, see Options.MaxCoroutines")
 
-// limit bounds the live coroutines of a group. A coroutine has a permit from
-// before it is made until its end, see coroutine.Config.Ended.
+// limit bounds the live coroutines of a group. A coroutine gets its permit
+// before it is made and keeps it until its end, see coroutine.Config.Ended.
 //
-// A start by the program is refused where no permit is left. A start by the
+// A start by the program is refused if no permit is left. A start by the
 // library itself takes a permit in any case, except for the coroutines of woken
 // Watches. Woken Watches wait for a permit, and their Processor is starved
 // meanwhile (acquirePermit). For each starved Processor one permit is withheld
@@ -25,14 +25,14 @@ type limit struct {
 	refused atomic.Uint64 // starts that were refused
 }
 
-// SetMaxCoroutines sets how many coroutines may live or be about to start, 0
-// for any number. It is called before the group has members.
+// SetMaxCoroutines limits the coroutines that live or are about to start; 0 is
+// no limit. It is called before the group has members.
 func (g *Group) SetMaxCoroutines(n int) { g.limit.max = int64(n) }
 
 // Refused returns how many starts of coroutines were refused. Any thread.
 func (g *Group) Refused() uint64 { return g.limit.refused.Load() }
 
-// takePermit takes a permit, whether one is left or not.
+// takePermit takes a permit, even beyond the limit.
 func (g *Group) takePermit() {
 	if g.limit.max != 0 {
 		g.limit.live.Add(1)
@@ -52,7 +52,7 @@ func (g *Group) tryPermit(most int64) bool {
 	}
 }
 
-// admit takes a permit for a start by the program, if one is left for it.
+// admit takes a permit for a start by the program, if the limit allows it.
 func (g *Group) admit() bool {
 	l := &g.limit
 	if l.max == 0 || g.tryPermit(l.max-int64(l.starved.Load())) {
@@ -83,7 +83,7 @@ func (g *Group) releasePermit() {
 	}
 }
 
-// releaseUnmade gives the permit back if making the coroutine has panicked.
+// releaseUnmade returns the permit if making the coroutine has panicked.
 func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 	if *co == nil {
 		g.releasePermit()
@@ -102,7 +102,7 @@ func (p *Processor) StartHere(s coroutine.Spawn) (coroutine.Handle, error) {
 //
 // On each Processor one coroutine of the Watches may live whatever the limit,
 // so that Watches cannot wait for coroutines that wait for them. While the
-// group ends any number may, since all are about to end.
+// group ends, any number of them may live, since all are about to end.
 //
 // No release is missed: acquirePermit tries once more after it has set starved,
 // and releasePermit reads starved after the release.

@@ -22,9 +22,9 @@ type logCore struct{ zapcore.Core }
 // With implements zapcore.Core.
 func (c logCore) With(fields []zapcore.Field) zapcore.Core { return logCore{c.Core.With(fields)} }
 
-// Check implements zapcore.Core. The fields are added by With, before the core
-// checks the line. So a core that samples, or is made of several cores, still
-// decides whether and where the line is written.
+// Check implements zapcore.Core. With adds the fields before the core checks
+// the line. So a core that samples, or is made of several cores, still decides
+// whether and where the line is written.
 func (c logCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if !c.Enabled(e.Level) {
 		return ce

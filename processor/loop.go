@@ -6,8 +6,8 @@ import (
 )
 
 // A turn's budget. The time keeps I/O and timers from waiting long behind
-// coroutines that compute; the count saves turns of short runs a call of the
-// clock.
+// coroutines that compute; the count saves a turn of short runs from reading
+// the clock.
 const (
 	turnResumes = 256
 	turnNs      = 500_000
@@ -17,7 +17,7 @@ const (
 
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
-	for polled, found := false, 0; ; { // by idle; found are ready since then
+	for polled, found := false, 0; ; { // idle has polled, and left found coroutines ready
 		now := clock.Now()
 		if p.ran > 0 {
 			length := now - int64(p.Stats.TurnStart.Own())
@@ -30,11 +30,11 @@ func (p *Processor) loop() {
 		p.Stats.TurnStart.Set(uint64(now))
 		p.ex.SetClock(now)
 		if p.turnWanted.Load() {
-			p.turnWanted.Store(false) // before turn checks why the turn was wanted
+			p.turnWanted.Store(false) // first: turn checks why the turn was wanted
 		}
 		if p.turn != nil && !p.ex.Call(p.turn) {
 			p.turn = nil
-			if p.group.Phase() != p.phase && p.advance() { // before a timer makes anything ready
+			if p.group.Phase() != p.phase && p.advance() { // before a timer makes a coroutine ready
 				return
 			}
 		}
@@ -102,7 +102,7 @@ func (p *Processor) loop() {
 	}
 }
 
-// releaseToken gives the token back once nothing lives here.
+// releaseToken returns the token once no coroutine lives here.
 func (p *Processor) releaseToken() {
 	if p.holding && p.nothingLives() && p.watches.Own() == 0 {
 		p.holding = false
@@ -122,10 +122,10 @@ func (p *Processor) takeInbox() {
 }
 
 // expire runs the timers that are due. If a million are due at once most stay
-// in the heap: in the run queue their coroutines would stand in front of those
-// that I/O makes ready. (An echo beside 600,000 sleepers took up to 345 ms, and
-// takes 54.) But a turn expires at least as many timers as it can run
-// coroutines, so that a long run queue cannot keep timers from firing.
+// in the heap: in the run queue their coroutines would precede the coroutines
+// that I/O makes ready. (An echo beside 600,000 sleepers takes up to 54 ms, not
+// 345.) But a turn expires at least as many timers as it can run coroutines, so
+// that a long run queue cannot keep timers from firing.
 func (p *Processor) expire(now int64) {
 	if n := p.timers.Expire(now, max(turnTimers-p.ex.Queued(), turnResumes)); n > 0 {
 		p.Stats.TimersFired.Add(uint64(n))
@@ -172,7 +172,7 @@ func (p *Processor) advance() (over bool) {
 	}
 	if to >= Stopped {
 		// The Processor stays in the earlier phase until nothing lives here, so
-		// that every turn checks that.
+		// that every turn checks for that.
 		p.phase = Stopping
 		if p.nothingLives() && p.ex.Suspended() {
 			// Run the deferred calls of coroutines driven by hand.
@@ -189,8 +189,8 @@ func (p *Processor) nothingLives() bool {
 	return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0
 }
 
-// keepsToken reports whether the token is still needed, and gives it back if
-// not.
+// keepsToken reports whether the token is still needed; if not, it returns the
+// token.
 func (p *Processor) keepsToken() bool {
 	p.releaseToken()
 	return p.holding

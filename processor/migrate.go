@@ -9,15 +9,14 @@ import (
 // Two kinds of work move from one Processor to another.
 //
 // Ready coroutines move as they come out of a wait, see coroutine.MoveOn: up to
-// half of those in the run queue, or on an inactive Processor all of them
-// (lending).
+// half of the run queue, or on an inactive Processor all of it (lending).
 //
 // Connections move with the coroutine that reads from them: it moves itself
 // when it comes out of its next wait, or before it arms a Watch
-// (PollDesc.follow). What is idle stays until something comes. The fd is
+// (PollDesc.follow). An idle connection stays until data comes. The fd is
 // registered with the new Processor before it is taken out of the old
 // Processor's epoll, so no event is lost: adding an fd reports its present
-// readiness. An event that both report is a spurious wake.
+// readiness. An event that both epolls report is a spurious wake.
 //
 // A coroutine that waits to write to the same fd stays, and is woken by the
 // Processor that the fd is registered with.
@@ -25,10 +24,11 @@ import (
 // Both move within their group only. A reader of another group than the fd's
 // Processor stays, and so does the fd.
 
-// Reserve implements coroutine.Host. It takes a token for what will arrive.
+// Reserve implements coroutine.Host. It takes a token for the coroutine that
+// will arrive.
 //
-// Everything that moves passes here, and so nothing leaves its group: a group
-// counts, limits and ends the coroutines that it started.
+// Every move passes here, so no coroutine leaves its group: a group counts,
+// limits and ends the coroutines that it started.
 func (p *Processor) Reserve(from coroutine.Host) bool {
 	if q, ok := from.(*Processor); !ok || q.group != p.group {
 		panic("netco/processor: a move to another group")
@@ -55,7 +55,7 @@ func (p *Processor) Send(co *coroutine.Coroutine) {
 }
 
 // follow moves the fd to a Processor of its group, and the calling coroutine
-// with it. If the fd cannot be registered there both stay.
+// with it. If the fd cannot be registered there, fd and coroutine stay.
 func (pd *PollDesc) follow(fd int, to *Processor) {
 	co := coroutine.Current()
 	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() ||
@@ -69,7 +69,7 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 
 // fetch moves an fd to the Processor of the caller, a coroutine that has moved,
 // perhaps with another fd. An fd that cannot be moved stays where it is, and so
-// does the wait for it.
+// does a wait for the fd.
 func (pd *PollDesc) fetch(fd int, home *Processor) {
 	if p := Current(); p != home && p.group == home.group {
 		pd.move(fd, p)
@@ -77,8 +77,8 @@ func (pd *PollDesc) fetch(fd int, home *Processor) {
 }
 
 // MoveHere moves fd to the caller's Processor, if the caller is a coroutine
-// that has moved. It is for the owner of the reading direction, where it does
-// not wait.
+// that has moved. It is for the owner of the reading direction, while that
+// owner does not wait.
 func (pd *PollDesc) MoveHere(fd int) {
 	home, co := pd.home.Load(), coroutine.Current()
 	if home != nil && co != nil && co.Moved() {
@@ -120,14 +120,14 @@ type moveRequest struct {
 	n  int // connections at most
 }
 
-// moveAll is a moveRequest's n for all that can move.
+// moveAll is a moveRequest's n for all work that can move.
 const moveAll = math.MaxInt
 
 // lending says which coroutines move when they call MoveOn. All fields: owner.
 type lending struct {
 	to        *Processor
 	remaining int
-	last      uint64 // the last of them in the run queue, as Executor.Taken counts
+	last      uint64 // the last such coroutine in the run queue, as Executor.Taken counts
 }
 
 // lend makes up to n coroutines of the run queue move. Owner.

@@ -19,9 +19,9 @@ func expired(arg any, _ int64) {
 	}
 }
 
-// ParkUntil implements coroutine.Host: Park, but no longer than until deadline.
+// ParkUntil implements coroutine.Host: it is Park, but not beyond deadline.
 // Owner only. The timer comes from the Processor's pool, so that coroutines
-// which never wait for time have none.
+// without timed waits need none.
 //
 // The coroutine does not move meanwhile, since it moves only by its own call.
 func (p *Processor) ParkUntil(
@@ -33,7 +33,7 @@ func (p *Processor) ParkUntil(
 	return wake
 }
 
-// setTimer has a timer of p's pool call f(arg) at deadline. Owner.
+// setTimer makes a timer of p's pool call f(arg) at deadline. Owner.
 func (p *Processor) setTimer(f func(any, int64), arg any, deadline int64) *timer.Timer {
 	if goruntime.RaceEnabled {
 		defer coroutine.Own()()

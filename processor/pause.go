@@ -12,22 +12,22 @@ import "sync/atomic"
 //	         be resumed             it has published that it is awake; or by the
 //	                                watcher
 //
-// Both write their own word before they read the other's, so one of the two
-// sees the other.
+// Both write their own word before they read the other's, so at least one of
+// the two sees the other's write.
 type pauseState struct {
 	pausing atomic.Bool
-	resumed chan struct{} // has room for one
+	resumed chan struct{} // buffers one value
 }
 
 func newPauseState() pauseState { return pauseState{resumed: make(chan struct{}, 1)} }
 
-// begin reports whether all members are asleep. If so, the first that wakes
-// sends to resumed, until end.
+// begin reports whether all members are asleep. If so, until end, the first
+// member that wakes sends to resumed.
 func (ps *pauseState) begin(g *Group) bool {
 	ps.pausing.Store(true)
 	for _, p := range g.members {
-		// In this order: a member that is about to sleep sets the first before
-		// the second, and one that wakes clears the first before the second.
+		// In this order: a member that is about to sleep sets ep before time,
+		// and a member that wakes clears ep before time.
 		if !p.ep.Sleeping() || !p.time.sleeping() {
 			ps.end()
 			return false
@@ -40,23 +40,23 @@ func (ps *pauseState) end() {
 	if !ps.pausing.Swap(false) {
 		select {
 		case <-ps.resumed:
-		default: // a member is about to send: the watcher will check once in vain
+		default: // a member is about to send: the watcher then checks once in vain
 		}
 	}
 }
 
-// BeginPause reports whether all members are asleep. If so, the first that
-// wakes sends to Resumed, until EndPause. For the watchdog only.
+// BeginPause reports whether all members are asleep. If so, until EndPause, the
+// first member that wakes sends to Resumed. For the watchdog only.
 func (g *Group) BeginPause() bool { return g.watchdogPause.begin(g) }
 
-// EndPause ends what BeginPause began.
+// EndPause ends the pause that BeginPause began.
 func (g *Group) EndPause() { g.watchdogPause.end() }
 
 // Resumed receives when a member has woken after BeginPause.
 func (g *Group) Resumed() <-chan struct{} { return g.watchdogPause.resumed }
 
-// resumeWatchers resumes the watchers that pause, because a member is awake. It
-// is two atomic loads if neither pauses.
+// resumeWatchers resumes paused watchers, because a member is awake. If neither
+// watcher pauses it costs two atomic loads.
 func (g *Group) resumeWatchers() {
 	if g.watchdogPause.pausing.Load() {
 		g.watchdogPause.resume()

@@ -9,22 +9,22 @@ import (
 // least loaded.
 const exact = 16
 
-// burstStarts is how many starts that wait at one Processor are a burst. A
-// burst goes to all Processors: further starts are placed on others (place),
-// and idle Processors steal some (share).
+// burstStarts is how many waiting starts at one Processor are a burst. A burst
+// goes to all Processors: further starts are placed on others (place), and idle
+// Processors steal some (share).
 const burstStarts = 64
 
-// load returns how many coroutines live here or are submitted, which placement
-// compares.
+// load returns how many coroutines live here or are submitted. Placement
+// compares loads.
 func (p *Processor) load() int {
 	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
 }
 
 // place returns the least loaded active Processor of the group, or the least
-// loaded of all if a burst of starts waits there. The caller's own is preferred
-// unless another has at least two coroutines fewer: loads are read without
-// synchronisation, and staying costs no wake of another core. Among more than
-// 16 members, four that rotate are compared.
+// loaded of all members if a burst of starts waits there. The caller's own
+// Processor is preferred unless another has at least two coroutines fewer:
+// loads are read without synchronisation, and staying costs no wake of another
+// core. Among more than 16 members, four that rotate are compared.
 func (g *Group) place(here *Processor) *Processor {
 	best := g.least(here, false)
 	if best == nil || best.sub.waiting.Load() >= burstStarts {
@@ -65,8 +65,8 @@ func (g *Group) least(here *Processor, all bool) (best *Processor) {
 	return best
 }
 
-// closeSubmissions refuses submissions from now on. It returns false if some
-// are waiting or on their way.
+// closeSubmissions makes submit refuse all later submissions. It returns false,
+// and closes nothing, if submissions are waiting or on their way.
 func (p *Processor) closeSubmissions() bool {
 	p.sub.mu.Lock()
 	defer p.sub.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Processor) closeSubmissions() bool {
 func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) }
 
 // Fewest returns the Processor with the fewest fds: of the caller's group, or
-// for an ordinary goroutine of all that run.
+// for an ordinary goroutine of all running Processors.
 func Fewest() (*Processor, error) {
 	here := Current()
 	if here == nil {

@@ -7,15 +7,14 @@ import (
 )
 
 // Elastic Processors: work is packed on as few Processors as it needs. A thread
-// that wakes for one event costs more than the event; a busy one finds many
+// that wakes for one event costs more than the event; a busy thread finds many
 // events in each poll. So at partial load a few busy Processors take less CPU
 // and answer sooner than many that are mostly asleep.
 //
 // Active Processors get new work. Every balanceEvery the monitor measures the
-// group (interval), policy.decide says what to do, and the monitor has it done
-// (balance.go). decide and runMeter.note depend on their arguments alone: the
-// tests drive them, and a simulation of up to 128 Processors
-// (docs/SCALING.md).
+// group (interval), policy.decide says what to do, and the monitor does it
+// (balance.go). decide and runMeter.note depend on their arguments alone: tests
+// and a simulation of up to 128 Processors (docs/SCALING.md) drive them.
 //
 //	finding                               action
 //	a Processor is busier than busyAbove  spread: each that is so busy moves
@@ -41,18 +40,18 @@ import (
 //	one Processor
 //
 // A spread is a trial, because only its outcome shows whether there is a core
-// for another thread. Where the peers, or other programs, are on this machine,
-// a second thread may take from them what the first one needs. An open loop's
-// work cannot rise: a spread is kept as well if runs hardly wait any more, no
-// less work is done, and the Processors together are not much busier with it,
-// as they are where they wait for a core. In a closed loop waits fall too,
+// for another thread. If peers or other programs run on this machine, a second
+// thread may take CPU time from them that the first thread needs. An open
+// loop's work cannot rise: a spread is also kept if runs hardly wait any more,
+// no less work is done, and the Processors together are not much busier, as
+// they would be if they waited for a core. In a closed loop waits fall too,
 // since fewer coroutines are in each queue, but not by so much, and requests
 // wait elsewhere instead.
 //
 // Where a run takes longAboveNs, an event waits for the handler before it, and
 // one wake serves no more than one event: packing saves little and costs much.
 // With 100 µs in the handler and 8,000 requests a second, one Processor has six
-// times the p90 of two. So while a group shares nothing is packed.
+// times the p90 of two. So while a group shares, no Processor is packed away.
 const (
 	busyAbove   = 0.9
 	spreadAfter = 4
@@ -79,25 +78,25 @@ const (
 	trialPauseMin = 200  // intervals
 	trialPauseMax = 3200
 
-	// runsNoted is over how many runs their length is averaged. With it, one
-	// long run in twenty makes for a steady mean.
+	// runsNoted is how many runs the mean length averages: enough for a steady
+	// mean if one run in twenty is long.
 	runsNoted = 256
 
 	// timedNs is how much CPU time must have been measured: the first runs of
 	// connections are long, and now and then a turn has long runs.
 	timedNs = 10_000_000
 
-	// timedEvery is of how many turns one is measured from then on: two reads
-	// of the CPU time are system calls, and took a tenth of a request's time.
+	// After that one turn in timedEvery is measured: two reads of the CPU time
+	// are system calls, and took a tenth of a request's time.
 	timedEvery = 7
 
 	// batchNs bounds how long the events that a sharing Processor takes at once
-	// may take to serve: others could serve them meanwhile.
+	// may take to serve: other Processors could serve them meanwhile.
 	batchNs = 40_000
 )
 
-// interval has the measurements of a group in some time. The members are in the
-// order of their indices.
+// interval has the measurements of a group over one interval. The members are
+// in the order of their indices.
 type interval struct {
 	members   []measured
 	minActive int
@@ -110,7 +109,7 @@ type interval struct {
 // measured has the measurements of one member.
 type measured struct {
 	busy   float64 // as a share of the interval
-	waitNs float64 // how long a run was ready before, on average
+	waitNs float64 // how long a coroutine was ready before a run, on average
 	active bool
 	shares int // how many pieces of work could move, see Processor.movable
 	cpuNs  int // CPU time of a run, by its runMeter; 0: not known
@@ -131,10 +130,10 @@ type move struct {
 
 // policy is the state that decide keeps from one interval for the next.
 type policy struct {
-	runNs  float64 // mean length of the runs of the last interval that had any
+	runNs  float64 // mean length of runs in the last interval that had any
 	seldom int     // how often in a row sharing was not worth it
 	high   tally   // the last intervals, in which a Processor was too busy
-	low    int     // how often in a row one fewer would have been enough
+	low    int     // how often in a row one Processor fewer would have been enough
 	trial  trial
 }
 
@@ -222,8 +221,8 @@ func (t *trial) begin(spread decision, before tally) {
 	}
 }
 
-// sample adds what a tally has of an interval, and reports whether the trial is
-// over, and whether it has failed.
+// sample adds an interval's figures, and reports whether the trial is over, and
+// whether it has failed.
 func (t *trial) sample(rate, wait, busy float64) (over, failed bool) {
 	if t.age++; t.age > trialSettles {
 		t.since.add(rate, wait, busy)
@@ -274,8 +273,8 @@ func (po *policy) endsSharing(m interval) bool {
 }
 
 // alone returns how long an event would wait, on average, if one Processor
-// served all of a load that keeps it busy for a part of the time with runs of
-// runNs: an M/D/1 queue, by Pollaczek and Khinchin.
+// served the whole load, which keeps it busy for that share of the time with
+// runs of runNs: an M/D/1 queue, by Pollaczek and Khinchin.
 func alone(busy, runNs float64) float64 {
 	if busy >= 1 {
 		return math.Inf(1)
@@ -304,10 +303,10 @@ func (iv interval) spread(d *decision) {
 
 // levels compares the members; -1 is none of them.
 type levels struct {
-	hot, cold int     // the busiest active one, and the least busy, the last of equals
-	spare     int     // the first inactive one
-	packs     int     // the least busy one that may become inactive, the last of equals
-	sum       float64 // how busy the active ones are together
+	hot, cold int     // the busiest and the least busy active member, the last of equals
+	spare     int     // the first inactive member
+	packs     int     // the least busy member that may become inactive, the last of equals
+	sum       float64 // how busy the active members are together
 	active    int
 }
 
@@ -336,7 +335,7 @@ func (iv interval) levels() levels {
 }
 
 // leastBusy returns the least busy active member that is not in except, the
-// first of equals. Precondition: there is one.
+// first of equals. Precondition: such a member exists.
 func (iv interval) leastBusy(except ...int) int {
 	least := -1
 	for i, p := range iv.members {
@@ -348,8 +347,8 @@ func (iv interval) leastBusy(except ...int) int {
 	return least
 }
 
-// packAgain makes inactive Processors give away work that has come to them
-// since, and coroutines that were running when they gave the rest.
+// packAgain makes inactive Processors give away work that has come since they
+// gave theirs away, and coroutines that were running then.
 func (iv interval) packAgain(d *decision) {
 	for i, p := range iv.members {
 		if !p.active && p.busy > 0 && p.shares > 0 {
@@ -358,7 +357,7 @@ func (iv interval) packAgain(d *decision) {
 	}
 }
 
-// rising returns how often in a row a condition was found.
+// rising returns how often in a row a condition has held.
 func rising(n int, found bool) int {
 	if found {
 		return n + 1
@@ -369,22 +368,22 @@ func rising(n int, found bool) int {
 // runMeter measures how long coroutines run and wait on average. All fields:
 // owner.
 //
-// By the clock, runs are long also beside other programs that compute, since
-// turns include the time of those. So where runs seem to be long, CPU time is
-// read before and after a turn's runs, and decides.
+// By the clock, runs also seem long beside other programs that compute, since
+// turns include their time. So where runs seem long, CPU time is read before
+// and after a turn's runs, and decides.
 type runMeter struct {
 	runNs  float64 // from a resume to the next wait, by the clock
 	waitNs float64 // from an event or a wake to the resume
 	cpuNs  float64 // CPU time of a run; 0: not known
 	ran    int     // runs in cpuNs, since exact
 	exact  bool    // CPU time is to be read
-	turns  uint    // in which it was wanted
+	turns  uint    // turns in which CPU time was wanted
 	shared bool    // the group was sharing at the last turn
 }
 
-// note adds a turn with so many runs, which waited for waitNs in all, in a
-// group that is sharing, or may share. It reports whether the group is to begin
-// sharing, and how many events a Processor is to take at once; 0: no change.
+// note adds a turn whose runs waited for waitNs in all, in a group that is
+// sharing, or may share. It reports whether the group is to begin sharing, and
+// how many events a Processor is to take at once; 0: no change.
 func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begin bool, batch int) {
 	weight := min(float64(runs)/runsNoted, 1)
 	r.runNs += (float64(turnNs)/float64(runs) - r.runNs) * weight
@@ -407,22 +406,22 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 	return may && r.runNs >= longAboveNs && r.waitNs >= waitAboveNs && r.takes(longAboveNs), 0
 }
 
-// takes reports whether runs are known to take so much CPU time or more.
+// takes reports whether runs are known to take at least ns of CPU time.
 func (r *runMeter) takes(ns float64) bool {
 	return r.cpuNs >= ns && r.cpuNs*float64(r.ran) >= timedNs
 }
 
 // offers reports whether ready coroutines are to be offered to another
-// Processor: queued of them are ready now, and before were before the last
-// poll. Coroutines that events have made ready stay together, as packing wants,
-// unless the group is sharing; the others were woken by coroutines, or the last
-// turn did not get to them.
+// Processor: queued are ready now, and before were ready before the last poll.
+// Coroutines that events have made ready stay together, as packing wants,
+// unless the group is sharing; coroutines woke the others, or the last turn did
+// not get to them.
 func (r *runMeter) offers(queued, before int, sharing bool) bool {
 	return sharing && queued > 1 ||
 		before > 1 && r.takes(offerRunNs) && r.cpuNs*float64(before) >= offerWaitNs
 }
 
-// used adds the CPU time of so many runs.
+// used adds the CPU time of a number of runs.
 func (r *runMeter) used(cpuNs int64, runs int) {
 	r.ran += runs
 	weight := float64(runs) / float64(min(r.ran, runsNoted))

@@ -10,8 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// PollDesc is an fd as its waiters see it: the waiter in each of its two
-// directions, its deadline, and whether an edge has come. It is embedded in the
+// PollDesc is an fd as its waiters see it: for each of its two directions, the
+// waiter, the deadline, and whether an edge has come. It is embedded in the
 // owner of the fd, which serialises readers among themselves and writers among
 // themselves.
 //
@@ -30,18 +30,17 @@ import (
 //	readyW → nil      the waiter, before the operation whose failure would make
 //	                  it wait
 //
-// An edge always leaves its mark, also when it finds a waiter: the waiter may
-// be about to give up for a deadline, and not try again. The code that takes a
-// waiter out wakes it, once. A wake means "try again", not "ready": deadlines,
-// closing and draining are conditions that the waiter checks, and a change of
-// them wakes it.
+// An edge always sets the mark, even if it finds a waiter: the waiter may be
+// about to give up at its deadline, and not try again. The code that takes a
+// waiter out wakes it, once. A wake means "try again", not "ready": the waiter
+// checks deadline, closing and draining itself, and a change of them wakes it.
 type PollDesc struct {
 	// The fields that a wait touches come first: one cache line.
 	read, write gate
 	flags       atomic.Uint32
-	home        atomic.Pointer[Processor]  // whose epoll watches it; changed under mu
-	shared      atomic.Pointer[sharedRegs] // if the home's domain watches it; changed under mu
-	to          atomic.Pointer[Processor]  // where its reader is to move it, see migrate.go; or nil
+	home        atomic.Pointer[Processor]  // its epoll watches the fd; changed under mu
+	shared      atomic.Pointer[sharedRegs] // set if the home's domain watches it; changed under mu
+	to          atomic.Pointer[Processor]  // its reader is to move it there, see migrate.go; or nil
 
 	Owner     any                          // constant: the struct around it, for PollDescs; or nil
 	goroutine atomic.Pointer[goroutineReg] // nil until a goroutine has waited; changed under mu
@@ -125,7 +124,7 @@ func (pd *PollDesc) checkSlow(m Mode) Verdict {
 	return Try
 }
 
-// draining reports whether the fd's group is at its end, or goes there.
+// draining reports whether the fd's group is ending or has ended.
 func (pd *PollDesc) draining() bool {
 	g := pd.group()
 	return g != nil && g.Phase() >= Draining
@@ -138,8 +137,8 @@ func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
 // isListener reports whether SetListener was called.
 func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
 
-// SetServed has the beginning of draining wake the waiter that waits to read,
-// which is then to call WaitForRequest or to wait again.
+// SetServed makes the beginning of draining wake the reader's wait; the reader
+// then calls WaitForRequest or waits again.
 func (pd *PollDesc) SetServed() { pd.flags.Or(flagServed) }
 
 // drains reports whether a wait for the fd may end when draining begins.
@@ -158,26 +157,24 @@ func (pd *PollDesc) group() *Group {
 	return nil
 }
 
-// Clear clears the mark of an edge, before an operation that finds what the
-// edge announced, and reports whether there was a mark. The direction's owner
-// only.
+// Clear clears the mark of an edge, before an operation that acts on the edge,
+// and reports whether the mark was set. The direction's owner only.
 func (pd *PollDesc) Clear(m Mode) bool {
 	g := pd.gate(m)
 	return g.w.Load() == readyW && g.w.CompareAndSwap(readyW, nil)
 }
 
 // Edge reports whether an edge has come since Clear, so that an operation is
-// worth a try. Flags that stay do not count, or a waiter would not wait after
-// EAGAIN: urgent data and many errors leave nothing to read.
+// worth a try. Flags that stay set do not count; otherwise a waiter would not
+// wait after EAGAIN: urgent data and many errors leave nothing to read.
 func (pd *PollDesc) Edge(m Mode) bool { return pd.gate(m).w.Load() == readyW }
 
 // ReadOn reports whether a short read may leave something to read, so that only
 // EAGAIN means that there is nothing. It is called after the read: an event
-// that comes later leaves the mark of an edge, if there is something to read.
+// that comes later sets the mark of an edge, if there is data to read.
 func (pd *PollDesc) ReadOn() bool { return pd.flags.Load()&flagReadOn != 0 }
 
-// Bound reports whether the fd is registered, so that edges announce what
-// comes.
+// Bound reports whether the fd is registered, so that edges announce new data.
 func (pd *PollDesc) Bound() bool {
 	return pd.home.Load() != nil || pd.goroutineRegistration() != nil
 }
@@ -194,8 +191,9 @@ func (pd *PollDesc) EdgesTwice() bool {
 // miss both.
 func (pd *PollDesc) Shared() bool { return pd.shared.Load() != nil }
 
-// SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0
-// is never. It wakes a waiter, which then checks the deadline.
+// SetDeadline sets the time when waits in direction m end, in ns of
+// CLOCK_MONOTONIC; 0 is never. It wakes a waiter, which then checks the
+// deadline.
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 	g := pd.gate(m)
 	g.deadline.Store(deadline)
@@ -208,9 +206,9 @@ func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 // Unblock wakes a waiter in direction m, which then tries again.
 func (pd *PollDesc) Unblock(m Mode) { pd.gate(m).unblock() }
 
-// Evict makes every wait, present and future, return Closing. It returns how
-// many waiters there were: each returns Closing from Wait, or is a Watch that
-// is woken.
+// Evict makes every wait, present and future, return Closing. It returns the
+// number of waiters. Each returns Closing from Wait, or is a Watch that is
+// woken.
 func (pd *PollDesc) Evict() (waiting int) {
 	pd.flags.Or(flagClosing)
 	for _, g := range []*gate{&pd.read, &pd.write} {
@@ -235,16 +233,16 @@ func (pd *PollDesc) unblock() {
 	pd.write.unblock()
 }
 
-// unblock wakes the waiter, if there is one, to try again.
+// unblock wakes the waiter, if any, to try again.
 func (g *gate) unblock() {
 	if w := g.takeWaiter(); w != nil {
 		w.Wake()
 	}
 }
 
-// MarkReady leaves the mark of an edge in direction m and wakes the waiter, as
-// an event does: for a condition other than the fd's. A waiter that clears the
-// mark before it checks that condition misses nothing. Any thread.
+// MarkReady sets the mark of an edge in direction m and wakes the waiter, as an
+// event does, for a condition that is not the fd's own. A waiter that clears
+// the mark before it checks that condition misses nothing. Any thread.
 func (pd *PollDesc) MarkReady(m Mode) { pd.gate(m).setReady(nil) }
 
 // waited reports whether there is a waiter.
@@ -253,7 +251,7 @@ func (g *gate) waited() bool {
 	return w != nil && w != readyW
 }
 
-// takeWaiter takes the waiter out, if there is one.
+// takeWaiter takes the waiter out, if any.
 func (g *gate) takeWaiter() *coroutine.Waiter {
 	for {
 		w := g.w.Load()
@@ -279,8 +277,8 @@ func (pd *PollDesc) onEvent(p *Processor, events epoller.Events) {
 	}
 }
 
-// setReady leaves the mark of an edge, and wakes the waiter if there is one. p
-// is as for onEvent.
+// setReady sets the mark of an edge, and wakes the waiter, if any. p is as for
+// onEvent.
 func (g *gate) setReady(p *Processor) {
 	for {
 		w := g.w.Load()
@@ -305,10 +303,10 @@ func (g *gate) setReady(p *Processor) {
 }
 
 // Wait parks the caller, a coroutine or a goroutine, until direction m may be
-// possible, its deadline passes, or Evict is called. It does not park if an
-// edge has left its mark. The fd is registered with the caller's Processor if
+// possible, its deadline passes, or Evict is called. It does not park if the
+// mark of an edge is set. The fd is registered with the caller's Processor if
 // it has no home, and for a goroutine with the goroutine poller. Try may be
-// early, and is also returned at until (CLOCK_MONOTONIC ns), if that is not 0.
+// early, and is also returned at until (CLOCK_MONOTONIC ns), unless until is 0.
 // The error is from registering the fd.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
 	return pd.WaitFrom(Current(), fd, m, reason, until)
@@ -322,9 +320,9 @@ func (pd *PollDesc) WaitFrom(
 	return pd.waitFrom(p, fd, m, reason, until, false)
 }
 
-// WaitForRequest is WaitFrom for a read which may be given up while nothing has
-// come: it does not wait while the group drains, and returns Drained. A wait
-// that began before the draining ends with Try. Precondition: SetServed.
+// WaitForRequest is WaitFrom for a read that may be given up as long as no data
+// has come: while the group drains it does not wait, and returns Drained. A
+// wait that began before the draining ends with Try. Precondition: SetServed.
 func (pd *PollDesc) WaitForRequest(p *Processor, fd int) (Verdict, error) {
 	return pd.waitFrom(p, fd, Read, coroutine.ReasonRead, 0, true)
 }
@@ -370,7 +368,7 @@ func (pd *PollDesc) waitFrom(
 	if m == Write && w.Coroutine() != nil {
 		err = pd.registerWriter(fd, p)
 	}
-	wake := coroutine.WakeTimeout // if it does not park
+	wake := coroutine.WakeTimeout // the result without a park
 	drained := request && pd.draining()
 	if err == nil && !drained && pd.Check(m) == Try {
 		d := g.deadline.Load()
@@ -409,8 +407,8 @@ func (pd *PollDesc) waitFrom(
 	return Drained, nil
 }
 
-// releaseWaiter releases a waiter of which only the address was used. A
-// coroutine's waiter has nothing to clear.
+// releaseWaiter releases a waiter that was in no list. A coroutine's waiter
+// then has nothing to clear.
 func releaseWaiter(w *coroutine.Waiter) {
 	if w.Coroutine() == nil {
 		w.Release()
@@ -446,8 +444,8 @@ func (pd *PollDesc) bindLocked(fd int, p *Processor) error {
 	return nil
 }
 
-// Unbind ends the registration, before fd is closed. Preconditions: no waiter,
-// and none to come.
+// Unbind ends the registration, before fd is closed. Precondition: no waiter,
+// present or future.
 func (pd *PollDesc) Unbind() {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
@@ -458,7 +456,7 @@ func (pd *PollDesc) Unbind() {
 }
 
 // Deregister takes fd out of epoll, before Unbind. It is for an fd with
-// duplicates, which its close would leave registered.
+// duplicates: closing it would leave it registered.
 func (pd *PollDesc) Deregister(fd int) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
@@ -479,7 +477,7 @@ func (pd *PollDesc) Waiter(m Mode) uint64 {
 		}
 		id := w.Coroutine().ID()
 		// The struct may have been reused meanwhile. If its Waiter is still
-		// there, under the same id, it was this coroutine that waited.
+		// there, under the same id, this coroutine waited.
 		if g.w.Load() == w && w.Coroutine().ID() == id {
 			return id
 		}
@@ -493,7 +491,7 @@ func (pd *PollDesc) Watched() bool {
 	if w == nil || w == readyW {
 		return false
 	}
-	_, ok := w.Hook().(*Watch) // else a pollWait
+	_, ok := w.Hook().(*Watch) // otherwise it is a pollWait
 	return ok
 }
 

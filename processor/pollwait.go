@@ -11,12 +11,11 @@ import (
 )
 
 // pollWait is a wait for an fd by an ordinary goroutine that the goroutine
-// poller cannot wake: of the world around a bubble of testing/synctest only the
-// kernel may wake a goroutine in it; or no fds are left for the poller. So the
+// poller cannot wake: outside a bubble of testing/synctest only the kernel may
+// wake a goroutine in the bubble; or no fds are left for the poller. So the
 // goroutine calls poll(2) itself, which blocks its thread, and a waker writes
 // an eventfd. If fds are lacking the goroutine polls at intervals, with or
-// without an eventfd: the end of a Scheduler reaches only the fds that a poller
-// has.
+// without an eventfd: a Scheduler's end reaches only fds that a poller has.
 //
 // In a bubble such a wait keeps the clock from advancing, as a wait in package
 // net does, and its deadline is real time.
@@ -39,7 +38,7 @@ func (a *pollWait) Woken() {
 }
 
 // waitByPoll is Wait for such a goroutine. If until is set it does not poll the
-// fd, which may have been ready before: only an edge would count.
+// fd, which may have been ready all along: only an edge would count.
 func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err == nil {
@@ -79,7 +78,7 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 		}
 		var ready bool
 		if ready, err = a.poll(fd, m, next); ready {
-			mark = readyW // as an event leaves it
+			mark = readyW // as an event sets it
 		}
 	}
 	if !g.w.CompareAndSwap(&a.w, mark) && bell >= 0 {
@@ -88,7 +87,7 @@ func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	return pd.Check(m), err
 }
 
-// earlier returns the earlier of two times, of which 0 is never.
+// earlier returns the earlier of two times; 0 is never.
 func earlier(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -96,9 +95,9 @@ func earlier(a, b int64) int64 {
 	return a
 }
 
-// poll waits until fd is ready in direction m, and then returns true; or until
-// the eventfd is written, or until (CLOCK_MONOTONIC ns; 0 is never) has come.
-// fd and the eventfd may be -1 for none. It may return early.
+// poll returns true once fd is ready in direction m, and false once the eventfd
+// is written or the time until (CLOCK_MONOTONIC ns; 0 is never) has come. fd
+// and the eventfd may be -1 for none. It may return early.
 func (a *pollWait) poll(fd int, m Mode, until int64) (ready bool, err error) {
 	fds := []unix.PollFd{
 		{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP},

@@ -32,7 +32,7 @@ type Config struct {
 	Group      *Group
 	Index      int
 	CPU        int  // to run on, or -1
-	LockThread bool // it keeps its thread, and is not handed on
+	LockThread bool // the Processor keeps its thread, and is not handed on
 	NoSpin     bool
 	Idle       int // goroutines kept for reuse
 	BufferSize int
@@ -51,7 +51,7 @@ type Processor struct {
 	sleepers   *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
 	buffers    bufferPool
 	spin       spinner
-	holding    bool            // it has the token for its live coroutines and armed Watches
+	holding    bool            // it holds the token for its live coroutines and armed Watches
 	watches    counter.Counter // armed, or woken and not started yet
 	woken      wokenWatches
 	phase      Phase
@@ -61,10 +61,10 @@ type Processor struct {
 	waits      waits
 	lending    lending // owner
 	runs       runMeter
-	domain     []*Processor // constant once it has started: shares fds with it; or nil
+	domain     []*Processor // constant once it has started: the Processors that share fds; or nil
 	others     []*Processor // constant likewise: the last members of the other domains
-	homeEvents bool         // owner: while sharing an event of an fd that is not shared has come
-	polled     bool         // owner: pollOthers has found nothing since the last run
+	homeEvents bool         // owner: an event of an unshared fd has come while sharing
+	polled     bool         // owner: pollOthers found nothing since the last run
 	cfg        Config
 	group      *Group
 
@@ -135,9 +135,9 @@ func (p *Processor) Discard() {
 	p.timerFD.Close()
 }
 
-// init makes Go's own poller exist, by a file that can be polled. A process
-// that had run out of fds would die when the runtime then opened its epoll fd
-// and eventfd ("netpollinit failed"); at init there are some.
+// init makes the Go runtime open its epoll fd and eventfd while fds are left,
+// by opening a file that can be polled. Opening them later, in a process that
+// is out of fds, would end it ("netpollinit failed").
 func init() {
 	if r, w, err := os.Pipe(); err == nil {
 		r.Close()
@@ -145,8 +145,8 @@ func init() {
 	}
 }
 
-// Wake makes the Processor run another turn, also when it is about to sleep.
-// Any thread.
+// Wake makes the Processor run another turn, even if it is about to sleep. Any
+// thread.
 func (p *Processor) Wake() {
 	p.turnWanted.Store(true)
 	p.ep.Ring()
@@ -160,14 +160,14 @@ func (p *Processor) Reap(fn func()) {
 // Ended is closed when the Processor's loop has ended and its fds are closed.
 func (p *Processor) Ended() <-chan struct{} { return p.ended }
 
-// Index returns its place in the group.
+// Index returns the Processor's number in its group.
 func (p *Processor) Index() int { return p.cfg.Index }
 
 // Idle reports whether the Processor is asleep, or about to be. Any thread; the
 // Processor may have woken by then.
 func (p *Processor) Idle() bool { return p.ep.Sleeping() }
 
-// Group returns the group it belongs to.
+// Group returns the Processor's group.
 func (p *Processor) Group() *Group { return p.group }
 
 // Panicked implements coroutine.Host.
@@ -185,7 +185,7 @@ func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) b
 func (p *Processor) Logger() *zap.Logger { return p.cfg.Logger }
 
 // CurrentLogger returns the logger of the caller's Processor; on an ordinary
-// goroutine that of any running one, or else one that logs nothing.
+// goroutine the logger of any running Processor, or else a no-op logger.
 func CurrentLogger() *zap.Logger {
 	if p := Current(); p != nil {
 		return p.cfg.Logger
@@ -210,7 +210,7 @@ func Current() *Processor {
 
 func init() { coroutine.SetNetClosed(net.ErrClosed) }
 
-// of returns the Processor that hosts an executor, or nil if another type does.
+// of returns the Processor that hosts an executor, or nil.
 func of(ex *coroutine.Executor) *Processor {
 	if ex == nil {
 		return nil
@@ -219,11 +219,11 @@ func of(ex *coroutine.Executor) *Processor {
 	return p
 }
 
-// errNotRunning is returned where an ordinary goroutine needs a Processor and
-// none runs.
+// errNotRunning is returned to an ordinary goroutine that needs a Processor
+// while none runs.
 var errNotRunning = errors.New("netco: no processor is running")
 
-// running lists the Processors that register fds for callers that are on none.
+// running lists the Processors that register fds for outside callers.
 var running struct {
 	mu   inside.Mutex
 	list []*Processor
@@ -241,14 +241,15 @@ func removeRunning(p *Processor) {
 	running.mu.Unlock()
 }
 
-// AllRunning returns the Processors of all groups that run. Any thread.
+// AllRunning returns the running Processors of all groups. Any thread.
 func AllRunning() []*Processor {
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	return slices.Clone(running.list)
 }
 
-// runningGroup returns the default Scheduler's group, or any that runs, or nil.
+// runningGroup returns the default Scheduler's or any other running group, or
+// nil.
 func runningGroup() *Group {
 	if g := defaultGroup.Load(); g != nil {
 		return g

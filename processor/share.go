@@ -20,23 +20,23 @@ import (
 // fds, each by its own epoll (epoller.RegisterShared). The kernel wakes a
 // member that sleeps, the first of the domain before others; while none sleeps
 // the event is there for the member that polls first, and each takes few events
-// at a time. An event that wakes a member stands in no epoll after its own; so
-// if the member's thread does not get a core, others find the event there
-// before they sleep (pollOthers), and the thread leaves a CPU where another
-// member is awake (keepApart). Coroutines and Watches that wait to read wait
-// shared (coroutine.ParkShared): they run on the Processor that has found their
-// event. No fd moves for that.
+// at a time. An event that wakes a member is not reported to the members after
+// it. So if the member's thread does not get a core, other members find the
+// event in the member's epoll before they sleep (pollOthers), and the thread
+// leaves a CPU where another member is awake (keepApart). Coroutines and
+// Watches that wait to read wait shared (coroutine.ParkShared): they run on the
+// Processor that finds their event. The fd does not move.
 //
-// An event that wakes no member stands in the epolls of all of them, also of
-// the last. There the Processors of other domains find it before they sleep,
-// and one that sleeps is called (callOthers). So a domain that gets more than
-// its share is helped.
+// An event that wakes no member is in the epolls of all members, including the
+// last. There the Processors of other domains find it before they sleep, and
+// callOthers wakes a Processor that sleeps. So other domains help a domain that
+// gets more than its share.
 //
 // Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
-// microsecond or two a request; where requests take no longer than that, one
-// Processor that serves all of them without a sleep is faster, and where no run
-// waits there is nothing to gain.
+// microsecond or two a request; where requests take no longer, one Processor
+// that serves all requests without a sleep is faster, and where no run waits
+// there is nothing to gain.
 //
 //	Group.sharing  means                     becomes
 //	false          a wait is the home's      true, by the first member whose
@@ -45,27 +45,27 @@ import (
 //	               it the domain's           that is not worth it any more; when
 //	                                         the group leaves Running
 //
-// All members become active, and each fd has the domain that its number says:
-// numbers are dense, so each domain has as many. An fd follows at its next
-// wait, so that a change costs nothing by itself.
-// Until then its events are its home's, which polls many at a time while there
-// are such events, and offers what they make ready to members that sleep.
+// All members become active. An fd's number selects its domain: numbers are
+// dense, so all domains have as many. An fd follows at its next wait, so that a
+// change costs nothing by itself. Until then its home gets its events. The home
+// polls many at a time while such events come, and offers the coroutines that
+// they make ready to members that sleep.
 //
-// A shared wait has one of the group's tokens, as nothing else keeps the group
-// from being quiet. The Processor where the wait began takes the wakes of other
-// threads, so it does not end before the wait is over (sharedWaits). The
+// A shared wait has one of the group's tokens, since nothing else keeps the
+// group from being quiet. The Processor where the wait began takes the wakes of
+// other threads, so it does not end before the wait is over (sharedWaits). The
 // deadline of the wait is a timer of that Processor, and acts on the fd; the
-// thread that ends the wait returns the timer.
+// thread that ends the wait returns the timer (returnTimer).
 //
 // When the group ends, each member wakes the waiters of the fds that it watches
 // (advance), and a shared wait that begins later is refused (MayShare). So
-// Executor.Stop misses none.
+// Executor.Stop misses no wait.
 const domainSize = 8
 
 // sharedRegs are the registrations of an fd with the members of a domain.
 type sharedRegs struct {
 	domain []*Processor
-	writes bool // whether they have events for a writer
+	writes bool // whether they report events for a writer
 	regs   [domainSize]epoller.Registration
 	has    [domainSize]bool // whether registering has succeeded
 }
@@ -91,14 +91,14 @@ func (g *Group) setDomains() {
 			p.domain = d
 		}
 	}
-	for i, p := range g.members { // each begins with another domain
+	for i, p := range g.members { // each Processor begins with a different domain
 		d := i / domainSize
 		p.others = slices.Concat(lasts[d+1:], lasts[:d])
 	}
 	coroutine.Share(executors)
 }
 
-// noteRuns measures a turn, and begins sharing if runs are long and wait long.
+// noteRuns measures a turn, and begins sharing if both runs and waits are long.
 // Owner.
 func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	p.polled = false
@@ -119,7 +119,7 @@ func (p *Processor) noteRuns(turnNs, waitNs int64, runs int) {
 	}
 }
 
-// runTimed is ex.Run that measures CPU time. Owner.
+// runTimed is ex.Run, and measures CPU time. Owner.
 func (p *Processor) runTimed(max int, until int64) (runs int) {
 	before := sysx.ThreadCPU()
 	if runs = p.ex.Run(max, until); runs == 0 {
@@ -140,7 +140,7 @@ func (g *Group) Share() {
 	for _, p := range g.members {
 		p.active.Store(true)
 	}
-	if g.Phase() != Running { // Advance may not have seen the change
+	if g.Phase() != Running { // Advance may have missed the change
 		g.EndSharing()
 	}
 }
@@ -178,11 +178,11 @@ func (p *Processor) EndShared(from coroutine.Host) {
 func (p *Processor) endShared(q *Processor, n *atomic.Int32) {
 	p.takeOverToken()
 	if n.Add(-1) == 0 && p != q && p.group.Phase() >= Stopping {
-		q.Wake() // q's end may have waited for that
+		q.Wake() // q's end may have waited for this wait
 	}
 }
 
-// register registers fd with p or its domain, for a reader on p. It reports
+// register registers fd with p or its domain, for a reader on p. It returns
 // true for the domain: the reader may then wait shared. The caller owns the
 // reading direction.
 func (pd *PollDesc) register(fd int, p *Processor, co *coroutine.Coroutine) (bool, error) {
@@ -220,10 +220,11 @@ func (pd *PollDesc) share(fd int, domain []*Processor) error {
 // registerWriter registers fd for the caller, a coroutine on p that has
 // published itself as the waiter to write.
 //
-// A domain's registrations have no events for writers until one waits. Without
-// them epoll drops the event of a member that was computing when another took
-// it: most sockets can be written to at any time, so it would be returned, for
-// nothing. A writer and share, which looks for one, have the lock in turn.
+// A domain's registrations have no events for writers until one waits. Then
+// epoll drops the event of a member that was computing when another member took
+// it; with write events epoll would report it for nothing, since most sockets
+// are writable at any time. A writer, and share, which checks for a writer,
+// take the lock in turn.
 func (pd *PollDesc) registerWriter(fd int, p *Processor) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
@@ -236,12 +237,12 @@ func (pd *PollDesc) registerWriter(fd int, p *Processor) error {
 	}
 	err := pd.shareLocked(fd, s.domain)
 	if err != nil || pd.draining() {
-		pd.read.unblock() // its registration is gone, or advance may not have seen it
+		pd.read.unblock() // its registration is gone, or advance may have missed it
 	}
 	return err
 }
 
-// shareLocked registers fd with the members of a domain, anew if they have it.
+// shareLocked registers fd with the members of a domain, again if they have it.
 func (pd *PollDesc) shareLocked(fd int, domain []*Processor) error {
 	if pd.flags.Load()&(flagClosing|flagDetached) != 0 {
 		return nil
@@ -276,12 +277,12 @@ func (pd *PollDesc) shareLocked(fd int, domain []*Processor) error {
 	return nil
 }
 
-// isHome reports whether the fd is watched by its home alone.
+// isHome reports whether only its home watches the fd.
 func (pd *PollDesc) isHome() bool { return pd.shared.Load() == nil }
 
-// unshareLocked registers a shared fd with one Processor alone.
+// unshareLocked registers a shared fd with one Processor only.
 func (pd *PollDesc) unshareLocked(fd int, to *Processor) error {
-	pd.unregisterLocked(fd)            // first: to may be of the domain
+	pd.unregisterLocked(fd)            // first: to may be in the domain
 	reg, err := to.ep.Register(fd, pd) // its first event says whether to read on
 	if err != nil {
 		return err // the next wait registers it
@@ -315,8 +316,8 @@ func (pd *PollDesc) eachRegLocked(f func(*Processor, epoller.Registration)) {
 	}
 }
 
-// parkShared is ParkShared of the calling coroutine until deadline, if that is
-// not 0. Owner of p.
+// parkShared is ParkShared of the calling coroutine until deadline, 0 for none.
+// Owner of p.
 func (pd *PollDesc) parkShared(
 	p *Processor, co *coroutine.Coroutine, reason coroutine.Reason, deadline int64,
 ) coroutine.Wake {
@@ -380,10 +381,11 @@ func (p *Processor) offer() {
 }
 
 // pollOthers acts on events that other Processors have not collected, and
-// reports whether there were any: of the members before it, those that the
-// kernel may have woken for them; of each other domain, those that found all of
-// its members awake, until there is one. It is called once between two runs: a
-// wake for nothing, such as a signal's, must not cost more than a wake. Owner.
+// reports whether there were any. It polls the domain's members before p, which
+// the kernel may have woken for an event, and then the last member of each
+// other domain, which has the events that found all members awake, until it
+// finds one. It is called once between two runs: a spurious wake, such as a
+// signal's, must not cost more than a wake. Owner.
 func (p *Processor) pollOthers() bool {
 	n := 0
 	poll := func(q *Processor) {
@@ -391,7 +393,7 @@ func (p *Processor) pollOthers() bool {
 	}
 	for _, q := range p.domain {
 		if q == p {
-			break // its own epoll has what those behind it have
+			break // its own epoll has the events of the members behind it
 		}
 		if q.ep.Sleeping() {
 			poll(q)
@@ -406,8 +408,8 @@ func (p *Processor) pollOthers() bool {
 	return n > 0
 }
 
-// callOthers wakes a Processor of another domain that sleeps, if no member of
-// this one does, and a poll that has found n events has left some. Owner.
+// callOthers wakes a sleeping Processor of another domain if no member of this
+// domain sleeps and the poll that found n events may have left some. Owner.
 func (p *Processor) callOthers(n int) {
 	if len(p.others) > 0 && !p.domain[len(p.domain)-1].ep.Sleeping() && p.ep.More(n) {
 		p.wakeStealer()

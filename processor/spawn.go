@@ -10,21 +10,21 @@ import (
 //	Group.Go          picks the Processor, takes the permit and makes the
 //	                  coroutine (coroutine.Make); on the caller's own Processor,
 //	                  if it is to stay there, it is ready
-//	submit            else it is queued at its Processor
+//	submit            otherwise it is queued at its Processor
 //	adopt, stealFrom  in a turn of its Processor, or of one that steals it, it
 //	                  is ready (Executor.Adopt)
 //	Executor.Run      gives it a goroutine (attach), which calls it (workerMain,
 //	                  call)
 //
-// What a program starts comes from netco.Go and the like by Scheduler.Go. What
-// the loop itself starts, for Funcs and for woken Watches, has a permit of
-// another kind and begins with Executor.Spawn.
+// A program's coroutines come from netco.Go and the like by Scheduler.Go. The
+// loop's own coroutines, for Funcs and woken Watches, have a permit of another
+// kind and begin with Executor.Spawn.
 
-// Go starts a coroutine of the group on Processor on, or nil for the least
-// loaded, for a caller on its Processor here, or nil for a caller outside.
-// Unless it is pinned another Processor may steal it. The error is
+// Go starts a coroutine of the group on the Processor on; nil means the least
+// loaded. here is the caller's Processor, nil for a caller outside the group.
+// Unless the coroutine is pinned another Processor may steal it. The error is
 // ErrTooManyCoroutines, or ErrShutdown: from Stopping on only the library
-// itself starts any, on Processors that it names. Any thread.
+// itself starts coroutines, on Processors that it names. Any thread.
 func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, error) {
 	switch {
 	case s.Fn == nil:
@@ -48,7 +48,7 @@ func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, er
 	if coroutine.MakingMayPanic() {
 		defer g.releaseUnmade(&co)
 	}
-	var ex *coroutine.Executor // that the caller runs on, if it is on's
+	var ex *coroutine.Executor // the caller's executor, if it is on's
 	if here == on {
 		ex = &on.ex
 	}
@@ -69,7 +69,7 @@ func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, er
 		on.hold() // nothing may live here yet, if the caller is the loop
 	}
 	if !on.submit(here, submission{co, carries}, s.Pinned) {
-		g.giveToken() // a caller on it could not be there
+		g.giveToken() // a caller on the Processor would keep it alive
 		g.releasePermit()
 		co.Discard()
 		return coroutine.Handle{}, coroutine.ErrShutdown
@@ -77,7 +77,8 @@ func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, er
 	return h, nil
 }
 
-// own returns the Spawn of a coroutine of the library's on a given Processor.
+// own returns the Spawn of a coroutine that the library starts on a given
+// Processor.
 func own(fn func()) coroutine.Spawn {
 	s := coroutine.Spawn{Fn: fn}
 	s.Pinned, s.Unlimited = true, true

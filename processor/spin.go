@@ -9,10 +9,9 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// To wake a thread that sleeps in epoll costs the waker some 7 µs, and the
-// thread runs 20 µs later; polling gets an event within that time sooner. So a
-// Processor spins for a bounded time, but only when that has been paying
-// lately:
+// Waking a thread that sleeps in epoll costs the waker some 7 µs, and the
+// thread runs 20 µs later; polling finds an event within that time sooner. So a
+// Processor spins for a bounded time, but only if spinning has paid lately:
 //
 //	score   0 to 7, from the last waits: +1 for a short one; -2 for a long
 //	        one, or one that ended with an event for none of the last few
@@ -27,12 +26,12 @@ import (
 // answer before it sends again. The events of many peers come as often whether
 // this side spins or not, and sleeping between them takes less CPU time.
 //
-// A spin in which one poll took longer than a poll can take was interrupted: it
-// counts as one that found nothing. If the interruption was as long as a time
-// slice, another thread wants the core, and a thread that uses up its slices by
-// spinning is the last to get the core back. So spinning is then off for a time
-// that doubles with each such spin, and starts again from the minimum after a
-// quiet second.
+// A spin in which one poll took longer than a poll can take was interrupted,
+// and counts as a spin that found nothing. If the interruption was as long as a
+// time slice, another thread wants the core, and a thread that uses up its
+// slices by spinning is the last to get the core back. So spinning is then off
+// for a time that doubles with each such spin, and starts again from the
+// minimum after a quiet second.
 const (
 	spinNs       = 50_000
 	sleptShortNs = 120_000
@@ -72,7 +71,7 @@ func cores() int {
 func (s *spinner) init(off bool) { s.off = off || cores() < 2 }
 
 // begin reports whether to spin now, and if so takes one of the group's few
-// places for that; end gives it back.
+// places for spinners; end returns the place.
 func (s *spinner) begin(g *Group) bool {
 	if s.off || s.score < spinScoreMin || g.sharing.Load() {
 		return false
@@ -93,8 +92,8 @@ func (s *spinner) begin(g *Group) bool {
 
 func (s *spinner) end(g *Group) { g.spinners.Add(-1) }
 
-// paid records a spin that found an event for pd, or something from another
-// thread, for which pd is nil.
+// paid records a spin that found an event for pd, or, with pd nil, work from
+// another thread.
 func (s *spinner) paid(pd *PollDesc) {
 	s.short(pd)
 	s.skipped = 0
@@ -107,7 +106,7 @@ func (s *spinner) wasted() {
 	s.skip = s.skipped
 }
 
-// slept records a wait that was slept through; pd is as for paid.
+// slept records a wait spent asleep; pd is as for paid.
 func (s *spinner) slept(ns int64, pd *PollDesc) {
 	if ns < sleptShortNs {
 		s.short(pd)
@@ -116,7 +115,7 @@ func (s *spinner) slept(ns int64, pd *PollDesc) {
 	}
 }
 
-// short records a short wait, or a long one if it ended with an event for one
+// short records a short wait, or a long wait if it ended with an event for one
 // of many connections.
 func (s *spinner) short(pd *PollDesc) {
 	if pd != nil && !slices.Contains(s.recent[:], pd) {

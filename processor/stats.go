@@ -17,7 +17,7 @@ type Stats struct {
 	Turns       counter.Counter
 	TurnStart   counter.Counter // CLOCK_MONOTONIC, ns
 	Sleeps      counter.Counter // times blocked in epoll
-	SpinNs      counter.Counter // time spent polling instead
+	SpinNs      counter.Counter // time spent polling instead of sleeping
 	RemoteWakes counter.Counter // coroutines woken by other threads
 	Stolen      counter.Counter // coroutines stolen from other Processors
 	Moved       counter.Counter // started coroutines that have moved here
@@ -55,20 +55,20 @@ func (p *Processor) PollDescs(f func(*PollDesc) bool) {
 
 // InboxDepth returns how many wakes by other threads are in the inbox.
 func (p *Processor) InboxDepth() int {
-	done := p.Stats.RemoteWakes.Load() // first: posted is at least as high
+	done := p.Stats.RemoteWakes.Load() // first: posted, read later, is at least as high
 	return int(p.posted.Load() - done)
 }
 
-// Posted returns how many wakes by other threads have come, ever.
+// Posted returns how many wakes by other threads have ever come.
 func (p *Processor) Posted() uint64 { return p.posted.Load() }
 
 // Watches returns how many Watches are armed, or woken and waiting for a
 // coroutine. Most of them are idle connections.
 func (p *Processor) Watches() int { return int(p.watches.Load()) + int(p.shared.watches.Load()) }
 
-// Live returns how many coroutines live here: have started and not ended. A
-// coroutine that any member of the domain may take is counted where it began to
-// wait; if it is taken meanwhile, both members may count it.
+// Live returns how many coroutines have started here and not ended. A coroutine
+// that any member of the domain may take is counted where it began to wait; if
+// another member takes it meanwhile, both may count it.
 func (p *Processor) Live() uint64 {
 	return p.ex.Stats.Live.Load() + uint64(max(p.shared.coroutines.Load(), 0))
 }
@@ -93,7 +93,7 @@ type times struct {
 }
 
 // sleeping reports whether the owner has not come back from its last sleep. A
-// ring or an event may have ended that. Any thread.
+// ring or an event may have ended the sleep. Any thread.
 func (t *times) sleeping() bool { return t.slept.Load()&1 != 0 }
 
 // asleep notes that a sleep begins.
@@ -132,8 +132,7 @@ func (p *Processor) BusyNs() int64 {
 	return monotonic(&p.time.busySeen, end-started-p.IdleNs()-int64(p.Stats.SpinNs.Load()))
 }
 
-// monotonic returns t, or the result of an earlier call with seen if that is
-// more.
+// monotonic returns t, or the highest result of an earlier call with seen.
 func monotonic(seen *atomic.Int64, t int64) int64 {
 	for {
 		old := seen.Load()
@@ -146,8 +145,8 @@ func monotonic(seen *atomic.Int64, t int64) int64 {
 	}
 }
 
-// StartedNs returns when its loop began, in ns of CLOCK_MONOTONIC, or 0 if it
-// has not.
+// StartedNs returns when its loop began, in ns of CLOCK_MONOTONIC, or 0 if the
+// loop has not begun.
 func (p *Processor) StartedNs() int64 { return int64(p.time.started.Load()) }
 
 // Tid returns the id of its own thread, or 0 without one: before its start,
@@ -156,7 +155,7 @@ func (p *Processor) Tid() int { return int(p.time.tid.Load()) }
 
 // Thread returns the id of its own thread, or else of the thread that runs its
 // current coroutine, or 0 if neither is known. Any thread; the answer may be
-// out of date by then.
+// out of date at once.
 func (p *Processor) Thread() int {
 	if tid := p.Tid(); tid != 0 {
 		return tid
@@ -170,7 +169,7 @@ func (p *Processor) CPUNs() (int64, bool) {
 }
 
 // ThreadCPUNs returns the CPU time that a thread of this process has used;
-// false if tid is 0 or it has ended.
+// false if tid is 0 or the thread has ended.
 func ThreadCPUNs(tid int) (int64, bool) {
 	if tid == 0 {
 		return 0, false

@@ -8,12 +8,12 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// submissions are sent to a Processor by other threads: new coroutines, woken
-// Watches, and coroutines that have moved here. Another Processor may steal new
-// coroutines, except for the pinned ones.
+// submissions is what other threads have sent to a Processor: new coroutines,
+// woken Watches, and coroutines that have moved here. Another Processor may
+// steal new coroutines, except for the pinned ones.
 //
-// A new coroutine is adopted by the owner or stolen by another Processor, and
-// so becomes ready there.
+// A new coroutine becomes ready where the owner adopts it or another Processor
+// steals it.
 type submissions struct {
 	waiting atomic.Int32 // the number of all submissions; read without mu
 	offered atomic.Int32 // the length of stealable; read without mu
@@ -27,10 +27,10 @@ type submissions struct {
 	closed    bool                   // the loop has ended and adopts nothing; under mu
 }
 
-// submission is a new coroutine that is to be adopted.
+// submission is a new coroutine to be adopted.
 type submission struct {
 	co    *coroutine.Coroutine
-	token bool // it carries one of the group's tokens
+	token bool // the submission carries one of the group's tokens
 }
 
 // submit queues a new coroutine at p for a caller on Processor here, or nil. It
@@ -55,7 +55,7 @@ func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
 	}
 	if !p.ep.Ring() && (stealable > 1 || stealable == 1 && (p.group.sharing.Load() ||
 		here != p && p.stalled(clock.Now()))) {
-		p.wakeStealer() // p is too busy, or has been for too long, for a start to wait
+		p.wakeStealer() // p is too busy, or has been busy for too long, for the start to wait
 	}
 	return true
 }
@@ -100,8 +100,8 @@ func (p *Processor) adopt(n int) {
 	}
 }
 
-// enqueue is append that doubles. append grows a long slice by a quarter, so
-// that a burst of a million would leave five times its size as garbage.
+// enqueue is append, but doubles the slice. append grows a long slice by a
+// quarter: a burst of a million would leave five times its size as garbage.
 func enqueue(q []submission, s submission) []submission {
 	if n := len(q); n == cap(q) {
 		q = append(make([]submission, 0, max(2*n, 16)), q...)
@@ -125,8 +125,8 @@ func dequeue(q *[]submission, to []submission) int {
 }
 
 // claim settles the token for what is about to be adopted here. The caller
-// lowers waiting of the queue afterwards, so that its Processor cannot conclude
-// meanwhile that nothing lives.
+// lowers the queue's waiting afterwards, so that the queue's Processor cannot
+// conclude meanwhile that nothing lives.
 func (p *Processor) claim(s submission) {
 	switch {
 	case s.token && p.holding:
@@ -139,7 +139,7 @@ func (p *Processor) claim(s submission) {
 }
 
 // steal takes new coroutines from the Processor with the largest share for p,
-// and reports whether it has got any.
+// and reports whether it got any.
 func (p *Processor) steal(now int64) bool {
 	var victim *Processor
 	most := 0
@@ -166,8 +166,7 @@ func (p *Processor) hasStealable(now int64) (stealable, mine bool) {
 	return stealable, mine
 }
 
-// stealFrom steals up to n of q's submissions, and reports whether it has got
-// any.
+// stealFrom steals up to n of q's submissions, and reports whether it got any.
 func (p *Processor) stealFrom(q *Processor, n int) bool {
 	v := &q.sub
 	v.mu.Lock()
@@ -189,9 +188,8 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 
 // share returns how many of q's submissions p may steal: at most half, and at
 // most the number that evens out the two loads. Without the second limit the
-// Processor that is awake first would steal most of a burst from others that
-// are about to wake, and the coroutines would stay there. While q is stalled
-// only the first limit holds.
+// first Processor awake would steal most of a burst from Processors that are
+// about to wake, and keep it. While q is stalled only the first limit holds.
 func (p *Processor) share(q *Processor, now int64) int {
 	half := (int(q.sub.offered.Load()) + 1) / 2
 	if q.stalled(now) {
@@ -203,12 +201,13 @@ func (p *Processor) share(q *Processor, now int64) int {
 	return min(half, (q.load()-p.load())/2)
 }
 
-// stalledNs is how long a turn takes at least when a coroutine computes or
-// blocks its thread. It is longer than a time slice, for which another thread
-// may have had the core.
+// stalledNs is the length of a turn from which a coroutine is taken to compute
+// or to block its thread. It is longer than a time slice, for which another
+// thread may have had the core.
 const stalledNs = 10_000_000
 
-// stalled reports whether a coroutine has had p's thread for long. Any thread.
+// stalled reports whether a coroutine has held p's thread for stalledNs. Any
+// thread.
 func (p *Processor) stalled(now int64) bool {
 	return p.ex.Current() != nil && now-int64(p.Stats.TurnStart.Load()) > stalledNs
 }

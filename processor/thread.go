@@ -23,8 +23,8 @@ func (p *Processor) Start() error {
 }
 
 // RunHere makes the calling goroutine the loop, and returns when the group has
-// stopped. It calls started when work may be submitted, and turn, if that is
-// not nil, at the beginning of each turn until turn returns false. Blocks.
+// stopped. It calls started when work may be submitted, and turn, if not nil,
+// at the beginning of each turn until turn returns false. Blocks.
 func (p *Processor) RunHere(started func(), turn func() bool) error {
 	if p.cfg.LockThread {
 		runtime.LockOSThread()

@@ -12,8 +12,8 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// Func calls a function, in a coroutine of its own on its home, at a given
-// time. Any thread may stop it or change the time.
+// Func calls a function at a given time, in a coroutine of its own on the
+// Func's home. Any thread may stop the Func or change the time.
 //
 // The word when decides:
 //
@@ -27,9 +27,9 @@ import (
 // of these ways. The home's heap follows the word: the owner changes both
 // together, other threads change the word and then send the Func to the home
 // (retimed). A heap entry that is too early for the word is moved when it
-// expires; one of a stopped Func has no effect.
+// expires; the entry of a stopped Func has no effect.
 //
-// A waiting Func is nothing that lives: neither Run nor Shutdown waits for it,
+// A waiting Func keeps nothing alive: neither Run nor Shutdown waits for it,
 // and it does not fire once its Scheduler has ended.
 type Func struct {
 	t    timer.Timer // owner: home
@@ -78,7 +78,7 @@ func (f *Func) Reset(d time.Duration) bool {
 }
 
 // updateHome makes the home's heap follow the word: at once for a caller on the
-// home, else in the home's next turn, for which soon wakes it.
+// home, otherwise in the home's next turn, for which soon wakes the home.
 func (f *Func) updateHome(soon bool) {
 	p := f.home
 	if goruntime.RaceEnabled {
@@ -99,7 +99,7 @@ func (f *Func) updateHome(soon bool) {
 }
 
 // updateHeap puts f's timer where the word says. A timer that is never due is
-// in no heap, which would keep it for good. Owner of the home.
+// in no heap: the heap would keep it for good. Owner of the home.
 func (f *Func) updateHeap() {
 	if when := f.when.Load(); when == 0 || when == math.MaxInt64 {
 		f.home.timers.Cancel(&f.t)
@@ -127,17 +127,17 @@ func funcDue(arg any, now int64) {
 	}
 }
 
-// begin starts the coroutine of a Func. While the group drains, it does so as
-// long as something lives, which may wait for that coroutine; afterwards the
+// begin starts the coroutine of a Func. While the group drains it does so as
+// long as a coroutine lives, which may wait for the new one; after that the
 // group is about to stop.
 func (p *Processor) begin(f *Func) {
 	if p.phase >= Stopping || p.group.Phase() >= Draining && !p.group.Active() {
 		return
 	}
 	p.hold()
-	p.group.takePermit() // at the limit too: others may wait for what it does
+	p.group.takePermit() // even at the limit: other coroutines may wait for the Func
 	fn := f.fn
-	if goruntime.RaceEnabled { // what Init and Reset come after comes before it
+	if goruntime.RaceEnabled { // everything before Init and Reset comes before the call
 		fn = func() {
 			goruntime.RaceAcquire(f.addr())
 			f.fn()
@@ -152,18 +152,18 @@ type retimed struct {
 	stopped atomic.Uint32 // how many were ever stopped by other threads
 }
 
-// stoppedRing is after how many stopped Funcs a sleeping Processor is woken. To
-// take one out of the heap is no reason to, but they must not pile up.
+// stoppedRing is how many stopped Funcs wake a sleeping Processor. One alone is
+// no reason to wake it, but they must not pile up in the heap.
 const stoppedRing = 64
 
-// push adds f, unless it is there. Any thread.
+// push adds f, unless f is queued. Any thread.
 func (r *retimed) push(f *Func) {
 	if !f.queued.Swap(true) {
 		r.funcs.Push(&f.node)
 	}
 }
 
-// retime has the heap follow the Funcs in retimed. Owner.
+// retime makes the heap follow the Funcs in retimed. Owner.
 func (p *Processor) retime() {
 	for n := p.retimed.funcs.Take(); n != nil; {
 		f := n.Value

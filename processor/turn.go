@@ -11,17 +11,17 @@ import (
 // owner.
 type waits struct {
 	beforeNs int64 // length of the turn before the last one; 0 if it slept in between
-	queued   int   // ready when the runs of the last turn began
-	atEnd    int   // ready at the end of the turn before
+	queued   int   // coroutines ready when the runs of the last turn began
+	atEnd    int   // coroutines ready at the end of the turn before
 }
 
-// noteWaits counts how long the coroutines that a turn has run were ready
-// before, from their event or wake on. On average a coroutine waits for as many
-// runs as coroutines are ready in its turn. A coroutine that was not ready at
-// the end of the turn before has also waited for half of that turn, as events
-// of a turn are found at its end. A wait of the thread itself for a core shows
-// only in the length of the turn that it interrupts. Two observations stand for
-// the turn, one for each half of its runs. It returns the sum. Owner.
+// noteWaits counts how long the coroutines that a turn has run had been ready,
+// from their event or wake on. On average a coroutine waits for as many runs as
+// coroutines are ready in its turn. A coroutine that was not ready at the end
+// of the turn before has also waited for half of that turn, as events of a turn
+// are found at its end. A wait of the thread itself for a core shows only in
+// the length of the turn that it interrupts. Two observations stand for the
+// turn, one for each half of its runs. It returns the sum. Owner.
 func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
 	n, w, atEnd := int64(runs), &p.waits, p.ex.Queued()
 	before := w.beforeNs * int64(min(max(w.queued-w.atEnd, 0), runs)) / (2 * n)
@@ -36,17 +36,18 @@ func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
 
 // Turn describes a Processor's present turn, as another thread sees it.
 type Turn struct {
-	Number    uint64 // of the turn; 0: its loop has not begun
-	Start     int64  // CLOCK_MONOTONIC, ns; after a sleep, the end of that
-	Asleep    bool   // blocked in epoll, whatever Number and Start say
+	Number    uint64 // of the turn; 0: the loop has not begun
+	Start     int64  // CLOCK_MONOTONIC, ns; after a sleep, the end of the sleep
+	Asleep    bool   // blocked in epoll, whatever Number and Start are
 	Coroutine *coroutine.Coroutine
 }
 
 // Turn describes the Processor's present turn. The fields are read one by one,
-// and may be of two turns that follow each other: to be sure, call it twice,
-// some time apart. Any thread.
+// and may belong to two successive turns: to be sure, call Turn twice, some
+// time apart. Any thread.
 func (p *Processor) Turn() Turn {
-	// The owner's own word: a ring clears epoller's before the owner is awake.
+	// The owner's own word: a ring clears the epoller's word before the owner
+	// is awake.
 	if p.time.sleeping() {
 		return Turn{Asleep: true, Number: p.Stats.Turns.Load()}
 	}
@@ -58,7 +59,7 @@ func (p *Processor) Turn() Turn {
 }
 
 // TurnLimit is how long a turn should take, in ns: a coroutine that does not
-// wait yields when its turn has taken so long.
+// wait yields after that time.
 const TurnLimit = turnNs
 
 // TurnAge returns how long the turn of the caller's Processor has lasted, in
@@ -83,9 +84,9 @@ func (p *Processor) pollTurn() {
 	p.dispatch(p.ep.Poll())
 }
 
-// YieldTurn is coroutine.YieldTurn, but polls for I/O first, so that the
-// coroutines which that wakes run before the caller runs again. In the next
-// turn they would queue behind the caller, which may keep the thread for half a
+// YieldTurn is coroutine.YieldTurn, but polls for I/O first, so that coroutines
+// with I/O run before the caller runs again. If the next turn polled, they
+// would queue behind the caller, which may keep the thread for half a
 // millisecond more, or until its next operation. It may move the caller, as a
 // wait for an fd does.
 func YieldTurn() (stopping bool) {

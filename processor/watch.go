@@ -8,9 +8,9 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// Watch waits for an fd to become readable and then starts a coroutine, so that
-// the wait itself holds none: no stack, no goroutine. So thousands of
-// connections are idle in a few hundred bytes each.
+// Watch waits for an fd to become readable and then starts a coroutine. The
+// wait itself needs no coroutine, goroutine or stack, so thousands of idle
+// connections take a few hundred bytes each.
 //
 //	idle    it does not wait; its owner may Arm it
 //	armed   its waiter is in the PollDesc, and keeps its Processor's token
@@ -22,7 +22,7 @@ import (
 //	                of draining: any thread
 //	woken → idle    on the home, before the Watcher is called
 //
-// As with other waits a wake means "try again": the Watcher checks the fd, and
+// As in other waits, a wake means "try again": the Watcher checks the fd, and
 // arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
@@ -63,8 +63,8 @@ func (wa *Watch) own() func() {
 // if need be. It may move the caller, as a wait for an fd does. It returns
 // false if an edge has come, or Check does not return Try. After true the
 // Watcher may be called at any time, on another Processor if fds are shared:
-// from then on the caller touches only fields that any thread may. The error is
-// from registering the fd.
+// from then on the caller touches only fields that any thread may touch. The
+// error is from registering the fd.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (wa *Watch) Arm(fd int) (bool, error) {
@@ -95,7 +95,7 @@ func (wa *Watch) Arm(fd int) (bool, error) {
 func (wa *Watch) publish(p *Processor) bool {
 	pd, g := wa.pd, &wa.pd.read
 	if !g.w.CompareAndSwap(nil, &wa.w) {
-		return false // an edge; or a second waiter, the caller's mistake, which panics in Wait
+		return false // an edge; or a second waiter, a mistake of the caller, which panics in Wait
 	}
 	p.watches.Inc()
 	if (pd.Check(Read) != Try || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&wa.w, nil) {
@@ -106,7 +106,7 @@ func (wa *Watch) publish(p *Processor) bool {
 	return true
 }
 
-// arm sets the timer for the deadline, if there is one. Owner of p.
+// arm sets the timer for the deadline, if any. Owner of p.
 func (wa *Watch) arm(p *Processor) {
 	if d := wa.pd.read.deadline.Load(); d != 0 {
 		wa.t = p.setTimer(watchExpired, wa, d)
@@ -152,11 +152,11 @@ func (wa *Watch) Woken() {
 		p.woken.add(p, wa)
 		return
 	}
-	p.sendWatch(arrival{x: wa}) // it cannot fail: p does not end while wa is armed
+	p.sendWatch(arrival{x: wa}) // cannot fail: p does not end while wa is armed
 }
 
 // take makes the waker's Processor serve a Watch that was armed shared at from,
-// or from itself if the two are not of one group.
+// or from itself if the waker is not of its group.
 func (wa *Watch) take(from *Processor) {
 	wa.shared = false
 	p := of(coroutine.DrivenBy())
@@ -182,9 +182,9 @@ const maxStarters = 64
 // coroutine, FIFO. All fields: owner, unless their comment says otherwise.
 //
 // Each woken Watch needs a coroutine, but thousands may be woken at once. So
-// only maxStarters coroutines are queued at a time, which bounds how long
-// others wait behind them. Each of these coroutines takes the oldest Watch, and
-// queues another coroutine if need be before it serves the Watch.
+// only maxStarters coroutines are queued at a time, which bounds how long other
+// coroutines wait behind them. Each takes the oldest Watch, and queues another
+// coroutine if need be before it serves the Watch.
 //
 //	starters ≤ min(n, maxStarters)
 //
@@ -261,12 +261,12 @@ func (wa *Watch) disarm(p *Processor) {
 	}
 }
 
-// arrival is a Watch that another thread sends to its home because it is woken
-// or new (see Begin).
+// arrival is a Watch that another thread sends to the Watch's home, because it
+// is woken or new (see Begin).
 type arrival struct {
 	x      *Watch
-	new    bool // it carries one of the group's tokens
-	shared bool // it was armed shared, here
+	new    bool // the arrival carries one of the group's tokens
+	shared bool // the Watch was armed shared, here
 }
 
 // Begin calls the Watcher in a coroutine of p, as if the Watch had been armed
@@ -299,7 +299,7 @@ func (wa *Watch) Begin(self, p *Processor) bool {
 
 // Bind registers fd with the caller's Processor, the home, if it has none. The
 // coroutine that Begin has started calls it first, so that placement counts the
-// fd where it is. The error is from registering the fd.
+// fd at the right Processor. The error is from registering the fd.
 func (wa *Watch) Bind(fd int) (err error) {
 	if wa.pd.home.Load() == nil {
 		err = wa.pd.bind(fd)
