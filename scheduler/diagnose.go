@@ -3,7 +3,7 @@ package scheduler
 import "github.com/netco-go/netco/internal/diagnose"
 
 // Stall describes a Processor that has not turned for longer than
-// Options.Watchdog: while it lasts, no other coroutine of that Processor runs.
+// Options.Watchdog: during a stall no other coroutine of that Processor runs.
 // Its fields are
 //
 //	Processor int           its number, counted from 0
@@ -49,10 +49,9 @@ type Stall = diagnose.Stall
 type Handoff = diagnose.Handoff
 
 // DeadlockError describes a deadlock: all coroutines of the process wait for
-// locks, channels, groups or one another, netco's or Go's, without a timer, a
-// context, a signal or an fd that could end a wait, and no ordinary goroutine
-// is there that could. Run returns it; it is netco.ErrDeadlock to errors.Is.
-// Its fields are
+// locks, channels or groups, netco's or Go's, or for one another; and no timer,
+// context, signal, fd or ordinary goroutine could end a wait. Run returns it;
+// it is netco.ErrDeadlock to errors.Is. Its fields are
 //
 //	Count      int       coroutines
 //	Coroutines []string  describes them, 20 lines at most: number, name, reason
@@ -60,15 +59,15 @@ type Handoff = diagnose.Handoff
 //	                     only in their numbers share a line
 type DeadlockError = diagnose.DeadlockError
 
-// Stalls returns the last 64 stalls, oldest first, those that go on included,
-// with their lengths up to now. From any thread.
+// Stalls returns the last 64 stalls, oldest first, including stalls that go on,
+// with their lengths so far. From any thread.
 func (s *Scheduler) Stalls() []Stall { return s.observer.Stalls() }
 
-// StallCount returns how many stalls a Processor has had, reported or
-// not; 0 for one that does not exist. Does not park.
+// StallCount returns how many stalls a Processor has had, reported or not; 0
+// for a Processor that does not exist. Does not park.
 func (s *Scheduler) StallCount(processor int) uint64 { return s.observer.StallCount(processor) }
 
 // Handoffs returns how often Processors went on without blocked coroutines, by
 // cause and by where these were blocked, the most frequent first. There are at
-// most 64, and then one more for each cause. From any thread.
+// most 64 entries, and one more for each cause. From any thread.
 func (s *Scheduler) Handoffs() []Handoff { return s.observer.Handoffs() }

@@ -14,7 +14,7 @@ import (
 //
 // turn, if it is not nil, is called at the beginning of every turn of the loop,
 // first of all before any coroutine runs. It may start coroutines and must
-// neither wait nor panic. When it returns false the Scheduler ends as by a
+// neither wait nor panic. When turn returns false the Scheduler ends as by a
 // Shutdown whose context is over: waits end with ErrShutdown, or unwind their
 // coroutines. An idle loop sleeps and takes no turns; Wake makes it take one.
 //
@@ -58,16 +58,16 @@ func (s *Scheduler) EventLoop(turn func() bool) error {
 	return nil
 }
 
-// untilFalse returns turn that also ends the Scheduler.
+// untilFalse returns a turn that also ends the Scheduler.
 func (s *Scheduler) untilFalse(turn func() bool) func() bool {
 	return func() bool {
 		if turn() {
 			return true
 		}
-		s.group.Load().Advance(processor.Stopping) // at once: nothing more of what waits goes on
+		s.group.Load().Advance(processor.Stopping) // at once: every wait ends
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		go s.Shutdown(over) // it waits for this thread
+		go s.Shutdown(over) // Shutdown waits for this thread
 		return false
 	}
 }

@@ -4,8 +4,8 @@ import "github.com/netco-go/netco/internal/diagnose"
 
 // EndedByForce describes the coroutines whose waits [Scheduler.Shutdown] had to
 // end, 20 at most: id, name, state, where they were made. all is their number,
-// coroutines that had not run yet included. Without a forced end both are zero.
-// From any thread.
+// including coroutines that had not run yet. Without a forced end both are
+// zero. From any thread.
 func (s *Scheduler) EndedByForce() (some []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,9 +21,9 @@ type forced struct {
 // noteForced records and logs which coroutines live.
 func (s *Scheduler) noteForced() {
 	f := forced{diagnose.Alive(s.group.Load()), s.group.Load().Alive()}
-	f.all = max(f.all, len(f.some)) // some may have started since
+	f.all = max(f.all, len(f.some)) // coroutines may have started since
 	if f.all == 0 {
-		return // the last one has ended just now
+		return // the last coroutine has just ended
 	}
 	s.mu.Lock()
 	s.forced = f

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// refusals is when one was last logged, as time.Time's UnixNano.
+// refusals has the time of the last logged refusal, as time.Time's UnixNano.
 type refusals struct{ last atomic.Int64 }
 
 // Refused returns how many coroutines were refused for Options.MaxCoroutines.
@@ -19,7 +19,7 @@ func (s *Scheduler) Refused() uint64 {
 }
 
 // logRefusal logs that a start was refused, once a second: there may be as many
-// as there are requests.
+// refusals as requests.
 func (s *Scheduler) logRefusal() {
 	last, now := s.refusals.last.Load(), time.Now().UnixNano()
 	if now-last < int64(time.Second) || !s.refusals.last.CompareAndSwap(last, now) {

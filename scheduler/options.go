@@ -13,8 +13,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Options are what a Scheduler is made with. The zero value is useful: each
-// field's zero means its default.
+// Options configure a Scheduler. The zero value is useful: each field's zero
+// means its default.
 type Options struct {
 	// Processors is how many Processors run coroutines, each on one thread at a
 	// time; default runtime.GOMAXPROCS(0), at most 1024.
@@ -22,22 +22,22 @@ type Options struct {
 	// CPUs, if set, binds Processor i to CPU CPUs[i mod len(CPUs)]. It implies
 	// LockThreads.
 	CPUs []int
-	// MinActive is how many Processors are given work however little there is;
-	// default 1. Beyond these work is spread to more Processors when the active
-	// ones are busy, and packed on fewer when they are not. With LockThreads,
-	// and where coroutines cannot move, all are active.
+	// MinActive is how many Processors get work however little there is;
+	// default 1. Work is spread to more Processors when the active ones are
+	// busy, and packed on fewer when they are not. With LockThreads, and where
+	// coroutines cannot move, all are active.
 	MinActive int
 	// LockThreads gives each Processor an OS thread of its own, for libraries
 	// that count on threads. By default Processors move among threads, and go
-	// on without a coroutine that blocks outside netco; with LockThreads it
-	// holds up its Processor (README.md, "What blocks a Processor").
+	// on without a coroutine that blocks outside netco; with LockThreads such a
+	// coroutine holds up its Processor (README.md, "What blocks a Processor").
 	LockThreads bool
 	// NoSpin keeps idle Processors from looking for events for up to 50 µs
 	// before they sleep, as they do while that has been paying lately, and
 	// never on one core.
 	NoSpin bool
 	// PoolCap is how many idle goroutines each Processor keeps, with their
-	// stacks, for coroutines to come; default 1024; negative: none.
+	// stacks, for later coroutines; default 1024; negative: none.
 	PoolCap int
 	// BufferSize is the size of a hot buffer in bytes; default 16 KiB, from 512
 	// to 16 MiB.
@@ -50,7 +50,7 @@ type Options struct {
 	// MaxCoroutines is how many coroutines may live or be on their way; default
 	// 0: any number. At the limit Go and its like return ErrTooManyCoroutines,
 	// and a Server's connections that have become readable wait. docs/LIMITS.md
-	// says what becomes of what else the library starts.
+	// says what happens to other coroutines that the library starts.
 	MaxCoroutines int
 	// Logger gets what operators should know. By default nothing is logged; but
 	// the first stall and the first handoff of each cause and place, and a
@@ -58,7 +58,8 @@ type Options struct {
 	// first 20 coroutines that it cuts. The environment variable NETCO_REPORT
 	// may say "off", or "all" for every one.
 	Logger *zap.Logger
-	// Slog is a Logger of the standard library's; at most one of them is set.
+	// Slog is a Logger of the standard library. At most one of Logger and Slog
+	// may be set.
 	Slog *slog.Logger
 	// Quiet leaves out the reports on stderr.
 	Quiet bool
@@ -68,15 +69,15 @@ type Options struct {
 	OnPanic func(PanicInfo)
 	// Watchdog is how long a turn of a Processor may last before it is a stall;
 	// default 100 ms, at least 1 ms; negative: no watchdog. Each stall is
-	// counted and in Stalls, and is logged twice, as a warning when it is
-	// noticed and when it is over; but 10 at once, and then one in 6 seconds,
-	// get a warning and a stack, so that a daemon that stalls all the time is
-	// not held up by its reports. The next warning says how many went without.
+	// counted and in Stalls, and is logged as a warning when it is noticed and
+	// again when it is over. Only 10 stalls at once, and then one in 6 seconds,
+	// get a warning and a stack, so that reports do not hold up a daemon that
+	// stalls all the time. The next warning says how many stalls got none.
 	Watchdog time.Duration
 	// OnStall, if set, is called for every stall when it is noticed, and again,
 	// with Over set, when it has ended. It runs on the watchdog's goroutine, an
-	// ordinary one: until it returns no other stall is noticed. Shutdown does
-	// not wait for it.
+	// ordinary goroutine: until it returns no other stall is noticed. Shutdown
+	// does not wait for it.
 	OnStall func(Stall)
 }
 
@@ -93,8 +94,8 @@ const (
 	minWatchdog       = time.Millisecond
 )
 
-// withDefaults returns the options with defaults filled in, or what is wrong
-// with them.
+// withDefaults returns the options with defaults filled in. The error says what
+// is wrong with them.
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Processors < 0 || o.Processors > maxProcessors:

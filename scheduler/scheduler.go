@@ -59,8 +59,8 @@ func New(o Options) (*Scheduler, error) {
 // after which the Scheduler is as before.
 //
 // The first Scheduler with as many Processors as GOMAXPROCS raises that by one,
-// unless GOMAXPROCS stands in the environment. From then on the Go runtime does
-// not adjust it to a CPU quota.
+// unless the environment sets GOMAXPROCS. From then on the Go runtime does not
+// adjust GOMAXPROCS to a CPU quota.
 func (s *Scheduler) Start() error {
 	if clock.InBubble() {
 		return coroutine.ErrBubble
@@ -94,7 +94,7 @@ func (s *Scheduler) Start() error {
 	return nil
 }
 
-// makeLocked makes a group of n Processors, of which none runs yet.
+// makeLocked makes a group of n Processors. It does not start them.
 func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	group := processor.NewGroup(s)
 	group.OnHandoff, group.OnRefused = s.observer.NoteHandoff, s.logRefusal
@@ -145,7 +145,7 @@ func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 func (s *Scheduler) Processors() int { return len(s.members()) }
 
 // members returns the Processors, in the order of their numbers; nil before
-// Start. It takes no lock. Not to be changed.
+// Start. It takes no lock. The caller must not change the slice.
 func (s *Scheduler) members() []*processor.Processor {
 	if g := s.group.Load(); g != nil {
 		return g.Members()
@@ -159,7 +159,7 @@ func (s *Scheduler) Engine() engine.Engine { return engine.New(s.group.Load(), s
 // Logger returns the Scheduler's logger. It is not nil.
 func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
 
-// here returns the caller's Processor if that is one of s, else nil.
+// here returns the caller's Processor if it belongs to s, nil otherwise.
 func (s *Scheduler) here() *processor.Processor {
 	if p := processor.Current(); p != nil && p.Group() == s.group.Load() {
 		return p
@@ -177,7 +177,7 @@ func (s *Scheduler) enter() (here *processor.Processor, err error) {
 	if processor.Current() == nil && clock.InBubble() {
 		return nil, coroutine.ErrBubble
 	}
-	defer coroutine.Rejoin() // the lock may have been waited for
+	defer coroutine.Rejoin() // taking the lock may have blocked
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch s.state {
@@ -222,9 +222,9 @@ func (s *Scheduler) Go(fn func()) (coroutine.Handle, error) {
 	return s.GoWith(coroutine.SpawnAt(fn, asm.CallerPC()))
 }
 
-// GoWith is Go as sp says. The error is Go's; ErrNoProcessor for a Processor
-// that is not there; ErrNotCoroutine for a Child of an ordinary goroutine; or
-// one for a Spawn that contradicts itself.
+// GoWith is Go with the options in sp. It returns Go's errors; ErrNoProcessor
+// for a Processor that does not exist; ErrNotCoroutine for a Child of an
+// ordinary goroutine; or an error for a Spawn that contradicts itself.
 //
 //go:noinline
 func (s *Scheduler) GoWith(sp Spawn) (coroutine.Handle, error) {
@@ -260,12 +260,12 @@ func (s *Scheduler) place(i int, local bool) (*processor.Processor, error) {
 	return procs[i], nil
 }
 
-// Run is GoWith, and returns when no coroutine of the Scheduler lives
-// any more. It may be called again, and by several goroutines. In a coroutine
-// of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
-// When all coroutines of the process wait for one another for ever it returns a
-// *DeadlockError, about a second later, if there is a watchdog; they stay as
-// they are. Blocks.
+// Run is GoWith, and returns when no coroutine of the Scheduler lives any more.
+// It may be called again, and by several goroutines. In a coroutine of this
+// Scheduler it returns ErrInCoroutine: it would wait for its caller. When all
+// coroutines of the process wait for one another for ever, and there is a
+// watchdog, Run returns a *DeadlockError about a second later; the coroutines
+// stay as they are. Blocks.
 //
 //go:noinline
 func (s *Scheduler) Run(sp Spawn) error {
@@ -283,7 +283,7 @@ func (s *Scheduler) Run(sp Spawn) error {
 	}
 	quiet := make(chan error, 1)
 	go func() {
-		err := h.Join() // lest a Run beside one that ends miss its own coroutine
+		err := h.Join() // so that a Run beside another Run's end does not miss its own coroutine
 		if err == nil {
 			err = s.wait(context.Background())
 		}
@@ -297,7 +297,7 @@ func (s *Scheduler) Run(sp Spawn) error {
 	}
 }
 
-// wait blocks until nothing lives, or ctx is over.
+// wait blocks until no coroutine lives, or ctx is over.
 func (s *Scheduler) wait(ctx context.Context) error {
 	for s.group.Load().Active() {
 		select {
@@ -309,16 +309,16 @@ func (s *Scheduler) wait(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown ends the Scheduler. It closes the door to new work, lets coroutines
-// finish until ctx is over, then makes all their waits end, and at last ends
-// the Processors and closes their fds. It returns nil if every coroutine
-// finished by itself; ctx's error if they had to be made to; an error that
-// wraps it and says how many, if some did not even then, within five seconds
-// (one that computes, or blocks outside netco, cannot be ended: its Processor
-// stays). [Scheduler.EndedByForce] and Options.Logger say which. Called again,
-// it waits for the first call to finish, or its own ctx. From a coroutine of
-// this Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
-// ErrBubble. Blocks.
+// Shutdown ends the Scheduler. It refuses new work, lets coroutines finish
+// until ctx is over, then ends all their waits, and at last ends the Processors
+// and closes their fds. It returns nil if every coroutine finished by itself,
+// and ctx's error if waits were ended by force. If coroutines remain five
+// seconds later, it returns an error that wraps ctx's and says how many: a
+// coroutine that computes, or blocks outside netco, cannot be ended, and its
+// Processor stays. [Scheduler.EndedByForce] and Options.Logger say which
+// coroutines. Called again, it waits for the first call to finish, or for its
+// own ctx. From a coroutine of this Scheduler it returns ErrInCoroutine, in a
+// bubble of testing/synctest ErrBubble. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if s.here() != nil {
 		return engine.ErrInCoroutine
@@ -346,7 +346,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	if bubble { // its clock would not get to ctx's deadline while it waits for what is outside
+	if bubble { // its clock would not reach ctx's deadline while Shutdown waits outside
 		s.mu.Unlock()
 		return coroutine.ErrBubble
 	}
@@ -373,7 +373,7 @@ func (s *Scheduler) end(ctx context.Context) error {
 		if s.wait(grace) != nil {
 			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()),
 				zap.Strings("coroutines", diagnose.Alive(s.group.Load())))
-			s.group.Load().Advance(processor.Stopped) // their Processors end when they do
+			s.group.Load().Advance(processor.Stopped) // Processors end with their coroutines
 			go s.group.Load().Wait()
 			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)
 		}
@@ -396,7 +396,7 @@ func (s *Scheduler) Live() int {
 	for _, p := range s.members() {
 		n -= int(p.Coroutines().Ended.Load())
 	}
-	for _, p := range s.members() { // of one that moves neither Processor may have it in its Live
+	for _, p := range s.members() { // a coroutine that moves may be in no Processor's Live
 		n += int(p.Coroutines().Spawned.Load())
 	}
 	return n

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// spared is GOMAXPROCS as spareP has raised it; 0 if it has not.
+// spared is the GOMAXPROCS that spareP has set; 0 if it has set none.
 var spared atomic.Int32
 
 // spareP lets Go run one goroutine more than n Processors at once. A Processor
