@@ -16,8 +16,7 @@ func Getg() uintptr
 // the core.
 func Pause(cycles uint32)
 
-// The bodies are in the .s files; they are entered through the func values
-// below.
+// The bodies are in the .s files; the func values below enter them.
 func switchEntry()
 func findEntry()
 func prefetchEntry()
@@ -57,10 +56,9 @@ func entry[F any](pc uintptr) F {
 var (
 	swap func(c, next *Frame)
 
-	// Find returns the entry of a table of pointers that the running goroutine
-	// hashes to, table[Hash(g)>>shift], and the goroutine's identity g. The
-	// table has 2^(64-shift) entries, which other threads change only by atomic
-	// stores.
+	// Find returns the running goroutine's entry in a table of pointers,
+	// table[Hash(g)>>shift], and the goroutine's identity g. The table has
+	// 2^(64-shift) entries, which other threads change only by atomic stores.
 	Find = entry[func(table unsafe.Pointer, shift uint64) (unsafe.Pointer, uintptr)](findEntryPC)
 
 	// Prefetch asks the core to load the cache line at addr. It cannot fault,
@@ -75,10 +73,10 @@ func SetSwitch(pc uintptr) {
 	swap = entry[func(c, next *Frame)](switchEntryPC)
 }
 
-// Switch parks the calling goroutine in c's coro and runs the one that was
-// parked there; it returns when something switches through c again. On the way
-// it prefetches the goroutine and the top of the stack of next, which is to run
-// soon; next == c prefetches nothing.
+// Switch parks the calling goroutine in c's coro and runs the goroutine that
+// was parked there; it returns when another goroutine switches through c. On
+// the way it prefetches the goroutine and the top of the stack of next, which
+// is to run soon; next == c prefetches nothing.
 //
 // Preconditions: SetSwitch was called; c's coro came from the runtime's
 // newcoro, and the caller is locked to its thread as newcoro's caller was.
@@ -89,12 +87,12 @@ func Switch(c, next *Frame) { swap(c, next) }
 // Precondition: pc is the register-ABI entry of a Go function of type F.
 func At[F any](pc uintptr) F { return entry[F](pc) }
 
-// CallerPC returns the return address of the function that calls it, which
-// identifies the line of that function's caller, in two nanoseconds instead of
-// a stack walk. The function that calls it must not be inlined.
+// CallerPC returns the return address of its caller, which identifies the line
+// that called the caller, in two nanoseconds instead of a stack walk. The
+// caller must not be inlined.
 //
-// It is a variable because it must be entered straight from that function: it
-// reads the frame pointer. If at init the frame pointer and the runtime's own
+// It is a variable because the caller must enter it without a wrapper: it reads
+// the frame pointer. If at init the frame pointer and the runtime's own
 // unwinder disagree, the unwinder is used.
 var CallerPC = chooseCallerPC()
 

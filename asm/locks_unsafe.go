@@ -11,9 +11,9 @@ import "runtime"
 // about a nanosecond. Unless LocksKnown, the number is 1 for any locks, and
 // Where takes a microsecond.
 //
-// The runtime throws when a coroutine is switched to under other locks than
-// those it was created under. A caller that compares them first can return an
-// error instead.
+// The runtime throws when a goroutine switches to a coroutine under other locks
+// than the coroutine was created under. A caller that compares them first can
+// return an error instead.
 var Where = whereSlow
 
 // LocksKnown reports whether Where distinguishes states of locks.
@@ -35,7 +35,7 @@ func Locked(g uintptr) bool { return lockedExtOffset != 0 && peek(g+lockedmOffse
 func Load(addr uintptr) uintptr { return peek(addr) }
 
 // How many bytes of a goroutine's and a thread's struct are searched: fewer
-// than they have, so that nothing behind them is read.
+// than the structs have, to stay inside them.
 const (
 	searchG = 400
 	searchM = 1200
@@ -69,8 +69,9 @@ func findLocks() {
 	Where = entry[func() (g, locks uintptr)](whereEntryPC)
 }
 
-// searchLocks returns the offset of the thread in a goroutine's struct and of
-// the count in a thread's, or zeros, and the value that follows the count.
+// searchLocks returns the offset of the thread in a goroutine's struct, the
+// offset of the count in a thread's struct, and the value that follows the
+// count; or zeros.
 func searchLocks() (lockedm, ext, internal uintptr) {
 	g := Getg()
 	var free [searchG / 8]uintptr
@@ -81,8 +82,8 @@ func searchLocks() (lockedm, ext, internal uintptr) {
 	defer runtime.UnlockOSThread()
 	var m uintptr
 	for i := range free {
-		// The word that was empty is a thread now, and the one that the
-		// goroutine was on all the time.
+		// The word was empty; it must be the thread that the goroutine was on
+		// all the time.
 		word := peek(g + uintptr(i)*8)
 		if free[i] != 0 || word == 0 || !contains(free[:], word) {
 			continue

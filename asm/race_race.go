@@ -12,15 +12,15 @@ func raceCall(racecall, fn, arg0, arg1, arg2, arg3 uintptr)
 
 var tsanGoStart, tsanGoEnd, tsanMalloc uintptr // functions; set by the assembler, never written
 
-// RaceStart returns a new racectx, as a goroutine has that parent starts at pc.
-// racecall is the entry of the runtime's function of that name.
+// RaceStart returns a new racectx, like that of a goroutine that parent starts
+// at pc. racecall is the entry of the runtime's function of that name.
 func RaceStart(racecall, parent, pc uintptr) uintptr {
-	made := new(uintptr) // not on a stack, which the detector's cannot follow
+	made := new(uintptr) // not on a stack: the detector's C code could not follow a moved stack
 	raceCall(racecall, tsanGoStart, parent, uintptr(unsafe.Pointer(made)), pc, 0)
 	return *made
 }
 
-// RaceEnd ends a racectx, which nothing uses any more.
+// RaceEnd ends a racectx that is out of use.
 func RaceEnd(racecall, ctx uintptr) { raceCall(racecall, tsanGoEnd, ctx, 0, 0, 0) }
 
 // RaceFresh makes the detector forget all accesses to size bytes at addr, as

@@ -38,8 +38,8 @@ func (c *Context) Init(entry func(*Context)) {
 	})
 }
 
-// Identify makes the calling goroutine the one that c.G returns. It is for a
-// loop, which has an identity but no Init, since it is never resumed.
+// Identify makes c.G return the calling goroutine. It is for a loop, which has
+// an identity but no Init, since it is never resumed.
 func (c *Context) Identify() { c.frame.G = asm.Getg() }
 
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0
@@ -58,9 +58,9 @@ func (c *Context) Resume(next *Context) {
 	}
 }
 
-// Suspend gives control back to the resumer of c, and returns when c is resumed
-// again. It is called by c's own goroutine or, if Direct, by any goroutine that
-// c's has called into, which then continues when c is resumed.
+// Suspend gives control back to c's resumer, and returns when c is resumed
+// again. The caller is c's own goroutine or, if Direct, any goroutine that c's
+// goroutine has called into; that goroutine then continues when c is resumed.
 //
 //go:norace
 func (c *Context) Suspend() {
@@ -74,10 +74,9 @@ func (c *Context) Suspend() {
 // Switch is both Resume and Suspend of the assembly backend, for hot paths: it
 // is inlined.
 //
-// The CPU predicts the target of a return from the calls that it saw, which
-// were another stack's: each return between the switch and the code that waited
-// for it is mispredicted and costs some 5 ns. So one function fewer is worth
-// having.
+// The CPU predicts a return's target from the calls that it saw, which were on
+// another stack: each return between the switch and the code that waited for it
+// is mispredicted and costs some 5 ns. So inlining one function pays.
 //
 //go:norace
 func (c *Context) Switch(next *Context) {

@@ -65,13 +65,13 @@
 // are resumed without locks, by any goroutine on any thread: they can migrate.
 //
 // Order: at any time at most one goroutine switches through a coro, and the
-// goroutine that runs next sees everything that the one before it did. Where
-// two sides run at once, as during a replacement, the caller ensures that the
-// rescuer is parked before the blocked goroutine suspends; the coro itself
+// goroutine that runs next sees everything that the goroutine before it did.
+// Where two sides run at once, as during a replacement, the caller ensures that
+// the rescuer is parked before the blocked goroutine suspends; the coro itself
 // orders the rest.
 //
 // For the race detector, everything that one side of a coro did happens before
-// everything that the other does next; there is no order between coros. Package
+// everything that the other side does next; coros are not ordered. Package
 // coroutine makes both sides one goroutine to it, see coroutine/race_race.go.
 //
 // # Why it is sound

@@ -14,7 +14,7 @@ type pull struct {
 
 // goexited is the panic value by which a context that ends by runtime.Goexit
 // returns to its resumer. Otherwise iter.Pull would repeat the Goexit in the
-// resumer and end that too.
+// resumer and end the resumer too.
 type goexited struct{}
 
 func newPull(c *Context, entry func(*Context)) *pull {

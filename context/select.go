@@ -25,14 +25,14 @@ var direct bool
 // reason is the line that BackendReason returns.
 var reason = selectBackend(os.Getenv(EnvVar), os.Stderr, tryAsm)
 
-// logsReads says whether go test runs this process and logs which variables of
-// the environment the tests read, to know when a result may be used again.
+// logsReads says whether go test runs this process and logs which environment
+// variables the tests read, to know when a cached result is valid.
 var logsReads = slices.ContainsFunc(os.Args, func(arg string) bool {
 	return strings.HasPrefix(arg, "-test.testlogfile=")
 })
 
-// record reads EnvVar for that log, which had not begun at init. It is called
-// where the backend matters.
+// record reads EnvVar for go test's log, which had not begun at init. It is
+// called where the backend matters.
 func record() {
 	if logsReads {
 		os.Getenv(EnvVar)
@@ -51,14 +51,14 @@ func Backend() string {
 // BackendReason says in one line why the backend in use was selected.
 func BackendReason() string { return reason }
 
-// Direct reports whether a context can be suspended by any goroutine that its
-// own has called into, and its resumer be replaced by another goroutine. The
-// assembly backend can.
+// Direct reports whether any goroutine that a context's own goroutine has
+// called into can suspend the context, and another goroutine can replace its
+// resumer. With the assembly backend both are true.
 func Direct() bool { return direct }
 
-// selectBackend sets direct, by try, and returns the reason. A wrong
-// setting, and a portable backend that was not asked for, are reported to
-// stderr, each in one line.
+// selectBackend sets direct, by try, and returns the reason. It reports a wrong
+// setting, and a portable backend that was not asked for, to stderr in one line
+// each.
 func selectBackend(env string, stderr io.Writer, try func(anyRelease bool) error) string {
 	switch env {
 	case "", BackendAsm:

@@ -30,7 +30,7 @@ func nest() error {
 		got = append(got, 2)
 		inner.Suspend()
 		got = append(got, 4)
-		outer.Suspend() // to the resumer of outer, past the one of inner
+		outer.Suspend() // to outer's resumer, past inner's
 		got = append(got, 6)
 	})
 	outer.Init(func(*Context) {

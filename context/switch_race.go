@@ -11,8 +11,8 @@ import (
 
 // switchRace is Switch, reporting to the race detector that everything this
 // side of c did happens before everything the other side does next. It orders
-// nothing between contexts, so that races between threads are found like those
-// between goroutines.
+// nothing between contexts, so the detector finds races between threads as it
+// does between goroutines.
 //
 // It is not instrumented: between the release and the switch it accesses memory
 // that already belongs to the other side.

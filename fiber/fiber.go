@@ -9,20 +9,20 @@
 //	})
 //	for n := range squares.All(struct{}{}) { ... }
 //
-// A Fiber needs no Scheduler, but may be used in one's coroutines: a Fiber that
+// A Fiber works with and without a Scheduler: in a coroutine, a Fiber that
 // waits for I/O parks the coroutine that has resumed it.
 //
 // # Contract
 //
-// A Fiber belongs to where it was made: in a coroutine to its Processor, so
-// that any coroutine there may resume it, and such a coroutine does not move to
-// another Processor any more; on an ordinary goroutine to that goroutine.
-// Fibers resume one another to any depth. A Fiber is a value, which may be
-// copied and compared; the zero Fiber has ended.
+// A Fiber made in a coroutine belongs to the coroutine's Processor: any
+// coroutine there may resume it, but a coroutine that makes or resumes a Fiber
+// then stays on its Processor. A Fiber made on an ordinary goroutine belongs to
+// that goroutine. Fibers resume one another to any depth. A Fiber is a value,
+// which may be copied and compared; the zero Fiber has ended.
 //
 // When the last copy of a suspended Fiber is gone it is cancelled some time
 // after a garbage collection. A body that refers to its own Fiber keeps it
-// alive; Cancel ends such a one, and one made under runtime.LockOSThread.
+// alive: end it by Cancel, like a Fiber made under runtime.LockOSThread.
 //
 // In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
 // these are full asymmetric coroutines; Transfer makes them symmetric ones.
@@ -36,7 +36,7 @@ import "github.com/netco-go/netco/coroutine"
 //	All(in In) iter.Seq[Out]     what it yields, as a sequence
 //	Cancel() error               ends it, running its deferred calls
 //	Status() Status              what it is doing
-//	ID() uint64                  a number that no other coroutine has or had
+//	ID() uint64                  a number that no other coroutine ever gets
 //
 // Resume returns what the Fiber yields or, at its end, what its body returns;
 // Status distinguishes the two. The errors are ErrDead, ErrRunning,
@@ -45,26 +45,26 @@ import "github.com/netco-go/netco/coroutine"
 // the body does. It does not allocate.
 type Fiber[In, Out any] = coroutine.Fiber[In, Out]
 
-// Yielder is a Fiber seen from inside; its body is given it. Its methods are
+// Yielder is the argument of a Fiber's body. Its methods are
 //
-//	Yield(out Out) (In, error)                      gives out to the resumer
-//	Transfer(to Fiber[In, Out], in In) (In, error)  runs another in its place
+//	Yield(out Out) (In, error)                      passes out to the resumer
+//	Transfer(to Fiber[In, Out], in In) (In, error)  runs to in its place
 //	ID() uint64                                     the Fiber's
 //
-// Both suspend the Fiber and return what the next Resume brings. Neither
-// allocates. The errors are ErrOutside, ErrCancelled, ErrThreadLocked, and of
-// Transfer ErrTransferSelf and Resume's for the other one; then the Fiber has
-// not been suspended. In one that is cancelled they do not return: deferred
-// calls run, and it ends.
+// Both suspend the Fiber and return the next Resume's argument. Neither
+// allocates. The errors are ErrOutside, ErrCancelled and ErrThreadLocked; for
+// Transfer also ErrTransferSelf and Resume's errors for to. With an error the
+// Fiber has not been suspended. In a Fiber that is cancelled neither returns:
+// deferred calls run, and the Fiber ends.
 type Yielder[In, Out any] = coroutine.Yielder[In, Out]
 
 // New makes a Fiber that will run body, and does not run it yet. The first
-// Resume's value is body's argument, the later ones' are Yield's results. It
-// panics if body is nil. It does not park.
+// Resume's argument is body's argument; later arguments are Yield's results.
+// New panics if body is nil. It does not park.
 //
-// It does not allocate when a goroutine is at hand whose last Fiber had the
-// same types. Goroutines are used again; those of ordinary goroutines until two
-// garbage collections find them idle.
+// It does not allocate if an idle goroutine's last Fiber had the same types.
+// Goroutines are reused; on an ordinary goroutine, an idle one ends after two
+// garbage collections.
 func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] {
 	return coroutine.New(body)
 }
@@ -77,30 +77,30 @@ const (
 	Dead      = coroutine.StatusDead
 	Ready     = coroutine.StatusReady     // made, not resumed yet
 	Suspended = coroutine.StatusSuspended // in Yield or Transfer
-	Running   = coroutine.StatusRunning   // it calls Status
+	Running   = coroutine.StatusRunning   // the Fiber itself calls Status
 	Normal    = coroutine.StatusNormal    // it waits: for a Fiber, I/O, a timer or a lock
 )
 
-// RunningID returns the ID of the Fiber that calls it, the innermost; 0
+// RunningID returns the ID of the innermost Fiber that the caller runs in; 0
 // outside. It does not park.
 func RunningID() uint64 { return coroutine.RunningID() }
 
 // Errors; all work with errors.Is.
 var (
-	// ErrDead is of a Fiber that has ended, and of the zero Fiber.
+	// ErrDead is returned for a Fiber that has ended, and for the zero Fiber.
 	ErrDead = coroutine.ErrDead
-	// ErrRunning is of one that runs, or waits for one that it has resumed;
-	// Cancel returns it too.
+	// ErrRunning is returned, by Cancel too, for a Fiber that runs, or waits
+	// for a Fiber that it has resumed.
 	ErrRunning = coroutine.ErrRunning
-	// ErrWrongThread is returned on another Processor or goroutine than the one
-	// on which the Fiber was made.
+	// ErrWrongThread is returned on a different Processor or goroutine than the
+	// Fiber was made on.
 	ErrWrongThread = coroutine.ErrWrongThread
 	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or
-	// undone, since the Fiber was made: Go cannot switch to it then. A callback
-	// from C and the initialisation of packages count as such a call.
+	// undone, since the Fiber was made: Go cannot switch to the Fiber then. A
+	// callback from C and package initialisation count as such calls.
 	ErrThreadLocked = coroutine.ErrThreadLocked
-	// ErrOutside is returned by a Yielder's methods outside its Fiber. To call
-	// them from another thread while the Fiber runs is a data race besides.
+	// ErrOutside is returned by a Yielder's methods outside its Fiber. Calling
+	// them from another thread while the Fiber runs is also a data race.
 	ErrOutside = coroutine.ErrOutside
 	// ErrTransferSelf is returned by a Transfer to the calling Fiber.
 	ErrTransferSelf = coroutine.ErrTransferSelf
