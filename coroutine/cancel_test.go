@@ -28,8 +28,8 @@ func sleep(d time.Duration) {
 	}
 }
 
-// TestStopWaits: the wait under way ends, those that follow do so at once,
-// deferred calls run, and others are left alone.
+// TestStopWaits: the present wait ends, later waits end at once, deferred calls
+// run, and other coroutines are unaffected.
 func TestStopWaits(t *testing.T) {
 	for _, c := range configs {
 		for _, local := range []bool{true, false} {
@@ -80,8 +80,8 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
-// TestStopYields: one that never parks is ended by Yield, also where that is
-// assembly, with few and with many others.
+// TestStopYields: Yield ends a coroutine that never parks, also where Yield is
+// assembly, with few and many other coroutines.
 func TestStopYields(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	for _, c := range configs {
@@ -123,9 +123,9 @@ func TestStopYields(t *testing.T) {
 	}
 }
 
-// TestStopBeforeStart: the function of one that has not started is not called,
-// whether it is in the run queue or on its way; joiners wake, and what it has
-// inherited is dropped.
+// TestStopBeforeStart: the function of a coroutine that has not started is not
+// called, whether it is in the run queue or on its way; joiners wake, and its
+// inherited locals are dropped.
 func TestStopBeforeStart(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	dropped := 0
@@ -402,8 +402,8 @@ func (h *stopHammer) start(n int) (total int) {
 }
 
 // TestStopHammer: coroutines start, park, are woken and end, on threads of
-// their own, while others stop them, often several times and late. All of these
-// end, with their deferred calls, and no others.
+// their own, while others stop them, often several times and late. All stopped
+// coroutines end, with their deferred calls, and no others.
 func TestStopHammer(t *testing.T) {
 	for _, c := range configs {
 		t.Run(c.name, func(t *testing.T) {

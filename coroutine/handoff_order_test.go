@@ -80,7 +80,7 @@ const (
 	holdsRescuer // and its number
 )
 
-// store is one that others do not see yet.
+// store is a store that other threads do not see yet.
 type store struct{ open, blocked, isOpen uint8 }
 
 const rescuers = 2
@@ -168,7 +168,7 @@ func (m model) setOpen(open bool) model {
 
 func (m model) setBlocked(b uint8) model { return m.put(store{blocked: b}) }
 
-// suspends hands the thread to what is parked in the coro.
+// suspends hands the thread to the goroutine parked in the coro.
 func (m model) suspends() model {
 	m = m.drained() // the switch is a fence
 	m.blocked = 1   // as others see it

@@ -122,7 +122,7 @@ func TestRangeInFiber(t *testing.T) {
 	})
 }
 
-// TestRangeAllocs: a Range allocates nothing for those it sees.
+// TestRangeAllocs: a Range allocates nothing for the coroutines it sees.
 func TestRangeAllocs(t *testing.T) {
 	testenv.NoRace(t)
 	on(plain, func(ex *Executor) {
@@ -153,7 +153,7 @@ type rangeHammer struct {
 
 const staying = 40
 
-// look ranges, and keeps in seen what it has found.
+// look ranges, and keeps the Infos in seen.
 func (h *rangeHammer) look(seen map[uint64]Info) {
 	for !h.over.Load() {
 		now := map[uint64]bool{}
@@ -215,9 +215,9 @@ func (h *rangeHammer) check() (named int) {
 }
 
 // TestRangeHammer: while coroutines start, park, run fibers and end on two
-// threads, goroutines range. Those that stay are seen exactly once each time;
-// of the others none is seen twice, and what is seen had that id, name and
-// site.
+// threads, goroutines range. Coroutines that stay are seen exactly once each
+// time; no other is seen twice, and each Info has a coroutine's own id, name
+// and site.
 func TestRangeHammer(t *testing.T) {
 	threads := []*thread{newThread(Config{Idle: 8}), newThread(Config{Idle: 0})}
 	h := &rangeHammer{t: t}
@@ -258,7 +258,8 @@ func TestRangeHammer(t *testing.T) {
 }
 
 // TestRangeReuse: one struct and one worker run one short coroutine after the
-// other, faster than others can read. What is seen of a coroutine is its own.
+// other, faster than goroutines can read. Each Info's fields are of one
+// coroutine.
 func TestRangeReuse(t *testing.T) {
 	th := newThread(plain)
 	var over atomic.Bool

@@ -75,10 +75,10 @@ func TestJoinHammer(t *testing.T) {
 	b.stop()
 }
 
-// TestJoinEndedByForce: a Join that shutdown ends returns that, and no other
-// joiner's wake is lost. A joiner that leaves must not be taken out of the list
-// by its own Release while the waker of the joiners is at it: those behind it
-// would sleep for ever.
+// TestJoinEndedByForce: a Join that shutdown ends returns ErrShutdown, and no
+// other joiner's wake is lost. A joiner that leaves must not be taken out of
+// the list by its own Release while the waker of the joiners is at it: those
+// behind it would sleep for ever.
 func TestJoinEndedByForce(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	const joiners = 200

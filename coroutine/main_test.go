@@ -67,7 +67,7 @@ type thread struct {
 // newThread starts a thread. Its coroutines have ended when stop returns.
 func newThread(c Config) *thread { return startThread(new(thread), c) }
 
-// newRoamer is newThread of one that is not locked to a thread.
+// newRoamer is newThread for a loop that is not locked to a thread.
 func newRoamer(c Config) *thread { return startThread(&thread{roams: true}, c) }
 
 func startThread(th *thread, c Config) *thread {

@@ -35,8 +35,8 @@ func newRoamers(n int) []*thread {
 	return list
 }
 
-// stopAll stops threads among which coroutines move: none ends while one lives
-// on another, which could move there.
+// stopAll stops threads among which coroutines move: none ends while a
+// coroutine lives on another thread and could move there.
 func stopAll(list []*thread) {
 	for {
 		live := 0
@@ -103,8 +103,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// stays are cases of coroutines of which others of their executor hold
-// something, and of those that cannot move.
+// stays are cases of coroutines that cannot move, or that other coroutines of
+// their executor refer to.
 var stays = []struct {
 	name  string
 	setUp func(t *testing.T, from, to *thread, co *Coroutine)

@@ -144,8 +144,8 @@ func TestStackOfNone(t *testing.T) {
 	testenv.Gives(t, "", ErrNotFound, "the zero Info")((Info{}).Stack(context.Background()))
 }
 
-// TestStackOfBusy: of a coroutine that computes there is no stack until it
-// waits; the others of its thread have theirs all the time.
+// TestStackOfBusy: a coroutine that computes has no stack until it waits; other
+// coroutines of its thread always have theirs.
 func TestStackOfBusy(t *testing.T) {
 	th := newThread(plain)
 	sleeper := th.spawn(func() { parksHere() })
@@ -185,8 +185,8 @@ func TestStackOfBusy(t *testing.T) {
 	th.stopByForce()
 }
 
-// TestStackOfReady: those that never wait but yield all the time, alone and
-// with others, answer in Yield.
+// TestStackOfReady: coroutines that never wait but always yield, alone and with
+// others, have a stack in Yield.
 func TestStackOfReady(t *testing.T) {
 	for _, others := range []int{0, 1, 70} {
 		th := newThread(plain)

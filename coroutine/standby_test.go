@@ -135,7 +135,7 @@ func TestStandbyGoesOn(t *testing.T) {
 }
 
 // TestStandbyEnds: code that has blocked once does not have standbys for ever,
-// and what has never blocked has none.
+// and code that has never blocked has none.
 func TestStandbyEnds(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	th := newGuarded(t)

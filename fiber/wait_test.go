@@ -79,8 +79,8 @@ func waitingFiber(t *testing.T, mu *sync.RWMutex, shared *int, inner numbers) nu
 	})
 }
 
-// TestFibersWait: what waits inside a coroutine driven by hand parks the
-// coroutine that has resumed it, whichever that is, and others run.
+// TestFibersWait: a wait inside a Fiber parks the coroutine that has resumed
+// it, any coroutine, and other coroutines run.
 func TestFibersWait(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
@@ -174,9 +174,9 @@ func TestFiberInUse(t *testing.T) {
 	})
 }
 
-// TestFibersDropped: those that nothing can resume any more are cancelled on
-// their Processor, where their deferred calls may park; one that waits for
-// long, or panics, holds up no other.
+// TestFibersDropped: Fibers that nothing can resume are cancelled on their
+// Processor, where their deferred calls may park; a Fiber that waits for long,
+// or panics, holds up no other.
 func TestFibersDropped(t *testing.T) {
 	var panics atomic.Int32
 	start(t, netco.Options{Processors: 2, OnPanic: func(info netco.PanicInfo) {
@@ -284,8 +284,8 @@ func (a *atShutdown) allDead() {
 	}
 }
 
-// TestFibersAtShutdown: the deferred calls of those that are suspended run,
-// whatever still refers to them, and those inside are unwound.
+// TestFibersAtShutdown: suspended Fibers run their deferred calls, whatever
+// still refers to them, and Fibers inside them are unwound.
 func TestFibersAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
@@ -320,8 +320,8 @@ func TestFibersAtShutdown(t *testing.T) {
 	}
 }
 
-// TestFibersNotResumedAtShutdown: those that were made on the goroutines of
-// others, and never resumed, leave none behind, whatever still refers to them.
+// TestFibersNotResumedAtShutdown: Fibers that reuse goroutines, and were never
+// resumed, leave no goroutine behind, whatever still refers to them.
 func TestFibersNotResumedAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	testenv.OK(t, netco.Start(netco.Options{Processors: 1}))

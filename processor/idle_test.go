@@ -36,8 +36,8 @@ func TestStartIsNotDelayedByATimer(t *testing.T) {
 	end(g)
 }
 
-// TestOneCallForAWake: what has woken a Processor runs without another call of
-// epoll_pwait.
+// TestOneCallForAWake: the work that wakes a Processor runs without another
+// call of epoll_pwait.
 func TestOneCallForAWake(t *testing.T) {
 	g := NewGroup(nil)
 	addLike(t, g, 1, Config{LockThread: true, NoSpin: true, Idle: 64})

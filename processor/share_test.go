@@ -386,9 +386,9 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestPollOthers: before a Processor sleeps it takes the events that have woken
-// a member before it whose thread does not run yet, and no other's of its own
-// domain; and of another domain those that found all of its members awake.
+// TestPollOthers: before a Processor sleeps it takes, from its own domain, only
+// the events that have woken a member before it whose thread does not run yet;
+// and from another domain the events that found all its members awake.
 func TestPollOthers(t *testing.T) {
 	needMoves(t)
 	g := elastic(t, domainSize+1)

@@ -34,7 +34,7 @@ const (
 	simBalance = int64(balanceEvery)
 )
 
-// load is what is to be served.
+// load is the work to be served.
 type load struct {
 	conns  int
 	closed bool                              // each connection waits for its answer
@@ -424,7 +424,7 @@ func shift[T any](q []T, k int) []T {
 	return q[k:]
 }
 
-// offer has half of what is ready move to a member that sleeps.
+// offer moves half of the ready coroutines to a member that sleeps.
 func (s *simulation) offer(i int) int64 {
 	p := &s.procs[i]
 	for j := i / s.domain * s.domain; j < min((i/s.domain+1)*s.domain, len(s.procs)); j++ {

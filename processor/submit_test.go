@@ -128,9 +128,10 @@ func TestPlacePrefersTheCaller(t *testing.T) {
 	}
 }
 
-// TestPlaceFromOutside: what ordinary goroutines send goes to the Processor
-// with the fewest fds, but to none of a group that is nearer to its end than
-// another. One that a coroutine keeps from ending has no fds, and got all.
+// TestPlaceFromOutside: submissions of ordinary goroutines go to the Processor
+// with the fewest fds, but to no group that is nearer to its end than another.
+// The bug: a Processor that a coroutine keeps from ending has no fds, and got
+// all.
 func TestPlaceFromOutside(t *testing.T) {
 	for _, c := range []struct{ first, second Phase }{
 		{Stopped, Running}, {Stopping, Running}, {Draining, Running}, {Stopped, Draining},
@@ -174,9 +175,9 @@ func TestTake(t *testing.T) {
 		"%d of %d taken in order; the queue keeps room for %d", len(got), len(all), cap(q))
 }
 
-// TestStealBehindALongOne: what has not started behind a coroutine that
-// computes, or stalls its thread, runs elsewhere, even where more coroutines
-// live, and also if it is a single one; what is pinned stays.
+// TestStealBehindALongOne: unstarted coroutines behind a coroutine that
+// computes, or stalls its thread, run elsewhere, even where more coroutines
+// live, and even a single one; pinned coroutines stay.
 func TestStealBehindALongOne(t *testing.T) {
 	g := started(t, 2)
 	p, other := g.members[0], g.members[1]

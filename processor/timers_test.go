@@ -129,7 +129,7 @@ func TestFuncResetHammer(t *testing.T) {
 	busy.Join()
 }
 
-// TestFuncMovedEarlier: one that is moved nearer by another thread fires then,
+// TestFuncMovedEarlier: a Func that another thread moves earlier fires on time,
 // although its home sleeps.
 func TestFuncMovedEarlier(t *testing.T) {
 	p := started(t, 1).members[0]
