@@ -76,7 +76,7 @@ func TestSubmitTooLate(t *testing.T) {
 }
 
 // latch holds up coroutines, without a timer that would make their Processor
-// take turns.
+// take turns. Those that are to end by force unwind.
 type latch struct {
 	mu      sync.Mutex
 	open    bool
@@ -93,7 +93,9 @@ func (l *latch) wait() {
 		}
 		l.waiting = append(l.waiting, w)
 		l.mu.Unlock()
-		w.Park(coroutine.ReasonUser)
+		if w.Park(coroutine.ReasonUser) == coroutine.WakeShutdown {
+			coroutine.Unwind()
+		}
 	}
 }
 
@@ -105,6 +107,27 @@ func (l *latch) lift() {
 	for _, w := range waiting {
 		w.Wake()
 	}
+}
+
+// waits returns how many waits there have been.
+func (l *latch) waits() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting)
+}
+
+// TestLatchEnds: a latch does not keep a coroutine that is to end by force.
+// Regression: it noted one wait after another, each of which ended at once, so
+// that a test that failed with a latch in use took all memory.
+func TestLatchEnds(t *testing.T) {
+	p, l := started(t, 1).members[0], new(latch)
+	h := p.Pinned(l.wait)
+	testenv.Until(t, "it waits", func() bool { return l.waits() == 1 })
+	h.Stop()
+	testenv.Until(t, "it ends, or waits again", func() bool { return h.Done() || l.waits() > 1 })
+	testenv.Equal(t, l.waits(), 1, "waits of a coroutine that is to end")
+	l.lift()
+	h.Join()
 }
 
 // watched is a Watch of an eventfd.
@@ -123,6 +146,7 @@ func newWatched(t testing.TB, serve func(*watched)) *watched {
 	w := &watched{fd: fd, serve: serve}
 	w.x.Init(&w.pd, w)
 	t.Cleanup(func() {
+		w.pd.Evict() // it may still be armed if the test has failed
 		w.pd.Unbind()
 		unix.Close(fd)
 	})
