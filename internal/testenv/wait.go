@@ -12,16 +12,34 @@ import (
 // Limit is when a test gives up waiting. No test passes by waiting that long.
 const Limit = time.Minute
 
+// waiting measures how long a test has waited, as far as the process ran: a
+// process that was stopped for a minute, or whose machine was, has yet to do
+// what the test waits for. So the time between two looks counts as longestLook
+// at most.
+type waiting struct {
+	last time.Time
+	sum  time.Duration
+}
+
+const longestLook = Limit / 6
+
+// over notes the time of a look, and reports whether Limit has passed.
+func (w *waiting) over(now time.Time) bool {
+	w.sum += min(now.Sub(w.last), longestLook)
+	w.last = now
+	return w.sum >= Limit
+}
+
 // Until waits for a condition that no channel announces.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(Limit)
+	w := waiting{last: time.Now()}
 	for tries := 0; !ok(); tries++ {
 		if tries < 50 {
 			runtime.Gosched()
 			continue
 		}
-		if time.Now().After(end) {
+		if w.over(time.Now()) {
 			t.Fatalf("waited for %s in vain\n%s", what, Stacks())
 		}
 		unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil) // time.Sleep takes a millisecond
@@ -31,12 +49,16 @@ func Until(t testing.TB, what string, ok func() bool) {
 // Await waits until c is closed or has a value, which it returns.
 func Await[T any](t testing.TB, c <-chan T, what string) (v T) {
 	t.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(Limit):
-		t.Fatalf("waited for %s in vain\n%s", what, Stacks())
+	for w := (waiting{last: time.Now()}); ; {
+		select {
+		case v = <-c:
+			return v
+		case <-time.After(time.Second):
+		}
+		if w.over(time.Now()) {
+			t.Fatalf("waited for %s in vain\n%s", what, Stacks())
+		}
 	}
-	return v
 }
 
 // Settle waits until at most n goroutines are left. It collects garbage
