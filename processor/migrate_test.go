@@ -41,13 +41,13 @@ func needMoves(t testing.TB) {
 	}
 }
 
-// hog keeps p busy until the function it returns is called.
+// hog keeps p busy until the function it returns is called, or its group ends.
 func hog(p *Processor) (release func()) {
 	var over atomic.Bool
 	busy := make(chan struct{})
 	h := p.Pinned(func() {
 		close(busy)
-		for !over.Load() {
+		for !over.Load() && p.group.Phase() < Stopping {
 			runtime.Gosched()
 		}
 	})

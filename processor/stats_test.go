@@ -193,8 +193,9 @@ func TestEventsCountOnce(t *testing.T) {
 			pd.Clear(Read)
 			if n, _ := unix.Read(fd, make([]byte, 1)); n == 1 {
 				read.Add(1)
-			} else if _, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); err != nil {
-				t.Error(err)
+			} else if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); v != Try || err != nil {
+				t.Errorf("the wait ended with %d, %v", v, err)
+				return
 			}
 		}
 	})
