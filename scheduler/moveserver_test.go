@@ -325,11 +325,12 @@ func TestSpreadsAndPacks(t *testing.T) {
 				"not just the first is active")
 			var light, over atomic.Bool
 			const n = 24 // so that there is always work for the Processors
-			fds, end := n+1, func() {}
+			var fds int
+			var end func()
 			if kind == "computing" {
-				fds, end = 0, computing(t, procs[0], &light, &over)
+				end = computing(t, procs[0], &light, &over)
 			} else {
-				end = talking(t, kind, n, &light, &over)
+				fds, end = n+1, talking(t, kind, n, &light, &over)
 			}
 			spread := func() bool {
 				if kind == "computing" {
