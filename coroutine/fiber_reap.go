@@ -16,9 +16,12 @@ import "github.com/netco-go/netco/asm"
 //	a goroutine in a bubble               nothing: the bubble reports it
 
 // abandoned is the cleanup of t's handle. It runs on a goroutine of the Go
-// runtime, which must not be blocked.
+// runtime, which must not be blocked. A fiber of which nothing is left to end
+// costs no coroutine, which might be one too many for Options.MaxCoroutines.
 func abandoned(t *fiber) {
+	t.raceAcquire()
 	switch ex := t.w.ex; {
+	case t.w.gone || !t.started && !t.locals.any():
 	case ex != nil:
 		ex.host.Reap(t.reap) // each on its own: its deferred calls may park, or panic
 	case !t.bubble && t.made == 0:
@@ -63,7 +66,6 @@ func (f *fiber) toReap(ex *Executor) bool {
 func (f *fiber) reap() {
 	f.raceAcquire()
 	switch c := f.of; {
-	case f.w.gone || !f.started && !f.locals.any():
 	case c != nil:
 		if f.w.ex == nil {
 			c.root.Set(rootOf(CurrentWorker(), asm.Getg()))

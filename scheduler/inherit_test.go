@@ -104,6 +104,7 @@ func TestInheritPanics(t *testing.T) {
 						(panicked == nil || panicked.Value == "no"), "%s, %s: panicked: %v", name,
 						how, panicked)
 				}
+				runtime.GC() // the fibers, of which nothing is left to end
 				h, err := start(func() {})
 				testenv.Fails(t, err, nil, name, how, "a start after it")
 				h.Join()
