@@ -52,7 +52,6 @@ bench switch switch
 bench echo-one-core echo -pin -procs 1 -conns 64,1000,5000 -servers net,c,netco -d 2s -rounds 5 -json $report/echo-one-core.json
 bench echo-two-cores-1 echo -conns 1 -json $report/echo-two-cores-1.json
 bench echo-two-cores-64 echo -json $report/echo-two-cores-64.json
-bench echo-two-cores-64-one-processor echo -conns 64 -processors 1 -d 2s -warmup 500ms -rounds 5
 measure busy bench/busy.sh 8 go run ./cmd/netco-bench echo -conns 1,64 -rounds 3 -d 3s
 measure quota bench/quota.sh 0.2 go run ./cmd/netco-bench echo -conns 64 -rate 2000 -rounds 3
 bench closed-loop echo -conns 1,8,64 -rounds 5 -d 3s
