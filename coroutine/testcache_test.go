@@ -67,7 +67,7 @@ func TestBackendIsRecorded(t *testing.T) {
 		cmd := exec.Command(gotool, "test", "-vet=off", ".")
 		cmd.Dir = user
 		cmd.Env = append(os.Environ(), context.EnvVar+"="+run.backend, "NETCO_TEST_SALT="+salt,
-			"GOFLAGS=", "GOWORK=")
+			"GOWORK=")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", run.backend, err, out)

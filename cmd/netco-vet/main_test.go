@@ -49,6 +49,11 @@ func root(t *testing.T) string {
 	return dir
 }
 
+// alone is the environment of a module outside of the workspace.
+func alone() []string {
+	return append(os.Environ(), "GOWORK=off", "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod")
+}
+
 // run runs a command in dir and returns what it writes, and whether it failed.
 func run(t *testing.T, dir, name string, args ...string) (out string, failed bool) {
 	t.Helper()
@@ -61,7 +66,7 @@ func runCode(t *testing.T, dir, name string, args ...string) (out string, code i
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	cmd.Env = alone()
 	text, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

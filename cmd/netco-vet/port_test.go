@@ -20,7 +20,7 @@ const somethingLeft = 3
 // offline is the environment of a port that asks for no module but those that
 // netco's own tests need.
 func offline() []string {
-	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+	return append(alone(), "GOPROXY=off")
 }
 
 // ported runs netco-vet port and returns what it writes, and its exit code.
