@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -53,7 +52,6 @@ func until(t *testing.T, what string, cond func() bool) {
 // the kernel allow it, and gives c free waiters, so that its fast path can
 // park.
 func bias[T any](c *channel.Chan[T]) {
-	awaitBarriers()
 	c.Stock(10)
 	for range 100 {
 		c.Len()
@@ -71,8 +69,10 @@ func hasBarriers() bool {
 	return errno == 0 && commands&needed == needed
 }
 
-// awaitBarriers waits for the registration, where there is one.
-var awaitBarriers = sync.OnceFunc(func() {
+// awaitBarriers waits for the registration, where there is one. A coroutine
+// that did so might be left behind, and its next use of a channel would rule
+// out an owner.
+func awaitBarriers() {
 	if !hasBarriers() {
 		return
 	}
@@ -81,7 +81,7 @@ var awaitBarriers = sync.OnceFunc(func() {
 			panic("the kernel has membarrier(2), and no channel is biased")
 		}
 	}
-})
+}
 
 // TestOrder: what is sent is received, in order, for every capacity, and then
 // the end.
@@ -231,6 +231,7 @@ func TestMain(m *testing.M) {
 	// Threads that Go has made it keeps: they are made before they are counted.
 	netco.Start(netco.Options{Processors: 4})
 	netco.Shutdown(context.Background())
+	awaitBarriers()
 	testenv.Main(m)
 }
 
