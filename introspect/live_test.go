@@ -343,7 +343,7 @@ func TestHundredThousand(t *testing.T) {
 		t.Skip("the race detector has room for 8,128 goroutines, and these are 100,000")
 	}
 	once(t)
-	n := max(5000, testenv.Rounds(100_000))
+	n := many(5000, 100_000)
 	s := start(t, scheduler.Options{Processors: 2, PoolCap: -1})
 	h := New(s, Options{})
 	var all sync.WaitGroup

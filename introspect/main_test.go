@@ -26,6 +26,15 @@ import (
 
 func TestMain(m *testing.M) { testenv.Split(m, 2) }
 
+// many returns most at full length and least otherwise, which is as much as the
+// test needs.
+func many(least, most int) int {
+	if testenv.Full() {
+		return testenv.Rounds(most)
+	}
+	return least
+}
+
 // start makes a running Scheduler that ends, by force, with the test.
 func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
@@ -123,7 +132,7 @@ func madeUp(i int, c *seen) {
 	if i%17 == 0 {
 		c.State, c.Reason, c.WaitsFor = coroutine.Ready, 0, ""
 	}
-	c.Since = -int64(1+i*7919%n1) * int64(time.Millisecond) // made, to be added
+	c.Since = -int64(1+i*618_033%n1) * int64(time.Millisecond) // made, to be added
 	c.processor = i % 2
 }
 
@@ -166,7 +175,7 @@ func madeUpProcessor(index int) processorJSON {
 		if index == 1 && i > 20 && i < 26 {
 			continue
 		}
-		s := processor.Slice{Start: now - (48-i)*sliceSpan, Turns: 10_000}
+		s := processor.Slice{Start: now - (48-i)*sliceSpan, Turns: 1_000}
 		for range s.Turns {
 			ns := uint64(8000 * random.ExpFloat64())
 			if random.IntN(200) == 0 {

@@ -230,7 +230,7 @@ func TestRequests(t *testing.T) {
 // TestMounted: links lead to the pages at whatever prefix they are, stripped or
 // not.
 func TestMounted(t *testing.T) {
-	h := newFake(60).handler(Options{})
+	h := newFake(9).handler(Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/", h)
 	mux.Handle("/a/b/c/", http.StripPrefix("/a/b/c", h))
