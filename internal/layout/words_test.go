@@ -2,8 +2,7 @@ package layout
 
 import (
 	"fmt"
-	"go/scanner"
-	"go/token"
+	"go/ast"
 	"path"
 	"regexp"
 	"slices"
@@ -41,64 +40,60 @@ const longName = 40
 // wider than codeColumns. Lines with a raw string or a long name, which cannot
 // be wrapped, may be.
 func plain(s *source) (wrong []string) {
-	clean := map[string]bool{} // identifiers that were checked: most stand in many places
+	comment := func(place, text, line string) {
+		wrong = append(append(wrong, private(place, text)...), tooWide(place, line)...)
+	}
 	for p, text := range s.texts {
-		if path.Ext(p) != ".go" && path.Ext(p) != ".s" {
-			continue
+		if path.Ext(p) == ".s" {
+			for i, line := range strings.Split(text, "\n") {
+				if _, text, ok := strings.Cut(line, "//"); ok {
+					comment(fmt.Sprintf("%s:%d", p, i+1), text, line)
+				}
+			}
 		}
-		lines := strings.Split(text, "\n")
+	}
+	clean := map[string]bool{} // identifiers that were checked: most stand in many places
+	for _, f := range s.files {
+		lines := strings.Split(s.texts[f.path], "\n")
 		wide := map[int]bool{} // lines that may be
-		tokens(p, text, func(n int, tok token.Token, lit string) {
-			place := fmt.Sprintf("%s:%d", p, n)
-			switch {
-			case tok == token.COMMENT:
-				wrong = append(wrong, private(place, lit)...)
-				wrong = append(wrong, tooWide(place, lines[n-1])...)
-				wide[n] = true // or checked
-			case tok == token.IDENT && !clean[lit]:
-				found := private(place, lit)
-				wrong = append(wrong, found...)
-				clean[lit] = found == nil
+		ast.Inspect(f.File, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.CommentGroup:
+				return false // f.Comments has all
+			case *ast.Ident:
+				if !clean[n.Name] {
+					found := private(fmt.Sprintf("%s:%d", f.path, s.lineOf(n.Pos())), n.Name)
+					wrong, clean[n.Name] = append(wrong, found...), found == nil
+				}
+				if len(n.Name) > longName {
+					wide[s.lineOf(n.Pos())] = true
+				}
+			case *ast.BasicLit:
+				if n.Value[0] == '`' {
+					for i := range strings.Count(n.Value, "\n") + 1 {
+						wide[s.lineOf(n.Pos())+i] = true
+					}
+				}
 			}
-			if tok == token.IDENT && len(lit) > longName || tok == token.STRING {
-				wide[n] = true
-			}
+			return true
 		})
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				for i, text := range strings.Split(c.Text, "\n") {
+					n := s.lineOf(c.Pos()) + i
+					comment(fmt.Sprintf("%s:%d", f.path, n), text, lines[n-1])
+					wide[n] = true // or checked
+				}
+			}
+		}
 		for i, line := range lines {
-			if c := columns(line); path.Ext(p) == ".go" && c > codeColumns && !wide[i+1] {
+			if c := columns(line); c > codeColumns && !wide[i+1] {
 				wrong = append(wrong, fmt.Sprintf("%s:%d: %d columns of code, want %d at most",
-					p, i+1, c, codeColumns))
+					f.path, i+1, c, codeColumns))
 			}
 		}
 	}
 	return wrong
-}
-
-// tokens calls f for the identifiers of a file, and for each line of its
-// comments and raw strings; of assembly, for the comments only.
-func tokens(p, text string, f func(line int, tok token.Token, lit string)) {
-	if path.Ext(p) == ".s" {
-		for n, line := range strings.Split(text, "\n") {
-			if _, comment, ok := strings.Cut(line, "//"); ok {
-				f(n+1, token.COMMENT, comment)
-			}
-		}
-		return
-	}
-	file := token.NewFileSet().AddFile(p, -1, len(text))
-	var s scanner.Scanner
-	s.Init(file, []byte(text), nil, scanner.ScanComments)
-	for {
-		pos, tok, lit := s.Scan()
-		switch {
-		case tok == token.EOF:
-			return
-		case tok == token.COMMENT, tok == token.IDENT, tok == token.STRING && lit[0] == '`':
-			for i, l := range strings.Split(lit, "\n") {
-				f(file.Line(pos)+i, tok, l)
-			}
-		}
-	}
 }
 
 // longWord is the length of a word that wrapping does not bring inside of the
@@ -133,16 +128,18 @@ func columns(line string) (n int) {
 	return n
 }
 
-var letters = regexp.MustCompile(`\pL+`)
-
 // private checks the words of an identifier or a comment.
 func private(place, text string) (wrong []string) {
-	for _, word := range letters.FindAllString(text, -1) {
+	notLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	for word := range strings.FieldsFuncSeq(text, notLetter) {
 		for _, part := range humps(word) {
 			if better, ok := privateWords[strings.ToLower(part)]; ok {
 				wrong = append(wrong, fmt.Sprintf("%s: %q: better %s", place, part, better))
 			}
 		}
+	}
+	if !strings.Contains(text, "who") && !strings.Contains(text, "Who") {
+		return wrong // most lines, and the regular expression is slow
 	}
 	if m := bareWho.FindString(text); m != "" {
 		wrong = append(wrong, fmt.Sprintf("%s: %q: better the waker, the caller, whoever",
