@@ -184,11 +184,13 @@ func eventuallyParked(t testing.TB, g prometheus.Gatherer, n float64) {
 // scrape is too costly for testenv.Until to try it again at once.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	pause := time.Millisecond
 	testenv.Until(t, what, func() bool {
 		if ok() {
 			return true
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(pause)
+		pause = min(2*pause, 50*time.Millisecond)
 		return false
 	})
 }
