@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"net"
 	"net/netip"
 	"syscall"
 
@@ -201,13 +200,8 @@ func (c *UDPConn) mayDescribe(m *Message, i int) error {
 			return err
 		}
 	}
-	switch {
-	case c.connected && m.Addr.IsValid():
-		return net.ErrWriteToConnected
-	case c.connected:
-		return nil
-	case !m.Addr.IsValid():
-		return errMissingAddress
+	if to, err := c.destination(m.Addr.IsValid()); to == nil {
+		return err
 	}
 	return c.rawFromAddrPort(c.out.Addr(i), m.Addr)
 }

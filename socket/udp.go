@@ -83,7 +83,7 @@ func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (n int, addr netip.AddrPort, err
 func (c *UDPConn) readFrom(p []byte, from *sysx.RawAddr) (n int, err error) {
 	err = c.s.ReadWith("recvfrom", func(fd int) (int, bool, syscall.Errno) {
 		var errno syscall.Errno
-		n, errno = sysx.TryRecvFrom(fd, p, from)
+		n, errno = sysx.TryRecvPacket(fd, p, from)
 		processor.CountRead(n, errno)
 		return n, false, errno
 	})
@@ -102,13 +102,12 @@ func (c *UDPConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 
 // WriteToUDP is WriteTo with the address' own type.
 func (c *UDPConn) WriteToUDP(p []byte, addr *net.UDPAddr) (int, error) {
-	var to sysx.RawAddr
-	err := c.mayName(addr != nil)
+	to, err := c.destination(addr != nil || c.connected)
 	if err == nil {
-		err = c.rawFromUDP(&to, addr)
+		err = c.rawFromUDP(to, addr)
 	}
 	if err == nil {
-		err = c.writeTo(p, &to, goodPort(addr))
+		err = c.writeTo(p, to, goodPort(addr))
 	}
 	if err != nil {
 		return 0, c.sendError(addrOf(addr), err)
@@ -118,13 +117,12 @@ func (c *UDPConn) WriteToUDP(p []byte, addr *net.UDPAddr) (int, error) {
 
 // WriteToUDPAddrPort is WriteTo for an address of package netip.
 func (c *UDPConn) WriteToUDPAddrPort(p []byte, addr netip.AddrPort) (int, error) {
-	var to sysx.RawAddr
-	err := c.mayName(addr.IsValid())
+	to, err := c.destination(addr.IsValid() || c.connected)
 	if err == nil {
-		err = c.rawFromAddrPort(&to, addr)
+		err = c.rawFromAddrPort(to, addr)
 	}
 	if err == nil {
-		err = c.writeTo(p, &to, true)
+		err = c.writeTo(p, to, true)
 	}
 	if err != nil {
 		return 0, c.sendError(addrPortUDPAddr{addr}, err)
@@ -137,22 +135,10 @@ func (c *UDPConn) writeTo(p []byte, to *sysx.RawAddr, goodPort bool) error {
 		if !goodPort {
 			return 0, false, syscall.EINVAL
 		}
-		errno := sysx.TrySendTo(fd, p, to)
-		processor.CountWrite(len(p), errno)
-		return len(p), false, errno
+		n, errno := sysx.TrySendPacket(fd, p, to)
+		processor.CountWrite(n, errno)
+		return n, false, errno
 	})
-}
-
-// mayName checks whether a datagram may be sent with, or without, an address:
-// it needs one unless the socket has a peer.
-func (c *UDPConn) mayName(named bool) error {
-	switch {
-	case c.connected:
-		return net.ErrWriteToConnected
-	case !named:
-		return errMissingAddress
-	}
-	return nil
 }
 
 // ReadMsgUDP takes one datagram into p and its control messages into oob, and

@@ -17,12 +17,7 @@ func (s *FD) Connect(to unix.Sockaddr) error {
 	if !s.mu.Lock(Write) {
 		return net.ErrClosed
 	}
-	err := s.connectLocked(to)
-	s.Unlock(Write)
-	return err
-}
-
-func (s *FD) connectLocked(to unix.Sockaddr) error {
+	defer s.Unlock(Write)
 	if v := s.check(Write); v != processor.Try {
 		return verdictError(v)
 	}

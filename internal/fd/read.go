@@ -110,7 +110,7 @@ func (s *FD) tryRecvShared(p []byte) (n int, all bool, errno syscall.Errno) {
 }
 
 func (s *FD) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {
-	n, errno = sysx.TryRecvPacket(s.fd, p)
+	n, errno = sysx.TryRecvPacket(s.fd, p, nil)
 	counts.CountRead(n, errno)
 	return n, errno
 }

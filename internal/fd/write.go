@@ -50,7 +50,7 @@ func (s *FD) WriteLocked(p []byte) (int, error) {
 // TrySend makes one attempt to send. Under the write lock.
 func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
 	if s.HasPackets() {
-		n, errno = sysx.TrySendPacket(s.fd, p)
+		n, errno = sysx.TrySendPacket(s.fd, p, nil)
 	} else {
 		n, errno = sysx.TrySend(s.fd, p)
 	}

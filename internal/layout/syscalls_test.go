@@ -12,7 +12,8 @@ import (
 // by the reason why they may.
 var entries = map[string]string{
 	"the caller is pinned": `
-		internal/sysx.CloseStream internal/sysx.StartConnect internal/sysx.exchange internal/sysx.transfer
+		internal/sysx.CloseStream internal/sysx.StartConnect internal/sysx.exchange
+		internal/sysx.TryRecvPacket internal/sysx.TrySendPacket
 		internal/sysx.raceReceived internal/sysx.raceSending
 	`,
 	"it touches nothing of the owner's, and those who call it are on this list themselves": `

@@ -17,7 +17,11 @@ import (
 var packetCalls = map[string]struct {
 	send, recv func(fd int, p []byte) (int, syscall.Errno)
 }{
-	"TryPacket": {sysx.TrySendPacket, sysx.TryRecvPacket},
+	"TryPacket": {func(fd int, p []byte) (int, syscall.Errno) {
+		return sysx.TrySendPacket(fd, p, nil)
+	}, func(fd int, p []byte) (int, syscall.Errno) {
+		return sysx.TryRecvPacket(fd, p, nil)
+	}},
 	"TryMsg": {func(fd int, p []byte) (int, syscall.Errno) {
 		return sysx.TrySendMsg(fd, p, nil, nil)
 	}, func(fd int, p []byte) (int, syscall.Errno) {
@@ -169,15 +173,15 @@ func TestDatagrams(t *testing.T) {
 	b, to := datagramSocket(t)
 	buf := make([]byte, 10)
 	var who sysx.RawAddr
-	testenv.Fails(t, testenv.Err(sysx.TryRecvFrom(b, buf, &who)), unix.EAGAIN, "nothing there")
+	testenv.Fails(t, testenv.Err(sysx.TryRecvPacket(b, buf, &who)), unix.EAGAIN, "nothing there")
 	if _, _, _, errno := sysx.TryRecvDatagram(b, buf, nil, &who); errno != unix.EAGAIN {
 		t.Errorf("nothing there: %v", errno)
 	}
 	for _, payload := range []string{"", "hello", "more than ten bytes"} {
 		want := payload[:min(len(payload), len(buf))]
-		testenv.Equal(t, sysx.TrySendTo(a, []byte(payload), &to), 0)
+		testenv.Gives(t, len(payload), done)(sysx.TrySendPacket(a, []byte(payload), &to))
 		arrive(t, b, 1)
-		n, errno := sysx.TryRecvFrom(b, buf, &who)
+		n, errno := sysx.TryRecvPacket(b, buf, &who)
 		if string(buf[:n]) != want || errno != 0 || port(&who) != port(&from) {
 			t.Errorf("%q from %v, %v", buf[:n], port(&who), errno)
 		}
@@ -189,7 +193,7 @@ func TestDatagrams(t *testing.T) {
 			t.Errorf("%q from %v, flags %#x, %v", buf[:n], port(&who), flags, errno)
 		}
 	}
-	testenv.Equal(t, sysx.TrySendTo(a, make([]byte, 1<<16), &to), unix.EMSGSIZE, "too large")
+	testenv.Gives(t, 0, unix.EMSGSIZE, "too large")(sysx.TrySendPacket(a, make([]byte, 1<<16), &to))
 	testenv.Fails(t, testenv.Err(sysx.TrySendDatagram(a, nil, nil, nil)), unix.EDESTADDRREQ,
 		"without a peer")
 	testenv.OK(t, sysx.StartConnect(a, &unix.SockaddrInet4{Port: int(port(&to).Port()),
@@ -258,12 +262,12 @@ func TestDatagramInjection(t *testing.T) {
 		}
 	}
 	calls := map[string]func() error{
-		"TrySendTo": func() error { return sysx.TrySendTo(a, buf, &to) },
+		"TrySendPacket": func() error { return testenv.Err(sysx.TrySendPacket(a, buf, &to)) },
 		"TrySendDatagram": func() error {
 			return testenv.Err(sysx.TrySendDatagram(a, buf, nil, &to))
 		},
-		"Batch.Send":  func() error { set(); return testenv.Err(batch.Send(a, 0)) },
-		"TryRecvFrom": func() error { return testenv.Err(sysx.TryRecvFrom(b, buf, &who)) },
+		"Batch.Send":    func() error { set(); return testenv.Err(batch.Send(a, 0)) },
+		"TryRecvPacket": func() error { return testenv.Err(sysx.TryRecvPacket(b, buf, &who)) },
 		"TryRecvDatagram": func() error {
 			_, _, _, errno := sysx.TryRecvDatagram(b, buf, nil, &who)
 			return errno

@@ -16,18 +16,59 @@ import (
 // scheduler, pinned.
 
 // TryRecvPacket is TryRecv for one packet, of which it drops what does not fit.
-func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
-	r, errno := transfer(Recv, unix.SYS_RECVFROM, fd, p, unix.MSG_DONTWAIT)
-	if errno == 0 {
-		received(fd, p, r)
+// It leaves the sender's address in from, which may be nil.
+func TryRecvPacket(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
+	pinned := pinLong(len(p))
+	for {
+		size, r, errno := uint32(unsafe.Sizeof(*from)), uintptr(0), refused(Recv, fd, len(p))
+		switch {
+		case errno != 0:
+		case len(p) <= MaxIO:
+			r, _, errno = syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), unix.MSG_DONTWAIT,
+				uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
+		default:
+			r, _, errno = syscall.Syscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), unix.MSG_DONTWAIT,
+				uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
+		}
+		if errno == 0 {
+			received(fd, p, int(r))
+		}
+		if errno != unix.EINTR {
+			pinned.Unpin()
+			return moved(r, errno), errno
+		}
 	}
-	return r, errno
 }
 
-// TrySendPacket is TrySend for one packet.
-func TrySendPacket(fd int, p []byte) (int, syscall.Errno) {
+// TrySendPacket is TrySend for one packet, to an address, or to the peer if
+// that is nil.
+func TrySendPacket(fd int, p []byte, to *RawAddr) (int, syscall.Errno) {
 	sending(p)
-	return transfer(Send, unix.SYS_SENDTO, fd, p, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	size := unsafe.Sizeof(*to)
+	if to == nil {
+		size = 0
+	}
+	pinned := pinLong(len(p))
+	for {
+		r, errno := uintptr(0), refused(Send, fd, len(p))
+		switch {
+		case errno != 0:
+		case len(p) <= MaxIO:
+			r, _, errno = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL,
+				uintptr(unsafe.Pointer(to)), size)
+		default:
+			r, _, errno = syscall.Syscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
+				uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL,
+				uintptr(unsafe.Pointer(to)), size)
+		}
+		if errno != unix.EINTR {
+			pinned.Unpin()
+			return moved(r, errno), errno
+		}
+	}
 }
 
 // TryRecvMsg receives one message, or what a stream has, with its ancillary
@@ -110,28 +151,6 @@ func header(iov *unix.Iovec, oob []byte, addr unsafe.Pointer, size uint32) (msg 
 	msg.SetIovlen(1)
 	msg.Name, msg.Namelen = (*byte)(addr), size
 	return msg
-}
-
-// transfer is recvfrom or sendto without an address, repeated while it is
-// interrupted.
-func transfer(op Op, call uintptr, fd int, p []byte, flags int) (int, syscall.Errno) {
-	pinned := pinLong(len(p))
-	for {
-		r, errno := uintptr(0), refused(op, fd, len(p))
-		switch {
-		case errno != 0:
-		case len(p) <= MaxIO:
-			r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(base(p)),
-				uintptr(len(p)), uintptr(flags), 0, 0)
-		default:
-			r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(base(p)), uintptr(len(p)),
-				uintptr(flags), 0, 0)
-		}
-		if errno != unix.EINTR {
-			pinned.Unpin()
-			return moved(r, errno), errno
-		}
-	}
 }
 
 // exchange is recvmsg or sendmsg, repeated while it is interrupted. An Injector

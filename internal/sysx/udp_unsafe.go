@@ -7,46 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datagrams of IPv4 and IPv6. An Injector is asked for so many datagrams, not
-// bytes: none is ever cut or split.
-
-// TryRecvFrom takes one datagram from a socket. What does not fit into p is
-// lost. It leaves the sender's address in from.
-func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
-	for {
-		size, r, errno := uint32(unsafe.Sizeof(*from)), uintptr(0), refused(Recv, fd, 1)
-		if errno == 0 {
-			r, _, errno = syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
-				uintptr(len(p)), unix.MSG_DONTWAIT,
-				uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
-		}
-		if errno == 0 {
-			received(fd, p, int(r))
-		}
-		if errno != unix.EINTR {
-			return moved(r, errno), errno
-		}
-	}
-}
-
-// TrySendTo sends p as one datagram to an address.
-func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
-	sending(p)
-	for {
-		errno := refused(Send, fd, 1)
-		if errno == 0 {
-			_, _, errno = syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
-				uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL,
-				uintptr(unsafe.Pointer(to)), unsafe.Sizeof(*to))
-		}
-		if errno != unix.EINTR {
-			return errno
-		}
-	}
-}
-
-// TryRecvDatagram is TryRecvFrom with control messages, which it leaves in oob,
-// and the flags of recvmsg.
+// TryRecvDatagram is TryRecvPacket for a datagram of IPv4 or IPv6, with control
+// messages, which it leaves in oob, and the flags of recvmsg. An Injector is
+// asked for one datagram.
 func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
 	failed syscall.Errno) {
 	vector := vectorOf(p)
@@ -60,8 +23,8 @@ func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
 	return n, int(msg.Controllen), int(msg.Flags), 0
 }
 
-// TrySendDatagram is TrySendTo with control messages; to is nil for the peer of
-// a connected socket.
+// TrySendDatagram is TrySendPacket with control messages; to is nil for the
+// peer of a connected socket.
 func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 	sending(p)
 	sending(oob)
