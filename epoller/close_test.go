@@ -27,7 +27,7 @@ func TestRingDuringClose(t *testing.T) {
 			if !e.mu.TryRLock() {
 				break
 			}
-			over := e.closed
+			over := e.closed.Load()
 			e.mu.RUnlock()
 			if over {
 				break

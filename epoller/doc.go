@@ -28,12 +28,12 @@
 //
 // So the eventfd is written at most once between two sleeps, and never while
 // the owner is awake. It is registered edge-triggered and never read: each
-// write is a new edge. Close waits for a ringer that has found the owner
-// asleep; otherwise the write could go to another file that has the bell's
-// number by then.
+// write is a new edge. EndUnused writes it in any case, once. Close waits for a
+// ringer that has found the owner asleep; otherwise the write could go to
+// another file that has the bell's number by then.
 //
 // # Threads
 //
-// Poll, Wait, WaitFor, Event, PrefetchTarget, Asleep, Awake and Close are the
-// owner's. The other methods may be called from any thread.
+// Poll, Wait, Event, PrefetchTarget, Asleep, Awake and Close are the owner's.
+// The other methods may be called from any thread.
 package epoller

@@ -6,7 +6,6 @@ import (
 	"math"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -57,7 +56,7 @@ type Epoller[T any] struct {
 	// mu is held for reading while the epoll fd or the bell is used by a thread
 	// other than the owner's, and for writing by Close.
 	mu     inside.RWMutex
-	closed bool // under mu
+	closed atomic.Bool // under mu; Ended reads it without
 
 	Stats Stats
 }
@@ -102,7 +101,7 @@ func (e *Epoller[T]) addSpecial(fd int, slot int32) error {
 	return nil
 }
 
-// ErrClosed is returned by Register after Close.
+// ErrClosed is returned by Register after Close or EndUnused.
 var ErrClosed = errors.New("netco/epoller: closed")
 
 // Close closes the epoll fd and the bell. The owner must not use the Epoller
@@ -111,26 +110,23 @@ var ErrClosed = errors.New("netco/epoller: closed")
 func (e *Epoller[T]) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closeLocked()
-}
-
-// CloseUnused closes the Epoller if nothing is registered, and reports whether
-// it did.
-func (e *Epoller[T]) CloseUnused() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.Registered() > 0 {
-		return false
-	}
-	e.closeLocked()
-	return true
-}
-
-func (e *Epoller[T]) closeLocked() {
-	e.closed = true
+	e.closed.Store(true)
 	sysx.CloseFD(e.fd)
 	sysx.CloseFD(e.bell)
 }
+
+// EndUnused makes Register return ErrClosed, and wakes the owner, which is to
+// Close, if nothing is registered. From any thread.
+func (e *Epoller[T]) EndUnused() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.Registered() == 0 && !e.closed.Swap(true) {
+		sysx.Ring(e.bell)
+	}
+}
+
+// Ended reports whether EndUnused has found nothing registered.
+func (e *Epoller[T]) Ended() bool { return e.closed.Load() }
 
 // Registration identifies one Register to Release. The zero Registration is
 // none.
@@ -166,7 +162,7 @@ func (e *Epoller[T]) RegisterShared(fd int, v *T, writes bool) (Registration, er
 func (e *Epoller[T]) register(fd int, v *T, events uint32) (Registration, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if e.closed {
+	if e.closed.Load() {
 		return Registration{}, ErrClosed // e.fd may be another file's number by now
 	}
 	r := e.slab.alloc(v)
@@ -188,7 +184,7 @@ func (e *Epoller[T]) Release(r Registration) { e.slab.release(r) }
 func (e *Epoller[T]) Remove(fd int) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if !e.closed {
+	if !e.closed.Load() {
 		unix.EpollCtl(e.fd, unix.EPOLL_CTL_DEL, fd, nil) // fails only if fd is not registered
 	}
 }
@@ -230,13 +226,6 @@ func (e *Epoller[T]) Wait() int {
 	return e.check(n, errno)
 }
 
-// WaitFor is Wait for at most d.
-func (e *Epoller[T]) WaitFor(d time.Duration) int {
-	e.Stats.Waits.Inc()
-	n, errno := sysx.WaitFor(e.fd, e.events[:], int(d.Milliseconds()))
-	return e.check(n, errno)
-}
-
 func (e *Epoller[T]) check(n int, errno syscall.Errno) int {
 	if errno != 0 && errno != unix.EINTR {
 		panic("netco/epoller: epoll_pwait: " + errno.Error())
@@ -266,7 +255,7 @@ func (e *Epoller[T]) Event(i int) (*T, Events) {
 func (e *Epoller[T]) PollOf(other *Epoller[T], f func(*T, Events)) (n int) {
 	other.mu.RLock()
 	defer other.mu.RUnlock()
-	if other.closed {
+	if other.closed.Load() {
 		return 0
 	}
 	got, errno := sysx.Poll(other.fd, e.events[:e.batch])
@@ -312,7 +301,7 @@ func (e *Epoller[T]) Ring() bool {
 func (e *Epoller[T]) ring() bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	if e.closed || !e.asleep.CompareAndSwap(true, false) {
+	if e.closed.Load() || !e.asleep.CompareAndSwap(true, false) {
 		return false
 	}
 	e.Stats.Rings.Add(1)

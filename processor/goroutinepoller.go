@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/stacks"
 )
 
@@ -25,13 +26,13 @@ import (
 // fds are registered, and for a moment longer (linger). So nothing remains of
 // the poller when a program has closed its sockets, as with package net.
 type goroutinePoller struct {
-	ep    *epoller.Epoller[PollDesc]
-	brief bool // owner: the last fd has been released, so no wait is longer than linger
+	ep     *epoller.Epoller[PollDesc]
+	ending atomic.Bool // endUnused is about to be called
 }
 
 // linger is how long the poller stays without fds. Without it, a program that
-// opens and closes one connection after another would make a poller, and wake
-// it to end, each time.
+// opens and closes one connection after another would make a poller, and end
+// it, each time.
 const linger = 10 * time.Millisecond
 
 // currentPoller is the poller that registers fds, or nil.
@@ -62,13 +63,10 @@ func openPoller() (*goroutinePoller, error) {
 
 func (l *goroutinePoller) loop() {
 	defer stacks.Bystander()()
-	for {
+	for !l.ep.Ended() {
 		n := l.ep.Poll()
 		if n == 0 {
-			if n = l.wait(); n < 0 {
-				currentPoller.CompareAndSwap(l, nil)
-				return
-			}
+			n = l.ep.Wait()
 		}
 		for i := range n {
 			if pd, events := l.ep.Event(i); pd != nil {
@@ -79,28 +77,8 @@ func (l *goroutinePoller) loop() {
 		// another thread.
 		runtime.Gosched()
 	}
-}
-
-// wait waits for events and returns how many there are; it is negative if l is
-// closed.
-func (l *goroutinePoller) wait() (n int) {
-	if !l.brief {
-		l.ep.Asleep()
-		if l.ep.Registered() > 0 { // otherwise the last release may have seen the poller awake
-			n = l.ep.Wait()
-		} else {
-			l.brief = true
-		}
-		l.ep.Awake()
-		return n
-	}
-	if n = l.ep.WaitFor(linger); n == 0 {
-		if l.ep.CloseUnused() {
-			return -1
-		}
-		l.brief = false
-	}
-	return n
+	currentPoller.CompareAndSwap(l, nil)
+	l.ep.Close()
 }
 
 // release ends a registration.
@@ -111,9 +89,19 @@ func (l *goroutinePoller) release(r epoller.Registration) {
 
 // released makes l end soon, if no fd is registered with it.
 func (l *goroutinePoller) released() {
-	if l.ep.Registered() == 0 {
-		l.ep.Ring()
+	switch {
+	case l.ep.Registered() > 0:
+	case clock.InBubble(): // whose timers may never fire
+		l.ep.EndUnused()
+	case !l.ending.Swap(true):
+		time.AfterFunc(linger, l.endUnused)
 	}
+}
+
+// endUnused makes l end, if no fd is registered with it.
+func (l *goroutinePoller) endUnused() {
+	l.ending.Store(false) // first: a later release calls endUnused again
+	l.ep.EndUnused()
 }
 
 // fdWaits counts the waits of ordinary goroutines for fds that have no

@@ -19,7 +19,7 @@ var entries = map[string]string{
 	"it touches nothing of the owner's, and those who call it are on this list themselves": `
 		internal/sysx.CloseFD internal/sysx.EnableBarriers
 		internal/sysx.TryPoll internal/sysx.Recvmsg internal/sysx.Sendmsg internal/sysx.TrySendfile
-		internal/sysx.WaitFor internal/sysx.fileIO
+		internal/sysx.Wait internal/sysx.fileIO
 	`,
 	"its callers look again before they count the call and go on": `
 		internal/sysx.payload internal/sysx.several
@@ -42,7 +42,7 @@ var entries = map[string]string{
 		socket.endpoints.file internal/fd.FD.SetInt socket.zoneIndex
 	`,
 	"no coroutine comes there: a loop, or a goroutine of the library's": `
-		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.WaitFor epoller.Epoller.closeLocked epoller.Open
+		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.Close epoller.Open
 		processor.Group.StartMonitor processor.PollDesc.waitByPoll processor.ThreadCPUNs processor.pollWait.poll
 		timer.FD.Close
 	`,
@@ -69,7 +69,7 @@ var unlisted = map[string]bool{
 var entering = map[string]bool{
 	"CloseFD": true, "EnableBarriers": true, "Read": true,
 	"Recvmsg": true, "Sendmsg": true, "TryPoll": true, "TrySendfile": true, "Wait": true,
-	"WaitFor": true, "Write": true,
+	"Write": true,
 }
 
 // callsListed: a coroutine may be left behind in a system call that enters the

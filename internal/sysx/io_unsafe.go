@@ -133,17 +133,12 @@ func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 // Wait waits in epoll until there is an event. The Go scheduler knows that the
 // thread is blocked.
 func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
-	return WaitFor(epfd, events, -1)
-}
-
-// WaitFor is Wait that gives up after so many milliseconds; -1 is never.
-func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
 	n, errno := asked(EpollWait, epfd, len(events))
 	if errno != 0 {
 		return 0, errno
 	}
 	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
-		uintptr(unsafe.Pointer(&events[0])), uintptr(n), uintptr(ms), 0, 0)
+		uintptr(unsafe.Pointer(&events[0])), uintptr(n), ^uintptr(0), 0, 0) // no timeout
 	return moved(r, errno), errno
 }
 
