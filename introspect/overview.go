@@ -4,13 +4,12 @@ import (
 	"context"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -19,9 +18,10 @@ const lastStalls = 5 // how many stalls, and how many places of handoffs, the ov
 
 // overview is the page "overview".
 func (h *handler) overview(ctx context.Context, _ *query) (any, error) {
+	program, version := engine.Versions()
 	o := &overviewJSON{
 		Time: time.Now(), Phase: h.src.phase(), PID: os.Getpid(),
-		Program: versions.program, Netco: versions.netco, Go: runtime.Version(),
+		Program: program, Netco: version, Go: runtime.Version(),
 		Backend: cocontext.Backend(), BackendReason: cocontext.BackendReason(),
 		Refused: h.src.refused(),
 	}
@@ -126,18 +126,3 @@ func (h *handler) listStalls(_ context.Context, q *query) (any, error) {
 		}),
 	}, nil
 }
-
-// versions are the versions of the program and of netco.
-var versions = func() (v struct{ program, netco string }) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	v.program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == "github.com/netco-go/netco" {
-			v.netco = m.Version
-		}
-	}
-	return v
-}()

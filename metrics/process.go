@@ -1,14 +1,15 @@
 package metrics
 
 import (
+	"cmp"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/httpinfo"
 	"github.com/netco-go/netco/internal/sockinfo"
 )
@@ -93,23 +94,8 @@ func (processCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (processCollector) Collect(ch chan<- prometheus.Metric) {
-	ch <- prometheus.MustNewConstMetric(info, gauge, 1, version(), runtime.Version(),
-		context.Backend())
+	_, version := engine.Versions()
+	ch <- prometheus.MustNewConstMetric(info, gauge, 1, cmp.Or(version, "unknown"),
+		runtime.Version(), context.Backend())
 	collect(ch, ofProcess, &process{blocking: blocking.Default().Stats()})
-}
-
-const module = "github.com/netco-go/netco"
-
-// version returns netco's version in this program, "(devel)" in its own tree.
-func version() string {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, m := range append(b.Deps, &b.Main) {
-		if m.Path == module {
-			return m.Version
-		}
-	}
-	return "unknown"
 }

@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/netco-go/netco/internal/diagnose"
@@ -47,3 +49,18 @@ func (e Engine) Processors() []*processor.Processor {
 // Circles returns the deadlocks of some of its coroutines that the watchdog has
 // found last; none after the end.
 func (e Engine) Circles() []diagnose.Circle { return e.observer.Circles() }
+
+// Versions returns the program's path and version, and netco's version in it,
+// "(devel)" in its own tree; "" is unknown.
+func Versions() (program, netco string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "", ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == "github.com/netco-go/netco" {
+			netco = m.Version
+		}
+	}
+	return strings.TrimSpace(info.Main.Path + " " + info.Main.Version), netco
+}
