@@ -8,7 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	stdsync "sync"
 	"sync/atomic"
@@ -215,8 +215,7 @@ func (c *conn) abort(v any) {
 	}
 	if v != nil && v != ErrAbortHandler {
 		if stack == nil {
-			stack = make([]byte, 64<<10)
-			stack = stack[:runtime.Stack(stack, false)]
+			stack = debug.Stack()
 		}
 		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
 	}

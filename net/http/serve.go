@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
@@ -46,7 +45,6 @@ type sorter struct {
 	config *stdtls.Config // nil without TLS
 	closed func() error   // closes the listener, once
 	base   context.Context
-	delay  time.Duration // of the next try after a temporary error
 }
 
 // Close implements net.Listener. The listener may be closed: by s.conns.
@@ -61,20 +59,11 @@ func (l *sorter) Close() error {
 func (l *sorter) Accept() (net.Conn, error) {
 	for {
 		c, err := l.accept()
-		var passing net.Error
-		switch {
-		case err == nil:
-			l.delay = 0
-			if c = l.serveConn(c); c != nil {
-				return c, nil
-			}
-		case l.s.shuttingDown(), !errors.As(err, &passing),
-			!passing.Temporary(): //lint:ignore SA1019 as net/http
-			return nil, err
-		default: // the standard's server would block the coroutine
-			l.delay = min(max(2*l.delay, 5*time.Millisecond), time.Second)
-			l.s.logf("http: Accept error: %v; retrying in %v", err, l.delay)
-			netco.Sleep(l.delay)
+		if err == nil {
+			c = l.serveConn(c)
+		}
+		if c != nil || err != nil {
+			return c, err
 		}
 	}
 }
@@ -148,10 +137,7 @@ func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
 }
 
 // oneConn is a listener that returns one connection, and then fails.
-type oneConn struct {
-	conn net.Conn
-	base context.Context
-}
+type oneConn struct{ conn net.Conn }
 
 // Accept implements net.Listener.
 func (l *oneConn) Accept() (net.Conn, error) {
@@ -168,9 +154,6 @@ func (l *oneConn) Close() error { return nil }
 
 // Addr implements net.Listener.
 func (l *oneConn) Addr() net.Addr { return nil }
-
-// context is sorter.context.
-func (l *oneConn) context() context.Context { return l.base }
 
 // ownKey is the key of a context's value: the *conn that had the connection
 // before the standard's server.
@@ -194,11 +177,17 @@ func (s *Server) initStandard(std *http.Server) {
 		s.handler().ServeHTTP(w, r)
 	})
 	std.BaseContext = func(l net.Listener) context.Context {
-		return l.(interface{ context() context.Context }).context()
+		if l, ok := l.(*sorter); ok {
+			return l.context()
+		}
+		return s.base
 	}
 	std.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if c, ok := c.(*begun); ok {
+			return context.WithValue(c.own.ctx, ownKey{}, c.own)
+		}
 		ctx = context.WithValue(ctx, ServerContextKey, s)
-		if ctx.Value(ownKey{}) == nil && s.ConnContext != nil {
+		if s.ConnContext != nil {
 			ctx = s.ConnContext(ctx, c)
 		}
 		return ctx
@@ -242,7 +231,8 @@ func copyFields(to, from any) {
 // server looks for its own.
 type begun struct {
 	net.Conn
-	in io.Reader
+	in  io.Reader
+	own *conn // what had the connection; nil for a 101 response
 }
 
 // newBegun returns c with the bytes read of it in front, and the error that
@@ -252,7 +242,7 @@ func newBegun(c net.Conn, read []byte, end error) *begun {
 	if end != nil {
 		rest = readerFunc(func([]byte) (int, error) { return 0, end })
 	}
-	return &begun{c, io.MultiReader(bytes.NewReader(bytes.Clone(read)), rest)}
+	return &begun{Conn: c, in: io.MultiReader(bytes.NewReader(bytes.Clone(read)), rest)}
 }
 
 // Read implements net.Conn.
@@ -277,13 +267,13 @@ func (c *conn) handOver(std *http.Server, end error) error {
 		read, _ = x.in.Peek(x.in.Buffered())
 	}
 	rest := newBegun(c.nc, read, end)
+	rest.own = c
 	c.end()
 	c.gone = true
 	c.sc.Detach()
 	c.forget()
 	c.nc.SetDeadline(time.Time{})
-	base := context.WithValue(c.ctx, ownKey{}, c)
-	if std.Serve(&oneConn{rest, base}) == ErrServerClosed {
+	if std.Serve(&oneConn{rest}) == ErrServerClosed {
 		c.nc.Close()
 	}
 	return nil

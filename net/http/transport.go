@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"maps"
 	"net"
 	stdhttp "net/http"
@@ -142,41 +143,58 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 		return t.roundTripBeside(req)
 	}
 	x := newTrip(t, req)
-	send, key := x.outgoing(), keyOf(req.URL)
-	for {
-		pc, err := t.getConn(x, key)
-		if err != nil {
-			if send.Body != nil {
-				send.Body.Close() // as Write does below
+	for key := keyOf(req.URL); ; {
+		var err error
+		if x.pc, err = t.getConn(x, key); err != nil {
+			if x.req.Body != nil {
+				x.req.Body.Close() // as Write does below
 			}
 			x.end()
 			return nil, err
 		}
-		x.stop = context.AfterFunc(x.ctx, pc.close)
-		resp, err := pc.roundTrip(x, send)
+		x.stop = context.AfterFunc(x.ctx, x.pc.close)
+		resp, err := x.roundTrip()
 		if err == nil {
 			resp.Request = req
 			return resp, nil
 		}
-		if !pc.shouldRetry(send, err) || x.cancelled() != nil || !rewind(send) {
+		if !x.shouldRetry(err) || x.cancelled() != nil || !x.rewind() {
 			x.end()
 			return nil, err
 		}
 	}
 }
 
-// trip is a RoundTrip, up to the end of the response's body.
+// trip is a RoundTrip, up to the end of the response's body. It is that body,
+// see transport_body.go.
 type trip struct {
 	t    *Transport
-	req  *stdhttp.Request // constant: the caller's
-	ctx  context.Context  // constant: of the request
-	gzip bool             // constant: the Transport has asked for it
-	stop func() bool      // undoes the AfterFunc that closes the connection with ctx
-	end  func()           // constant: releases what newTrip has made
+	req  stdhttp.Request // as it is sent
+	ctx  context.Context // constant: of the request
+	gzip bool            // constant: the Transport has asked for it
+	end  func()          // constant: releases what newTrip has made
+
+	pc   *persistConn
+	stop func() bool // undoes the AfterFunc that closes pc with ctx
+
+	body   io.ReadCloser // constant: the response's, as the standard's code reads it
+	keep   bool          // constant: pc may be reused
+	err    error         // the reader's: of the Read that failed, for good
+	closed atomic.Bool   // Close was called
+	done   atomic.Bool   // finish was called
 }
 
 func newTrip(t *Transport, req *stdhttp.Request) *trip {
-	x := &trip{t: t, req: req, ctx: req.Context(), end: func() {}}
+	x := &trip{t: t, req: *req, ctx: req.Context(), end: func() {}}
+	r := &x.req
+	x.gzip = !t.DisableCompression && len(r.Header["Accept-Encoding"]) == 0 &&
+		len(r.Header["Range"]) == 0 && r.Method != "HEAD"
+	if x.gzip {
+		r.Header = make(stdhttp.Header, len(req.Header)+1)
+		maps.Copy(r.Header, req.Header)
+		r.Header["Accept-Encoding"] = []string{"gzip"}
+	}
+	r.Close = r.Close || t.DisableKeepAlives && len(r.Header["Upgrade"]) == 0
 	if req.Cancel != nil {
 		ctx, cancel := context.WithCancelCause(x.ctx)
 		x.ctx, x.end = ctx, func() { cancel(nil) }
@@ -199,22 +217,9 @@ func (x *trip) cancelled() error {
 	return context.Cause(x.ctx)
 }
 
-// outgoing returns the request as it is sent.
-func (x *trip) outgoing() *stdhttp.Request {
-	r := *x.req
-	x.gzip = !x.t.DisableCompression && len(r.Header["Accept-Encoding"]) == 0 &&
-		len(r.Header["Range"]) == 0 && r.Method != "HEAD"
-	if x.gzip {
-		r.Header = make(stdhttp.Header, len(x.req.Header)+1)
-		maps.Copy(r.Header, x.req.Header)
-		r.Header["Accept-Encoding"] = []string{"gzip"}
-	}
-	r.Close = r.Close || x.t.DisableKeepAlives && len(r.Header["Upgrade"]) == 0
-	return &r
-}
-
 // rewind makes the body ready for another attempt.
-func rewind(req *stdhttp.Request) bool {
+func (x *trip) rewind() bool {
+	req := &x.req
 	if req.Body == nil || req.Body == stdhttp.NoBody {
 		return true
 	}

@@ -5,60 +5,49 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 )
 
 // errReadOnClosedBody is the standard's.
 var errReadOnClosedBody = errors.New("http: read on closed response body")
 
-// responseBody is the body of a response. Its end, its Close, and the end of
-// the request's context release the connection.
-type responseBody struct {
-	x    *trip
-	pc   *persistConn
-	body io.ReadCloser
-	keep bool // constant: the connection may be reused
-
-	err    error       // the reader's: of the Read that failed, for good
-	closed atomic.Bool // Close was called
-	done   atomic.Bool // finish was called
-}
-
-func (b *responseBody) Read(p []byte) (n int, err error) {
+// Read implements io.Reader, of the response's body. Its end, its Close, and
+// the end of the request's context release the connection.
+func (x *trip) Read(p []byte) (n int, err error) {
 	switch {
-	case b.closed.Load():
+	case x.closed.Load():
 		return 0, errReadOnClosedBody
-	case b.err != nil:
-		return 0, b.err
+	case x.err != nil:
+		return 0, x.err
 	}
-	n, err = b.body.Read(p)
+	n, err = x.body.Read(p)
 	if err == nil {
 		return n, nil
 	}
-	if cancelled := b.x.cancelled(); err != io.EOF && cancelled != nil && !b.done.Load() {
+	if cancelled := x.cancelled(); err != io.EOF && cancelled != nil && !x.done.Load() {
 		err = cancelled
 	}
-	b.err = err
-	b.finish(err == io.EOF)
+	x.err = err
+	x.finish(err == io.EOF)
 	return n, err
 }
 
-func (b *responseBody) Close() error {
-	if !b.closed.Swap(true) {
-		b.finish(false)
+// Close implements io.Closer, of the response's body.
+func (x *trip) Close() error {
+	if !x.closed.Swap(true) {
+		x.finish(false)
 	}
 	return nil
 }
 
 // finish releases the connection, once. whole means that the whole response was
 // read.
-func (b *responseBody) finish(whole bool) {
-	if b.done.Swap(true) {
+func (x *trip) finish(whole bool) {
+	if x.done.Swap(true) {
 		return
 	}
-	pc, x := b.pc, b.x
-	if x.stop() && whole && b.keep && (pc.br == nil || pc.br.Buffered() == 0) {
-		pc.t.putOrClose(pc)
+	pc := x.pc
+	if x.stop() && whole && x.keep && (pc.br == nil || pc.br.Buffered() == 0) {
+		x.t.putOrClose(pc)
 	} else {
 		pc.close()
 	}
@@ -67,7 +56,7 @@ func (b *responseBody) finish(whole bool) {
 
 // gzipBody decompresses a response's body.
 type gzipBody struct {
-	*responseBody
+	*trip
 	zr    *gzip.Reader // the reader's: nil before the first Read, and after the end
 	ended error        // the reader's
 }
@@ -82,7 +71,7 @@ func (g *gzipBody) Read(p []byte) (n int, err error) {
 		return 0, g.ended
 	case g.zr == nil:
 		g.zr = gzips.Get().(*gzip.Reader)
-		err = g.zr.Reset(g.responseBody)
+		err = g.zr.Reset(g.trip)
 	}
 	if err == nil {
 		n, err = g.zr.Read(p)

@@ -111,49 +111,51 @@ func (pc *persistConn) releaseBuffer() {
 	}
 }
 
-// roundTrip sends a request and reads its response's head. The end of the
+// roundTrip sends the request and reads its response's head. The end of the
 // response's body ends x.
-func (pc *persistConn) roundTrip(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
+func (x *trip) roundTrip() (*stdhttp.Response, error) {
+	pc := x.pc
 	if pc.br == nil {
 		pc.br = readers.Get().(*bufio.Reader)
 		pc.br.Reset(pc)
 	}
 	pc.limit, pc.sent, pc.silent = pc.maxHeader(), 0, false
-	if err := pc.send(req); err != nil {
-		err = fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err)
-		return nil, pc.failed(x, err)
+	if err := x.send(); err != nil {
+		return nil, x.failed(fmt.Errorf(
+			"net/http: HTTP/1.x transport connection broken: %w", err))
 	}
-	timeout := pc.t.ResponseHeaderTimeout
+	timeout := x.t.ResponseHeaderTimeout
 	if timeout > 0 {
 		pc.conn.SetReadDeadline(time.Now().Add(timeout))
 	}
-	resp, err := pc.readResponse(x, req)
+	resp, err := x.readResponse()
 	if err != nil {
-		return nil, pc.failed(x, err)
+		return nil, x.failed(err)
 	}
 	if timeout > 0 {
 		pc.conn.SetReadDeadline(time.Time{})
 	}
-	pc.deliver(x, req, resp)
+	x.deliver(resp)
 	return resp, nil
 }
 
-// send sends a request, whose body does not wait.
-func (pc *persistConn) send(req *stdhttp.Request) error {
+// send sends the request, whose body does not wait.
+func (x *trip) send() error {
 	w := writers.Get().(*bufio.Writer)
-	w.Reset(pc)
+	w.Reset(x.pc)
 	defer func() {
 		w.Reset(nil)
 		writers.Put(w)
 	}()
-	if err := req.Write(w); err != nil {
+	if err := x.req.Write(w); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
 // failed ends the connection after an error, and returns the one to return.
-func (pc *persistConn) failed(x *trip, err error) error {
+func (x *trip) failed(err error) error {
+	pc := x.pc
 	pc.close()
 	cancelled := x.cancelled()
 	x.stop()
@@ -163,16 +165,17 @@ func (pc *persistConn) failed(x *trip, err error) error {
 	case pc.limit <= 0:
 		return fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted",
 			pc.maxHeader())
-	case pc.t.ResponseHeaderTimeout > 0 && errors.Is(err, os.ErrDeadlineExceeded):
+	case x.t.ResponseHeaderTimeout > 0 && errors.Is(err, os.ErrDeadlineExceeded):
 		return errTimeout
 	}
 	return err
 }
 
-// shouldRetry reports whether a request that has failed is sent again, on
+// shouldRetry reports whether the request, which has failed, is sent again, on
 // another connection.
-func (pc *persistConn) shouldRetry(req *stdhttp.Request, err error) bool {
-	return pc.reused && err != errTimeout && (pc.sent == 0 || pc.silent && isReplayable(req))
+func (x *trip) shouldRetry(err error) bool {
+	pc := x.pc
+	return pc.reused && err != errTimeout && (pc.sent == 0 || pc.silent && isReplayable(&x.req))
 }
 
 func isReplayable(req *stdhttp.Request) bool {
@@ -184,13 +187,14 @@ func isReplayable(req *stdhttp.Request) bool {
 }
 
 // readResponse reads the response's head, after any heads of status 1xx.
-func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Response, error) {
+func (x *trip) readResponse() (*stdhttp.Response, error) {
+	pc := x.pc
 	if _, err := pc.br.Peek(1); err != nil {
 		pc.silent = true
 		return nil, err
 	}
 	for {
-		resp, err := stdhttp.ReadResponse(pc.br, req)
+		resp, err := stdhttp.ReadResponse(pc.br, &x.req)
 		if err != nil {
 			return nil, err
 		}
@@ -210,28 +214,26 @@ func (pc *persistConn) readResponse(x *trip, req *stdhttp.Request) (*stdhttp.Res
 }
 
 // deliver makes the response's body end x and release the connection.
-func (pc *persistConn) deliver(x *trip, req *stdhttp.Request, resp *stdhttp.Response) {
+func (x *trip) deliver(resp *stdhttp.Response) {
+	pc := x.pc
 	pc.limit = math.MaxInt64
-	switches := resp.StatusCode == stdhttp.StatusSwitchingProtocols &&
-		len(resp.Header["Upgrade"]) > 0 && listsToken(resp.Header.Get("Connection"), "upgrade")
-	b := &responseBody{x: x, pc: pc, body: resp.Body}
-	b.keep = !resp.Close && !req.Close && resp.StatusCode > 199
+	x.body, x.keep = resp.Body, !resp.Close && !x.req.Close && resp.StatusCode > 199
 	switch {
-	case switches:
+	case resp.StatusCode == stdhttp.StatusSwitchingProtocols && len(resp.Header["Upgrade"]) > 0 &&
+		listsToken(resp.Header.Get("Connection"), "upgrade"):
 		read, _ := pc.br.Peek(pc.br.Buffered())
 		resp.Body = newBegun(pc.conn, read, nil)
 		pc.releaseBuffer()
 		x.stop()
 		x.end()
-	case req.Method == "HEAD" || resp.ContentLength == 0:
-		b.finish(true)
+	case x.req.Method == "HEAD" || resp.ContentLength == 0:
+		x.finish(true)
+	case x.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"):
+		resp.Body = &gzipBody{trip: x}
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength, resp.Uncompressed = -1, true
 	default:
-		resp.Body = b
-		if x.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
-			resp.Body = &gzipBody{responseBody: b}
-			resp.Header.Del("Content-Encoding")
-			resp.Header.Del("Content-Length")
-			resp.ContentLength, resp.Uncompressed = -1, true
-		}
+		resp.Body = x
 	}
 }
