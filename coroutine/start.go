@@ -2,7 +2,6 @@ package coroutine
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 
 	"github.com/netco-go/netco/internal/goruntime"
@@ -67,10 +66,6 @@ func (p Place) Processor() (i int, ok bool) {
 	return p.number, p.number != 0
 }
 
-// bare holds coroutines that Make takes without an executor. The executor that
-// adopts a coroutine keeps its struct.
-var bare = sync.Pool{New: func() any { return new(Coroutine) }}
-
 // Make makes a coroutine for an executor to Adopt. here is the executor on
 // whose thread the caller runs, or nil, which allocates more. Only a coroutine
 // may make a Child. Does not park.
@@ -103,7 +98,7 @@ func Make(here *Executor, s Spawn) *Coroutine {
 // newCoroutine returns a struct for Make, and an id.
 func (ex *Executor) newCoroutine() (co *Coroutine, id uint64) {
 	if ex == nil {
-		co, id = bare.Get().(*Coroutine), lastID.Add(1)
+		co, id = new(Coroutine), lastID.Add(1)
 	} else {
 		if goruntime.RaceEnabled {
 			defer Own()()
