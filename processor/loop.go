@@ -148,7 +148,7 @@ func (p *Processor) dispatch(n int) {
 			}
 		}
 		if pd, events := p.ep.Event(i); pd != nil {
-			if p.runs.shared && pd.isHome() {
+			if p.runs.shared && !pd.Shared() {
 				p.homeEvents = true
 			}
 			pd.onEvent(p, events)

@@ -277,9 +277,6 @@ func (pd *PollDesc) shareLocked(fd int, domain []*Processor) error {
 	return nil
 }
 
-// isHome reports whether only its home watches the fd.
-func (pd *PollDesc) isHome() bool { return pd.shared.Load() == nil }
-
 // unshareLocked registers a shared fd with one Processor only.
 func (pd *PollDesc) unshareLocked(fd int, to *Processor) error {
 	pd.unregisterLocked(fd)            // first: to may be in the domain

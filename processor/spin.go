@@ -80,7 +80,7 @@ func (s *spinner) begin(g *Group) bool {
 		s.skip--
 		return false
 	}
-	if s.until != 0 && s.heldOff(clock.Now()) {
+	if s.until != 0 && clock.Now() < s.until {
 		return false
 	}
 	if int(g.spinners.Add(1)) > max(1, len(g.members)/2) {
@@ -130,18 +130,10 @@ func (s *spinner) short(pd *PollDesc) {
 // long records a long wait.
 func (s *spinner) long() { s.score = max(s.score-2, 0) }
 
-// interrupted records a spin in which one poll took heldNs.
+// interrupted records a spin in which one poll took heldNs. If that is as long
+// as a time slice, it turns spinning off for a while.
 func (s *spinner) interrupted(heldNs, now int64) {
 	s.wasted()
-	s.preempted(heldNs, now)
-}
-
-// heldOff reports whether spinning is off, since another thread wants the core.
-func (s *spinner) heldOff(now int64) bool { return now < s.until }
-
-// preempted turns spinning off for a while if heldNs is as long as a time
-// slice.
-func (s *spinner) preempted(heldNs, now int64) {
 	if heldNs < preemptedNs {
 		return
 	}
