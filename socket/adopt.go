@@ -48,7 +48,8 @@ func takeConn(op string, n network, dialled bool, theirs net.Conn) (net.Conn, er
 		}))
 	case *net.UnixConn:
 		return as[net.Conn](take(op, n, c, at, func(fd int) *UnixConn {
-			u := newUnixConn(fd, n, localName(fd, n), peerName(fd, n))
+			u := newKeptUnixConn(fd, n, localName(fd, n), peerName(fd, n))
+			u.s.CloseWhenLost()
 			u.connected = dialled && u.RemoteAddr() != nil
 			return u
 		}))

@@ -37,15 +37,8 @@ var (
 	_ syscall.Conn   = (*UnixConn)(nil)
 )
 
-// newUnixConn makes a UnixConn of an fd, which it owns from then on. An address
-// may be nil.
-func newUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
-	c := newKeptUnixConn(fd, n, local, remote)
-	c.s.CloseWhenLost()
-	return c
-}
-
-// newKeptUnixConn is newUnixConn for a Server, see socket.initKept.
+// newKeptUnixConn makes a UnixConn of an fd, which it owns from then on, see
+// conn.initKept. An address may be nil.
 func newKeptUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 	c := new(UnixConn)
 	c.initKept(fd, n)
