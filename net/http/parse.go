@@ -117,7 +117,8 @@ func (w *response) parse(head string) bool {
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, int(proto[7]-'0')
 	req.Close = req.ProtoMinor == 0
 	req.Header = make(Header, min(strings.Count(rest, "\n"), 8))
-	for most := w.c.s.maxHeaderValues(); len(rest) > 0; most-- {
+	most := cmp.Or(max(0, w.c.s.MaxHeaderValueCount), DefaultMaxHeaderValueCount)
+	for ; len(rest) > 0; most-- {
 		line, rest, _ = strings.Cut(rest, "\r\n")
 		if most == 0 || !w.addField(line) {
 			return false

@@ -261,10 +261,6 @@ func (s *Server) handshakeTimeout() (least time.Duration) {
 	return least
 }
 
-func (s *Server) maxHeaderValues() int {
-	return cmp.Or(max(0, s.MaxHeaderValueCount), DefaultMaxHeaderValueCount)
-}
-
 func (s *Server) handler() Handler {
 	return cmp.Or[Handler](s.Handler, DefaultServeMux)
 }
