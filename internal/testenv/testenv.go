@@ -11,6 +11,8 @@ import (
 	"runtime/pprof"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Main is a TestMain: it runs the tests, and fails if they leaked fds,
@@ -133,6 +135,26 @@ func Files() (n int) {
 		to, err := os.Readlink("/proc/self/fd/" + fd.Name()) // or it has just been closed
 		if err == nil && to != "anon_inode:[eventpoll]" && to != "anon_inode:[eventfd]" {
 			n++
+		}
+	}
+	return n
+}
+
+// Unread counts the bytes that the process has not read of connections to a
+// port of its own, and the connections that it has not accepted there.
+func Unread(port int) (n int) {
+	for fd := range 1000 {
+		at, err := unix.Getsockname(fd)
+		if here, ok := at.(*unix.SockaddrInet4); err != nil || !ok || here.Port != port {
+			continue
+		}
+		if bytes, err := unix.IoctlGetInt(fd, unix.TIOCINQ); err == nil {
+			n += bytes
+			continue
+		}
+		// A listener has no bytes.
+		if info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n += int(info.Unacked)
 		}
 	}
 	return n

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -116,7 +115,10 @@ func TestBounds(t *testing.T) {
 			addr := serve(t, besieged(release))
 			others(t, addr)
 			others(t, addr)
-			before := held()
+			var before holdings
+			for range 3 {
+				before = held()
+			}
 			limit := before
 			limit.bytes += uint64(x.conns)*x.bytes + slack
 			limit.runs += x.conns * x.runs
@@ -196,11 +198,11 @@ type holdings struct {
 // slack is for what has nothing to do with the attack.
 const slack = 512 << 10
 
+// held collects garbage once; a sync.Pool gives back what two collections did
+// not see used.
 func held() (h holdings) {
 	var m runtime.MemStats
-	for range 3 { // a sync.Pool gives back what two did not see used
-		runtime.GC()
-	}
+	runtime.GC()
 	runtime.ReadMemStats(&m)
 	h.bytes = m.HeapAlloc
 	coroutine.Range(func(coroutine.Info) bool { h.runs++; return true })
@@ -213,26 +215,22 @@ func (h holdings) within(limit holdings) bool {
 		h.files <= limit.files
 }
 
-// unread counts the bytes that the Server at addr has not read, and the
-// connections that it has not accepted.
-func unread(addr string) (n uint64) {
-	_, port, _ := net.SplitHostPort(addr)
-	local := fmt.Sprintf(":%04X", testenv.Must(strconv.Atoi(port)))
-	for line := range strings.Lines(string(testenv.Must(os.ReadFile("/proc/net/tcp")))) {
-		if f := strings.Fields(line); strings.HasSuffix(f[1], local) {
-			n += testenv.Must(strconv.ParseUint(f[4][strings.IndexByte(f[4], ':')+1:], 16, 64))
-		}
-	}
-	return n
-}
-
 // hold waits until no more is held, once the Server has read all that has come.
 func (limit holdings) hold(t *testing.T, addr, when string) {
 	t.Helper()
+	port := testenv.Must(net.ResolveTCPAddr("tcp", addr)).Port
 	testenv.Until(t, "all to be read", func() bool {
-		time.Sleep(10 * time.Millisecond) // unread takes CPU from the Server
-		return unread(addr) == 0
+		time.Sleep(10 * time.Millisecond) // Unread takes CPU from the Server
+		return testenv.Unread(port) == 0
 	})
-	what := fmt.Sprintf("at most %+v to be held where %+v is, while %s", limit, held(), when)
-	testenv.Until(t, what, func() bool { return held().within(limit) })
+	var now holdings
+	defer func() {
+		if t.Failed() {
+			t.Logf("%+v is held", now)
+		}
+	}()
+	testenv.Until(t, fmt.Sprintf("at most %+v to be held, while %s", limit, when), func() bool {
+		now = held()
+		return now.within(limit)
+	})
 }
