@@ -1,14 +1,14 @@
 package testrun
 
 import (
-	"bytes"
 	"fmt"
 	"runtime"
-	"strings"
-	"sync"
+	"slices"
 	"testing"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -51,7 +51,7 @@ type Task struct {
 	Started, Done chan struct{}
 	Co            *coroutine.Coroutine // nil on a goroutine
 
-	id string // of the goroutine
+	g uintptr // the goroutine, as asm.Getg returns it
 }
 
 // Go starts f in p.
@@ -59,10 +59,7 @@ func (p Place) Go(f func()) *Task {
 	k := &Task{Started: make(chan struct{}), Done: make(chan struct{})}
 	p.Run(func() {
 		defer close(k.Done)
-		if k.Co = coroutine.Current(); k.Co == nil {
-			var head [64]byte
-			k.id, _, _ = strings.Cut(string(head[:runtime.Stack(head[:], false)]), "[")
-		}
+		k.Co, k.g = coroutine.Current(), asm.Getg()
 		close(k.Started)
 		f()
 	})
@@ -113,22 +110,17 @@ func (k *Task) UntilParked(t testing.TB, reason coroutine.Reason) {
 }
 
 // Parked reports whether the task is parked for the given reason, on a
-// goroutine for any.
+// goroutine for any: it waits in a channel or in a select.
 func (k *Task) Parked(reason coroutine.Reason) bool {
 	<-k.Started
 	if k.Co != nil {
 		return k.Co.State() == coroutine.Waiting && k.Co.Reason() == reason
 	}
-	stacks.mu.Lock()
-	defer stacks.mu.Unlock()
-	all := stacks.text[:runtime.Stack(stacks.text, true)]
-	_, mine, _ := bytes.Cut(all, []byte(k.id))
-	return bytes.HasPrefix(mine, []byte("[chan receive")) ||
-		bytes.HasPrefix(mine, []byte("[select"))
+	testenv.MustOK(goruntime.FindStacks())
+	var pcs [8]uintptr
+	calls := goruntime.Frames(pcs[:goruntime.StackOf(k.g, pcs[:])])
+	inChannel := slices.ContainsFunc(calls, func(f runtime.Frame) bool {
+		return f.Function == "runtime.chanrecv" || f.Function == "runtime.selectgo"
+	})
+	return inChannel && !k.Over() // another goroutine may be g afterwards
 }
-
-// stacks is where all goroutines' stacks are written: Parked is called often.
-var stacks = struct {
-	mu   sync.Mutex
-	text []byte // under mu
-}{text: make([]byte, 1<<20)}
