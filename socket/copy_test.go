@@ -340,6 +340,7 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno,
 // TestMoveSinkFails: the sink fails, by messages and by bulk. n says what
 // reached it, and the source can be read on.
 func TestMoveSinkFails(t *testing.T) {
+	start(t, 2)
 	for i, nets := range []string{"tcp", "unix"} {
 		for j, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
 			name := fmt.Sprintf("%s/%d", nets, after)
@@ -635,6 +636,7 @@ func TestMoveLikeNet(t *testing.T) {
 			}
 		}
 	}
+	start(t, 2)
 	for i, name := range slices.Sorted(maps.Keys(all)) {
 		run := all[name]
 		inTurnOf(t, i, name, func(t *testing.T, p testrun.Place) {

@@ -795,7 +795,8 @@ func isTimeout(err error) bool {
 // TestDialNameEnds: a dial of a name that a context or the scheduler ends
 // leaves no socket, also where package net connects to two families by then.
 func TestDialNameEnds(t *testing.T) {
-	inPlaces(t, func(t *testing.T, p testrun.Place) {
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		start(t, 2)
 		for _, forced := range []bool{false, true} {
 			if forced && p.Name == testrun.Goroutine.Name {
 				return // which a scheduler does not end

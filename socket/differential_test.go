@@ -368,12 +368,7 @@ func (w *diffWorld) close() {
 func (w *diffWorld) connect(network string) error {
 	address := "127.0.0.1:0"
 	if network == "unix" {
-		dir, err := os.MkdirTemp("", "netco")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		address = dir + "/s"
+		address = abstractName()
 	}
 	listen, dial := net.Listen, net.Dial
 	if w.ours {

@@ -278,7 +278,7 @@ func listenAny(t *testing.T, network string) net.Listener {
 	t.Helper()
 	address := "127.0.0.1:0"
 	if network != "tcp" {
-		address = unixName(t, "s")
+		address = abstractName()
 	}
 	return testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
 }

@@ -619,6 +619,7 @@ func await1(t *testing.T, x any) {
 // referred to each whole connection, and there was no cleanup: 50 of 50 fds
 // stayed.
 func TestLost(t *testing.T) {
+	start(t, 2)
 	for i, name := range slices.Sorted(maps.Keys(lostKinds)) {
 		make := lostKinds[name]
 		inTurnOf(t, i, name, func(t *testing.T, p testrun.Place) {

@@ -55,13 +55,11 @@ func startWith(t testing.TB, o netco.Options) {
 	testrun.StartWith(t, o)
 }
 
-// inPlaces runs f as a subtest in each place, with two Processors.
+// inPlaces starts two Processors and runs f as a subtest in each place.
 func inPlaces(t *testing.T, f func(t *testing.T, p testrun.Place)) {
 	t.Helper()
-	testrun.Each(t, func(t *testing.T, p testrun.Place) {
-		start(t, 2)
-		f(t, p)
-	})
+	start(t, 2)
+	testrun.Each(t, f)
 }
 
 // inPlacesOf is inPlaces for a case of a table, in a subtest of its name.
@@ -70,23 +68,21 @@ func inPlacesOf(t *testing.T, name string, f func(t *testing.T, p testrun.Place)
 	t.Run(name, func(t *testing.T) { inPlaces(t, f) })
 }
 
-// inTurn are the places for case i of a long table: each has one in turn,
-// unless at full length.
-func inTurn(i int) []testrun.Place {
+// inTurn returns the places for case i of a long table: one of them, each in
+// turn, or all at full length.
+func inTurn(i int, places []testrun.Place) []testrun.Place {
 	if testenv.Full() {
-		return testrun.Places
+		return places
 	}
-	return []testrun.Place{place(i)}
+	return places[i%len(places):][:1]
 }
 
-// inTurnOf is inPlacesOf for case i of a long table.
+// inTurnOf runs f for case i of a long table, as a subtest for each of its
+// places. The test has started two Processors.
 func inTurnOf(t *testing.T, i int, name string, f func(t *testing.T, p testrun.Place)) {
 	t.Helper()
-	for _, p := range inTurn(i) {
-		t.Run(name+"/"+p.Name, func(t *testing.T) {
-			start(t, 2)
-			f(t, p)
-		})
+	for _, p := range inTurn(i, testrun.Places) {
+		t.Run(name+"/"+p.Name, func(t *testing.T) { f(t, p) })
 	}
 }
 

@@ -351,6 +351,7 @@ var kernelFaults = []struct {
 // or swaps any; each call is counted once, by whoever made it, and each byte. A
 // call that an interrupt repeats counts as one.
 func TestTraffic(t *testing.T) {
+	start(t, 2)
 	for i, f := range kernelFaults {
 		for j, c := range traffics {
 			// What is denied is followed by the edge of registering only.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,11 @@ func unixName(t testing.TB, name string) string {
 
 func unixAt(network, name string) *net.UnixAddr { return &net.UnixAddr{Name: name, Net: network} }
 
+// abstractName returns an address for a Unix socket that needs no file.
+func abstractName() string { return fmt.Sprint("@netco", os.Getpid(), "-", abstractNames.Add(1)) }
+
+var abstractNames atomic.Int64
+
 // listenUnix is ListenUnix on a new path.
 func listenUnix(t testing.TB, network string) *socket.UnixListener {
 	t.Helper()
@@ -45,12 +51,12 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 	t.Helper()
 	var err error
 	if network == "unixgram" {
-		at := unixAt(network, unixName(t, "a"))
+		at := unixAt(network, abstractName())
 		if a, err = socket.ListenUnixgram(network, at); err == nil {
-			b, err = socket.DialUnix(network, unixAt(network, unixName(t, "b")), at)
+			b, err = socket.DialUnix(network, unixAt(network, abstractName()), at)
 		}
 	} else {
-		l := listenUnix(t, network)
+		l := testenv.Must(socket.ListenUnix(network, unixAt(network, abstractName())))
 		defer l.Close()
 		if b, err = socket.DialUnix(network, nil, l.Addr().(*net.UnixAddr)); err == nil {
 			a, err = l.AcceptUnix()
@@ -610,7 +616,7 @@ func TestUnixIOErrors(t *testing.T) {
 	}
 	for i, network := range []string{"unix", "unixgram", "unixpacket"} {
 		want := probe(netsUnix, network)
-		for _, p := range inTurn(i) {
+		for _, p := range inTurn(i, testrun.Places) {
 			p.Do(t, func() {
 				for i, got := range probe(ourUnix, network) {
 					same(t, fmt.Sprintf("%s, %s, %d", p.Name, network, i), got, want[i])

@@ -389,27 +389,41 @@ func (o waitOp) ended(t *testing.T, op string, err, want error) {
 	}
 }
 
-// forWaits runs f for each operation in each place.
-func forWaits(t *testing.T, start func(t *testing.T),
-	f func(t *testing.T, p testrun.Place, o waitOp, w wait)) {
+// onWait is a test of one operation in one place.
+type onWait = func(t *testing.T, p testrun.Place, o waitOp, w wait)
+
+// forWaits runs f for each operation, in the places in turn, with two
+// Processors.
+func forWaits(t *testing.T, places []testrun.Place, f onWait) {
 	t.Helper()
-	for _, o := range waitOps {
-		for _, p := range testrun.Places {
-			t.Run(o.name+"/"+p.Name, func(t *testing.T) {
-				t.Cleanup(func() { noneOpen(t) }) // when all is closed
-				start(t)
-				f(t, p, o, o.make(t))
-			})
+	start(t, 2)
+	eachWait(t, places, func(t *testing.T, p testrun.Place, o waitOp) { f(t, p, o, o.make(t)) })
+}
+
+// forWaitsAlone is forWaits for an f that ends the Scheduler.
+func forWaitsAlone(t *testing.T, places []testrun.Place, f onWait) {
+	t.Helper()
+	eachWait(t, places, func(t *testing.T, p testrun.Place, o waitOp) {
+		t.Cleanup(func() { noneOpen(t) }) // when all is closed
+		startAlone(t, 2)
+		f(t, p, o, o.make(t))
+	})
+}
+
+// eachWait gives an operation another place in each test.
+func eachWait(t *testing.T, places []testrun.Place,
+	f func(t *testing.T, p testrun.Place, o waitOp)) {
+	t.Helper()
+	for i, o := range waitOps {
+		for _, p := range inTurn(i+len(t.Name()), places) {
+			t.Run(o.name+"/"+p.Name, func(t *testing.T) { f(t, p, o) })
 		}
 	}
 }
 
-func startTwo(t *testing.T)      { start(t, 2) }
-func startTwoAlone(t *testing.T) { startAlone(t, 2) }
-
 // TestWaitReleased: what is awaited comes, over and over.
 func TestWaitReleased(t *testing.T) {
-	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		for range 3 {
 			k := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
 			k.UntilParked(t, o.reason)
@@ -427,7 +441,7 @@ func TestWaitReleased(t *testing.T) {
 // moves to here ends it while it waits. One that has passed does so also when
 // what is awaited is there, as with net; after it is taken back all is well.
 func TestWaitDeadline(t *testing.T) {
-	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		p.Do(t, func() {
 			testenv.NoError(t, w.set(past))
 			o.timedOut(t, w.do())
@@ -471,7 +485,7 @@ func TestWaitDeadline(t *testing.T) {
 // What it was to be before passes, which a second operation with a deadline
 // just behind it shows, and ends nothing.
 func TestWaitDeadlineMovedLater(t *testing.T) {
-	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		for _, then := range []time.Time{future, {}} {
 			var (
 				k    *testrun.Task
@@ -514,8 +528,8 @@ func TestWaitDeadlineMovedLater(t *testing.T) {
 // TestWaitClosed closes from every kind of place, in turn, what is waited for
 // in every kind, and what is queued behind that.
 func TestWaitClosed(t *testing.T) {
-	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
-		for i, closer := range inTurn(len(o.name) + len(p.Name)) {
+	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+		for i, closer := range inTurn(len(o.name)+len(p.Name), testrun.Places) {
 			if i > 0 {
 				w = o.make(t)
 			}
@@ -542,7 +556,7 @@ func TestWaitClosed(t *testing.T) {
 // TestWaitFalseAlarms: an operation that heard that there is something and
 // finds nothing waits on, however often, and misses nothing of what comes.
 func TestWaitFalseAlarms(t *testing.T) {
-	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		if w.again == nil || o.reason == coroutine.ReasonWrite ||
 			strings.Contains(o.name, "RawConn") {
 			return // it is not released twice, or calls the kernel itself
@@ -572,12 +586,12 @@ func TestWaitFalseAlarms(t *testing.T) {
 // TestWaitInOrder: what is queued behind an operation has its turn when that
 // has got what it waited for, and not before. C++ netco lost one of two.
 func TestWaitInOrder(t *testing.T) {
-	forWaits(t, startTwo, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		if w.alone || w.again == nil || o.reason == coroutine.ReasonWrite ||
 			strings.HasSuffix(o.name, "WaitReadable") {
 			return // there is room for both, or they are two operations each
 		}
-		for _, second := range inTurn(len(o.name)) {
+		for _, second := range inTurn(len(o.name), testrun.Places) {
 			a := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
 			a.UntilParked(t, o.reason)
 			b := second.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
@@ -595,10 +609,7 @@ func TestWaitInOrder(t *testing.T) {
 // and later; the next that waits for the same is not touched, and the socket is
 // closed as ever.
 func TestWaitStopped(t *testing.T) {
-	forWaits(t, startTwoAlone, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
-		if p.Name == testrun.Goroutine.Name {
-			return // cannot be stopped
-		}
+	forWaits(t, testrun.Coroutines, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		k := p.Go(func() {
 			for range 2 {
 				testenv.Fails(t, w.do(), netco.ErrShutdown)
@@ -618,7 +629,7 @@ func TestWaitStopped(t *testing.T) {
 // coroutines and goroutines, and what it waited for can be closed. A Scheduler
 // without coroutines ends in order.
 func TestWaitForcedEnd(t *testing.T) {
-	forWaits(t, startTwoAlone, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
+	forWaitsAlone(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		k := p.Go(func() { testenv.Fails(t, w.do(), netco.ErrShutdown) })
 		k.UntilParked(t, o.reason)
 		if p.Name == testrun.Goroutine.Name {
@@ -636,10 +647,7 @@ func TestWaitForcedEnd(t *testing.T) {
 // TestWaitDraining: an orderly end has accepting stop at once, and lets a
 // coroutine go on with everything else.
 func TestWaitDraining(t *testing.T) {
-	forWaits(t, startTwoAlone, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
-		if p.Name == testrun.Goroutine.Name {
-			return // TestWaitForcedEnd
-		}
+	forWaitsAlone(t, testrun.Coroutines, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		want := error(nil)
 		if o.op == "accept" {
 			want = netco.ErrShutdown
