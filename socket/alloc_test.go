@@ -18,6 +18,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -234,7 +235,7 @@ func TestAllocations(t *testing.T) {
 	for name, op := range unixAllocOps {
 		all["unixgram "+name] = allocOp{op.most, func(t *testing.T) func() error {
 			at := unixAt("unixgram", unixName(t, "s"))
-			c := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", at)))
+			c := testenv.Closing(t, testenv.Must(conet.ListenUnixgram("unixgram", at)))
 			c.SetReadDeadline(time.Now().Add(limit)) // if something was not sent
 			return op.make(t, c, at)
 		}}
@@ -321,13 +322,13 @@ type allocSockets struct {
 }
 
 func newAllocSockets(t *testing.T, at string) *allocSockets {
-	pc := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", at)))
+	pc := testenv.Closing(t, testenv.Must(conet.ListenPacket("udp", at)))
 	x := &allocSockets{c: pc.(*socket.UDPConn), buf: make([]byte, 100), oob: make([]byte, 100)}
 	self := udpAddr(x.c)
 	if self.IP.IsUnspecified() {
 		self.IP = loopback4.IP
 	}
-	x.d = testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, self)))
+	x.d = testenv.Closing(t, testenv.Must(conet.DialUDP("udp", nil, self)))
 	x.at, x.to, x.peer = udpAddr(x.d), self.AddrPort(), portOf(x.d)
 	x.d.SetReadDeadline(time.Now().Add(limit)) // if something was not sent
 	return x
@@ -437,7 +438,7 @@ var unixAllocOps = map[string]struct {
 }{
 	"without a sender's name": {0, func(t *testing.T, c *socket.UnixConn,
 		at *net.UnixAddr) func() error {
-		from := testenv.Closing(t, testenv.Must(socket.DialUnix("unixgram", nil, at)))
+		from := testenv.Closing(t, testenv.Must(conet.DialUnix("unixgram", nil, at)))
 		buf := make([]byte, 64)
 		return func() error {
 			return cmp.Or(writeOne(from), err3(c.ReadFromUnix(buf)), writeOne(from),

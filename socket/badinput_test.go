@@ -15,8 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -148,14 +150,14 @@ func TestBadInputOpening(t *testing.T) {
 				func() string { return describeError(shut(netDialer.DialContext(ctx, n, a))) })
 		}
 		if n == "unixgram" {
-			unexpected(t, what("Listen"), shut(socket.Listen(n, a)))
+			unexpected(t, what("Listen"), shut(conet.Listen(n, a)))
 		} else {
 			bothMade(t, what("Listen"), a,
 				func() string { return made(ours.Listen(ctx, n, a)) },
 				func() string { return made(nets.Listen(ctx, n, a)) })
 		}
 		if n == "unix" || n == "unixpacket" {
-			unexpected(t, what("ListenPacket"), shut(socket.ListenPacket(n, a)))
+			unexpected(t, what("ListenPacket"), shut(conet.ListenPacket(n, a)))
 			return
 		}
 		file, _, _ := strings.Cut(a, "\x00")
@@ -169,7 +171,7 @@ func TestBadInputOpening(t *testing.T) {
 // fd 0 that was.
 func TestBadInputZeroValues(t *testing.T) {
 	start(t, 1)
-	open := socket.OpenCount()
+	open := sockinfo.OpenCount()
 	keep := dupFD(t, 0)
 	defer unix.Close(keep)
 	for _, c := range []closer{
@@ -190,7 +192,7 @@ func TestBadInputZeroValues(t *testing.T) {
 			unix.Dup2(keep, 0)
 		}
 	}
-	testenv.Equal(t, socket.OpenCount(), open)
+	testenv.Equal(t, sockinfo.OpenCount(), open)
 }
 
 // badOwnCase is a call that has no counterpart in package net, and a part of

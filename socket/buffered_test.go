@@ -21,6 +21,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -481,7 +482,7 @@ func TestBufferedClose(t *testing.T) {
 			b.Write(pattern(10_000))
 			failsIn(t, "close", b.Close(), io.ErrShortWrite)
 			holdsNone(t, b)
-			testenv.Equal(t, socket.OpenCount(), 0)
+			testenv.Equal(t, sockinfo.OpenCount(), 0)
 		})
 	})
 	inPlacesOf(t, "ends others", func(t *testing.T, p testrun.Place) {
@@ -499,7 +500,7 @@ func TestBufferedClose(t *testing.T) {
 // TestBufferedShutdown: a forced end wakes a reader that waits to send. One
 // that waits to read is in the tables of waits.
 func TestBufferedShutdown(t *testing.T) {
-	startAlone(t, 2)
+	testrun.Start(t, 2)
 	c, _ := withPeer(t)
 	noRoom(t, c)
 	k := buffered(testrun.First, c, func(b *socket.Buffered) {
@@ -509,7 +510,7 @@ func TestBufferedShutdown(t *testing.T) {
 	k.UntilParked(t, coroutine.ReasonWrite)
 	force(t)
 	k.Wait(t)
-	noneOpen(t)
+	untilOpen(t, 0)
 }
 
 // TestBufferedCloseBesideWriter: what a writer has copied when Close comes is
@@ -527,7 +528,7 @@ func TestBufferedCloseBesideWriter(t *testing.T) {
 			holdsNone(t, b)
 		})
 		testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(peer)))
-		testenv.Equal(t, socket.OpenCount(), 0)
+		testenv.Equal(t, sockinfo.OpenCount(), 0)
 	})
 	inPlacesOf(t, "no room", func(t *testing.T, p testrun.Place) {
 		c, _ := withPeer(t)
@@ -538,7 +539,7 @@ func TestBufferedCloseBesideWriter(t *testing.T) {
 			failsIn(t, "write", err, net.ErrClosed)
 			holdsNone(t, b)
 		})
-		testenv.Equal(t, socket.OpenCount(), 0)
+		testenv.Equal(t, sockinfo.OpenCount(), 0)
 	})
 }
 

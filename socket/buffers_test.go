@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -99,7 +100,7 @@ func TestBuffersPacket(t *testing.T) {
 	start(t, 1)
 	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unixgram"}
 	l := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", at)))
-	c := testenv.Closing(t, testenv.Must(socket.Dial("unixgram", at.Name)))
+	c := testenv.Closing(t, testenv.Must(conet.Dial("unixgram", at.Name)))
 	testrun.First.Do(t, func() {
 		v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
 		testenv.Gives(t, int64(12), nil)(v.WriteTo(c))

@@ -138,7 +138,7 @@ func floodedUDP(t *testing.T) (*socket.UDPConn, []socket.Message) {
 func TestStopOfBusy(t *testing.T) {
 	for name, op := range busyOps {
 		t.Run(name, func(t *testing.T) {
-			startAlone(t, 2)
+			testrun.Start(t, 2)
 			once := op.make(t)
 			testrun.First.Do(t, func() {
 				netco.Self().Stop()
@@ -168,8 +168,8 @@ func TestStopOfBusy(t *testing.T) {
 func TestForcedShutdownOfBusy(t *testing.T) {
 	for name, op := range busyOps {
 		t.Run(name, func(t *testing.T) {
-			t.Cleanup(func() { noneOpen(t) }) // when all is closed
-			startAlone(t, 1)
+			t.Cleanup(func() { untilOpen(t, 0) }) // when all is closed
+			testrun.Start(t, 1)
 			once := op.make(t)
 			other := startOthers(t)
 			var done atomic.Int64
@@ -187,7 +187,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 // TestForcedShutdownOfAccept: the same when it comes at the end of a burst,
 // with a connection that was just accepted.
 func TestForcedShutdownOfAccept(t *testing.T) {
-	startAloneWith(t, netco.Options{Processors: 1, LockThreads: true})
+	testrun.StartWith(t, netco.Options{Processors: 1, LockThreads: true})
 	l := listen(t)
 	release := hog(t, 0)
 	for range 100 { // more than a burst
@@ -228,7 +228,7 @@ func TestForcedShutdownOfAccept(t *testing.T) {
 	k.Wait(t)
 	other.Wait(t)
 	testenv.Await(t, shut, "the shutdown")
-	noneOpen(t)
+	untilOpen(t, 0)
 }
 
 // TestBusyLetsOthersRun: a coroutine whose operations never wait lets others

@@ -18,8 +18,10 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -36,9 +38,9 @@ func TestCloseParked(t *testing.T) {
 	})
 	reader.UntilParked(t, coroutine.ReasonRead)
 	release := hog(t, 0) // so that the reader cannot return
-	fd, before := c.FD(), socket.OpenCount()
+	fd, before := c.FD(), sockinfo.OpenCount()
 	c.Close()
-	testenv.Equal(t, socket.OpenCount(), before-1)
+	testenv.Equal(t, sockinfo.OpenCount(), before-1)
 	again := false
 	for range 10 {
 		a, b := netPair(t)
@@ -50,7 +52,7 @@ func TestCloseParked(t *testing.T) {
 	testenv.True(t, again, "the fd's number was not given away, so this shows nothing")
 	release()
 	reader.Wait(t)
-	testenv.Equal(t, socket.OpenCount(), before-1)
+	testenv.Equal(t, sockinfo.OpenCount(), before-1)
 }
 
 // TestCloseFreesFDLast: while an operation is in the middle of using the fd,
@@ -69,7 +71,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 		reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 		reader.UntilParked(t, coroutine.ReasonRead)
 		testenv.Await(t, inside, "the user")
-		fd, before := c.FD(), socket.OpenCount()
+		fd, before := c.FD(), sockinfo.OpenCount()
 		closer.Do(t, func() { c.Close() }) // a goroutine's waits a while
 		reader.Wait(t)
 		for range 10 {
@@ -77,10 +79,10 @@ func TestCloseFreesFDLast(t *testing.T) {
 			testenv.True(t, rawFD(a) != fd && rawFD(b) != fd,
 				"fd %d is in use again while it is used", fd)
 		}
-		testenv.Equal(t, socket.OpenCount(), before)
+		testenv.Equal(t, sockinfo.OpenCount(), before)
 		close(leave)
 		user.Wait(t)
-		testenv.Equal(t, socket.OpenCount(), before-1, "sockets after the last user has gone")
+		testenv.Equal(t, sockinfo.OpenCount(), before-1, "sockets after the last user has gone")
 	})
 }
 
@@ -96,8 +98,8 @@ func TestCloseWaits(t *testing.T) {
 				k.UntilParked(t, coroutine.ReasonAccept)
 				closer.Do(t, func() {
 					l.Close()
-					testenv.Equal(t, socket.OpenCount(), 0)
-					err := shut(socket.Listen("tcp", l.Addr().String()))
+					testenv.Equal(t, sockinfo.OpenCount(), 0)
+					err := shut(conet.Listen("tcp", l.Addr().String()))
 					if errors.Is(err, unix.EADDRINUSE) && taken == 0 {
 						taken++
 					} else {
@@ -227,7 +229,7 @@ var lingering = map[string]func(t *testing.T) (net.Conn, *net.TCPConn){
 		theirs, peer := netPair(t)
 		theirs.SetLinger(forHours)
 		f := testenv.Must(theirs.File())
-		c := testenv.Closing(t, testenv.Must(socket.FileConn(f)))
+		c := testenv.Closing(t, testenv.Must(conet.FileConn(f)))
 		f.Close()
 		theirs.Close()
 		return c, peer
@@ -319,10 +321,10 @@ func TestUnixBesideBlocking(t *testing.T) {
 	testrun.First.Do(t, func() {
 		for _, network := range []string{"unix", "unixpacket"} {
 			path := unixName(t, "s")
-			testenv.NoError(t, shut(socket.Listen(network, path)))
+			testenv.NoError(t, shut(conet.Listen(network, path)))
 			testenv.True(t, !exists(path), "%s: the file is still there after Close", network)
 		}
-		testenv.NoError(t, shut(socket.ListenPacket("unixgram", unixName(t, "g"))))
+		testenv.NoError(t, shut(conet.ListenPacket("unixgram", unixName(t, "g"))))
 	})
 	close(let)
 	user.Wait(t)
@@ -334,7 +336,7 @@ func TestUnixBesideBlocking(t *testing.T) {
 func TestUnixCloseStopped(t *testing.T) {
 	start(t, 1)
 	path := unixName(t, "s")
-	l := testenv.Must(socket.Listen("unix", path))
+	l := testenv.Must(conet.Listen("unix", path))
 	k := testrun.First.Go(func() {
 		defer l.Close()
 		testenv.Fails(t, testenv.Err(l.Accept()), netco.ErrShutdown)
@@ -385,7 +387,7 @@ func TestDeadlineAgainstTimer(t *testing.T) {
 // TestStopConnect: a connect that is not answered ends, one to an address and
 // one to a name of two families; nothing stays open.
 func TestStopConnect(t *testing.T) {
-	startAlone(t, 2)
+	testrun.Start(t, 2)
 	free := 0
 	testenv.Until(t, "a port that nobody else takes", func() bool {
 		l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -416,7 +418,7 @@ func TestStopConnect(t *testing.T) {
 // TestStopServed: a connection whose coroutine is stopped while it waits for
 // another's Read is closed: nothing would serve it.
 func TestStopServed(t *testing.T) {
-	startAlone(t, 2)
+	testrun.Start(t, 2)
 	l := listen(t)
 	handler := make(chan *coroutine.Coroutine, 1)
 	var reader atomic.Pointer[coroutine.Coroutine]
@@ -447,7 +449,7 @@ func TestStopServed(t *testing.T) {
 	testenv.Fails(t, testenv.Await(t, closed, "Closed"), netco.ErrShutdown)
 	s.Close()
 	served.Wait(t)
-	noneOpen(t)
+	untilOpen(t, 0)
 }
 
 // force ends the default Scheduler without any patience.
@@ -456,34 +458,5 @@ func force(t *testing.T) {
 	// nil if draining was enough
 	if err := netco.Shutdown(testenv.Over()); err != nil && err != context.Canceled {
 		t.Errorf("Shutdown: %v", err)
-	}
-}
-
-// startAlone starts the default Scheduler for a test that ends it itself.
-func startAlone(t *testing.T, n int) {
-	t.Helper()
-	startAloneWith(t, netco.Options{Processors: n})
-}
-
-// startAloneWith is startAlone with further options.
-func startAloneWith(t *testing.T, o netco.Options) {
-	t.Helper()
-	testenv.OK(t, netco.Start(o))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		netco.Shutdown(ctx)
-	})
-}
-
-// noneOpen waits until no socket is open. The last to use one closes it, which
-// may be a coroutine that the end by force did not wait for.
-func noneOpen(t testing.TB) {
-	t.Helper()
-	for end := time.Now().Add(limit); socket.OpenCount() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("%d sockets are still open", socket.OpenCount())
-			return
-		}
 	}
 }

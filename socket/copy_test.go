@@ -24,6 +24,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -40,7 +41,7 @@ func unixWithPeer(t testing.TB) (*socket.UnixConn, streamPeer) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "s")
 	l := testenv.Closing(t, testenv.Must(net.Listen("unix", name)))
-	c := testenv.Closing(t, testenv.Must(socket.Dial("unix", name)))
+	c := testenv.Closing(t, testenv.Must(conet.Dial("unix", name)))
 	p := testenv.Closing(t, testenv.Must(l.Accept()))
 	p.SetDeadline(time.Now().Add(limit))
 	return c.(*socket.UnixConn), p.(*net.UnixConn)
@@ -270,7 +271,7 @@ func TestMoveConcurrent(t *testing.T) {
 // source, for the sink, for a lock, and they leave nothing behind: noneOpen and
 // TestMain look.
 func TestMoveShutdown(t *testing.T) {
-	startAlone(t, 2)
+	testrun.Start(t, 2)
 	// the sinks' fds. That they take nothing is made up: the kernel takes some
 	// more later, and the lock would be free then
 	var full [2]atomic.Int64
@@ -314,7 +315,7 @@ func TestMoveShutdown(t *testing.T) {
 		source.UntilParked(t, coroutine.ReasonRead)
 	}
 	force(t)
-	noneOpen(t)
+	untilOpen(t, 0)
 }
 
 // failAfter makes the calls of the given kinds to one fd fail after some bytes.

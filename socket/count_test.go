@@ -22,6 +22,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -96,8 +97,8 @@ func check(t *testing.T, got processor.IOSnapshot, s *script, in, out int) {
 // udpTo returns a UDP socket and one that is connected to it.
 func udpTo(t *testing.T) (l, c *socket.UDPConn) {
 	t.Helper()
-	l = testenv.Closing(t, testenv.Must(socket.ListenUDP("udp4", loopback4)))
-	return l, testenv.Closing(t, testenv.Must(socket.DialUDP("udp4", nil, udpAddr(l))))
+	l = testenv.Closing(t, testenv.Must(conet.ListenUDP("udp4", loopback4)))
+	return l, testenv.Closing(t, testenv.Must(conet.DialUDP("udp4", nil, udpAddr(l))))
 }
 
 // socketPair returns two connected Sockets of the Unix family.

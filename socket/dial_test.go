@@ -20,11 +20,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -138,7 +141,7 @@ func TestDialTimeout(t *testing.T) {
 		_, want := net.DialTimeout("tcp", address, d)
 		everywhere(t, func(p testrun.Place) {
 			began := time.Now()
-			_, err := socket.DialTimeout("tcp", address, d)
+			_, err := conet.DialTimeout("tcp", address, d)
 			if took := time.Since(began); took < d || !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("%s, %v: gave up after %v, %v", p.Name, d, took, err)
 			}
@@ -288,7 +291,7 @@ func TestDialPassedDeadline(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	testenv.Closing(t, testenv.Must(net.Listen("unix", path)))
 	to, toUnix := ln.Addr().(*net.TCPAddr).AddrPort(), &net.UnixAddr{Name: path, Net: "unix"}
-	ctx, before := context.Background(), socket.OpenCount()
+	ctx, before := context.Background(), sockinfo.OpenCount()
 	d := &socket.Dialer{Deadline: time.Unix(1, 0)}
 	everywhere(t, func(p testrun.Place) {
 		for what, err := range map[string]error{
@@ -299,7 +302,7 @@ func TestDialPassedDeadline(t *testing.T) {
 			testenv.Fails(t, err, os.ErrDeadlineExceeded, p.Name, what)
 		}
 	})
-	testenv.Equal(t, socket.OpenCount(), before)
+	testenv.Equal(t, sockinfo.OpenCount(), before)
 }
 
 // ended makes contexts that end in the ways there are, at once or while the
@@ -332,7 +335,7 @@ func TestDialContext(t *testing.T) {
 	s.hold("one.test.")
 	r := s.resolver()
 	address, _ := testenv.Deaf(t)
-	before := socket.OpenCount()
+	before := sockinfo.OpenCount()
 	everywhere(t, func(p testrun.Place) {
 		for how, make := range ended {
 			for _, to := range []string{"one.test.:80", address} {
@@ -360,7 +363,7 @@ func TestDialContext(t *testing.T) {
 			}
 		}
 	})
-	testenv.Equal(t, socket.OpenCount(), before)
+	testenv.Equal(t, sockinfo.OpenCount(), before)
 	idle(t)
 }
 
@@ -413,7 +416,7 @@ func TestDialCancelledLate(t *testing.T) {
 			var ctx context.Context
 			ctx, cancel = context.WithCancel(context.Background())
 			mu.Unlock()
-			c, err := socket.DialContext(ctx, "tcp", l.Addr().String())
+			c, err := new(socket.Dialer).DialContext(ctx, "tcp", l.Addr().String())
 			if err != nil {
 				testenv.Fails(t, err, context.Canceled, p.Name)
 				continue
@@ -421,7 +424,7 @@ func TestDialCancelledLate(t *testing.T) {
 			made.Add(1)
 			for range 3 {
 				testenv.Gives(t, 1, nil, p.Name)(c.Write([]byte("x")))
-				yield()
+				netco.Yield()
 			}
 			c.Close()
 		}
@@ -436,7 +439,7 @@ func TestDialCancelledLate(t *testing.T) {
 func TestDialUnwound(t *testing.T) {
 	start(t, 2)
 	address := listen(t).Addr().String()
-	before, fds := socket.OpenCount(), testenv.Files()
+	before, fds := sockinfo.OpenCount(), testenv.Files()
 	dial := func(end func()) {
 		defer func() { recover() }()
 		d := socket.Dialer{Control: func(string, string, syscall.RawConn) error {
@@ -451,7 +454,7 @@ func TestDialUnwound(t *testing.T) {
 		p.Do(t, func() { dial(runtime.Goexit) })
 	}
 	testenv.Until(t, "the sockets to be closed", func() bool {
-		return socket.OpenCount() == before && testenv.Files() <= fds
+		return sockinfo.OpenCount() == before && testenv.Files() <= fds
 	})
 }
 
@@ -480,7 +483,7 @@ func TestDialFrom(t *testing.T) {
 		// first leaves free.
 		for range 10 {
 			from := freePort(t)
-			c, err := socket.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
+			c, err := conet.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
 			if errors.Is(err, unix.EADDRINUSE) {
 				continue // another process has it meanwhile
 			}
@@ -701,7 +704,7 @@ func TestDialNetworks(t *testing.T) {
 		tcp, udp := netip.MustParseAddrPort(l.Addr().String()), netip.MustParseAddrPort(u.String())
 		none := netip.AddrPort{}
 		for _, to := range []net.Addr{l.Addr(), u, ul.Addr()} {
-			c := testenv.Must(socket.DialContext(ctx, to.Network(), to.String()))
+			c := testenv.Must(new(socket.Dialer).DialContext(ctx, to.Network(), to.String()))
 			testenv.Equal(t, c.RemoteAddr().String(), to.String())
 			testenv.Equal(t, made(c, nil), made(net.Dial(to.Network(), to.String())))
 		}
@@ -841,7 +844,7 @@ func TestRaceHammer(t *testing.T) {
 	s := serveNames(t, both)
 	r := s.resolver()
 	seed := testenv.Seed(t)
-	before, fds := socket.OpenCount(), testenv.Files()
+	before, fds := sockinfo.OpenCount(), testenv.Files()
 	var tasks []*testrun.Task
 	const each = 10
 	for i := range dials / each {
@@ -886,7 +889,7 @@ func dialAtRandom(t *testing.T, rnd *rand.Rand, r *socket.Resolver, port string)
 		d.Timeout = time.Duration(1 + rnd.IntN(3_000_000))
 	}
 	if rnd.IntN(4) == 0 {
-		d.Control = func(string, string, syscall.RawConn) error { yield(); return nil }
+		d.Control = func(string, string, syscall.RawConn) error { netco.Yield(); return nil }
 	}
 	defer cancel()
 	host := []string{"both.test.", "four.test.", "six.test.", "[::1]", "127.0.0.1"}[rnd.IntN(5)]

@@ -18,8 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -271,7 +273,7 @@ func TestDifferential(t *testing.T) {
 		if runDiff(t, data); t.Failed() {
 			t.Fatalf("sequence %d of NETCO_SEED=%d", i, seed)
 		}
-		if n := socket.OpenCount(); n != 0 {
+		if n := sockinfo.OpenCount(); n != 0 {
 			t.Fatalf("%d sockets open after sequence %d", n, i)
 		}
 	}
@@ -296,8 +298,8 @@ func TestDifferentialFull(t *testing.T) {
 
 // FuzzDifferential is TestDifferential with sequences that the fuzzer finds.
 func FuzzDifferential(f *testing.F) {
+	start(f, 2)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		start(t, 2)
 		runDiff(t, data[:min(len(data), 1+3*100)])
 	})
 }
@@ -372,7 +374,7 @@ func (w *diffWorld) connect(network string) error {
 	}
 	listen, dial := net.Listen, net.Dial
 	if w.ours {
-		listen, dial = socket.Listen, socket.Dial
+		listen, dial = conet.Listen, conet.Dial
 	}
 	l, err := listen(network, address)
 	if err != nil {

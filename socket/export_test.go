@@ -1,10 +1,8 @@
 package socket
 
 import (
-	"context"
 	"io"
 	"net"
-	"time"
 
 	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/processor"
@@ -123,44 +121,3 @@ func WithoutGSO() (restore func()) {
 	gsoMissing = func() bool { return true }
 	return func() { gsoMissing = known }
 }
-
-// Functions of package net, which package netco/net has.
-var (
-	DialTCP            = netDialTCP
-	DialUDP            = netDialUDP
-	DialUnix           = netDialUnix
-	ListenTCP          = netListenTCP
-	ListenUDP          = netListenUDP
-	ListenUnix         = netListenUnix
-	ListenUnixgram     = netListenUnixgram
-	ListenMulticastUDP = netListenMulticastUDP
-	FileConn           = netFileConn
-	FileListener       = netFileListener
-	FilePacketConn     = netFilePacketConn
-	ResolveIPAddr      = netResolveIPAddr
-	ResolveTCPAddr     = netResolveTCPAddr
-	ResolveUDPAddr     = netResolveUDPAddr
-)
-
-func Dial(network, address string) (net.Conn, error) { return new(Dialer).Dial(network, address) }
-
-func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return new(Dialer).DialContext(ctx, network, address)
-}
-
-func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	d := Dialer{Timeout: timeout}
-	return d.Dial(network, address)
-}
-
-func Listen(network, address string) (net.Listener, error) {
-	return new(ListenConfig).Listen(context.Background(), network, address)
-}
-
-func ListenPacket(network, address string) (net.PacketConn, error) {
-	return new(ListenConfig).ListenPacket(context.Background(), network, address)
-}
-
-// OpenCount and AcceptPauses are figures for package metrics.
-func OpenCount() int       { return fd.OpenCount() }
-func AcceptPauses() uint64 { return fd.AcceptPauses() }

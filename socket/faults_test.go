@@ -19,9 +19,11 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -280,7 +282,7 @@ func listenAny(t *testing.T, network string) net.Listener {
 	if network != "tcp" {
 		address = abstractName()
 	}
-	return testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
+	return testenv.Closing(t, testenv.Must(conet.Listen(network, address)))
 }
 
 // serveAny serves l with a Server until stop is called, by when each connection
@@ -333,7 +335,7 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 
 // stormClient sends the pattern in pieces and takes each back.
 func stormClient(network, address string, rnd *rand.Rand, total int) error {
-	conn, err := socket.Dial(network, address)
+	conn, err := conet.Dial(network, address)
 	if err != nil {
 		return err
 	}
@@ -666,7 +668,7 @@ func waitInAllWays(t *testing.T) (end func()) {
 	deaf, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	waitFor(testrun.Second, coroutine.ReasonConnect, func() {
-		socket.DialContext(ctx, "tcp", deaf)
+		new(socket.Dialer).DialContext(ctx, "tcp", deaf)
 	})
 	address, _ := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: time.Hour})
 	for range 20 {
@@ -752,7 +754,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 	for op, name := range map[sysx.Op]string{sysx.Socket: "socket", sysx.Connect: "connect",
 		sysx.EpollCtl: "epoll_ctl"} {
 		calls = append(calls, call{op, func() error {
-			return shut(socket.Dial("tcp", l.Addr().String()))
+			return shut(conet.Dial("tcp", l.Addr().String()))
 		}, fmt.Sprintf("dial tcp %s: %s: ", l.Addr(), name) + "%v"})
 	}
 	for i, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
@@ -761,7 +763,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 		place(i).Do(t, func() {
 			p := place(i)
 			for _, c := range calls {
-				fds, open := testenv.Files(), socket.OpenCount()
+				fds, open := testenv.Files(), sockinfo.OpenCount()
 				// EADDRNOTAVAIL is tried three times
 				inject, _ := nth(c.op, 0, 3, errno)
 				remove := sysx.Inject(inject)
@@ -770,7 +772,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 				testenv.Equal(t, fmt.Sprint(err), fmt.Sprintf(c.want, errno), p.Name)
 				// The C library opens a file now and then for a new thread.
 				testenv.Until(t, fmt.Sprintf("%s, %v: as many fds as before", p.Name, err),
-					func() bool { return testenv.Files() <= fds && socket.OpenCount() == open })
+					func() bool { return testenv.Files() <= fds && sockinfo.OpenCount() == open })
 				testenv.Fails(t, c.do(), nil, p.Name, "the next")
 			}
 		})

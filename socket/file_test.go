@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -216,7 +217,7 @@ func TestNewFile(t *testing.T) {
 // the scheduler is ended by force. The fd stays open until it has ended. (The
 // file passes for one that is not pollable because epoll is made to say so.)
 func TestFileOffloadedShutdown(t *testing.T) {
-	startAlone(t, 1)
+	testrun.Start(t, 1)
 	master, slave := pty(t)
 	fd := testenv.Must(unix.Dup(slave))
 	remove := (&script{first: errnos{sysx.EpollCtl: {unix.EPERM}}}).install(t)
@@ -235,10 +236,10 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	force(t)
 	k.Wait(t)
 	testenv.NoError(t, f.Close())
-	testenv.Equal(t, socket.OpenCount(), 1)
+	testenv.Equal(t, sockinfo.OpenCount(), 1)
 	unix.Write(master, []byte("line\n"))
 	testenv.Until(t, "the read to end and close the fd", func() bool {
-		return socket.OpenCount() == 0
+		return sockinfo.OpenCount() == 0
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -104,8 +105,8 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 	}
 	before := testenv.Snapshot()
 	for range 3 { // it starts anew each time
-		ln := echoes(testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
-		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
+		ln := echoes(testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
+		c := testenv.Must(conet.Dial("tcp", ln.Addr().String()))
 		testenv.NoError(t, answered(c, "hello"))
 		testenv.Until(t, "one goroutine, and the ends of earlier ones", func() bool {
 			all := string(testenv.Stacks())
@@ -131,7 +132,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 func TestGoroutinesOneByOne(t *testing.T) {
 	address := echoNet(t)
 	for range 200 {
-		c := testenv.Must(socket.Dial("tcp", address))
+		c := testenv.Must(conet.Dial("tcp", address))
 		testenv.OK(t, answered(c, "hello"))
 		c.Close()
 	}
@@ -145,12 +146,12 @@ func TestGoroutinesOneByOne(t *testing.T) {
 // that does not.
 func TestAcceptBeforeStart(t *testing.T) {
 	for range 2 {
-		ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+		ln := testenv.Closing(t, testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
 		k := testrun.Goroutine.Go(func() {
 			testenv.Fails(t, testenv.Err(ln.Accept()), netco.ErrShutdown, "Accept")
 		})
 		k.UntilParked(t, coroutine.ReasonAccept)
-		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
+		c := testenv.Closing(t, testenv.Must(conet.Dial("tcp", echoNet(t))))
 		testenv.NoError(t, answered(c, "hello"))
 		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 		testenv.OK(t, netco.Shutdown(context.Background()))
@@ -288,7 +289,7 @@ func mixedPair(t *testing.T, network, address string) (theirs, mine net.Conn) {
 	t.Helper()
 	l := testenv.Must(net.Listen(network, address))
 	defer l.Close()
-	mine = testenv.Closing(t, testenv.Must(socket.Dial(network, l.Addr().String())))
+	mine = testenv.Closing(t, testenv.Must(conet.Dial(network, l.Addr().String())))
 	return testenv.Closing(t, testenv.Must(l.Accept())), mine
 }
 
@@ -334,7 +335,7 @@ func TestMixedIsOrdered(t *testing.T) {
 
 // socketsInBubble uses sockets of the kernel's in a bubble.
 func socketsInBubble(t *testing.T) {
-	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+	ln := testenv.Closing(t, testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -342,7 +343,7 @@ func socketsInBubble(t *testing.T) {
 		defer c.Close()
 		io.Copy(c, c)
 	}()
-	c := testenv.Must(socket.DialTimeout("tcp",
+	c := testenv.Must(conet.DialTimeout("tcp",
 		fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute))
 	testenv.NoError(t, answered(c, "hello"))
 	real := time.Now()
@@ -414,14 +415,14 @@ func TestServerInBubble(t *testing.T) {
 		_, err := c.Read(make([]byte, 1)) // Shutdown has to wait for it
 		return err
 	}}
-	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+	ln := testenv.Must(conet.Listen("tcp", "127.0.0.1:0"))
 	go serving.Serve(ln)
 	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", ln.Addr().String())))
 	testenv.Must(peer.Write([]byte{1}))
 	testenv.Until(t, "the connection", busy.Load) // and not only its fd
 	synctest.Test(t, func(t *testing.T) {
-		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
-		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
+		inside := testenv.Closing(t, testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
+		c := testenv.Must(conet.Dial("tcp", inside.Addr().String()))
 		testenv.Fails(t, new(socket.Server).ServeConn(c.(*socket.TCPConn), nil), netco.ErrBubble,
 			"ServeConn")
 		testenv.Fails(t, serving.Shutdown(context.Background()), netco.ErrBubble, "Shutdown")

@@ -157,7 +157,7 @@ func TestHammerWild(t *testing.T) {
 	}
 	testrun.WaitAll(t, tasks...)
 	l.Close()
-	noneOpen(t)
+	untilOpen(t, 0)
 }
 
 // wild does random operations; the owner does none that waits, and closes at

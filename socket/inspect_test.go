@@ -24,6 +24,7 @@ import (
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -266,7 +267,7 @@ func TestInspectConnecting(t *testing.T) {
 	start(t, 1)
 	deaf, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	k := testrun.First.Go(func() { socket.DialContext(ctx, "tcp", deaf) })
+	k := testrun.First.Go(func() { new(socket.Dialer).DialContext(ctx, "tcp", deaf) })
 	k.UntilParked(t, coroutine.ReasonConnect)
 	all := inspectAll(t)
 	testenv.Equal(t, len(all), 1, all)
@@ -417,7 +418,7 @@ func TestInspectHammer(t *testing.T) {
 	unused.Close()
 	udpPort := u.LocalAddr().(*net.UDPAddr).Port
 	name := unixName(t, "hammer")
-	ul := testenv.Must(socket.Listen("unix", name))
+	ul := testenv.Must(conet.Listen("unix", name))
 
 	var tasks []*testrun.Task
 
@@ -461,7 +462,7 @@ func TestInspectHammer(t *testing.T) {
 	u.Close()
 	testrun.WaitAll(t, tasks...)
 	t.Logf("%d lists of %d sockets", listed.Load(), shown.Load())
-	testenv.Until(t, "the connections to end", func() bool { return socket.OpenCount() == 0 })
+	testenv.Until(t, "the connections to end", func() bool { return sockinfo.OpenCount() == 0 })
 }
 
 // client makes connections, exchanges a little and closes, until over.
@@ -469,7 +470,7 @@ func client(t *testing.T, network, address string, seed uint64, over *atomic.Boo
 	r := rand.New(rand.NewPCG(seed, 1))
 	buf := make([]byte, 100)
 	for !over.Load() {
-		c, err := socket.Dial(network, address)
+		c, err := conet.Dial(network, address)
 		if err != nil {
 			if network != "unix" && !over.Load() { // of unix the queue may be full
 				t.Error(err)
@@ -549,36 +550,36 @@ func collected(t *testing.T, what string, ok func() bool) {
 var lostKinds = map[string]func(t *testing.T) (lost any, keep any){
 	"TCPConn, dialled": func(t *testing.T) (any, any) {
 		l := listen(t)
-		return testenv.Must(socket.Dial("tcp", l.Addr().String())), l
+		return testenv.Must(conet.Dial("tcp", l.Addr().String())), l
 	},
 	"TCPConn, accepted": func(t *testing.T) (any, any) { return lostAccepted(listen(t)) },
 	"TCPListener": func(t *testing.T) (any, any) {
-		return testenv.Must(socket.Listen("tcp", "127.0.0.1:0")), nil
+		return testenv.Must(conet.Listen("tcp", "127.0.0.1:0")), nil
 	},
 	"UDPConn": func(t *testing.T) (any, any) {
-		return testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0")), nil
+		return testenv.Must(conet.ListenPacket("udp", "127.0.0.1:0")), nil
 	},
 	"UDPConn, dialled": func(t *testing.T) (any, any) {
-		return testenv.Must(socket.Dial("udp", "127.0.0.1:9")), nil
+		return testenv.Must(conet.Dial("udp", "127.0.0.1:9")), nil
 	},
 	"UnixListener": func(t *testing.T) (any, any) {
-		return testenv.Must(socket.Listen("unix", unixName(t, "s"))), nil
+		return testenv.Must(conet.Listen("unix", unixName(t, "s"))), nil
 	},
 	"UnixConn, dialled": func(t *testing.T) (any, any) {
 		l := listenUnix(t, "unix")
-		return testenv.Must(socket.Dial("unix", l.Addr().String())), l
+		return testenv.Must(conet.Dial("unix", l.Addr().String())), l
 	},
 	"UnixConn, accepted": func(t *testing.T) (any, any) {
 		return lostAccepted(listenUnix(t, "unixpacket"))
 	},
 	"UnixConn, unixgram": func(t *testing.T) (any, any) {
-		return testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g"))), nil
+		return testenv.Must(conet.ListenPacket("unixgram", unixName(t, "g"))), nil
 	},
 	"FileConn": func(t *testing.T) (any, any) {
 		theirs, _ := netPair(t)
 		f := testenv.Must(theirs.File())
 		defer f.Close()
-		return testenv.Must(socket.FileConn(f)), theirs
+		return testenv.Must(conet.FileConn(f)), theirs
 	},
 	"File": func(t *testing.T) (any, any) {
 		r, w := pipeOfOS(t)
@@ -624,7 +625,7 @@ func TestLost(t *testing.T) {
 		make := lostKinds[name]
 		inTurnOf(t, i, name, func(t *testing.T, p testrun.Place) {
 			var keep []any
-			before, kept := socket.OpenCount(), 0 // listeners of this package's
+			before, kept := sockinfo.OpenCount(), 0 // listeners of this package's
 			for i := range 4 {
 				p.Do(t, func() {
 					lost, beside := make(t)
@@ -642,9 +643,9 @@ func TestLost(t *testing.T) {
 				})
 			}
 			collected(t, "the lost to be closed", func() bool {
-				return socket.OpenCount() <= before+kept
+				return sockinfo.OpenCount() <= before+kept
 			})
-			testenv.Equal(t, socket.OpenCount(), before+kept, "are open,: what is kept was closed")
+			testenv.Equal(t, sockinfo.OpenCount(), before+kept, "sockets that are kept")
 			runtime.KeepAlive(keep)
 		})
 	}
@@ -655,7 +656,7 @@ func TestLost(t *testing.T) {
 func TestLostPeer(t *testing.T) {
 	start(t, 2)
 	for _, wrapped := range []bool{false, true} {
-		for _, listen := range []func(string, string) (net.Listener, error){socket.Listen,
+		for _, listen := range []func(string, string) (net.Listener, error){conet.Listen,
 			net.Listen} {
 			l := testenv.Must(listen("tcp", "127.0.0.1:0"))
 			if wrapped {
@@ -699,7 +700,7 @@ var notLost = map[string]func(t *testing.T) (wait func() error, end func(), r co
 		return testenv.Must(c.SyscallConn()).Read(recv(new([]byte)))
 	}),
 	"Accept": func(t *testing.T) (func() error, func(), coroutine.Reason) {
-		l := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+		l := testenv.Must(conet.Listen("tcp", "127.0.0.1:0"))
 		address := l.Addr().String()
 		return func() error { return shut(l.Accept()) }, func() { dialNet(t, address) },
 			coroutine.ReasonAccept
@@ -755,7 +756,7 @@ func TestWaitedForIsNotLost(t *testing.T) {
 			end()
 		}
 		testrun.WaitAll(t, tasks...)
-		collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
+		collected(t, "all to be closed", func() bool { return sockinfo.OpenCount() == 0 })
 	})
 }
 
@@ -816,7 +817,7 @@ func TestLostAndInspected(t *testing.T) {
 	for range 20 {
 		testrun.First.Do(t, func() {
 			for range 10 {
-				c := testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0"))
+				c := testenv.Must(conet.ListenPacket("udp", "127.0.0.1:0"))
 				await1(t, c)
 			}
 		})
@@ -837,6 +838,6 @@ func TestLostAndInspected(t *testing.T) {
 			})
 		}
 	}
-	collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
+	collected(t, "all to be closed", func() bool { return sockinfo.OpenCount() == 0 })
 	testenv.Until(t, "the fds", func() bool { return testenv.Files() <= fds })
 }

@@ -18,9 +18,11 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -32,7 +34,7 @@ func limitedOn(t *testing.T, network string, n int) net.Listener {
 	if network != "tcp" {
 		address = filepath.Join(t.TempDir(), "s")
 	}
-	l := testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
+	l := testenv.Closing(t, testenv.Must(conet.Listen(network, address)))
 	limited := socket.LimitListener(l, n)
 	if limited != l {
 		t.Fatalf("a %T came back as a %T", l, limited)
@@ -61,7 +63,7 @@ func TestLimitListener(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
 		inPlacesOf(t, network, func(t *testing.T, p testrun.Place) {
 			l := limitedOn(t, network, 2)
-			pauses := socket.AcceptPauses()
+			pauses := sockinfo.AcceptPauses()
 			for range 6 {
 				dialLimited(t, l)
 			}
@@ -88,7 +90,7 @@ func TestLimitListener(t *testing.T) {
 				open = append(open[1:], testenv.Await(t, accepted, "one more"))
 			}
 			k.Wait(t)
-			testenv.Equal(t, socket.AcceptPauses()-pauses, 4, "pauses, 4")
+			testenv.Equal(t, sockinfo.AcceptPauses()-pauses, 4, "pauses, 4")
 			for _, c := range open {
 				switch c.(type) {
 				case *socket.TCPConn, *socket.UnixConn:
@@ -513,12 +515,12 @@ func TestAllLimits(t *testing.T) {
 	startWith(t, netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10,
 		BufferSize: 16 << 10, OnPanic: func(netco.PanicInfo) { panics.Add(1) }})
 	defer sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
-		if op == sysx.Accept && socket.OpenCount() >= mostConns+2 { // and the listeners
+		if op == sysx.Accept && sockinfo.OpenCount() >= mostConns+2 { // and the listeners
 			return asked, syscall.EMFILE
 		}
 		return asked, 0
 	})()
-	pauses := socket.AcceptPauses()
+	pauses := sockinfo.AcceptPauses()
 	server, _ := serving(t, &socket.Server{MaxConns: mostConns, Handle: slowEcho})
 	other := listen(t)
 	testrun.Second.Run(func() {
@@ -541,7 +543,7 @@ func TestAllLimits(t *testing.T) {
 	testenv.Equal(t, refused.Load(), clients.away.Load(), "refused, and clients turned away")
 	testenv.Equal(t, testenv.Must(netco.Default()).Refused(), uint64(refused.Load()), "counted")
 	testenv.Equal(t, panics.Load(), 3, "panics")
-	testenv.True(t, socket.AcceptPauses() > pauses, "accepting did not pause")
+	testenv.True(t, sockinfo.AcceptPauses() > pauses, "accepting did not pause")
 	t.Logf("%d turned away; %d pauses, %d waits for buffers, %d for fds", refused.Load(),
-		socket.AcceptPauses()-pauses, waitedForBuffers(), outOfFiles())
+		sockinfo.AcceptPauses()-pauses, waitedForBuffers(), outOfFiles())
 }

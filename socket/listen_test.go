@@ -18,8 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -46,7 +48,7 @@ func TestListenContext(t *testing.T) {
 // its error ends the call.
 func TestListenControl(t *testing.T) {
 	start(t, 1)
-	ctx, before := context.Background(), socket.OpenCount()
+	ctx, before := context.Background(), sockinfo.OpenCount()
 	var seen string
 	var refusal error
 	lc := socket.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
@@ -68,7 +70,7 @@ func TestListenControl(t *testing.T) {
 	testenv.Fails(t, shut(lc.ListenPacket(ctx, "udp", "localhost:0")), refusal)
 	testenv.True(t, shut(lc.ListenPacket(testenv.Over(), "udp", "localhost:0")) != nil,
 		"after its context")
-	testenv.Equal(t, socket.OpenCount(), before, "sockets open, before")
+	testenv.Equal(t, sockinfo.OpenCount(), before, "sockets open, before")
 }
 
 // TestListenKeepAlive: accepted connections have the options that net's have.
@@ -166,7 +168,7 @@ func TestFileListenerOptions(t *testing.T) {
 		theirs.Close()
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
-				ours := testenv.Must(socket.FileListener(f))
+				ours := testenv.Must(conet.FileListener(f))
 				testenv.Equal(t, acceptedOptions(t, ours), want, name, p.Name)
 				ours.Close()
 			})
@@ -247,25 +249,25 @@ func likeAdopted[A, B closer](t *testing.T, what string, f *os.File, ours A, err
 func TestFileConns(t *testing.T) {
 	start(t, 2)
 	files := adoptedFiles(t)
-	open, fds := socket.OpenCount(), testenv.Files()
+	open, fds := sockinfo.OpenCount(), testenv.Files()
 	for name, f := range files {
 		everywhere(t, func(p testrun.Place) {
 			what := p.Name + ", " + name
-			c, err := socket.FileConn(f)
+			c, err := conet.FileConn(f)
 			nc, want := net.FileConn(f)
 			likeAdopted(t, what+": FileConn", f, c, err, nc, want)
 			if name != "raw ip" {
-				l, err := socket.FileListener(f)
+				l, err := conet.FileListener(f)
 				nl, want := net.FileListener(f)
 				likeAdopted(t, what+": FileListener", f, l, err, nl, want)
 			}
-			pc, err := socket.FilePacketConn(f)
+			pc, err := conet.FilePacketConn(f)
 			npc, want := net.FilePacketConn(f)
 			likeAdopted(t, what+": FilePacketConn", f, pc, err, npc, want)
 		})
 	}
 	// the collector may have closed some
-	if n, f := socket.OpenCount(), testenv.Files(); n != open || f > fds {
+	if n, f := sockinfo.OpenCount(), testenv.Files(); n != open || f > fds {
 		t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 	}
 }
@@ -294,11 +296,11 @@ func TestFileConnWorks(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		nl := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 		f := testenv.Closing(t, testenv.Must(nl.(*net.TCPListener).File()))
-		l := testenv.Closing(t, testenv.Must(socket.FileListener(f)))
+		l := testenv.Closing(t, testenv.Must(conet.FileListener(f)))
 		server := p.Go(func() {
 			c := testenv.Must(l.Accept()).(*socket.TCPConn)
 			fc := testenv.Must(c.File())
-			again := testenv.Must(socket.FileConn(fc))
+			again := testenv.Must(conet.FileConn(fc))
 			fc.Close()
 			c.Close()
 			echo(again)
@@ -327,19 +329,19 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 		if name == "tcp6" && !haveIPv6() {
 			continue
 		}
-		l := testenv.Closing(t, testenv.Must(socket.Listen(at[0], at[1])))
+		l := testenv.Closing(t, testenv.Must(conet.Listen(at[0], at[1])))
 		all[name+" listener"] = []func() net.Addr{l.Addr}
-		conn(name+" dialled", testenv.Must(socket.Dial(at[0], l.Addr().String())))
+		conn(name+" dialled", testenv.Must(conet.Dial(at[0], l.Addr().String())))
 		conn(name+" accepted", testenv.Must(l.Accept()))
 	}
-	udp := testenv.Must(socket.ListenUDP("udp", loopback4))
+	udp := testenv.Must(conet.ListenUDP("udp", loopback4))
 	conn("udp", udp)
 	dialled := dialTo(t, udp)
 	conn("udp dialled", dialled)
-	u := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
+	u := testenv.Must(conet.ListenPacket("unixgram", unixName(t, "g")))
 	conn("unixgram", u.(*socket.UnixConn))
 	f := testenv.Closing(t, testenv.Must(dialled.File()))
-	conn("udp of a file", testenv.Must(socket.FileConn(f)))
+	conn("udp of a file", testenv.Must(conet.FileConn(f)))
 	return all
 }
 
@@ -394,7 +396,7 @@ func TestAddrsOnceAllocation(t *testing.T) {
 func TestRemoteAddrPort(t *testing.T) {
 	start(t, 1)
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
-		l := testenv.Closing(t, testenv.Must(socket.Listen("tcp", at)))
+		l := testenv.Closing(t, testenv.Must(conet.Listen("tcp", at)))
 		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 		tcp := testenv.Closing(t, testenv.Must(l.Accept())).(*socket.TCPConn)
 		testenv.Equal(t, tcp.RemoteAddrPort().String(), c.LocalAddr().String())

@@ -669,7 +669,7 @@ func TestPollShutdown(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%v", p.Name, refused), func(t *testing.T) {
 				before := countFDs()
-				startAlone(t, 2)
+				testrun.Start(t, 2)
 				reason := coroutine.ReasonRead
 				if refused {
 					reason = coroutine.ReasonSleep

@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -408,7 +409,7 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 			f := sharing(t, c)
 			c.Close()
 			return func() (io.ReadCloser, int) {
-				c := testenv.Must(socket.FileConn(f))
+				c := testenv.Must(conet.FileConn(f))
 				return c, socket.FDOf(c.(socket.Stream))
 			}, peer
 		},

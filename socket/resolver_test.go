@@ -25,6 +25,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -336,9 +337,9 @@ func TestResolverAtOnce(t *testing.T) {
 		r.LookupIPAddr(ctx, "fe80::1%1")
 		r.LookupPort(ctx, "tcp", "80")
 		r.LookupHost(ctx, "")
-		socket.ResolveTCPAddr("tcp", "[::1]:80")
-		socket.ResolveUDPAddr("udp", ":53")
-		socket.ResolveIPAddr("ip", "192.0.2.1")
+		conet.ResolveTCPAddr("tcp", "[::1]:80")
+		conet.ResolveUDPAddr("udp", ":53")
+		conet.ResolveIPAddr("ip", "192.0.2.1")
 		testenv.Equal(t, other, 0, "another coroutine ran meanwhile")
 	})
 }
@@ -356,13 +357,13 @@ func TestResolveAddr(t *testing.T) {
 	check := func() {
 		for _, suffix := range []string{"", "4", "6", "5", ":icmp", ":1", "4:nosuch", ":a:b"} {
 			for _, a := range addresses {
-				got, err := socket.ResolveTCPAddr("tcp"+suffix, a)
+				got, err := conet.ResolveTCPAddr("tcp"+suffix, a)
 				want, wantErr := net.ResolveTCPAddr("tcp"+suffix, a)
 				same(t, "tcp"+suffix+" "+a, err, wantErr)
-				gotUDP, err := socket.ResolveUDPAddr("udp"+suffix, a)
+				gotUDP, err := conet.ResolveUDPAddr("udp"+suffix, a)
 				wantUDP, wantErr := net.ResolveUDPAddr("udp"+suffix, a)
 				same(t, "udp"+suffix+" "+a, err, wantErr)
-				gotIP, err := socket.ResolveIPAddr("ip"+suffix, a)
+				gotIP, err := conet.ResolveIPAddr("ip"+suffix, a)
 				wantIP, wantErr := net.ResolveIPAddr("ip"+suffix, a)
 				same(t, "ip"+suffix+" "+a, err, wantErr)
 				testenv.Equal(t, fmt.Sprint(got, gotUDP, gotIP), fmt.Sprint(want, wantUDP, wantIP),
@@ -370,13 +371,13 @@ func TestResolveAddr(t *testing.T) {
 			}
 		}
 		for _, network := range []string{"", "bogus"} {
-			_, err := socket.ResolveTCPAddr(network, ":1")
+			_, err := conet.ResolveTCPAddr(network, ":1")
 			_, wantErr := net.ResolveTCPAddr(network, ":1")
 			same(t, "tcp", err, wantErr)
-			_, err = socket.ResolveUDPAddr(network, ":1")
+			_, err = conet.ResolveUDPAddr(network, ":1")
 			_, wantErr = net.ResolveUDPAddr(network, ":1")
 			same(t, "udp", err, wantErr)
-			_, err = socket.ResolveIPAddr(network, "::1")
+			_, err = conet.ResolveIPAddr(network, "::1")
 			_, wantErr = net.ResolveIPAddr(network, "::1")
 			same(t, "ip", err, wantErr)
 		}
@@ -614,7 +615,7 @@ func TestMultipathTCP(t *testing.T) {
 	theirs := testenv.Closing(t, testenv.Must(d.Dial("tcp4", ln.Addr().String())))
 	want := testenv.Must(theirs.(*net.TCPConn).MultipathTCP())
 	f := testenv.Closing(t, testenv.Must(theirs.(*net.TCPConn).File()))
-	ours := testenv.Closing(t, testenv.Must(socket.FileConn(f)))
+	ours := testenv.Closing(t, testenv.Must(conet.FileConn(f)))
 	testenv.Gives(t, want, nil, "one made by net for it")(ours.(*socket.TCPConn).MultipathTCP())
 }
 
@@ -712,7 +713,7 @@ func (r *traced) context(ctx context.Context) context.Context {
 func (r *traced) text(t *testing.T) string {
 	t.Helper()
 	testenv.Until(t, "the hooks to be called", func() bool {
-		yield()
+		netco.Yield()
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return r.open == 0

@@ -402,7 +402,7 @@ func TestServeSchedulerShutdown(t *testing.T) {
 			"by force": func(t *testing.T) { force(t) },
 		} {
 			t.Run(end+"/"+from.Name, func(t *testing.T) {
-				startAlone(t, 2)
+				testrun.Start(t, 2)
 				s := &socket.Server{Handle: echoOnce}
 				ends, l := reportEnds(s), listen(t)
 				k := from.Go(func() { testenv.Fails(t, s.Serve(l), netco.ErrShutdown) })
@@ -416,7 +416,7 @@ func TestServeSchedulerShutdown(t *testing.T) {
 					testenv.Fails(t, testenv.Await(t, ends, "an end"), netco.ErrShutdown)
 				}
 				testenv.Equal(t, len(ends), 0, "ends too many")
-				noneOpen(t)
+				untilOpen(t, 0)
 			})
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -41,7 +42,7 @@ func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 		return errors.New(d)
 	}
 	for !writer.Over() { // on this thread it needs a turn
-		yield()
+		netco.Yield()
 	}
 	return wrote
 }
@@ -144,7 +145,7 @@ func TestHalfClose(t *testing.T) {
 // TestBufferOutlivesProcessor: a buffer may be used and released after the
 // Scheduler it came from has ended.
 func TestBufferOutlivesProcessor(t *testing.T) {
-	startAlone(t, 1)
+	testrun.Start(t, 1)
 	var b *socket.Buffer
 	testrun.First.Go(func() { b = socket.AcquireBuffer() }).Wait(t)
 	force(t)
@@ -439,7 +440,7 @@ func TestManyAcceptors(t *testing.T) {
 			if at[0] != "tcp" {
 				address += unixName(t, "s")
 			}
-			l := testenv.Closing(t, testenv.Must(socket.Listen(at[0], address)))
+			l := testenv.Closing(t, testenv.Must(conet.Listen(at[0], address)))
 			if name := l.Addr().String(); at[0] != "tcp" && (name != address ||
 				l.Addr().Network() != at[0] || exists(name) == (at[1] == "@")) {
 				t.Errorf("it listens on %v", l.Addr())

@@ -20,9 +20,11 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -55,7 +57,7 @@ type udpMaker struct {
 }
 
 var (
-	ourUDP = udpMaker{"netco", ofAny[udpConn](socket.ListenUDP), ofAny2[udpConn](socket.DialUDP)}
+	ourUDP = udpMaker{"netco", ofAny[udpConn](conet.ListenUDP), ofAny2[udpConn](conet.DialUDP)}
 	netUDP = udpMaker{"net", ofAny[udpConn](net.ListenUDP), ofAny2[udpConn](net.DialUDP)}
 )
 
@@ -66,7 +68,7 @@ var (
 
 func listenUDP(t testing.TB, at *net.UDPAddr) *socket.UDPConn {
 	t.Helper()
-	return testenv.Closing(t, testenv.Must(socket.ListenUDP("udp", at)))
+	return testenv.Closing(t, testenv.Must(conet.ListenUDP("udp", at)))
 }
 
 // netPeer is a socket of net's that gives up after a while.
@@ -88,7 +90,7 @@ func portOf(c interface{ LocalAddr() net.Addr }) netip.AddrPort { return udpAddr
 // dialTo returns a connected socket to a peer.
 func dialTo(t testing.TB, to interface{ LocalAddr() net.Addr }) *socket.UDPConn {
 	t.Helper()
-	return testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, udpAddr(to))))
+	return testenv.Closing(t, testenv.Must(conet.DialUDP("udp", nil, udpAddr(to))))
 }
 
 // sizes of datagrams: empty, small, larger than a page, the largest.
@@ -289,7 +291,7 @@ func TestUDPFamilies(t *testing.T) {
 func TestUDPZone(t *testing.T) {
 	start(t, 2)
 	at := linkLocal(t)
-	a, err := socket.ListenUDP("udp6", at)
+	a, err := conet.ListenUDP("udp6", at)
 	if err != nil {
 		if theirs, nerr := net.ListenUDP("udp6", at); nerr != nil {
 			t.Skipf("net cannot bind %v either: %v", at, nerr)
@@ -299,7 +301,7 @@ func TestUDPZone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b := testenv.Closing(t, testenv.Must(socket.DialUDP("udp6", nil, udpAddr(a))))
+	b := testenv.Closing(t, testenv.Must(conet.DialUDP("udp6", nil, udpAddr(a))))
 	if got := udpAddr(b); got.Zone != at.Zone {
 		t.Errorf("connected from %v, want zone %s", got, at.Zone)
 	}
@@ -504,7 +506,7 @@ func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
 		inPlacesOf(t, group.String(), func(t *testing.T, p testrun.Place) {
 			ifi := multicastInterface(t)
-			a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
+			a, err := conet.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
 			if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) ||
 				errors.Is(err, unix.EADDRNOTAVAIL) {
 				t.Skipf("%s has no multicast for %v: %v", ifi.Name, group, err)
@@ -512,7 +514,7 @@ func TestUDPMulticast(t *testing.T) {
 			testenv.OK(t, err)
 			defer a.Close()
 			to := &net.UDPAddr{IP: group, Port: udpAddr(a).Port}
-			b := testenv.Closing(t, testenv.Must(socket.ListenMulticastUDP("udp", ifi, to)))
+			b := testenv.Closing(t, testenv.Must(conet.ListenMulticastUDP("udp", ifi, to)))
 			sender := multicastSender(t, ifi, group)
 			var readers []*testrun.Task
 			for _, c := range []*socket.UDPConn{a, b} {
@@ -559,7 +561,7 @@ func multicastSender(t *testing.T, ifi *net.Interface, group net.IP) *socket.UDP
 	if group.To4() == nil {
 		network = "udp6"
 	}
-	c, err := socket.ListenUDP(network, nil)
+	c, err := conet.ListenUDP(network, nil)
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		t.Skip("no IPv6: ", err)
 	} else if err != nil {
@@ -771,15 +773,15 @@ func TestMakingAsNet(t *testing.T) {
 
 func makingAsNet(t *testing.T, n string, at *net.UDPAddr) {
 	tcp := (*net.TCPAddr)(at)
-	testenv.Equal(t, made(socket.ListenTCP(n, tcp)), made(net.ListenTCP(n, tcp)), n, at)
-	testenv.Equal(t, made(socket.ListenUDP(n, at)), made(net.ListenUDP(n, at)), n, at)
-	testenv.Equal(t, made(socket.ListenMulticastUDP(n, nil, at)),
+	testenv.Equal(t, made(conet.ListenTCP(n, tcp)), made(net.ListenTCP(n, tcp)), n, at)
+	testenv.Equal(t, made(conet.ListenUDP(n, at)), made(net.ListenUDP(n, at)), n, at)
+	testenv.Equal(t, made(conet.ListenMulticastUDP(n, nil, at)),
 		made(net.ListenMulticastUDP(n, nil, at)), n, at)
 }
 
 func dialingAsNet(t *testing.T, n string, from, to *net.UDPAddr) {
 	d, ctx := new(socket.Dialer), context.Background()
-	testenv.Equal(t, made(socket.DialUDP(n, from, to)), made(net.DialUDP(n, from, to)), n, from, to)
+	testenv.Equal(t, made(conet.DialUDP(n, from, to)), made(net.DialUDP(n, from, to)), n, from, to)
 	fromPort, toPort := from.AddrPort(), to.AddrPort()
 	valid := (from == nil || from.Port == int(fromPort.Port())) && to != nil &&
 		to.Port == int(toPort.Port()) && toPort.Addr().Zone() == ""
@@ -794,7 +796,7 @@ func dialingAsNet(t *testing.T, n string, from, to *net.UDPAddr) {
 		return // it may connect to itself
 	}
 	fromTCP, toTCP := (*net.TCPAddr)(from), (*net.TCPAddr)(to)
-	testenv.Equal(t, made(socket.DialTCP(n, fromTCP, toTCP)), made(net.DialTCP(n, fromTCP, toTCP)),
+	testenv.Equal(t, made(conet.DialTCP(n, fromTCP, toTCP)), made(net.DialTCP(n, fromTCP, toTCP)),
 		n, from, to)
 	if valid {
 		testenv.Equal(t, made(d.DialTCP(ctx, n, fromPort, toPort)), made(net.DialTCP(n,
@@ -912,11 +914,11 @@ func TestWithoutFDs(t *testing.T) {
 
 func withoutFDs() {
 	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
-	first := testenv.Must(socket.ListenUDP("udp", loopback4)) // Go's poller has its fds now
+	first := testenv.Must(conet.ListenUDP("udp", loopback4)) // Go's poller has its fds now
 	dir := testenv.Must(os.MkdirTemp("", "netco"))
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "s")
-	testenv.MustOK(shut(socket.Listen("unix", path))) // what is made once is made
+	testenv.MustOK(shut(conet.Listen("unix", path))) // what is made once is made
 	group := &net.UDPAddr{IP: net.IPv4(224, 0, 0, 251)}
 	debug.SetGCPercent(-1) // which would close what package net has lost
 	refused := map[string]int{}
@@ -925,22 +927,22 @@ func withoutFDs() {
 		free := fillFDs(64, spare)
 		for what, make := range map[string]func() error{
 			"ListenPacket": func() error {
-				return shut(socket.ListenPacket("udp", "127.0.0.1:0"))
+				return shut(conet.ListenPacket("udp", "127.0.0.1:0"))
 			},
-			"ListenUDP": func() error { return shut(socket.ListenUDP("udp", loopback4)) },
+			"ListenUDP": func() error { return shut(conet.ListenUDP("udp", loopback4)) },
 			"ListenMulticastUDP": func() error {
-				return shut(socket.ListenMulticastUDP("udp", nil, group))
+				return shut(conet.ListenMulticastUDP("udp", nil, group))
 			},
 			"ListenUDPReusePort": func() error {
 				err := testenv.Err(socket.ListenUDPReusePort("udp", "127.0.0.1:0", 5))
 				return cmp.Or(err, errors.New("five sockets with too few fds"))
 			},
-			"DialUDP": func() error { return shut(socket.DialUDP("udp", nil, udpAddr(first))) },
+			"DialUDP": func() error { return shut(conet.DialUDP("udp", nil, udpAddr(first))) },
 			"ListenUnix": func() error {
-				return shut(socket.ListenUnix("unix", unixAt("unix", path)))
+				return shut(conet.ListenUnix("unix", unixAt("unix", path)))
 			},
 			"ListenUnixgram": func() error {
-				return shut(socket.ListenUnixgram("unixgram", unixAt("unixgram", path)))
+				return shut(conet.ListenUnixgram("unixgram", unixAt("unixgram", path)))
 			},
 		} {
 			err := make()
@@ -956,7 +958,7 @@ func withoutFDs() {
 			os.Remove(path)
 		}
 		free()
-		if n := socket.OpenCount(); n != 1 {
+		if n := sockinfo.OpenCount(); n != 1 {
 			testenv.Fatal(n, "sockets open")
 		}
 		if n := countFDs(); n != before {

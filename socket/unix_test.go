@@ -20,6 +20,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	conet "github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -42,7 +43,7 @@ var abstractNames atomic.Int64
 func listenUnix(t testing.TB, network string) *socket.UnixListener {
 	t.Helper()
 	return testenv.Closing(t,
-		testenv.Must(socket.ListenUnix(network, unixAt(network, unixName(t, "s")))))
+		testenv.Must(conet.ListenUnix(network, unixAt(network, unixName(t, "s")))))
 }
 
 // unixPair returns the two ends of a connection; of unixgram the second one has
@@ -52,13 +53,13 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 	var err error
 	if network == "unixgram" {
 		at := unixAt(network, abstractName())
-		if a, err = socket.ListenUnixgram(network, at); err == nil {
-			b, err = socket.DialUnix(network, unixAt(network, abstractName()), at)
+		if a, err = conet.ListenUnixgram(network, at); err == nil {
+			b, err = conet.DialUnix(network, unixAt(network, abstractName()), at)
 		}
 	} else {
-		l := testenv.Must(socket.ListenUnix(network, unixAt(network, abstractName())))
+		l := testenv.Must(conet.ListenUnix(network, unixAt(network, abstractName())))
 		defer l.Close()
-		if b, err = socket.DialUnix(network, nil, l.Addr().(*net.UnixAddr)); err == nil {
+		if b, err = conet.DialUnix(network, nil, l.Addr().(*net.UnixAddr)); err == nil {
 			a, err = l.AcceptUnix()
 		}
 	}
@@ -157,7 +158,7 @@ func TestUnixWritesWait(t *testing.T) {
 func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	start(t, 2)
 	at := unixAt("unixgram", unixName(t, "to"))
-	to := testenv.Must(socket.ListenUnixgram("unixgram", at))
+	to := testenv.Must(conet.ListenUnixgram("unixgram", at))
 	defer to.Close()
 	filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
 	filled := 0
@@ -167,9 +168,9 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	var c *socket.UnixConn
 	var err error
 	if named {
-		c, err = socket.ListenUnixgram("unixgram", unixAt("unixgram", unixName(t, "from")))
+		c, err = conet.ListenUnixgram("unixgram", unixAt("unixgram", unixName(t, "from")))
 	} else {
-		c, err = socket.DialUnix("unixgram", nil, at)
+		c, err = conet.DialUnix("unixgram", nil, at)
 	}
 	testenv.OK(t, err)
 	defer c.Close()
@@ -231,7 +232,7 @@ func passFDs(t *testing.T, p testrun.Place, network string) {
 		rights := unix.UnixRights(int(w.Fd()))
 		var n, oobn int
 		if network == "unixgram" {
-			sender, lerr := socket.ListenUnixgram(network, unixAt(network, ""))
+			sender, lerr := conet.ListenUnixgram(network, unixAt(network, ""))
 			if lerr != nil {
 				t.Fatal(lerr)
 			}
@@ -410,11 +411,11 @@ func TestUnixUnlink(t *testing.T) {
 			t.Helper()
 			testenv.Equal(t, exists(path), want, p.Name, "the file is there", what)
 		}
-		l := testenv.Must(socket.Listen("unix", path))
+		l := testenv.Must(conet.Listen("unix", path))
 		there(true, "while it listens: the borrowed socket's end took it")
-		testenv.NoError(t, shut(socket.Dial("unix", path)))
+		testenv.NoError(t, shut(conet.Dial("unix", path)))
 		f := testenv.Must(l.(*socket.UnixListener).File())
-		testenv.NoError(t, shut(socket.FileListener(f)))
+		testenv.NoError(t, shut(conet.FileListener(f)))
 		f.Close()
 		there(true, "after the end of a FileListener")
 		testenv.NoError(t, l.Close())
@@ -423,12 +424,12 @@ func TestUnixUnlink(t *testing.T) {
 		testenv.Fails(t, l.Close(), net.ErrClosed, "a second Close")
 		there(true, "the new one, after a second Close")
 		os.Remove(path)
-		kept := testenv.Must(socket.ListenUnix("unixpacket", unixAt("unixpacket", path)))
+		kept := testenv.Must(conet.ListenUnix("unixpacket", unixAt("unixpacket", path)))
 		kept.SetUnlinkOnClose(false)
 		kept.Close()
 		there(true, "after SetUnlinkOnClose(false)")
 		os.Remove(path)
-		testenv.NoError(t, shut(socket.ListenPacket("unixgram", path)))
+		testenv.NoError(t, shut(conet.ListenPacket("unixgram", path)))
 		there(true, "of a datagram socket, as net's")
 	})
 }
@@ -443,8 +444,8 @@ type unixMaker struct {
 	dial         func(network string, from, to *net.UnixAddr) (unixIO, error)
 }
 
-var ourUnix = unixMaker{ofAny[net.Listener](socket.ListenUnix),
-	ofAny[unixIO](socket.ListenUnixgram), ofAny2[unixIO](socket.DialUnix)}
+var ourUnix = unixMaker{ofAny[net.Listener](conet.ListenUnix),
+	ofAny[unixIO](conet.ListenUnixgram), ofAny2[unixIO](conet.DialUnix)}
 
 var netsUnix = unixMaker{ofAny[net.Listener](net.ListenUnix),
 	ofAny[unixIO](net.ListenUnixgram), ofAny2[unixIO](net.DialUnix)}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -404,8 +405,8 @@ func forWaits(t *testing.T, places []testrun.Place, f onWait) {
 func forWaitsAlone(t *testing.T, places []testrun.Place, f onWait) {
 	t.Helper()
 	eachWait(t, places, func(t *testing.T, p testrun.Place, o waitOp) {
-		t.Cleanup(func() { noneOpen(t) }) // when all is closed
-		startAlone(t, 2)
+		t.Cleanup(func() { untilOpen(t, 0) }) // when all is closed
+		testrun.Start(t, 2)
 		f(t, p, o, o.make(t))
 	})
 }
@@ -533,7 +534,7 @@ func TestWaitClosed(t *testing.T) {
 			if i > 0 {
 				w = o.make(t)
 			}
-			before := socket.OpenCount()
+			before := sockinfo.OpenCount()
 			tasks := []*testrun.Task{p.Go(func() { o.closed(t, w.do()) })}
 			tasks[0].UntilParked(t, o.reason)
 			if !w.alone {
@@ -548,7 +549,7 @@ func TestWaitClosed(t *testing.T) {
 			testrun.WaitAll(t, tasks...)
 			o.closed(t, w.do()) // and the next one too
 			testenv.Fails(t, w.set(future), o.closedBy(), o.name, "its deadline")
-			testenv.Equal(t, socket.OpenCount(), before-1)
+			testenv.Equal(t, sockinfo.OpenCount(), before-1)
 		}
 	})
 }
