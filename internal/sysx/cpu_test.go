@@ -1,10 +1,12 @@
-package sysx
+package sysx_test
 
 import (
 	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
 )
 
 // TestMoveThread: a thread moves to a CPU that is free, and may go back.
@@ -17,17 +19,17 @@ func TestMoveThread(t *testing.T) {
 	}
 	arrived := false
 	for range 1000 { // the kernel may move it back at any time
-		from := CPU()
-		to := MoveThread(func(cpu int) bool { return cpu != from })
+		from := sysx.CPU()
+		to := sysx.MoveThread(func(cpu int) bool { return cpu != from })
 		if to < 0 || to == from || !before.IsSet(to) {
 			t.Fatalf("moved from %d to %d", from, to)
 		}
-		arrived = arrived || CPU() == to
+		arrived = arrived || sysx.CPU() == to
 	}
 	if !arrived {
 		t.Error("it is never where it has moved to")
 	}
-	if to := MoveThread(func(int) bool { return false }); to != -1 {
+	if to := sysx.MoveThread(func(int) bool { return false }); to != -1 {
 		t.Errorf("moved to %d though none is free", to)
 	}
 	if unix.SchedGetaffinity(0, &after) != nil || after != before {
