@@ -54,10 +54,7 @@ func (p *Pool) offload(ctx context.Context, fn func()) error {
 	if coroutine.Stopping() {
 		return coroutine.ErrShutdown // it could not wait for fn
 	}
-	var limit coroutine.Limit
-	if ctx.Done() != nil {
-		limit = coroutine.Context(ctx)
-	}
+	limit := coroutine.Context(ctx)
 	w := waitq.Acquire(limit)
 	c := calls.Get().(*call)
 	c.pool, c.ctx, c.fn, c.caller = p, ctx, fn, w

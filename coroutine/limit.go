@@ -28,7 +28,8 @@ func Timeout(d time.Duration) Limit {
 	return Limit{deadline: deadline}
 }
 
-// Context limits a wait to the end of ctx. It allocates when the wait parks.
+// Context limits a wait to the end of ctx. It allocates when the wait parks,
+// unless ctx never ends.
 // The methods of ctx may be a user's, and wait: see AcquireFor.
 func Context(ctx context.Context) Limit { return Limit{ctx: ctx} }
 
@@ -110,6 +111,9 @@ func AcquireFor(limit Limit) *Waiter {
 	if invariant.Enabled {
 		limit.mayCall()
 	}
+	if limit.ctx.Done() == nil { // it never ends
+		return AcquireWaiter()
+	}
 	watch := &contextWatch{co: co}
 	watch.stop = context.AfterFunc(limit.ctx, watch.end)
 	w := AcquireWaiter()
@@ -158,16 +162,16 @@ func (w *worker) endWatch() {
 
 func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 	if w.co == nil {
-		return w.blockContext(limit)
+		if limit.ctx.Done() != nil {
+			return w.blockContext(limit)
+		}
+	} else if watch := w.co.w.Own().watch; watch != nil {
+		if watch.begin() {
+			return WakeCancelled
+		}
+		reason |= orContext
 	}
-	co := w.co
-	if co.w.Own().watch.begin() {
-		return WakeCancelled
-	}
-	if limit.deadline != 0 {
-		return w.ParkUntil(reason|orContext, limit.deadline)
-	}
-	return co.Park(reason | orContext)
+	return w.ParkLimit(reason, Limit{deadline: limit.deadline})
 }
 
 // blockContext is parkContext for an ordinary goroutine.

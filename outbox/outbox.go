@@ -195,19 +195,11 @@ func (b *Outbox) makeRoomLocked(ctx context.Context, size int) error {
 			b.failLocked(ErrSlow)
 			return ErrSlow
 		default:
-			if err := b.awaitLocked(ctx, math.MaxInt64); err != nil {
+			if err := b.changed.WaitContext(ctx); err != nil {
 				return err
 			}
 		}
 	}
-}
-
-// awaitLocked waits for a change, until ctx is done if it can be, else for d.
-func (b *Outbox) awaitLocked(ctx context.Context, d time.Duration) error {
-	if ctx.Done() != nil {
-		return b.changed.WaitContext(ctx)
-	}
-	return b.changed.WaitTimeout(d)
 }
 
 func (b *Outbox) dropLocked(p []byte) {
@@ -265,7 +257,7 @@ func (b *Outbox) Close() error {
 	until := time.Now().Add(b.o.FlushTimeout)
 	var late error
 	for b.unwrittenLocked() && b.err == nil && late == nil {
-		late = b.awaitLocked(context.Background(), time.Until(until))
+		late = b.changed.WaitTimeout(time.Until(until))
 	}
 	if b.unwrittenLocked() && b.err == nil {
 		b.cutLocked(late)
@@ -294,7 +286,7 @@ func (b *Outbox) cutLocked(late error) {
 	b.closeRaw()
 	b.mu.Lock()
 	for b.inFlight > 0 {
-		if b.awaitLocked(context.Background(), math.MaxInt64) != nil {
+		if b.changed.WaitTimeout(math.MaxInt64) != nil {
 			return
 		}
 	}
