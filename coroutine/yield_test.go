@@ -12,7 +12,7 @@ import (
 // when it is preempted at its entry, spills its argument into the frame of
 // whoever called Yield, over a loop variable if no slot was reserved there.
 func TestYieldKeepsCallersFrame(t *testing.T) {
-	const n = 300_000
+	n := testenv.Rounds(300_000)
 	var over atomic.Bool
 	preempting := make(chan struct{})
 	go func() {
