@@ -66,8 +66,8 @@ func TestEnds(t *testing.T) {
 }
 
 // TestShutdown: at a forced shutdown Wait in a coroutine returns, Go at the
-// limit ends its caller or gets the place of a function that ends, and Wait
-// outside returns when all have ended.
+// limit ends its caller or gets the place of a function that ends, and Wait on
+// a goroutine returns when all have ended.
 func TestShutdown(t *testing.T) {
 	testrun.Start(t, 2)
 	var g errgroup.Group
@@ -82,12 +82,12 @@ func TestShutdown(t *testing.T) {
 	}
 	inside := testrun.First.Go(func() { testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait") })
 	inside.UntilParked(t, coroutine.ReasonGroup)
-	outside := testrun.Goroutine.Go(func() {
-		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait outside")
+	other := testrun.Goroutine.Go(func() {
+		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait on a goroutine")
 	})
-	outside.UntilParked(t, coroutine.ReasonGroup)
+	other.UntilParked(t, coroutine.ReasonGroup)
 	testrun.ShutdownByForce(t)
-	outside.Wait(t)
+	other.Wait(t)
 	testrun.WaitAll(t, tasks...)
 }
 

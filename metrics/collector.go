@@ -46,7 +46,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	collect(ch, ofScheduler, c.s)
-	collect(ch, ofGoroutines, ordinary(), "outside")
+	collect(ch, ofGoroutines, ordinary(), "none")
 	for _, h := range c.s.Handoffs() {
 		ch <- prometheus.MustNewConstMetric(handoffsBySite, count, float64(h.Count), h.Cause,
 			strings.ToValidUTF8(h.BlockedAt, "\uFFFD"))

@@ -111,7 +111,7 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 }
 
 // TestSockets: what coroutines do on sockets is their Processor's, and what
-// goroutines do is the outside's.
+// goroutines do is no Processor's.
 func TestSockets(t *testing.T) {
 	s, r := running(t, scheduler.Options{Processors: 1})
 	before := gather(t, r)
@@ -147,8 +147,8 @@ func TestSockets(t *testing.T) {
 	for key, want := range map[string]float64{
 		"netco_received_bytes_total{processor=0}":       5,
 		"netco_sent_bytes_total{processor=0}":           7,
-		"netco_received_bytes_total{processor=outside}": 7,
-		"netco_sent_bytes_total{processor=outside}":     5,
+		"netco_received_bytes_total{processor=none}":    7,
+		"netco_sent_bytes_total{processor=none}":        5,
 		"netco_connections_accepted_total{processor=0}": 1,
 		"netco_syscalls_total{op=write,processor=0}":    1,
 	} {
@@ -157,13 +157,13 @@ func TestSockets(t *testing.T) {
 	for _, key := range []string{
 		"netco_syscalls_total{op=accept,processor=0}", "netco_syscalls_total{op=read,processor=0}",
 		"netco_syscalls_total{op=epoll_wait,processor=0}",
-		"netco_syscalls_total{op=read,processor=outside}", "netco_io_events_total{processor=0}",
+		"netco_syscalls_total{op=read,processor=none}", "netco_io_events_total{processor=0}",
 	} {
 		if !(got.of(key) > before.of(key)) {
 			t.Errorf("%s is %v after %v", key, got.of(key), before.of(key))
 		}
 	}
-	if !math.IsNaN(got.of("netco_syscalls_total{op=epoll_wait,processor=outside}")) {
+	if !math.IsNaN(got.of("netco_syscalls_total{op=epoll_wait,processor=none}")) {
 		t.Error("goroutines have no epoll_wait of their own")
 	}
 }
@@ -214,7 +214,7 @@ func TestNotStartedAndEnded(t *testing.T) {
 	got.are(t, map[string]float64{"netco_processors{}": 0,
 		"netco_scheduler_phase{phase=not_started}": 1})
 	if got.sum("netco_scheduler_phase") != 1 || got.sum("netco_turns_total") != 0 ||
-		math.IsNaN(got.of("netco_syscalls_total{op=read,processor=outside}")) {
+		math.IsNaN(got.of("netco_syscalls_total{op=read,processor=none}")) {
 		t.Errorf("before the start: %v", got.values)
 	}
 	testenv.OK(t, s.Start())

@@ -9,7 +9,7 @@
 //
 // # Labels
 //
-// "processor" is a Processor's number, or "outside" for the system calls of
+// "processor" is a Processor's number, or "none" for the system calls of
 // ordinary goroutines on netco's sockets. Beside it a metric has at most one
 // more label ("state", "op", "kind", "phase") with a few fixed values. No label
 // comes from a coroutine, a connection or an address, so the number of series
@@ -52,5 +52,5 @@
 //	prometheus.WrapRegistererWith(prometheus.Labels{"scheduler": "back"}, registry).MustRegister(metrics.NewCollector(back))
 //
 // Goroutines belong to no Scheduler: each collector then has the same
-// processor="outside".
+// processor="none".
 package metrics

@@ -69,7 +69,7 @@ func labelsCell(f documentedFamily) string {
 	for _, l := range f.labels {
 		l = "`" + l + "`"
 		if f.goroutines {
-			l += " and outside"
+			l += " and none"
 		}
 		parts = append(parts, l)
 	}

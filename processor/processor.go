@@ -223,7 +223,7 @@ func of(ex *coroutine.Executor) *Processor {
 // while none runs.
 var errNotRunning = errors.New("netco: no processor is running")
 
-// running lists the Processors that register fds for outside callers.
+// running lists the Processors that register fds for ordinary goroutines.
 var running struct {
 	mu   inside.Mutex
 	list []*Processor

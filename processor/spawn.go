@@ -21,10 +21,10 @@ import (
 // kind and begin with Executor.Spawn.
 
 // Go starts a coroutine of the group on the Processor on; nil means the least
-// loaded. here is the caller's Processor, nil for a caller outside the group.
-// Unless the coroutine is pinned another Processor may steal it. The error is
-// ErrTooManyCoroutines, or ErrShutdown: from Stopping on only the library
-// itself starts coroutines, on Processors that it names. Any thread.
+// loaded. here is the caller's Processor, nil for a caller that runs on none of
+// the group. Unless the coroutine is pinned another Processor may steal it. The
+// error is ErrTooManyCoroutines, or ErrShutdown: from Stopping on only the
+// library itself starts coroutines, on Processors that it names. Any thread.
 func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, error) {
 	switch {
 	case s.Fn == nil:

@@ -6,7 +6,7 @@
 //
 //	new, Start: running, Shutdown: draining, ctx over: stopping, then stopped
 //
-//	draining   listeners return ErrShutdown, Go from outside returns it too,
+//	draining   listeners return ErrShutdown, Go on a goroutine returns it too,
 //	           and so do reads of handlers of netco.Serve that wait for a
 //	           request; coroutines end by themselves and may start others
 //	stopping   every wait returns ErrShutdown; a wait that cannot return an
