@@ -31,14 +31,14 @@ type Status uint8
 // The statuses.
 const (
 	StatusDead      Status = iota
-	StatusReady            // made, not resumed yet
+	StatusCreated          // made, not resumed yet
 	StatusSuspended        // in Yield or Transfer
 	StatusRunning          // the coroutine itself calls Status
 	StatusNormal           // waits for a coroutine that it has resumed, for I/O, a timer or a lock
 )
 
 func (s Status) String() string {
-	return [...]string{"dead", "ready", "suspended", "running", "normal"}[s]
+	return [...]string{"dead", "created", "suspended", "running", "normal"}[s]
 }
 
 // Fiber is a coroutine driven by hand, and a value: copies are the same one.

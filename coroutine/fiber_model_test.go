@@ -55,7 +55,7 @@ func (s *stage) fresh() int { s.value++; return s.value }
 // idle returns an actor that can be resumed, or nil.
 func (s *stage) idle() *actor {
 	for range 8 {
-		if a := s.all[s.rnd.IntN(len(s.all))]; a.status == StatusReady ||
+		if a := s.all[s.rnd.IntN(len(s.all))]; a.status == StatusCreated ||
 			a.status == StatusSuspended {
 			return a
 		}
@@ -85,7 +85,7 @@ func (s *stage) look(self *actor) {
 
 // spawn makes an actor in place k.
 func (s *stage) spawn(k int) {
-	a := &actor{status: StatusReady}
+	a := &actor{status: StatusCreated}
 	s.all[k] = a
 	s.born++
 	a.f = New(func(y *Yielder[int, int], in int) int {
@@ -241,7 +241,7 @@ func (s *stage) resume(d *driver, self, b *actor) {
 }
 
 func (s *stage) cancel(d *driver, self, b *actor) {
-	ready := b.status == StatusReady
+	ready := b.status == StatusCreated
 	b.cancel = true
 	b.driver = d
 	if !ready {

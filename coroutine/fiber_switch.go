@@ -111,7 +111,7 @@ func (c *core) status() Status {
 	t := c.t
 	switch {
 	case !t.running && !c.begun:
-		return StatusReady
+		return StatusCreated
 	case !t.running:
 		return StatusSuspended
 	case RunningID() == c.id.Load():

@@ -141,7 +141,7 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 }
 
 func TestStatusString(t *testing.T) {
-	for s, want := range []string{"dead", "ready", "suspended", "running", "normal"} {
+	for s, want := range []string{"dead", "created", "suspended", "running", "normal"} {
 		testenv.Equal(t, Status(s).String(), want)
 	}
 }
@@ -301,7 +301,7 @@ func lockedBefore(t *testing.T) {
 	refused(t, "locked before the first Resume", testenv.Err(f.Resume(1)), ErrThreadLocked)
 	refused(t, "Cancel", f.Cancel(), ErrThreadLocked)
 	runtime.UnlockOSThread()
-	testenv.Equal(t, f.Status(), StatusReady, "refused, it is")
+	testenv.Equal(t, f.Status(), StatusCreated, "refused, it is")
 	spare := New(sum)
 	spare.Resume(-1)
 	never := New(func(*Yielder[int, int], int) int { t.Error("it runs"); return 0 })

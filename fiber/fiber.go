@@ -75,7 +75,7 @@ type Status = coroutine.Status
 // The statuses.
 const (
 	Dead      = coroutine.StatusDead
-	Ready     = coroutine.StatusReady     // made, not resumed yet
+	Created   = coroutine.StatusCreated   // made, not resumed yet
 	Suspended = coroutine.StatusSuspended // in Yield or Transfer
 	Running   = coroutine.StatusRunning   // the Fiber itself calls Status
 	Normal    = coroutine.StatusNormal    // it waits: for a Fiber, I/O, a timer or a lock

@@ -85,7 +85,7 @@ func TestMisuse(t *testing.T) {
 		want("resume from within", resume(inner), nil)
 		return 0
 	})
-	want("the outer one before", outer.Status(), fiber.Ready)
+	want("the outer one before", outer.Status(), fiber.Created)
 	want("resume", resume(outer), nil)
 	want("the outer one outside", outer.Status(), fiber.Dead)
 	want("the inner one outside", inner.Status(), fiber.Suspended)
