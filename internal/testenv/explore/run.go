@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -39,20 +40,21 @@ type Limits struct {
 // large to explore.
 const tooMany = 20_000_000
 
-// Run visits every state that the program can reach; where tests are not run at
-// full length, those of the first paths only. For each it runs the program anew
-// along a path of moves that leads there. It ends the test if anything is
-// wrong.
+// Run visits every state that the program can reach. For each it runs the
+// program anew along a path of moves that leads there. Where tests are not run
+// at full length, it takes random walks instead. It ends the test if anything
+// is wrong.
 func Run(t testing.TB, program func(*World) Program, limits Limits) {
 	t.Helper()
 	if goruntime.RaceEnabled {
 		t.Skip("one thread runs at a time: no race can be seen, and it takes long")
 	}
 	s := search{program: program, limits: limits, seed: maphash.MakeSeed(), ids: map[uint64]int{}}
+	find := s.run
 	if !testenv.Full() {
-		s.most = testenv.Rounds(5_000)
+		find = func() string { return s.wander(testenv.Rounds(2_000)) }
 	}
-	if failure := s.run(); failure != "" {
+	if failure := find(); failure != "" {
 		t.Fatal(failure)
 	}
 	t.Logf("%d states, %d paths", len(s.from), s.paths)
@@ -66,7 +68,6 @@ type search struct {
 	from    [][]int        // by id: the states before it
 	ends    []int
 	paths   int
-	most    int // paths, no limit if 0
 	path    []move
 	todo    []branch
 	workers []*worker // one for each thread
@@ -91,9 +92,6 @@ func (s *search) run() (failure string) {
 		}
 		if s.paths++; len(s.from) > tooMany {
 			return fmt.Sprintf("more than %d states", tooMany)
-		}
-		if s.paths == s.most {
-			return ""
 		}
 		last := len(s.todo) - 1
 		if last < 0 {
@@ -137,6 +135,45 @@ func (s *search) follow(from int) (failure string) {
 		s.path = append(s.path, s.moves[0])
 		w.do(&s.path[len(s.path)-1])
 	}
+}
+
+// wander takes n random walks.
+func (s *search) wander(n int) (failure string) {
+	defer s.stop()
+	for range n {
+		if failure = s.walk(); failure != "" {
+			return s.replay(failure)
+		}
+		s.paths++
+	}
+	return ""
+}
+
+// longest is how many moves a walk makes at most: a thread that spins can move
+// for ever.
+const longest = 1_000
+
+// walk makes random moves until none is possible. In some walks any thread may
+// make the next move, in others mostly the same: what takes one thread many
+// moves must also be found while the others stay where they are.
+func (s *search) walk() (failure string) {
+	w := s.newWorld()
+	defer w.end()
+	row := 1 << rand.IntN(5) // some moves of a thread in a row
+	thread := 0
+	for s.path = s.path[:0]; w.failure == "" && len(s.path) < longest; {
+		s.moves = w.moves(s.moves[:0])
+		if len(s.moves) == 0 {
+			return w.atEnd()
+		}
+		mv := s.moves[rand.IntN(len(s.moves))]
+		for mv.thread != thread && rand.IntN(row) > 0 {
+			mv = s.moves[rand.IntN(len(s.moves))]
+		}
+		thread, s.path = mv.thread, append(s.path, mv)
+		w.do(&s.path[len(s.path)-1])
+	}
+	return w.failure
 }
 
 // stop ends the goroutines of the search.
