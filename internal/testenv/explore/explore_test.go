@@ -154,7 +154,8 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// TestBugsAreFound: each of the toy's bugs, and by what is said of it.
+// TestBugsAreFound: each of the toy's bugs, and by what is said of it, by a
+// visit to all states; and by random walks, whatever these meet first.
 func TestBugsAreFound(t *testing.T) {
 	for _, c := range []struct{ bug, threads, want string }{
 		{"lets the guard go in between", "- -", "waits for ever at \"park\""},
@@ -170,9 +171,11 @@ func TestBugsAreFound(t *testing.T) {
 		t.Run(c.bug+","+c.threads, func(t *testing.T) {
 			s := search{program: program(c.bug, c.threads), seed: maphash.MakeSeed(),
 				ids: map[uint64]int{}, limits: Limits{Moves: true}}
-			got := s.run()
-			if !strings.Contains(got, c.want) {
+			if got := s.run(); !strings.Contains(got, c.want) {
 				t.Errorf("found %q, want %s", got, c.want)
+			}
+			if s.workers = nil; s.wander(10_000) == "" {
+				t.Error("no walk has found it")
 			}
 		})
 	}
