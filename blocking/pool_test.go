@@ -31,7 +31,7 @@ func TestOneAfterTheOther(t *testing.T) {
 	testrun.Start(t, 1)
 	p := pool(t, 8)
 	testrun.First.Do(t, func() {
-		for range 1500 {
+		for range testenv.Rounds(5000) {
 			p.Do(bg, func() {})
 			if s := p.Stats(); s.Running != 0 {
 				t.Errorf("after a call: %+v", s)

@@ -161,9 +161,9 @@ const hammerLimit = 4 // the highest that is set
 // pool whose limit changes all the time. Every function runs once, or, if its
 // caller abandoned it, at most once; what a caller gets is its own function's.
 func TestHammer(t *testing.T) {
-	tasks, ops := 24, 400
+	tasks, ops := 24, testenv.Rounds(1500)
 	if goruntime.RaceEnabled {
-		tasks, ops = 12, 120
+		tasks = 12
 	}
 	seed := rand.Uint64()
 	defer func() {

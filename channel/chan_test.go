@@ -93,7 +93,7 @@ func TestOrder(t *testing.T) {
 				if own {
 					bias(c)
 				}
-				const n = 500
+				const n = 150
 				spawn(func() {
 					for i := range n {
 						c.Send(i)

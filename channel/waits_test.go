@@ -24,7 +24,7 @@ func TestByHand(t *testing.T) {
 				bias(c)
 				bias(back)
 			}
-			const n = 200
+			const n = 50
 			spawn(func() {
 				for v := range c.All() {
 					back.Send(v)

@@ -364,7 +364,8 @@ func TestBlockedUnderGC(t *testing.T) {
 			runtime.Stack(dump, true)
 		}
 	})
-	for end := time.Now().Add(100 * time.Millisecond); time.Now().Before(end); {
+	end := time.Now().Add(time.Duration(testenv.Rounds(500)) * time.Millisecond)
+	for time.Now().Before(end) {
 		for _, g := range gs {
 			if s := goruntime.StandingOf(g); s != goruntime.Blocked {
 				t.Errorf("standing %d", s)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // callsOf returns the calls of the goroutine g, if it is blocked.
@@ -144,10 +145,10 @@ func TestStackOfRunning(t *testing.T) {
 		}
 	})
 	known := map[string]int{}
-	begun := time.Now()
+	begun, least := time.Now(), time.Duration(testenv.Rounds(500))*time.Millisecond
 	enough := func() bool {
 		return known["oneInner in one"] >= 50 && known["otherInner in other"] >= 50 &&
-			time.Since(begun) > 200*time.Millisecond
+			time.Since(begun) > least
 	}
 	for !enough() && time.Since(begun) < 20*time.Second {
 		var where []string

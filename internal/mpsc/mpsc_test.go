@@ -75,7 +75,7 @@ func TestOrder(t *testing.T) {
 // unlinked it, while the rest of its batch is still being followed: neither it
 // nor the rest is lost or comes twice.
 func TestPushAgainWhileTaking(t *testing.T) {
-	const nodes, rounds = 64, 2000
+	const nodes, rounds = 64, 300
 	var q Queue[item]
 	items := make([]item, nodes)
 	for i := range items {
