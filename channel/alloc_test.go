@@ -87,6 +87,16 @@ func TestNothingIsKept(t *testing.T) {
 			runtime.AddCleanup(p, func(struct{}) { gone <- struct{}{} }, struct{}{})
 			return p
 		}
+		await := func(n int, what string) {
+			t.Helper()
+			until(t, what, func() bool {
+				runtime.GC()
+				for ; len(gone) > 0; n-- {
+					<-gone
+				}
+				return n == 0
+			})
+		}
 		for _, own := range []bool{true, false} {
 			c, d := channel.Make[*[100]int](n), channel.Make[*[100]int](0)
 			if own {
@@ -103,15 +113,7 @@ func TestNothingIsKept(t *testing.T) {
 				netco.GoWith(netco.Spawn{Local: true, Fn: func() { d.Recv() }})
 				d.Send(value()) // from hand to hand
 			}
-			left := 3 * n
-			until(t, "the values are gone", func() bool {
-				runtime.GC()
-				for len(gone) > 0 {
-					<-gone
-					left--
-				}
-				return left == 0
-			})
+			await(3*n, "the values are gone")
 			runtime.KeepAlive(c)
 			runtime.KeepAlive(d)
 		}
@@ -119,14 +121,6 @@ func TestNothingIsKept(t *testing.T) {
 		c.Send(value())
 		runtime.AddCleanup(c, func(struct{}) { gone <- struct{}{} }, struct{}{})
 		c = nil
-		left := 2
-		until(t, "the channel and what is in it are gone", func() bool {
-			runtime.GC()
-			for len(gone) > 0 {
-				<-gone
-				left--
-			}
-			return left == 0
-		})
+		await(2, "the channel and what is in it are gone")
 	})
 }

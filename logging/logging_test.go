@@ -42,10 +42,12 @@ func inCoroutine(t *testing.T, o scheduler.Options, name string, fn func()) {
 	testenv.NoError(t, s.Shutdown(context.Background()))
 }
 
-// jsonTo returns a logger of JSON lines into w.
+// jsonTo returns a logger of JSON lines into w, with slog's keys.
 func jsonTo(w *bytes.Buffer, level zapcore.LevelEnabler) *zap.Logger {
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg",
-		LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder}), zapcore.AddSync(w), level))
+	keys := zapcore.EncoderConfig{TimeKey: slog.TimeKey, LevelKey: slog.LevelKey,
+		MessageKey: slog.MessageKey, NameKey: "logger", EncodeTime: zapcore.RFC3339TimeEncoder,
+		EncodeLevel: zapcore.CapitalLevelEncoder, EncodeDuration: zapcore.StringDurationEncoder}
+	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(keys), zapcore.AddSync(w), level))
 }
 
 // lines parses what was written; no key may stand in a line twice.
@@ -69,7 +71,7 @@ func lines(t *testing.T, w *bytes.Buffer) (all []map[string]any) {
 func TestWhoWrote(t *testing.T) {
 	var w bytes.Buffer
 	l := logging.Here(logging.Here(jsonTo(&w, zap.InfoLevel)).With(zap.String("of", "the logger")))
-	l.Info("outside", zap.Int("n", 1))
+	l.Info("goroutine", zap.Int("n", 1))
 	inCoroutine(t, scheduler.Options{Processors: 1}, "worker", func() {
 		l.Info("inside", zap.Int("n", 2))
 		l.Debug("not wanted")
@@ -171,21 +173,12 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// jsonLogger writes lines of JSON, with slog's keys, to out.
-func jsonLogger(out *bytes.Buffer) *zap.Logger {
-	keys := zapcore.EncoderConfig{TimeKey: slog.TimeKey, LevelKey: slog.LevelKey,
-		MessageKey: slog.MessageKey, NameKey: "logger", EncodeTime: zapcore.RFC3339TimeEncoder,
-		EncodeLevel: zapcore.CapitalLevelEncoder, EncodeDuration: zapcore.StringDurationEncoder}
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(keys), zapcore.AddSync(out),
-		zap.InfoLevel))
-}
-
 // TestSlogHandler: the handler does what package slog wants of one.
 func TestSlogHandler(t *testing.T) {
 	var out bytes.Buffer
 	slogtest.Run(t, func(*testing.T) slog.Handler {
 		out.Reset()
-		return logging.Slog(jsonLogger(&out)).Handler()
+		return logging.Slog(jsonTo(&out, zap.InfoLevel)).Handler()
 	}, func(t *testing.T) (line map[string]any) {
 		testenv.OK(t, json.Unmarshal(out.Bytes(), &line))
 		return line
@@ -196,7 +189,7 @@ func TestSlogHandler(t *testing.T) {
 // holds.
 func TestSlogLevels(t *testing.T) {
 	var out bytes.Buffer
-	l := logging.Slog(jsonLogger(&out).Named("sub"))
+	l := logging.Slog(jsonTo(&out, zap.InfoLevel).Named("sub"))
 	for _, level := range []slog.Level{-5, slog.LevelInfo - 1, slog.LevelInfo, slog.LevelWarn - 1,
 		slog.LevelWarn, slog.LevelError, slog.LevelError + 4} {
 		l.LogAttrs(t.Context(), level, "m")

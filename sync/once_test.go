@@ -3,6 +3,7 @@ package sync_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	stdsync "sync"
 	"sync/atomic"
@@ -15,55 +16,33 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// TestOnceFails: an f that panics or ends its coroutine has been done.
+// TestOnceFails: an f that panics or ends its coroutine has been done, and each
+// call of an OnceValue ends as the first: with its panic, as with package sync,
+// or without returning a value, which there is not.
 func TestOnceFails(t *testing.T) {
 	testrun.Start(t, 2)
-	for name, f := range map[string]func(){"panic": func() {
-		panic("ouch")
-	}, "Goexit": runtime.Goexit} {
+	for name, fail := range map[string]func(){
+		"panic": func() { panic("ouch") }, "panic(nil)": func() { panic(nil) },
+		"error": func() { panic(os.ErrInvalid) }, "Goexit": runtime.Goexit,
+	} {
+		want := "<nil>"
+		if name != "Goexit" {
+			peer := stdsync.OnceFunc(fail)
+			want = fmt.Sprint(testenv.PanicOf(peer))
+		}
 		var o sync.Once
-		crowd(t, 6, func(int) {
-			defer func() {
-				if r := recover(); r != nil && r != "ouch" {
-					t.Error(name, r)
-				}
-			}()
-			o.Do(f)
-			o.Do(func() { t.Error(name, "done twice") })
-		})
-		o.Do(func() { t.Error(name, "done twice") })
+		var calls atomic.Int32
+		value := sync.OnceValue(func() int { calls.Add(1); fail(); return 1 })
+		for range 2 {
+			crowd(t, 6, func(int) {
+				defer func() { testenv.Equal(t, fmt.Sprint(recover()), want, name) }()
+				defer o.Do(func() { t.Error(name, "done twice") })
+				testenv.PanicOf(func() { o.Do(fail) })
+				t.Errorf("%s: returned %d", name, value())
+			})
+		}
+		testenv.Equal(t, calls.Load(), 1, name, "calls")
 	}
-}
-
-// TestOnceFuncPanics: every call panics with the value of the first, as with
-// package sync.
-func TestOnceFuncPanics(t *testing.T) {
-	testrun.Start(t, 2)
-	for _, value := range []any{"ouch", errors.New("ouch"), nil} {
-		calls := new(atomic.Int32)
-		f := func() int { calls.Add(1); panic(value) }
-		call, peer := sync.OnceValue(f), stdsync.OnceValue(f)
-		want := fmt.Sprint(testenv.PanicOf(func() { peer() }))
-		crowd(t, 6, func(int) {
-			for range 2 {
-				testenv.Equal(t, fmt.Sprint(testenv.PanicOf(func() { call() })), want)
-			}
-		})
-		testenv.Equal(t, calls.Load(), 2, "calls")
-	}
-}
-
-// TestOnceFuncGoexit: if the first call ends its coroutine every call does;
-// none returns a value there is not.
-func TestOnceFuncGoexit(t *testing.T) {
-	testrun.Start(t, 2)
-	value := sync.OnceValue(func() int { runtime.Goexit(); return 1 })
-	var ended atomic.Int32
-	crowd(t, 6, func(int) {
-		defer ended.Add(1)
-		t.Errorf("returned %d", value())
-	})
-	testenv.Equal(t, ended.Load(), 6)
 }
 
 func ExampleOnceValue() {
