@@ -508,7 +508,7 @@ func TestBufferedShutdown(t *testing.T) {
 		testenv.Fails(t, testenv.Err(b.ReadByte()), netco.ErrShutdown)
 	})
 	k.UntilParked(t, coroutine.ReasonWrite)
-	force(t)
+	testrun.Force(t)
 	k.Wait(t)
 	untilOpen(t, 0)
 }

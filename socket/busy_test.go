@@ -178,7 +178,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 				}
 			})
 			testenv.Until(t, "operations", func() bool { return done.Load() >= 50 })
-			force(t)
+			testrun.Force(t)
 			testrun.WaitAll(t, k, other.t)
 		})
 	}
@@ -217,7 +217,7 @@ func TestForcedShutdownOfAccept(t *testing.T) {
 	shut := make(chan struct{})
 	go func() {
 		defer close(shut)
-		force(t)
+		testrun.Force(t)
 	}()
 	testenv.Until(t, "the shutdown to begin", func() bool {
 		time.Sleep(time.Millisecond) // each that is taken is one more to end

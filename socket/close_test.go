@@ -280,7 +280,7 @@ func closeDoesNotLingerTheEndByForce(t *testing.T) {
 		c.Read(make([]byte, 1))
 	})
 	k.UntilParked(t, coroutine.ReasonRead)
-	force(t)
+	testrun.Force(t)
 	k.Wait(t)
 	readsRest(t, peer, n)
 }
@@ -450,13 +450,4 @@ func TestStopServed(t *testing.T) {
 	s.Close()
 	served.Wait(t)
 	untilOpen(t, 0)
-}
-
-// force ends the default Scheduler without any patience.
-func force(t *testing.T) {
-	t.Helper()
-	// nil if draining was enough
-	if err := netco.Shutdown(testenv.Over()); err != nil && err != context.Canceled {
-		t.Errorf("Shutdown: %v", err)
-	}
 }

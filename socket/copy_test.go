@@ -314,7 +314,7 @@ func TestMoveShutdown(t *testing.T) {
 		})
 		source.UntilParked(t, coroutine.ReasonRead)
 	}
-	force(t)
+	testrun.Force(t)
 	untilOpen(t, 0)
 }
 
@@ -685,7 +685,7 @@ func TestCopyPanics(t *testing.T) {
 			"ReadFrom": func() { c.ReadFrom(struct{ io.Reader }{}) },
 			"WriteTo":  func() { c.WriteTo(struct{ io.Writer }{}) },
 		} {
-			panics(t, name, do)
+			testenv.Panics(t, "nil pointer", do)
 			after, _ := processor.Current().BufferBytes()
 			testenv.Equal(t, after, before, name)
 		}

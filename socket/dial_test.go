@@ -818,7 +818,7 @@ func TestDialNameEnds(t *testing.T) {
 				return testenv.Files() >= before+2 && s.askers.Load() == 0
 			})
 			if forced {
-				force(t)
+				testrun.Force(t)
 			} else {
 				cancel()
 			}

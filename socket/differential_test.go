@@ -407,8 +407,8 @@ func (w *diffWorld) connect(network string) error {
 }
 
 func diffFD(c diffEnd) (fd int) {
-	if s, ok := c.(socket.Stream); ok {
-		return socket.FDOf(s)
+	if s, ok := c.(interface{ FD() int }); ok {
+		return s.FD()
 	}
 	raw, err := c.SyscallConn()
 	if err != nil {

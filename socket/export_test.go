@@ -8,8 +8,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// FD returns the fd, for tests that ask the kernel about it.
-func (c *TCPConn) FD() int { return c.s.Sysfd() }
+// FD returns the fd, for tests that ask the kernel about it. Other than
+// SyscallConn it does not count as sharing the fd.
+func (c *conn) FD() int { return c.s.Sysfd() }
 
 // FileName is what Inspect reports for a File in place of an address.
 func FileName(name string) net.Addr { return fileName(name) }
@@ -26,10 +27,6 @@ func (b *Buffered) WriteAround(p []byte, f func()) (int, error) {
 	f()
 	return n, b.unlock(err)
 }
-
-// FDOf returns the fd of a stream, for tests that ask the kernel about it. It
-// stays shared with nothing, as SyscallConn would have it.
-func FDOf(c Stream) int { return c.base().s.Sysfd() }
 
 // Home returns the Processor that watches the connection's fd, or nil.
 func (c *TCPConn) Home() *processor.Processor { return c.s.Home() }
@@ -108,9 +105,6 @@ func TakePipes(n int) (giveBack func()) {
 // ReadFromStream copies from r to a Unix stream, whose own ReadFrom is for
 // packets.
 func (c *UnixConn) ReadFromStream(r io.Reader) (int64, error) { return c.readFrom(r) }
-
-// FD returns the fd, for tests that ask the kernel about it.
-func (c *UDPConn) FD() int { return c.s.Sysfd() }
 
 // PutControl writes the header of a control message.
 var PutControl = putControl

@@ -390,7 +390,7 @@ func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd
 	for _, network := range []string{"tcp", "unix"} {
 		inPlacesOf(t, network, func(t *testing.T, p testrun.Place) {
 			c, peer := netcoPair(t, network)
-			f(t, p, c, socket.FDOf(c.(socket.Stream)), socket.FDOf(peer.(socket.Stream)))
+			f(t, p, c, diffFD(c), diffFD(peer))
 		})
 	}
 }
@@ -524,7 +524,7 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 		t.Run(network, func(t *testing.T) {
 			start(t, 2)
 			a, b := netcoPair(t, network)
-			fd, peer := socket.FDOf(a.(socket.Stream)), socket.FDOf(b.(socket.Stream))
+			fd, peer := diffFD(a), diffFD(b)
 			const total = 300
 			send := byteAfterEAGAIN(fd, peer, total)
 			send(0)
@@ -696,7 +696,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	// Now one connection is busy while the others wait.
 	busy, peer := netcoPair(t, "tcp")
 	echoed := testrun.First.Go(func() { io.Copy(busy, busy) })
-	fd := socket.FDOf(busy.(socket.Stream))
+	fd := diffFD(busy)
 	var others callCounts
 	removeOthers := sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
 		if at != fd && op != sysx.EpollWait && op != sysx.EpollCtl {

@@ -233,7 +233,7 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	testenv.Until(t, "the read to begin", func() bool {
 		return bytes.Contains(testenv.Stacks(), []byte("sysx.Read("))
 	})
-	force(t)
+	testrun.Force(t)
 	k.Wait(t)
 	testenv.NoError(t, f.Close())
 	testenv.Equal(t, sockinfo.OpenCount(), 1)

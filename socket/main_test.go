@@ -195,13 +195,6 @@ func readsText(t testing.TB, r io.Reader, want string, what ...any) {
 	testenv.Gives(t, want, nil, what...)(string(b[:max(n, 0)]), err)
 }
 
-// panics checks that f panics.
-func panics(t testing.TB, what string, f func()) {
-	t.Helper()
-	defer func() { testenv.True(t, recover() != nil, "%s: no panic", what) }()
-	f()
-}
-
 // ofAny gives the result of a function of either package a type that both have,
 // and nil beside an error.
 func ofAny[I, A, T any](f func(string, A) (T, error)) func(string, A) (I, error) {

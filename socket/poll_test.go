@@ -689,7 +689,7 @@ func TestPollShutdown(t *testing.T) {
 				if p.Name == testrun.Goroutine.Name {
 					testenv.NoError(t, netco.Shutdown(context.Background()))
 				} else {
-					force(t)
+					testrun.Force(t)
 				}
 				k.Wait(t)
 				// Go's poller may be new. What the end by force did not wait

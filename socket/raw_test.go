@@ -314,9 +314,9 @@ func TestRawConnPanics(t *testing.T) {
 			p.Do(t, func() {
 				for _, c := range []rawEnd{r, w} {
 					raw := rawOf(t, c)
-					panics(t, "Read", func() { raw.Read(boom) })
-					panics(t, "Write", func() { raw.Write(boom) })
-					panics(t, "Control", func() { raw.Control(func(uintptr) { boom(0) }) })
+					testenv.Panics(t, "as asked", func() { raw.Read(boom) })
+					testenv.Panics(t, "as asked", func() { raw.Write(boom) })
+					testenv.Panics(t, "as asked", func() { raw.Control(func(uintptr) { boom(0) }) })
 				}
 				testenv.NoError(t, testenv.Err(w.Write([]byte("x"))))
 				readsText(t, r, "x")
@@ -410,7 +410,7 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 			c.Close()
 			return func() (io.ReadCloser, int) {
 				c := testenv.Must(conet.FileConn(f))
-				return c, socket.FDOf(c.(socket.Stream))
+				return c, diffFD(c.(diffEnd))
 			}, peer
 		},
 		"file": func(t *testing.T) (func() (io.ReadCloser, int), io.Writer) {

@@ -204,7 +204,7 @@ func TestResolverShutdown(t *testing.T) {
 			coroutine.ErrShutdown, "LookupHost")
 	})
 	k.UntilParked(t, coroutine.ReasonBlocking)
-	force(t)
+	testrun.Force(t)
 	k.Wait(t)
 	release() // else Go's resolver waits for as long as the host's configuration says
 	idle(t)

@@ -399,7 +399,7 @@ func TestServeSchedulerShutdown(t *testing.T) {
 			"in order": func(t *testing.T) {
 				testenv.NoError(t, netco.Shutdown(context.Background()))
 			},
-			"by force": func(t *testing.T) { force(t) },
+			"by force": func(t *testing.T) { testrun.Force(t) },
 		} {
 			t.Run(end+"/"+from.Name, func(t *testing.T) {
 				testrun.Start(t, 2)
@@ -1282,7 +1282,7 @@ func hangUpWithData(t *testing.T, network string, reset bool, most, size int) {
 	const total = 5000
 	startLocked(t, 1)
 	c, peer := netcoPair(t, network)
-	fd := socket.FDOf(c.(socket.Stream))
+	fd := diffFD(c)
 	end := io.EOF
 	if reset {
 		end = unix.ECONNRESET
@@ -1308,7 +1308,7 @@ func hangUpWithData(t *testing.T, network string, reset bool, most, size int) {
 		return asked, 0
 	})()
 	release := hog(t, 0)
-	testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)))
+	testenv.Must(unix.Write(diffFD(peer), pattern(total)))
 	testenv.Until(t, "the data", func() bool { return queuedOr0(fd) == total })
 	switch {
 	case reset && network == "tcp":

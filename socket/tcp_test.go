@@ -148,7 +148,7 @@ func TestBufferOutlivesProcessor(t *testing.T) {
 	testrun.Start(t, 1)
 	var b *socket.Buffer
 	testrun.First.Go(func() { b = socket.AcquireBuffer() }).Wait(t)
-	force(t)
+	testrun.Force(t)
 	b.Bytes()[0] = 1
 	b.Release()
 }

@@ -636,7 +636,7 @@ func TestWaitForcedEnd(t *testing.T) {
 		if p.Name == testrun.Goroutine.Name {
 			testenv.NoError(t, netco.Shutdown(context.Background()))
 		} else {
-			force(t)
+			testrun.Force(t)
 		}
 		k.Wait(t)
 		testenv.Fails(t, w.do(), netco.ErrShutdown, "afterwards")

@@ -1,7 +1,6 @@
 package fd_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -180,17 +179,8 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 		m := opened()
 		tasks := lockQueue(t, m, 12, func(int) {})
 		unlocked := testrun.Goroutine.Go(func() { m.Unlock(fd.Read) })
-		force(t)
+		testrun.Force(t)
 		testrun.WaitAll(t, append(tasks, unlocked)...)
 		unused(t, m)
-	}
-}
-
-// force ends the default Scheduler without any patience.
-func force(t *testing.T) {
-	t.Helper()
-	// nil if draining was enough
-	if err := netco.Shutdown(testenv.Over()); err != nil && err != context.Canceled {
-		t.Errorf("Shutdown: %v", err)
 	}
 }

@@ -55,6 +55,16 @@ func Shutdown(t testing.TB) {
 	}
 }
 
+// Force shuts the Scheduler down by force. It need not wait for a coroutine of
+// a slow thread.
+func Force(t testing.TB) {
+	t.Helper()
+	// nil if draining was enough
+	if err := netco.Shutdown(testenv.Over()); err != nil && err != context.Canceled {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
 // ShutdownByForce shuts the Scheduler down by force, and returns when no
 // coroutine is left: Shutdown itself does not wait for slow threads.
 func ShutdownByForce(t testing.TB) {
