@@ -145,7 +145,7 @@ func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 	} else {
 		w.ctx.Suspend()
 	}
-	w.open.Open()
+	w.pinning.Unpin()
 	if y.t.cancelled {
 		runtime.Goexit()
 	}
@@ -180,7 +180,7 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 	y.next, y.in = to, in
 	t.event = eventTransfer
 	t.w.ctx.Suspend()
-	t.w.open.Open()
+	t.w.pinning.Unpin()
 	if t.cancelled {
 		runtime.Goexit()
 	}

@@ -57,7 +57,7 @@ func (f *fiber) fit() bool {
 func (f *fiber) call() {
 	clean(f.tags)
 	f.tags = nil
-	f.w.open.Open()
+	f.w.pinning.Unpin()
 	if f.cancelled {
 		return // cancelled before its first Resume: end only drops the inherited locals
 	}

@@ -172,7 +172,7 @@ func (f *fiber) exit() {
 	if invariant.Enabled {
 		holdsNothing("suspends its fiber")
 	}
-	f.w.open.Close()
+	f.w.pinning.Pin()
 	f.running = false
 	if f.w.co.Own() != nil {
 		f.w.co.Set(nil)
@@ -239,14 +239,14 @@ func (w *worker) suspend() {
 	if invariant.Enabled {
 		holdsNothing("gives up its thread")
 	}
-	open := w.open.Own()
-	w.open.Close()
+	was := w.pinning.Own()
+	w.pinning.Pin()
 	if context.Direct() {
 		w.ctx.Switch(&w.ctx)
 	} else {
 		w.innermost().pause()
 	}
-	w.open.Restore(open)
+	w.pinning.Restore(was)
 }
 
 // pause is one step of suspend with the portable backend: back to the resumer

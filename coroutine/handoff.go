@@ -38,9 +38,9 @@ import (
 // Soundness. The owner's fields of the executor are touched only by code that
 // has checked away (CurrentWorker, Park), and the goroutine is not found
 // blocked between that check and the last access that it guards. The goroutine
-// stores open and loads away, with plain instructions; the rescuer stores away,
-// has every thread execute a memory barrier (membarrier(2)), and then checks
-// whether the goroutine is blocked while open is odd. If the goroutine is
+// stores pinning and loads away, with plain instructions; the rescuer stores
+// away, has every thread execute a memory barrier (membarrier(2)), and then
+// checks whether the goroutine is blocked while pinning is odd. If it is
 // blocked, then whatever it does after it has woken comes after the barrier,
 // and its next check finds the word claimed. Otherwise the rescuer has changed
 // nothing. TestHandoffEveryOrder tests every order of these steps.
@@ -50,7 +50,7 @@ import (
 // call that enters the Go scheduler: no user's function, no logging, no method
 // of a context, no sync.Mutex, no sync.Pool (which has a Mutex inside), no
 // unix.Close or the like. Code that makes such a call either checks again after
-// it, with Rejoin or CurrentWorker, or is pinned during it, so that open is
+// it, with Rejoin or CurrentWorker, or is pinned during it, so that pinning is
 // even (package inside):
 //
 //	a wait for netco's locks    executor's table, joiners, children; PollDesc,
@@ -126,7 +126,7 @@ func MarkLeft() LeftMark {
 	if w == nil {
 		return LeftMark{}
 	}
-	return LeftMark{w, w.timesLeft.Load(), w.open.Run()}
+	return LeftMark{w, w.timesLeft.Load(), w.pinning.Run()}
 }
 
 // Left rejoins, and reports whether the calling coroutine was left behind since
@@ -182,8 +182,8 @@ func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
 	if w == nil {
 		return blockedRun{}, nil
 	}
-	l := blockedRun{w, ex, w.open.Run()}
-	if co.ex.Load() != ex || !w.blocked() || w.open.Run() != l.run {
+	l := blockedRun{w, ex, w.pinning.Run()}
+	if co.ex.Load() != ex || !w.blocked() || w.pinning.Run() != l.run {
 		return blockedRun{}, nil
 	}
 	return l, co
@@ -193,23 +193,23 @@ func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
 // netco at some moment during the call. The two counts, read again at the end,
 // show that it was the same goroutine, and in no operation of netco.
 func (w *worker) blocked() bool {
-	was, open := w.open.Load()
-	if !open || w.away.load() > claimed {
+	was, unpinned := w.pinning.Load()
+	if !unpinned || w.away.load() > claimed {
 		return false
 	}
 	innermost := w.innermost()
-	innerWas, open := innermost.open.Load()
-	if !open {
+	innerWas, unpinned := innermost.pinning.Load()
+	if !unpinned {
 		return false // a fiber that is starting has no goroutine yet
 	}
-	// A goroutine that is parked in a switch while open is odd has resumed a
+	// A goroutine that is parked in a switch while pinning is odd has resumed a
 	// coro that is not netco's, such as iter.Pull's.
 	g := innermost.ctx.G()
 	if goruntime.StandingOf(g) == goruntime.Unblocked || asm.Locked(g) {
 		return false // a goroutine that is locked to its thread could not rejoin
 	}
-	is, _ := w.open.Load()
-	innerIs, _ := innermost.open.Load()
+	is, _ := w.pinning.Load()
+	innerIs, _ := innermost.pinning.Load()
 	return is == was && innerIs == innerWas
 }
 
@@ -225,7 +225,7 @@ func (w *worker) innermost() *worker {
 // holds reports whether w's coroutine, or a fiber that it has resumed, holds a
 // lock with which it must not block. It is always false where invariants are
 // not checked. Any thread.
-func (w *worker) holds() bool { return w.open.Holds() || w.innermost().open.Holds() }
+func (w *worker) holds() bool { return w.pinning.Holds() || w.innermost().pinning.Holds() }
 
 // leftBehind reports whether co runs beside its executor's loop. From any
 // thread.
@@ -244,7 +244,7 @@ func (co *Coroutine) Run() uint64 {
 	if w == nil {
 		return 0
 	}
-	return w.open.Run()
+	return w.pinning.Run()
 }
 
 // leave leaves the coroutine behind if it is still blocked: the executor's loop
@@ -264,7 +264,7 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	// and be blocked elsewhere.
 	co := w.co.Load()
 	if co == nil || ex.current.Load() != co || !w.blocked() ||
-		w.open.Run() != l.run || co.ex.Load() != ex {
+		w.pinning.Run() != l.run || co.ex.Load() != ex {
 		w.away.Store(attached)
 		return false
 	}
@@ -322,11 +322,11 @@ func (ex *Executor) Thread() int {
 	if w == nil {
 		return 0
 	}
-	if _, open := w.open.Load(); !open {
+	if _, unpinned := w.pinning.Load(); !unpinned {
 		return 0
 	}
 	w = w.innermost()
-	if _, open := w.open.Load(); !open { // a fiber that is starting has no goroutine yet
+	if _, unpinned := w.pinning.Load(); !unpinned { // a fiber that is starting has no goroutine yet
 		return 0
 	}
 	tid, err := goruntime.ThreadOf(w.ctx.G())

@@ -23,7 +23,7 @@ import "strconv"
 //go:norace
 func holdsNothing(doing string) {
 	for w := found(); w != nil; w = w.fiber.by {
-		if w.open.Holds() {
+		if w.pinning.Holds() {
 			panic(holding(w, doing))
 		}
 		if w.fiber == nil {

@@ -15,7 +15,7 @@ type LeftBehind struct {
 	Stack Stack
 
 	w   *worker
-	run uint64 // of w.open
+	run uint64 // of w.pinning
 }
 
 // Stack has the calls that a coroutine was found blocked in; the zero value if
@@ -28,7 +28,7 @@ type Stack struct {
 // noteLeft describes w's coroutine, which is about to be left behind: it is
 // claimed and was found blocked, but may have woken since.
 func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
-	l := &LeftBehind{ID: co.ID(), Name: co.Name(), w: w, run: w.open.Run()}
+	l := &LeftBehind{ID: co.ID(), Name: co.Name(), w: w, run: w.pinning.Run()}
 	l.Stack.fill(w)
 	return l
 }
@@ -38,7 +38,7 @@ func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
 func (l *LeftBehind) Again() (now Stack, away bool) {
 	is := func() bool {
 		co, at := l.w.co.Load(), l.w.away.load()
-		return co != nil && co.ID() == l.ID && l.w.open.Run() == l.run &&
+		return co != nil && co.ID() == l.ID && l.w.pinning.Run() == l.run &&
 			(at == leaving || at == outside)
 	}
 	if !is() {

@@ -65,18 +65,18 @@ func (co *Coroutine) MoveTo(to *Executor) bool {
 		co.woken || w.fiber != nil || w.cancelling(co) {
 		return false
 	}
-	open := w.open.Own()
-	if open&1 == 0 {
+	was := w.pinning.Own()
+	if was&1 == 0 {
 		return false // it is in the middle of an operation of the executor
 	}
-	w.open.Close() // Reserve may block, and the rest touches the executor
+	w.pinning.Pin() // Reserve may block, and the rest touches the executor
 	ok := to.host.Reserve(ex.host)
 	if ok {
 		co.checkLocks(ex, "waits")
 		ex.moving, ex.movingTo = co, to
 		w.suspend()
 	}
-	w.open.Restore(open)
+	w.pinning.Restore(was)
 	return ok
 }
 

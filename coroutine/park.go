@@ -46,10 +46,10 @@ func (co *Coroutine) Park(reason Reason) Wake {
 		return co.wake
 	}
 	// suspend, inlined to save a return after the switch.
-	open := w.open.Own()
-	w.open.Close()
+	was := w.pinning.Own()
+	w.pinning.Pin()
 	w.ctx.Switch(&w.ctx)
-	w.open.Restore(open)
+	w.pinning.Restore(was)
 	return co.wake
 }
 
@@ -176,10 +176,10 @@ func Yield() {
 	} else { // pass, inlined to save a return after the switch
 		co.checkLocks(w.ex, "yields")
 		w.ex.runq.push(co)
-		open := w.open.Own()
-		w.open.Close()
+		was := w.pinning.Own()
+		w.pinning.Pin()
 		w.ctx.Switch(&w.ctx)
-		w.open.Restore(open)
+		w.pinning.Restore(was)
 	}
 	if w.ex.lend.Load() != nil {
 		co.moveOn()

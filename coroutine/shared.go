@@ -81,7 +81,7 @@ func (co *Coroutine) parksHere(w *worker) bool {
 	if goruntime.RaceEnabled {
 		defer w.enter()()
 	}
-	return co.woken || w.cancelling(co) || w.open.Own()&1 == 0
+	return co.woken || w.cancelling(co) || w.pinning.Own()&1 == 0
 }
 
 // leaveShared is the loop's part of ParkShared, after depart's.

@@ -129,7 +129,7 @@ func (r *stackReader) read() bool {
 	if !r.is.of(w) || r.is.ID != r.of.id {
 		return false
 	}
-	if r.is.State == Running && nest[0].open&1 == 0 {
+	if r.is.State == Running && nest[0].pinning&1 == 0 {
 		r.is.State = Ready // suspended, and the loop has resumed no other since
 	}
 	used := 0
@@ -152,16 +152,16 @@ func (r *stackReader) read() bool {
 // goroutineOf is one goroutine of a coroutine. Two values are equal if the
 // goroutine was not suspended in between.
 type goroutineOf struct {
-	w    *worker
-	open uint64
+	w       *worker
+	pinning uint64
 }
 
 // nest returns the goroutines of w's coroutine: w's and those of the fibers
 // that it has resumed, each by the one before. Any thread.
 func (w *worker) nest() (list []goroutineOf) {
 	for {
-		open, _ := w.open.Load()
-		list = append(list, goroutineOf{w, open})
+		pinning, _ := w.pinning.Load()
+		list = append(list, goroutineOf{w, pinning})
 		f := w.inner.Load()
 		if f == nil {
 			return list

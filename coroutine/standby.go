@@ -161,7 +161,7 @@ func (s *Standby) run(l blockedRun, co *Coroutine, onLeft func()) {
 	begin, since := clock.Now(), int64(0)
 	for l.ex.current.Load() == co {
 		now := clock.Now()
-		switch run := l.w.open.Run(); {
+		switch run := l.w.pinning.Run(); {
 		case l.w.blocked():
 			if since == 0 || run != l.run {
 				since, l.run = now, run

@@ -42,9 +42,9 @@ const minTableBits = 8
 
 func init() {
 	table.Store(newGTable(minTableBits))
-	inside.SetFind(func() *inside.Openness {
+	inside.SetFind(func() *inside.Pinning {
 		if w := found(); w != nil {
-			return &w.open
+			return &w.pinning
 		}
 		return nil
 	})

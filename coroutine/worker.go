@@ -16,15 +16,15 @@ import (
 //
 // Owner: the executor's owner; co, ex and fiber are also read by CurrentWorker
 // on the goroutine itself, co and inner by any thread. See handoff.go
-// for away and open.
+// for away and pinning.
 //
 // The fields that a switch and CurrentWorker touch come first: one cache line.
 type worker struct {
-	ctx  context.Context
-	ex   *Executor
-	co   counter.Pointer[Coroutine] // nil while idle, and always in the loop's entry in the table
-	open inside.Openness            // odd while its goroutine may be left behind, or move
-	away away                       // whether the loop drives the coroutine
+	ctx     context.Context
+	ex      *Executor
+	co      counter.Pointer[Coroutine] // nil while idle, and always for the loop in the table
+	pinning inside.Pinning             // odd while its goroutine may be left behind, or move
+	away    away                       // whether the loop drives the coroutine
 
 	fiber    *fiber                 // the fiber that it belongs to, or nil
 	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
@@ -160,7 +160,7 @@ func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
 	co.tags = nil
-	w.open.Begin() // before the return: its locals' Drop may block
+	w.pinning.Begin() // before the return: its locals' Drop may block
 
 	if co.cancelRequest.Load() != 0 { // of this incarnation or an earlier one
 		w.ex.checkCancel(co)
@@ -217,7 +217,7 @@ func (w *worker) end() {
 		w.dropLocals()
 		w.rejoin()
 	}
-	w.open.Close()
+	w.pinning.Pin()
 	w.raceEnd(co)
 	ex := w.ex // read here: the coroutine may have moved
 	children := co.children

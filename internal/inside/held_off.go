@@ -2,7 +2,7 @@
 
 package inside
 
-// held is what an Openness counts where invariants are checked, see held_on.go.
+// held is what an Pinning counts where invariants are checked, see held_on.go.
 type held struct{}
 
 func (held) any() bool { return false }
@@ -22,4 +22,4 @@ func Begin() (b Busy) { return b }
 func (Busy) Done()    {}
 
 // Holds reports false here: nothing is counted.
-func (o *Openness) Holds() bool { return o.held.any() }
+func (o *Pinning) Holds() bool { return o.held.any() }

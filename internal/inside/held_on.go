@@ -13,7 +13,7 @@ type held struct{ n counter.Counter }
 
 // Mark is part of a lock that must not be held across a switch. It says which
 // goroutine of an executor has the lock: nil for any other. Under the lock.
-type Mark struct{ by *Openness }
+type Mark struct{ by *Pinning }
 
 // Set is for the caller that has just taken the lock.
 func (m *Mark) Set() {
@@ -31,7 +31,7 @@ func (m *Mark) Clear() {
 }
 
 // Busy is what Begin counts and Done ends.
-type Busy struct{ o *Openness }
+type Busy struct{ o *Pinning }
 
 // Begin counts the caller's claims as one more thing held, until Done.
 func Begin() Busy {
@@ -50,10 +50,10 @@ func (b Busy) Done() {
 }
 
 // Holds reports whether the goroutine holds anything. Any thread.
-func (o *Openness) Holds() bool { return o.held.n.Load() != 0 }
+func (o *Pinning) Holds() bool { return o.held.n.Load() != 0 }
 
-// own returns the calling goroutine's Openness, or nil.
-func own() *Openness {
+// own returns the calling goroutine's Pinning, or nil.
+func own() *Pinning {
 	if find == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Openness says whether a goroutine that is blocked may be left behind: while
+// Pinning says whether a goroutine that is blocked may be left behind: while
 // it is odd. It only rises, so the same odd number, read twice, means that
 // it was so in between. The zero value is even.
 //
@@ -28,47 +28,47 @@ import (
 // one switch to it to the next. 2^31 pins in one run count as a new one.
 //
 // Owner: the goroutine. Any thread reads it.
-type Openness struct {
+type Pinning struct {
 	held // first, since it may have no size
 	n    counter.Counter
 }
 
 const nextRun = 1 << 32
 
-// Open makes it odd.
-func (o *Openness) Open() { o.n.Set(o.n.Own() | 1) }
+// Unpin makes it odd.
+func (o *Pinning) Unpin() { o.n.Set(o.n.Own() | 1) }
 
-// Close makes it even.
-func (o *Openness) Close() { o.n.Set((o.n.Own() + 1) &^ 1) }
+// Pin makes it even.
+func (o *Pinning) Pin() { o.n.Set((o.n.Own() + 1) &^ 1) }
 
 // Own returns it for the owner, and Restore makes it as odd or even as that
 // was.
-func (o *Openness) Own() uint64 { return o.n.Own() }
+func (o *Pinning) Own() uint64 { return o.n.Own() }
 
-// Restore is for after Close and a switch. was is what Own returned before.
-func (o *Openness) Restore(was uint64) { o.n.Set(was + was&1*nextRun) }
+// Restore is for after Pin and a switch. was is what Own returned before.
+func (o *Pinning) Restore(was uint64) { o.n.Set(was + was&1*nextRun) }
 
-// Begin is Open for another coroutine than the one that ran on the goroutine
+// Begin is Unpin for another coroutine than the one that ran on the goroutine
 // before.
-func (o *Openness) Begin() { o.n.Set((o.n.Own() + nextRun) | 1) }
+func (o *Pinning) Begin() { o.n.Set((o.n.Own() + nextRun) | 1) }
 
 // Run returns the number of the run, for any thread.
-func (o *Openness) Run() uint64 { return o.n.Load() / nextRun }
+func (o *Pinning) Run() uint64 { return o.n.Load() / nextRun }
 
 // Load returns it, for any thread, and whether it is odd.
-func (o *Openness) Load() (n uint64, open bool) {
+func (o *Pinning) Load() (n uint64, unpinned bool) {
 	n = o.n.Load()
 	return n, n&1 != 0
 }
 
 // find returns the calling goroutine's, or nil. Package coroutine sets it.
-var find func() *Openness
+var find func() *Pinning
 
 // SetFind sets how Pin finds the caller's. For package coroutine's init.
-func SetFind(f func() *Openness) { find = f }
+func SetFind(f func() *Pinning) { find = f }
 
 // Pinned is what Unpin ends.
-type Pinned struct{ o *Openness }
+type Pinned struct{ o *Pinning }
 
 // Pin keeps the caller from being left behind until Unpin, whatever it waits
 // for: its Processor waits with it. Nothing in between may need that Processor.
@@ -80,14 +80,14 @@ func Pin() Pinned {
 	if o == nil || o.Own()&1 == 0 {
 		return Pinned{}
 	}
-	o.Close()
+	o.Pin()
 	return Pinned{o}
 }
 
 // Unpin ends what Pin began. By the same goroutine.
 func (p Pinned) Unpin() {
 	if p.o != nil {
-		p.o.Open()
+		p.o.Unpin()
 	}
 }
 
