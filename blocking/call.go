@@ -20,7 +20,7 @@ type call struct {
 	fn   func()
 
 	// Under pool.mu.
-	place  *list.Element     // in the pool's queue; nil once the call has left the queue
+	place  *list.Element     // in the pool's queue; nil once the call is out of the queue
 	caller *coroutine.Waiter // nil: abandoned
 
 	// Written by the function's goroutine, read by the caller after its wake.

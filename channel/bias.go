@@ -28,7 +28,7 @@ import (
 // owner's thread stores inside and loads owner, both by plain instructions. The
 // revoker stores owner and loads inside, and in between makes every thread of
 // the process execute a memory barrier. So if the owner has not seen the
-// revocation, the revoker sees inside, and waits until the owner has left, a
+// revocation, the revoker sees inside, and waits until the owner is out, a
 // few instructions later. A second barrier makes the owner's writes visible.
 type bias struct {
 	guard  waitq.Guard

@@ -75,8 +75,8 @@ func (c *Chan[T]) trySend(v T) (ok, done bool) {
 }
 
 // trySendLocked gives v to a waiting receiver, which it claims, or adds v to
-// the buffer. ok is false if the channel is closed; done is false if the
-// channel is open and v would have to wait.
+// the buffer. ok is false if the channel is closed; done is false if it is not
+// and v would have to wait.
 func (c *Chan[T]) trySendLocked(v T) (ok, done bool) {
 	if c.closed {
 		return false, true

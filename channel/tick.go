@@ -36,7 +36,7 @@ func (c *Chan[T]) setTick(when, period int64) (pending bool) {
 
 // recvTimed is recvSlow for a channel on which time sends. It waits again after
 // a wait that ended because a value may be due, and after a wait that ended as
-// by Close although the channel is open: setTick wakes waiters so.
+// by Close although it is not closed: setTick wakes waiters so.
 func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 	over := coroutine.WakeReady // the caller has checked limit
 	for {

@@ -92,9 +92,9 @@ func (g *Group) Advance(ph Phase) {
 	g.callDraining()
 }
 
-// OnDraining has f called once when the group leaves Running, or at once if the
-// group has already left it, unless stop was called before. f runs on the
-// thread that advances the group and must not park. Any thread.
+// OnDraining has f called once when the group leaves Running, or at once if it
+// does not run any more, unless stop was called before. f runs on the thread
+// that advances the group and must not park. Any thread.
 func (g *Group) OnDraining(f func()) (stop func()) {
 	key := &f
 	g.mu.Lock()

@@ -38,17 +38,17 @@ func (s *Scheduler) EventLoop(turn func() bool) error {
 		s.mu.Unlock()
 		return err
 	}
-	opened := false
-	open := func() {
-		opened = true
+	begun := false
+	begin := func() {
+		begun = true
 		s.runningLocked(group)
 		s.mu.Unlock()
 	}
 	if turn != nil {
 		turn = s.untilFalse(turn)
 	}
-	if err := s.procs[0].RunHere(open, turn); err != nil {
-		if !opened {
+	if err := s.procs[0].RunHere(begin, turn); err != nil {
+		if !begun {
 			group.Advance(processor.Stopped)
 			s.mu.Unlock()
 		}

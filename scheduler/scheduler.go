@@ -112,7 +112,7 @@ func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	return group, nil
 }
 
-// runningLocked opens the Scheduler for work.
+// runningLocked has the Scheduler take work.
 func (s *Scheduler) runningLocked(group *processor.Group) {
 	s.group.Store(group)
 	s.observer.Watch(group)

@@ -213,7 +213,7 @@ var lookups = func() *blocking.Pool {
 func ask[T any](r *Resolver, ctx context.Context, name string,
 	fn func(*net.Resolver, context.Context) (T, error)) (v T, err error) {
 	of := r.asked()
-	got := new(struct { // the look-up's, even after the caller has left
+	got := new(struct { // the look-up's, even after the caller has given up
 		v   T
 		err error
 	})

@@ -16,7 +16,7 @@ type body struct {
 	in  *bufio.Reader // constant: the buffer; Hijack takes it from the connection
 
 	mu     sync.Mutex // held across reads
-	left   int64      // under mu: unread bytes of the length
+	unread int64      // under mu: bytes of the length
 	sawEnd bool       // under mu
 	closed bool       // under mu
 	early  bool       // under mu, or after the handler: closed before the end
@@ -45,14 +45,14 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 			b.w.req.Trailer = b.std.Trailer
 		}
 	} else {
-		n, err = b.in.Read(p[:min(int64(len(p)), b.left)])
-		b.left -= int64(n)
+		n, err = b.in.Read(p[:min(int64(len(p)), b.unread)])
+		b.unread -= int64(n)
 		switch {
-		case err == io.EOF && b.left > 0:
+		case err == io.EOF && b.unread > 0:
 			b.sawEnd = true // of the connection
 			b.w.bodyAtEnd()
 			err = io.ErrUnexpectedEOF
-		case b.left == 0 && err == nil:
+		case b.unread == 0 && err == nil:
 			err = io.EOF
 		}
 	}
@@ -95,7 +95,7 @@ func (b *body) Close() error {
 	switch {
 	case b.sawEnd, b.std == nil && b.w.req.Close:
 		return nil
-	case b.std == nil && b.left >= maxDiscard:
+	case b.std == nil && b.unread >= maxDiscard:
 		b.early = true
 		return nil
 	}
@@ -111,7 +111,7 @@ func (b *body) Close() error {
 // reached the end. If the rest is too long, the handler may read on.
 func (b *body) discard() bool {
 	b.mu.Lock()
-	long := b.left >= maxDiscard
+	long := b.unread >= maxDiscard
 	b.mu.Unlock()
 	if long {
 		return false
@@ -126,7 +126,7 @@ func (b *body) received() bool {
 		return false
 	}
 	defer b.mu.Unlock()
-	return b.sawEnd || b.std == nil && b.left <= int64(b.in.Buffered())
+	return b.sawEnd || b.std == nil && b.unread <= int64(b.in.Buffered())
 }
 
 type readerFunc func([]byte) (int, error)

@@ -133,7 +133,7 @@ func (w *response) parse(head string) bool {
 	}
 	w.wantsClose = req.Close
 	if req.ContentLength != 0 || chunked {
-		w.body = &body{w: w, in: w.c.work.in, left: req.ContentLength}
+		w.body = &body{w: w, in: w.c.work.in, unread: req.ContentLength}
 	}
 	if chunked {
 		req.ContentLength = -1
