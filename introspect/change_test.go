@@ -93,27 +93,12 @@ func TestStop(t *testing.T) {
 
 func count0(n uint64) string { return strings.ReplaceAll(count(n), "\u202f", "") }
 
-// TestPagesCheckHost: the pages as New makes them cannot be read by DNS
-// rebinding; a name in Options.Hosts can.
-func TestPagesCheckHost(t *testing.T) {
-	s := testenv.Must(scheduler.New(scheduler.Options{}))
-	h := New(s, Options{Hosts: []string{"ops.example"}})
-	for host, want := range map[string]int{"127.0.0.1:6060": 200, "localhost": 200,
-		"ops.example:6060": 200, "evil.example": 403} {
-		for _, path := range []string{"/debug/netco/", "/debug/netco/coroutines.json"} {
-			r := httptest.NewRequest("GET", path, nil)
-			r.Host = host
-			w := httptest.NewRecorder()
-			if h.ServeHTTP(w, r); w.Code != want {
-				t.Errorf("%s of %q: %d, want %d", path, host, w.Code, want)
-			}
-		}
-	}
-}
-
 // TestCheckHost: what a foreign site's name was made to point at this server
-// for is refused, whatever the path.
+// for is refused, whatever the path: by CheckHost, and by the pages as New
+// makes them.
 func TestCheckHost(t *testing.T) {
+	s := testenv.Must(scheduler.New(scheduler.Options{}))
+	pages := New(s, Options{Hosts: []string{"ops.example"}})
 	h := CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "secret")
 	}), "ops.example")
@@ -126,12 +111,12 @@ func TestCheckHost(t *testing.T) {
 		"127.0.0.1.evil.example:80": 403,
 		"ops.example.":              403, "[": 403, ":6060": 403,
 	} {
-		r := httptest.NewRequest("GET", "/debug/pprof/", nil)
-		r.Host = host
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := send(h, "GET", "/debug/pprof/", "", "Host", host)
 		if w.Code != want || (w.Body.String() == "secret") != (want == 200) {
 			t.Errorf("%q: %d, %q", host, w.Code, w.Body)
+		}
+		for _, path := range []string{"/debug/netco/", "/debug/netco/coroutines.json"} {
+			testenv.Equal(t, send(pages, "GET", path, "", "Host", host).Code, want, path, host)
 		}
 	}
 }

@@ -50,9 +50,9 @@ func TestCountersNeverGoDown(t *testing.T) {
 	ln := testenv.Must(new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0"))
 	var load sync.WaitGroup
 	var over atomic.Bool
-	spawn(t, s, func() { serve(ln) })
+	testenv.Must(s.Go(func() { serve(ln) }))
 	for range 2 {
-		spawn(t, s, func() { busy(ln.Addr().String(), &over) })
+		testenv.Must(s.Go(func() { busy(ln.Addr().String(), &over) }))
 		load.Go(func() { busy(ln.Addr().String(), &over) })
 	}
 	at := scrapes.Load()
@@ -102,11 +102,6 @@ func neverDown(t *testing.T, last, now scrape) {
 			t.Errorf("%s is %v", key, v)
 		}
 	}
-}
-
-func spawn(t *testing.T, s *scheduler.Scheduler, fn func()) {
-	t.Helper()
-	testenv.Must(s.Go(fn))
 }
 
 func serve(ln net.Listener) {
