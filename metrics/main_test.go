@@ -217,22 +217,15 @@ func TestRegister(t *testing.T) {
 }
 
 // TestRegisterAllOrNothing: when the process' collector cannot be registered,
-// the Scheduler's is not either.
+// the Scheduler's is not either, and the other way round.
 func TestRegisterAllOrNothing(t *testing.T) {
-	r := prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_sockets_open",
-		Help: "of somebody else"}))
-	if err := Register(r, fresh(t)); err == nil ||
-		!strings.Contains(err.Error(), "netco_sockets_open") {
-		t.Errorf("%v, want an error about netco_sockets_open", err)
-	}
-	testenv.Equal(t, len(gather(t, r).values), 1, "series are left")
-	r = prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_processors",
-		Help: "of somebody else"}))
-	if err := Register(r, fresh(t)); err == nil ||
-		!strings.Contains(err.Error(), "netco_processors") {
-		t.Errorf("%v, want an error about netco_processors", err)
+	for _, name := range []string{"netco_sockets_open", "netco_processors"} {
+		r := prometheus.NewRegistry()
+		r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "another's"}))
+		if err := Register(r, fresh(t)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want an error about %s", err, name)
+		}
+		testenv.Equal(t, len(gather(t, r).values), 1, name, "series are left")
 	}
 }
 

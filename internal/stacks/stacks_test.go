@@ -53,19 +53,15 @@ func (s subject) stack() (Stack, error) {
 func root(f func()) { f() }
 
 // until waits for a stack in which f has been reached.
-func until(t *testing.T, take func() (Stack, error), state string) Stack {
+func until(t *testing.T, take func() (Stack, error), state string) (s Stack) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; {
-		s, err := take()
-		if err == nil && (state == "" || s.State == state) &&
-			slices.Contains(s.Funcs, self+"root") {
-			return s
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no such stack: %+v, %v", s, err)
-		}
-		runtime.Gosched()
-	}
+	testenv.Until(t, "the stack", func() bool {
+		var err error
+		s, err = take()
+		return err == nil && (state == "" || s.State == state) &&
+			slices.Contains(s.Funcs, self+"root")
+	})
+	return s
 }
 
 // TestOthersStacks takes the stacks of goroutines in several states, by both
@@ -120,15 +116,7 @@ func TestOthersStacks(t *testing.T) {
 // gone waits until a goroutine that is about to end has ended.
 func gone(t *testing.T, take func() error) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-		err := take()
-		if errors.Is(err, ErrGone) {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("after its end: %v", err)
-		}
-	}
+	testenv.Until(t, "its end", func() bool { return errors.Is(take(), ErrGone) })
 }
 
 // TestTooMany: the world is not stopped for ten thousand goroutines.
