@@ -2,6 +2,7 @@ package netco_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -145,7 +146,7 @@ type mainProcess struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	out *bufio.Scanner
-	err lockedBuffer
+	err bytes.Buffer // to be read when the process has ended
 }
 
 func startMain(t *testing.T, scene string) *mainProcess {
@@ -170,6 +171,7 @@ func startMain(t *testing.T, scene string) *mainProcess {
 func (p *mainProcess) line(begins string) string {
 	p.t.Helper()
 	if !p.out.Scan() {
+		p.cmd.Wait()
 		p.t.Fatalf("no line, want %q; %v; stderr: %s", begins, p.out.Err(), p.err.String())
 	}
 	rest, ok := strings.CutPrefix(p.out.Text(), begins)

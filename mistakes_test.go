@@ -175,22 +175,18 @@ func noticed() {
 // enough says so. The child is killed.
 func stderrOf(t *testing.T, cmd *exec.Cmd, enough func(text string) bool) string {
 	t.Helper()
-	var out lockedBuffer
-	cmd.Stderr = &out
+	stderr := testenv.Must(cmd.StderrPipe())
 	testenv.OK(t, cmd.Start())
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	defer func() {
-		cmd.Process.Kill()
-		<-ended
-	}()
-	defer func() {
-		if t.Failed() {
-			t.Log(out.String())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	var text strings.Builder
+	for chunk := make([]byte, 4096); !enough(text.String()); {
+		n, err := stderr.Read(chunk)
+		if text.Write(chunk[:n]); err != nil {
+			t.Fatalf("the child's report: %v\n%s", err, &text)
 		}
-	}()
-	testenv.Until(t, "the report of the child", func() bool { return enough(out.String()) })
-	return out.String()
+	}
+	return text.String()
 }
 
 // reported waits for a report of a child with all of parts.
@@ -209,23 +205,6 @@ func says(text string, parts ...string) bool {
 		}
 	}
 	return false
-}
-
-type lockedBuffer struct {
-	mu stdsync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // TestMistakes: each is reported on stderr: what, which coroutine, where, what
@@ -421,7 +400,7 @@ func TestNoDeadlockEndsRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := reporters.Command(t, "deadlock", name)
-			var text lockedBuffer
+			var text bytes.Buffer
 			cmd.Stderr = &text
 			stdout := bufio.NewReader(testenv.Must(cmd.StdoutPipe()))
 			testenv.OK(t, cmd.Start())
