@@ -4,17 +4,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestDeepChain: each of many coroutines resumes the next, which yields twice
 // through all of them.
 func TestDeepChain(t *testing.T) {
-	depth := 10_000
-	if goruntime.RaceEnabled {
-		depth = 1000 // the detector has room for 8128 goroutines
-	}
+	const depth = 1000
 	var level func(n int) Fiber[int, int]
 	level = func(n int) Fiber[int, int] {
 		return New(func(y *Yielder[int, int], in int) int {
