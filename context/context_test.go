@@ -5,7 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 func onLockedThread(t testing.TB, f func()) {
@@ -20,17 +21,6 @@ func onLockedThread(t testing.TB, f func()) {
 	<-done
 }
 
-func waitGoroutines(t *testing.T, want int) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
-		time.Millisecond) {
-		if runtime.NumGoroutine() <= want {
-			return
-		}
-	}
-	t.Fatalf("%d goroutines left, want %d", runtime.NumGoroutine(), want)
-}
-
 func needDirect(t testing.TB) {
 	t.Helper()
 	if !Direct() {
@@ -39,8 +29,8 @@ func needDirect(t testing.TB) {
 	}
 }
 
-// TestOrder: what a context does runs between the Resume and its return, and
-// nothing runs before the first.
+// TestOrder: a context runs between the call of Resume and its return, and not
+// before the first Resume.
 func TestOrder(t *testing.T) {
 	onLockedThread(t, func() {
 		var got []int
@@ -65,8 +55,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestEnds: a context ends by return or by Goexit, at once or after a while,
-// and its resumer alone runs on, having seen its deferred calls.
+// TestEnds: a context ends by return or by Goexit, at once or after some
+// suspends. Its deferred calls run, then its resumer runs on, and nothing else.
 func TestEnds(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, locked := range []bool{false, true} {
@@ -110,15 +100,15 @@ func TestEnds(t *testing.T) {
 			}
 		}
 	}
-	waitGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
-// chains drives contexts that resume one another and checks at every switch
-// what runs. A chain is a context and those that run inside of it, each resumed
-// by the one before; the last one's goroutine is that which runs or is parked.
+// chains drives contexts that resume one another, and checks at every switch
+// which context runs. A chain is a list of contexts, each resumed by the
+// context before it. The goroutine of the last context runs, or is parked.
 //
-// running is the chain that runs, from the driver, -1, on; parked are the
-// others, each by its first.
+// running is the chain that runs, from the driver, -1, on. parked has the other
+// chains by their first context.
 type chains struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -130,7 +120,7 @@ type chains struct {
 
 func (c *chains) check(i int) {
 	if last := c.running[len(c.running)-1]; last != i {
-		c.t.Errorf("%d runs, %d should", i, last)
+		c.t.Errorf("context %d runs, want %d", i, last)
 		runtime.Goexit()
 	}
 }
@@ -141,7 +131,7 @@ func (c *chains) resumeSome(i int) {
 	for first := range c.parked {
 		firsts = append(firsts, first)
 	}
-	slices.Sort(firsts) // the order of a map is not the seed's
+	slices.Sort(firsts) // a map has no order that the seed repeats
 	if len(firsts) == 0 {
 		return
 	}
@@ -152,8 +142,8 @@ func (c *chains) resumeSome(i int) {
 	c.check(i)
 }
 
-// suspendSome lets i suspend one of those that run: with the portable backend
-// itself.
+// suspendSome lets i suspend a context of the running chain: itself, with the
+// portable backend.
 func (c *chains) suspendSome(i int) {
 	k := len(c.running) - 1
 	if Direct() {
@@ -178,18 +168,17 @@ func (c *chains) entry(i int) {
 	c.running = c.running[:len(c.running)-1]
 }
 
-// TestRandomChains walks at random among many contexts that resume one another,
-// and suspends any of those that run, with what it has resumed; at last all
-// end.
+// TestRandomChains resumes contexts at random from within other contexts, and
+// suspends any context of the running chain, together with the contexts that it
+// has resumed. At last all end.
 func TestRandomChains(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testenv.Seed(t)
 	before := runtime.NumGoroutine()
 	onLockedThread(t, func() {
 		const n = 50
 		x := &chains{
 			t: t, rnd: rand.New(rand.NewPCG(seed, 1)), c: make([]Context, n),
-			running: []int{-1}, parked: map[int][]int{}, steps: Rounds(200_000),
+			running: []int{-1}, parked: map[int][]int{}, steps: testenv.Rounds(200_000),
 		}
 		for i := range x.c {
 			x.parked[i] = []int{i}
@@ -199,7 +188,7 @@ func TestRandomChains(t *testing.T) {
 			x.resumeSome(-1)
 		}
 	})
-	waitGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
 // TestAllocs: a switch does not allocate.
@@ -213,9 +202,8 @@ func TestAllocs(t *testing.T) {
 			}
 		})
 		c.Resume(&c)
-		if n := testing.AllocsPerRun(100, func() { c.Resume(&c) }); n != 0 {
-			t.Errorf("Resume and Suspend: %v allocations", n)
-		}
+		n := testing.AllocsPerRun(100, func() { c.Resume(&c) })
+		testenv.Equal(t, n, 0, "allocations")
 		stop = true
 		c.Resume(&c)
 	})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFallbackSaysSo: a process that runs on the portable backend without
-// having been asked to says so in exactly one line.
+// TestFallbackSaysSo: a process that falls back to the portable backend, which
+// its environment did not ask for, prints exactly one line about that.
 func TestFallbackSaysSo(t *testing.T) {
 	was := direct
 	defer func() { direct = was }()
@@ -21,7 +21,7 @@ func TestFallbackSaysSo(t *testing.T) {
 		{"", cause, 1},
 		{"", errors.New("self-test: ran [], want [0]"), 1},
 		{"asm", cause, 1},
-		{"turbo", cause, 2}, // the wrong setting, and the outcome
+		{"turbo", cause, 2}, // a line about the setting, and a line about the fallback
 		{"portable", cause, 0},
 		{"", nil, 0},
 		{"asm", nil, 0},
@@ -39,8 +39,8 @@ func TestFallbackSaysSo(t *testing.T) {
 	}
 }
 
-// TestSelectBackend: the portable backend is selected where it is asked for,
-// and a wrong setting is named.
+// TestSelectBackend: NETCO_CONTEXT selects the portable backend, and a setting
+// that names no backend is reported.
 func TestSelectBackend(t *testing.T) {
 	was := direct
 	defer func() { direct = was }()
@@ -58,8 +58,8 @@ func TestSelectBackend(t *testing.T) {
 	}
 }
 
-// TestSelfTest: it passes wherever the assembly backend is used, again and
-// again.
+// TestSelfTest: the self-test of the assembly backend passes, also when it is
+// repeated.
 func TestSelfTest(t *testing.T) {
 	needDirect(t)
 	for range 20 {

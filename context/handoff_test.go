@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // disturb keeps the collector, stack dumps, goroutine profiles and execution
@@ -45,26 +46,26 @@ func disturb() (end func()) {
 type guest struct {
 	Context
 	wake    chan int
-	rounds  int  // are left
-	blocks  int  // how often it has blocked
-	note    int  // of blocks
-	sum     int  // of what it was woken with
-	away    bool // a rescuer sits in its coro
+	rounds  int  // left to run
+	blocks  int  // how often the guest has blocked
+	note    int  // a copy of blocks, which its driver must see
+	sum     int  // of the numbers received from wake
+	away    bool // a rescuer is parked in the guest's coro
 	ended   bool
 	goexit  bool
-	blocky  int // it blocks in one of so many rounds; 0: never
+	blocky  int // blocks in one of so many rounds; 0: never
 	seed    uint64
 	problem string
 }
 
 // exchange connects guests, drivers and rescuers.
 type exchange struct {
-	ready chan *guest // to be resumed
-	calls chan *guest // about to block
+	ready chan *guest // wait to be resumed
+	calls chan *guest // are about to block
 	alive atomic.Int64
 }
 
-// run is what a guest does.
+// run is the function of a guest's context.
 func (e *exchange) run(g *guest) {
 	defer func() { g.ended = true }()
 	rnd := rand.New(rand.NewPCG(g.seed, 5))
@@ -78,10 +79,10 @@ func (e *exchange) run(g *guest) {
 		if g.blocky > 0 && rnd.IntN(g.blocky) == 0 {
 			g.blocks++
 			g.note = g.blocks
-			e.calls <- g // does not block
+			e.calls <- g // has room for all guests
 			down(levels, func() { g.sum += <-g.wake })
 			if g.rounds == 1 {
-				break // and ends in parallel with its driver
+				break // the guest ends while its driver runs, too
 			}
 		}
 		down(levels, g.Suspend)
@@ -95,7 +96,7 @@ func (e *exchange) run(g *guest) {
 	}
 }
 
-// returned puts g where it belongs after it has suspended itself or ended.
+// returned queues g after it has suspended itself, or counts its end.
 func (e *exchange) returned(g *guest) {
 	switch {
 	case !g.ended:
@@ -106,8 +107,8 @@ func (e *exchange) returned(g *guest) {
 	}
 }
 
-// drive resumes guests until all have ended. It wakes the blocked ones at
-// random times.
+// drive resumes guests until all have ended. It wakes blocked guests at random
+// times.
 func (e *exchange) drive(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 6))
 	var away []*guest
@@ -137,7 +138,7 @@ func (e *exchange) drive(t *testing.T, seed uint64) {
 			continue
 		}
 		if g.note != g.blocks {
-			t.Error("what the guest did before it blocked is not seen")
+			t.Error("the driver does not see the guest's writes before it blocked")
 		}
 		away = append(away, g)
 	}
@@ -156,14 +157,14 @@ func (e *exchange) rescue() {
 	}
 }
 
-// invite returns n guests, which are ready.
+// invite returns n guests that are ready.
 func (e *exchange) invite(n, rounds, blocky int, seed uint64) []guest {
 	guests := make([]guest, n)
 	for i := range guests {
 		g := &guests[i]
 		*g = guest{wake: make(chan int), blocky: blocky, goexit: i%3 == 0, seed: seed + uint64(i)}
 		if g.rounds = rounds; rounds > 100 {
-			g.rounds = Rounds(rounds)
+			g.rounds = testenv.Rounds(rounds)
 		}
 		g.Init(func(*Context) { e.run(g) })
 		e.ready <- g
@@ -171,15 +172,15 @@ func (e *exchange) invite(n, rounds, blocky int, seed uint64) []guest {
 	return guests
 }
 
-// TestHandoff: contexts block and are rescued, and migrate among goroutines,
-// each alone and both at once, while the runtime inspects all of them.
+// TestHandoff: contexts block and are rescued, migrate among goroutines, or
+// both, while the runtime inspects their stacks.
 func TestHandoff(t *testing.T) {
 	for _, c := range []struct {
 		name            string
 		drivers, guests int
 		blocky, rounds  int
 	}{
-		{"one that blocks", 1, 1, 1, 100_000},
+		{"one guest", 1, 1, 1, 100_000},
 		{"handoff", 1, 20, 3, 10_000},
 		{"migration", 4, 40, 0, 20_000},
 		{"handoff and migration", 4, 20, 3, 10_000},
@@ -196,8 +197,7 @@ func TestHandoff(t *testing.T) {
 				}
 			}
 			before := runtime.NumGoroutine()
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := testenv.Seed(t)
 			p := &exchange{ready: make(chan *guest, c.guests), calls: make(chan *guest, c.guests)}
 			p.alive.Store(int64(c.guests))
 			guests := p.invite(c.guests, c.rounds, c.blocky, seed)
@@ -217,14 +217,13 @@ func TestHandoff(t *testing.T) {
 			for i := range guests {
 				g := &guests[i]
 				if blocks += g.blocks; g.sum != g.blocks || g.problem != "" {
-					t.Errorf("seed %d: blocked %d times, woken %d times; %s", seed, g.blocks, g.sum,
-						g.problem)
+					t.Errorf("blocked %d times, woken %d times; %s", g.blocks, g.sum, g.problem)
 				}
 			}
 			if t.Logf("%d handoffs", blocks); (blocks > 0) != (c.blocky > 0) {
 				t.Error("nothing has blocked")
 			}
-			waitGoroutines(t, before)
+			testenv.Settle(t, before)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
@@ -16,29 +15,25 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// childVar makes a child process of the tests print its backend, or switch
-// under the locks that it names, see lockedSwitch.
-const childVar = "NETCO_TEST_CHILD"
+// children print their backend, or switch under thread locks.
+var children = testenv.Children{
+	"backend": func() {
+		fmt.Printf("%s|%v|%s", context.Backend(), context.Direct(), context.BackendReason())
+	},
+	"locks": func() { lockedSwitch(os.Args[1]) },
+}
 
 func TestMain(m *testing.M) {
-	switch child := os.Getenv(childVar); child {
-	case "":
-	case "backend":
-		fmt.Printf("%s|%v|%s", context.Backend(), context.Direct(), context.BackendReason())
-		os.Exit(0)
-	default:
-		lockedSwitch(child)
+	if child := children.Chosen(); child != nil {
+		child()
 		os.Exit(0)
 	}
-	context.Rounds = testenv.Rounds
 	testenv.Main(m)
 }
 
-// TestForcingABackend starts processes under each setting, and checks the
-// choice and the report of a wrong setting.
+// TestForcingABackend: NETCO_CONTEXT selects the backend of a process, and a
+// process with a wrong setting reports it.
 func TestForcingABackend(t *testing.T) {
-	exe, err := os.Executable()
-	testenv.OK(t, err)
 	usual := context.BackendPortable
 	if goruntime.Verified() == nil {
 		usual = context.BackendAsm
@@ -50,9 +45,8 @@ func TestForcingABackend(t *testing.T) {
 		{"bogus", usual, "", `netco: NETCO_CONTEXT="bogus" is neither "asm" nor "portable"; using the default` + "\n"},
 		{"ASM", usual, "", `netco: NETCO_CONTEXT="ASM" is neither "asm" nor "portable"; using the default` + "\n"},
 	} {
-		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childVar+"=backend", context.EnvVar+"="+c.env,
-			"GORACE=atexit_sleep_ms=0")
+		cmd := children.Command(t, "backend")
+		cmd.Env = append(cmd.Env, context.EnvVar+"="+c.env)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); errors.Is(err, syscall.ENOEXEC) {
@@ -76,9 +70,9 @@ func TestForcingABackend(t *testing.T) {
 	}
 }
 
-// lockedSwitch makes a context under the first of two counts of thread locks,
-// as in "1,2", and switches to it under the second; on another thread if a
-// third says so.
+// lockedSwitch makes a context while its goroutine holds LockOSThread as often
+// as the first number of locks says, and switches to it under as many locks as
+// the second says. A third number of 2 has another thread switch.
 func lockedSwitch(locks string) {
 	var made, switched, threads int
 	fmt.Sscanf(locks, "%d,%d,%d", &made, &switched, &threads)
@@ -99,7 +93,7 @@ func lockedSwitch(locks string) {
 		c.Init(func(*context.Context) { fmt.Print("switched ") })
 		if threads > 1 {
 			close(goOn)
-			<-done // and keeps the thread
+			<-done // keeps the thread busy
 			return
 		}
 		for range made {
@@ -116,18 +110,16 @@ func lockedSwitch(locks string) {
 	<-done
 }
 
-// TestThreadLocks: a context runs under the locks under which it was made, and
-// under others the runtime ends the process and says why.
+// TestThreadLocks: a switch succeeds under as many thread locks as the context
+// was made under. Under any other number the runtime ends the process and says
+// why.
 func TestThreadLocks(t *testing.T) {
-	exe, err := os.Executable()
-	testenv.OK(t, err)
 	for locks, fits := range map[string]bool{
 		"0,0": true, "1,1": true, "3,3": true, "0,0,2": true,
 		"0,1": false, "1,0": false, "1,2": false, "1,1,2": false, "1,0,2": false,
 	} {
-		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childVar+"="+locks, "GORACE=atexit_sleep_ms=0",
-			"GOTRACEBACK=none")
+		cmd := children.Command(t, "locks", locks)
+		cmd.Env = append(cmd.Env, "GOTRACEBACK=none")
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.ENOEXEC) {
 			t.Skip("this binary runs under an emulator, " +
@@ -143,7 +135,8 @@ func TestThreadLocks(t *testing.T) {
 	}
 }
 
-// TestThisBackend: the one that the environment asks for.
+// TestThisBackend: this process runs on the backend that its environment asks
+// for.
 func TestThisBackend(t *testing.T) {
 	if want := os.Getenv(context.EnvVar); want != "" && want != context.Backend() {
 		t.Errorf("backend %s, asked for was %s", context.Backend(), want)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // walked is heap data to which only a context's stack points.
@@ -33,8 +34,8 @@ func (w *walked) ok(i, n int) bool {
 	return n == 0
 }
 
-// down recurses before it calls f, so that the stack must grow, or has much to
-// be moved.
+// down calls f from so many levels further down the stack, which must grow, or
+// has more frames to move.
 //
 //go:noinline
 func down(levels int, f func()) int {
@@ -47,20 +48,16 @@ func down(levels int, f func()) int {
 	return down(levels-1, f) + frame[levels%64] - levels
 }
 
-// Rounds is testenv's, which TestMain puts here: testenv may import this
-// package.
-var Rounds func(n int) int
-
-// TestContextTorture resumes and suspends contexts, deep in their stacks or
-// not, and ends them in random order by return or by Goexit, while the
-// collector runs all the time and profiles and traces are taken.
+// TestContextTorture resumes and suspends contexts, with deep stacks and
+// shallow ones, and ends them in random order by return or by Goexit. Meanwhile
+// the collector runs all the time, and profiles and traces are taken.
 func TestContextTorture(t *testing.T) {
 	before := runtime.NumGoroutine()
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	end := disturb()
-	seed := rand.Uint64()
+	seed := testenv.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 2))
-	lives := Rounds(15_000)
+	lives := testenv.Rounds(15_000)
 	onLockedThread(t, func() {
 		const n = 20
 		var alive []*Context
@@ -85,7 +82,7 @@ func TestContextTorture(t *testing.T) {
 							c.Suspend()
 						}
 						if !mine.ok(i, 6) || !held.ok(r, 3) {
-							t.Errorf("seed %d: a context's data is damaged", seed)
+							t.Errorf("the data of a context is damaged")
 						}
 						mine = walk(i, 6)
 					}
@@ -111,11 +108,11 @@ func TestContextTorture(t *testing.T) {
 		}
 	})
 	end()
-	waitGoroutines(t, before)
+	testenv.Settle(t, before)
 }
 
-// TestIdentity: a context's G is the goroutine it runs on, or 0 before it runs;
-// a loop's, the one that identified itself.
+// TestIdentity: G returns the goroutine that a context runs on, and 0 before
+// the context runs; for a loop's context, the goroutine that called Identify.
 func TestIdentity(t *testing.T) {
 	onLockedThread(t, func() {
 		var loop, c Context
@@ -126,7 +123,7 @@ func TestIdentity(t *testing.T) {
 			c.Suspend()
 		})
 		if c.G() != 0 {
-			t.Error("it has an identity before it has run")
+			t.Error("a context has a goroutine before it has run")
 		}
 		c.Resume(&loop)
 		if inside == 0 || inside != got || inside != c.G() || inside == loop.G() ||
@@ -135,7 +132,7 @@ func TestIdentity(t *testing.T) {
 		}
 		c.Resume(&c)
 		if c.G() != inside {
-			t.Error("its identity has changed")
+			t.Error("the goroutine of a context has changed")
 		}
 	})
 }
