@@ -8,14 +8,14 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// runC is testenv.RunC beside other tests.
+// runC is testenv.RunC in parallel with other tests.
 func runC(t *testing.T, name string) string {
 	t.Helper()
 	t.Parallel()
 	return testenv.RunC(t, "./testdata/"+name)
 }
 
-// TestCgoStall: a call of C that blocks.
+// TestCgoStall: the report of a stall in a call of C names the function.
 func TestCgoStall(t *testing.T) {
 	out := runC(t, "cgostall")
 	cause, rest, _ := strings.Cut(out, "\n")
@@ -24,8 +24,8 @@ func TestCgoStall(t *testing.T) {
 		strings.Contains(stack, "main.callsC"), "%s", out)
 }
 
-// TestCgoHandoff: while a coroutine is blocked in C its Processor goes on, and
-// afterwards it is a coroutine as any other, several times over.
+// TestCgoHandoff: a Processor runs on while one of its coroutines is blocked in
+// C, and the coroutine rejoins it, several times over.
 func TestCgoHandoff(t *testing.T) {
 	needHandoff(t)
 	testenv.Equal(t, runC(t, "cgohandoff"), "handed on\n")

@@ -15,7 +15,7 @@ import (
 
 func init() {
 	children["cpus"] = func() {
-		for range 2 { // the second raises GOMAXPROCS no further
+		for range 2 { // the second Scheduler raises GOMAXPROCS no further
 			s := testenv.Must(scheduler.New(scheduler.Options{}))
 			testenv.MustOK(s.Start())
 			fmt.Print(s.Processors(), " ", runtime.GOMAXPROCS(0), ";")
@@ -24,19 +24,14 @@ func init() {
 	}
 }
 
-// TestOneCPU: a process on one CPU gets one Processor, and a P to spare unless
-// its environment says otherwise.
+// TestOneCPU: a process with one CPU gets one Processor, and GOMAXPROCS is 2
+// unless its environment says otherwise.
 func TestOneCPU(t *testing.T) {
 	runtime.LockOSThread() // a child inherits its thread's CPUs
 	defer runtime.UnlockOSThread()
 	var all, one unix.CPUSet
 	testenv.OK(t, unix.SchedGetaffinity(0, &all))
-	for i := range 64 * len(all) {
-		if all.IsSet(i) {
-			one.Set(i)
-			break
-		}
-	}
+	one.Set(firstCPU(t))
 	testenv.OK(t, unix.SchedSetaffinity(0, &one))
 	defer unix.SchedSetaffinity(0, &all)
 	for in, want := range map[string]string{"": "1 2;1 2;", "1": "1 1;1 1;", "3": "3 3;3 3;"} {

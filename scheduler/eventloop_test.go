@@ -17,14 +17,14 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
+// fresh makes a Scheduler that has not been started.
 func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
-	s := testenv.Must(scheduler.New(o))
-	return s
+	return testenv.Must(scheduler.New(o))
 }
 
-// TestEventLoop: the loop runs on the calling goroutine, turn first of all,
-// until that returns false; then waits end with ErrShutdown.
+// TestEventLoop: the loop runs on the calling goroutine. It calls turn before
+// anything else, and ends when turn returns false: waits end with ErrShutdown.
 func TestEventLoop(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	s := fresh(t, scheduler.Options{Processors: 8})
@@ -47,9 +47,9 @@ func TestEventLoop(t *testing.T) {
 			testenv.Equal(t, coroutine.Current(), nil, "turn runs as a coroutine")
 			testenv.Fails(t, s.EventLoop(nil), engine.ErrInCoroutine, "EventLoop in turn")
 			testenv.Fails(t, s.Shutdown(testenv.Over()), engine.ErrInCoroutine, "Shutdown in turn")
-			sleeper, err := s.Go(func() { // by turn, the first coroutine
+			sleeper, err := s.Go(func() { // the first coroutine, started by turn
 				defer func() {
-					// the other one's wait ends before this one does
+					// the joining coroutine's wait ends before this coroutine
 					coroutine.Shield(coroutine.Yield)
 					unwound = true
 				}()
@@ -72,8 +72,9 @@ func TestEventLoop(t *testing.T) {
 	testenv.Fails(t, s.EventLoop(nil), engine.ErrStarted, "a second time")
 }
 
-// TestEventLoopStartInTurn: what turn starts lives at once, so that a Shutdown
-// at that moment lets it finish. One turn that returns false is all there is.
+// TestEventLoopStartInTurn: a coroutine that turn starts lives at once, so that
+// a Shutdown at that moment lets it finish. A turn that returns false is the
+// last.
 func TestEventLoopStartInTurn(t *testing.T) {
 	s, turns := fresh(t, scheduler.Options{}), 0
 	testenv.OK(t, s.EventLoop(func() bool {
@@ -85,8 +86,8 @@ func TestEventLoopStartInTurn(t *testing.T) {
 	testenv.Equal(t, turns, 1, "turns")
 }
 
-// TestEventLoopShutdown: without turn it ends by Shutdown from another
-// goroutine, gracefully or by force.
+// TestEventLoopShutdown: an event loop without a turn function ends by a
+// Shutdown from another goroutine, gracefully or by force.
 func TestEventLoopShutdown(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		s := fresh(t, scheduler.Options{Processors: 1})
@@ -139,7 +140,7 @@ func TestEventLoopWake(t *testing.T) {
 		runtime.Gosched()
 	}
 	asleep()
-	more := func(i, n int, began time.Time) bool { // n, or as many as a busy machine gets done
+	more := func(i, n int, began time.Time) bool { // n, or as many as a busy machine can do
 		return i < n && (i < 100 || time.Since(began) < 5*time.Second)
 	}
 	for i, began := 0, time.Now(); more(i, testenv.Rounds(1000), began); i++ {
@@ -150,7 +151,7 @@ func TestEventLoopWake(t *testing.T) {
 		}
 		asleep()
 	}
-	// Also when the loop is just about to sleep.
+	// Wake also ends a sleep that the loop is just about to begin.
 	for i, began := 0, time.Now(); more(i, testenv.Rounds(100_000), began); i++ {
 		before := turns.Load()
 		s.Wake()
@@ -161,12 +162,12 @@ func TestEventLoopWake(t *testing.T) {
 	last.Store(true)
 	s.Wake()
 	testenv.NoError(t, <-ended)
-	s.Wake() // of one that has ended
+	s.Wake() // after the loop's end
 	fresh(t, scheduler.Options{}).Wake()
 }
 
-// TestEventLoopErrors: what does not start leaves nothing, and the Scheduler as
-// it was.
+// TestEventLoopErrors: a loop that does not start leaves nothing behind, and
+// the Scheduler as it was.
 func TestEventLoopErrors(t *testing.T) {
 	running := start(t, scheduler.Options{Processors: 1})
 	testenv.Fails(t, running.EventLoop(nil), engine.ErrStarted, "of a running one")
@@ -185,8 +186,8 @@ func TestEventLoopErrors(t *testing.T) {
 	startWithoutFDs(t, s, func() error { return s.EventLoop(func() bool { return false }) })
 }
 
-// TestEventLoopCPU: the calling thread runs on the CPU that was asked for, and
-// afterwards where it did before.
+// TestEventLoopCPU: the calling thread runs on the CPU that Options name, and
+// afterwards on the CPUs that it had before.
 func TestEventLoopCPU(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -195,10 +196,7 @@ func TestEventLoopCPU(t *testing.T) {
 	if before.Count() < 2 {
 		t.Skip("one CPU")
 	}
-	cpu := 0
-	for !before.IsSet(cpu) {
-		cpu++
-	}
+	cpu := firstCPU(t)
 	s := fresh(t, scheduler.Options{CPUs: []int{cpu}})
 	if err := s.EventLoop(func() bool {
 		unix.SchedGetaffinity(0, &during)
@@ -211,8 +209,8 @@ func TestEventLoopCPU(t *testing.T) {
 		"affinity %v, %v, %v", before, during, after)
 }
 
-// TestEventLoopHands: turn drives coroutines by hand, and so do the loop's
-// coroutines, the same ones.
+// TestEventLoopHands: turn and the loop's coroutines drive the same fibers by
+// hand.
 func TestEventLoopHands(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
@@ -250,7 +248,7 @@ func TestEventLoopHands(t *testing.T) {
 			}
 			s.GoWith(scheduler.Spawn{Local: true, Fn: func() {
 				if f.Status() != coroutine.StatusSuspended {
-					return // another is inside, or it was unwound at the end
+					return // another coroutine drives f, or f was unwound at the end
 				}
 				expect(2)
 				if one.Status() != coroutine.StatusDead {
@@ -262,13 +260,13 @@ func TestEventLoopHands(t *testing.T) {
 			t.Error(err)
 		}
 		testenv.True(t, deferred == 1 && f.Status() == coroutine.StatusDead,
-			"%d deferred calls of one that was suspended, it is %v", deferred, f.Status())
+			"%d deferred calls of a suspended fiber, which is %v", deferred, f.Status())
 		testenv.Settle(t, goroutines)
 	}
 }
 
-// TestHundredEventLoops: one after the other on one goroutine, which is an
-// ordinary one in between.
+// TestHundredEventLoops: a goroutine runs event loops one after the other, and
+// is an ordinary goroutine in between.
 func TestHundredEventLoops(t *testing.T) {
 	loop := func(i int) {
 		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {

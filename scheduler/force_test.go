@@ -18,7 +18,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// asleep returns how many coroutines of s wait.
+// asleep returns how many coroutines of s are waiting.
 func asleep(s *scheduler.Scheduler) (n int) {
 	coroutine.Range(func(i coroutine.Info) bool {
 		if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) &&
@@ -30,9 +30,9 @@ func asleep(s *scheduler.Scheduler) (n int) {
 	return n
 }
 
-// TestEndedByForce: coroutines that were ended by force are named, with the
-// place where each was made, in the log and by EndedByForce, and however many
-// there are the list is short. Only that some had been was to be seen.
+// TestEndedByForce: the log and EndedByForce name the coroutines that were
+// ended by force and the places where they were made, up to a limit. They used
+// to say only that there were some.
 func TestEndedByForce(t *testing.T) {
 	for _, c := range []struct{ sleepers, listed int }{{0, 0}, {3, 3}, {50, 20}} {
 		core, logs := observer.New(zap.WarnLevel)
@@ -68,8 +68,8 @@ func TestEndedByForce(t *testing.T) {
 	}
 }
 
-// TestEndedByForceUnstarted: coroutines that have been started and that no
-// Processor has got to yet count, too.
+// TestEndedByForceUnstarted: coroutines that no Processor has begun to run yet
+// count as ended by force, too.
 func TestEndedByForceUnstarted(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1, LockThreads: true, Quiet: true})
 	var free atomic.Bool

@@ -19,18 +19,18 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// longCall is an operation of netco's whose system call enters the Go
-// scheduler.
+// longCall is an operation of netco whose system call notifies the Go scheduler
+// that it may block.
 type longCall struct {
 	name   string
 	op     sysx.Op
-	asked  int  // of the call, at least
-	pinned bool // the Processor waits for it
+	asked  int  // the call's count of bytes, messages or fds, at least
+	pinned bool // the Processor waits for the call
 	make   func(t *testing.T) (do func() error)
 }
 
-// noFDs is what Poll is asked about by a call that is not raw: more fds than
-// that has, and the last is ready.
+// noFDs is how many fds Poll is asked about, more than for a raw system call.
+// Only the last is an open fd; it is ready.
 const noFDs = 200
 
 var longCalls = []longCall{
@@ -101,14 +101,14 @@ var longCalls = []longCall{
 	}},
 }
 
-// packetPair returns the two ends of a connection of packets.
+// packetPair returns the two ends of a SOCK_SEQPACKET connection.
 func packetPair(t *testing.T) (a, b *socket.Socket) {
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))
 	return testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[0]))),
 		testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[1])))
 }
 
-// connPair returns a connection of netco's, and its other end of package net's.
+// connPair returns a connection of netco, and its other end, of package net.
 func connPair(t *testing.T, network, address string) (c, peer net.Conn) {
 	l := testenv.Must(net.Listen(network, address))
 	defer l.Close()
@@ -126,9 +126,9 @@ func filePair(t *testing.T) (r, w *socket.File) {
 		testenv.Closing(t, testenv.Must(socket.NewFile(to)))
 }
 
-// TestHandoffInSystemCalls: a coroutine whose system call inside of netco takes
-// long is left behind where what follows looks again, and else holds up its
-// Processor; and the operation goes on as if nothing had been.
+// TestHandoffInSystemCalls: a coroutine in a long system call of netco's own is
+// left behind if the code after the call rejoins; if it does not, the Processor
+// waits. Either way the operation succeeds.
 func TestHandoffInSystemCalls(t *testing.T) {
 	needHandoff(t)
 	for _, c := range longCalls {
@@ -156,7 +156,7 @@ func TestHandoffInSystemCalls(t *testing.T) {
 			}))
 			testenv.Until(t, "the call", begun.Load)
 			if c.pinned {
-				time.Sleep(50 * time.Millisecond) // many looks of the monitor
+				time.Sleep(50 * time.Millisecond) // many checks of the monitor
 			} else {
 				p.goes(t)
 			}

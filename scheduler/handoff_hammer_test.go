@@ -24,10 +24,10 @@ import (
 	netcosync "github.com/netco-go/netco/sync"
 )
 
-// TestHandoffHammer: coroutines that block outside of netco in all ways, in
-// between use all of netco, and end in all ways, on two Processors, under
-// collections, profiles, looks at their stacks and Stop. Nothing is lost, and
-// what is counted adds up.
+// TestHandoffHammer: coroutines on two Processors block outside netco in all
+// ways, use all of netco in between, and end in all ways, while garbage is
+// collected, profiles are taken, their stacks are read and some are stopped. No
+// wake, token or panic is lost, and the counts add up.
 func TestHandoffHammer(t *testing.T) {
 	needHandoff(t)
 	const workers = 24
@@ -52,7 +52,7 @@ func TestHandoffHammer(t *testing.T) {
 	w.check(workers)
 }
 
-// mill is what the workers of the hammer have in common.
+// mill is the state that the hammer's workers share.
 type mill struct {
 	t    *testing.T
 	s    *scheduler.Scheduler
@@ -60,10 +60,10 @@ type mill struct {
 	addr string
 	echo io.Closer
 
-	pipe, pipeIn *os.File // that all read and write who block
+	pipe, pipeIn *os.File // read and written by workers that block
 
-	tokens  *channel.Chan[*int] // each is one worker's at a time
-	turns   atomic.Int64        // that were taken
+	tokens  *channel.Chan[*int] // each belongs to one worker at a time
+	turns   atomic.Int64        // taken with a token
 	mu      sync.Mutex
 	held    int // under mu
 	holds   atomic.Int64
@@ -71,7 +71,7 @@ type mill struct {
 	written int // under rw
 	writes  atomic.Int64
 	ops     [12]atomic.Int64
-	// Of the coroutines that the workers have started; one that was stopped
+	// The coroutines that the workers have started. A coroutine that is stopped
 	// early does not begin.
 	begun    atomic.Int64
 	ended    atomic.Int64
@@ -112,7 +112,7 @@ func newMill(t *testing.T) *mill {
 	return w
 }
 
-// block blocks outside of netco for up to 3 ms.
+// block blocks outside netco for up to 3 ms.
 func (w *mill) block(rnd *rand.Rand) {
 	d := time.Duration(rnd.IntN(3000)) * time.Microsecond
 	switch rnd.IntN(3) {
@@ -122,20 +122,20 @@ func (w *mill) block(rnd *rand.Rand) {
 		c := make(chan int)
 		time.AfterFunc(d, func() { close(c) })
 		<-c
-	case 2: // all but one of its readers wait for a semaphore
+	case 2: // all readers of the pipe but the first wait for a semaphore
 		time.AfterFunc(d, func() { w.pipeIn.Write([]byte{1}) })
 		w.pipe.Read(make([]byte, 1))
 	}
 }
 
-// oftenBlock blocks once in n calls.
+// oftenBlock blocks once in n calls, on average.
 func (w *mill) oftenBlock(rnd *rand.Rand, n int) {
 	if rnd.IntN(n) == 0 {
 		w.block(rnd)
 	}
 }
 
-// turn counts with a token, while it has that.
+// turn increments the number behind a token, and passes the token on.
 func (w *mill) turn(rnd *rand.Rand, x *int) {
 	*x++
 	w.oftenBlock(rnd, 4)
@@ -143,7 +143,7 @@ func (w *mill) turn(rnd *rand.Rand, x *int) {
 	w.tokens.Send(x)
 }
 
-// hold counts under the lock.
+// hold increments held under the Mutex.
 func (w *mill) hold(rnd *rand.Rand) {
 	w.mu.Lock()
 	w.held++
@@ -155,7 +155,7 @@ func (w *mill) hold(rnd *rand.Rand) {
 	w.holds.Add(1)
 }
 
-// write counts under the lock for writing.
+// write increments written under the RWMutex.
 func (w *mill) write(rnd *rand.Rand) {
 	w.rw.Lock()
 	w.written++
@@ -164,7 +164,7 @@ func (w *mill) write(rnd *rand.Rand) {
 	w.writes.Add(1)
 }
 
-// work does operations at random for as long as it is to go on.
+// work does operations at random while goesOn returns true.
 func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	mine := rnd.Uint64()
 	number.Set(mine)
@@ -213,7 +213,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	w.finished.Add(1)
 }
 
-// number is a Local whose heirs are made by a function that blocks.
+// number is a Local whose Inherit and Drop block.
 var number = coroutine.NewLocal(coroutine.LocalOptions[uint64]{
 	Inherit: func(n *uint64) uint64 {
 		time.Sleep(time.Duration(*n%4) * 500 * time.Microsecond)
@@ -328,7 +328,7 @@ func (w *mill) victim(rnd *rand.Rand) {
 		w.block(rnd)
 	}
 	h.Stop()
-	testenv.Fails(w.t, h.Join(), nil, "Join of one that was stopped")
+	testenv.Fails(w.t, h.Join(), nil, "Join of a stopped coroutine")
 }
 
 // disturb collects garbage, takes profiles and looks at stacks until the
@@ -352,13 +352,13 @@ func (w *mill) disturb() (end func()) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		for _, i := range all {
-			i.Stack(ctx) // or it has ended
+			i.Stack(ctx) // fails if the coroutine has ended
 		}
 	})
 	return func() { stop.Store(true); g.Wait() }
 }
 
-// check is for when all workers have ended.
+// check compares the counts when all workers have ended.
 func (w *mill) check(workers int64) {
 	t := w.t
 	w.echo.Close()
@@ -397,8 +397,8 @@ func (w *mill) check(workers int64) {
 	t.Logf("%d handoffs, %d standbys, %d coroutines", handoffs, standbys, spawned)
 }
 
-// TestNoHandoffInside: a coroutine that waits inside of netco is not taken for
-// one that is blocked.
+// TestNoHandoffInside: a coroutine that waits for a lock of package inside, or
+// under a Pin, is not left behind.
 func TestNoHandoffInside(t *testing.T) {
 	needHandoff(t)
 	s := start(t, scheduler.Options{Processors: 1})
@@ -413,7 +413,7 @@ func TestNoHandoffInside(t *testing.T) {
 		{"RWMutex for writing", func() { rw.Lock(); defer rw.Unlock() }},
 		{"Pin", func() {
 			defer inside.Pin().Unpin()
-			inside.Pin().Unpin() // ends nothing
+			inside.Pin().Unpin() // does not end the outer Pin
 			mu.Lock()
 			defer mu.Unlock()
 		}},
@@ -424,7 +424,7 @@ func TestNoHandoffInside(t *testing.T) {
 			var in atomic.Bool
 			h, _ := s.Go(func() { in.Store(true); c.wait() })
 			testenv.Until(t, "the coroutine", in.Load)
-			time.Sleep(50 * time.Millisecond) // many looks
+			time.Sleep(50 * time.Millisecond) // many checks of the monitor
 			testenv.Equal(t, handoffs(s), 0, "handoffs")
 			rw.Unlock()
 			mu.Unlock()

@@ -33,8 +33,7 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// needHandoff skips a test of coroutines that are left behind, or that move by
-// themselves.
+// needHandoff skips a test of coroutines that are left behind or that move.
 func needHandoff(t testing.TB) {
 	t.Helper()
 	if !cocontext.Direct() {
@@ -43,15 +42,15 @@ func needHandoff(t testing.TB) {
 	}
 }
 
-// blocker is something that a coroutine blocks in until it is released.
+// blocker is a wait outside netco that lasts until it is released.
 type blocker struct {
 	name  string
-	cause string // what its handoffs are counted as
+	cause string // of its handoffs and stalls
 	make  func(t *testing.T) (wait, release func())
 }
 
-// blockers are all kinds of waits outside of netco. In an iterator of Go's the
-// coroutine itself is parked, and another goroutine blocks.
+// blockers are all kinds of waits outside netco. With an iterator of Go the
+// goroutine of the coroutine is parked, and the iterator's goroutine blocks.
 var blockers = []blocker{
 	{"channel receive", diagnose.CauseChannel, func(*testing.T) (wait, release func()) {
 		c := make(chan int)
@@ -210,7 +209,8 @@ var blockers = []blocker{
 	}},
 }
 
-// pulls returns a function that pulls at an iterator, which calls wait.
+// pulls returns a function that pulls two values from an iterator, which calls
+// wait in between.
 func pulls(wait func()) func() {
 	return func() {
 		next, stop := iter.Pull(iter.Seq[int](func(yield func(int) bool) {
@@ -228,7 +228,7 @@ func pulls(wait func()) func() {
 	}
 }
 
-// pulse is a coroutine that runs again and again.
+// pulse is a coroutine that sleeps for short times and counts them.
 type pulse struct {
 	beats atomic.Int64
 	stop  atomic.Bool
@@ -241,7 +241,7 @@ func (p *pulse) run() {
 	}
 }
 
-// goes waits until the pulse has come often from now on.
+// goes waits for many further beats.
 func (p *pulse) goes(t testing.TB) {
 	t.Helper()
 	from := p.beats.Load()
@@ -255,12 +255,12 @@ func handoffs(s *scheduler.Scheduler) (n uint64) {
 	return n
 }
 
-// inherited is a Local that children get from their makers.
+// inherited is a Local that a coroutine inherits from its maker.
 var inherited = coroutine.NewLocal(coroutine.LocalOptions[string]{Inherit: func(s *string) string {
 	return *s + "'"
 }})
 
-// usesAll uses what netco has, and returns what has gone wrong.
+// usesAll uses every part of netco, and returns the first error.
 func usesAll(name string) error {
 	if co := coroutine.Current(); co == nil || co.Name() != name {
 		return fmt.Errorf("Current is not %s", name)
@@ -298,7 +298,7 @@ func usesAll(name string) error {
 	return echoes()
 }
 
-// echoes talks to itself over a connection.
+// echoes sends bytes over a connection to an echo server of its own.
 func echoes() error {
 	l, err := new(socket.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -332,10 +332,10 @@ func echoes() error {
 	return nil
 }
 
-// TestHandoff: while a coroutine is blocked outside of netco the others of its
-// Processor run, and when it is released it goes on as any coroutine, several
-// times over. The handoff is counted by what blocked it and by the user's call;
-// one that had woken meanwhile by neither.
+// TestHandoff: while a coroutine is blocked outside netco the others of its
+// Processor run, and when it is released it rejoins and can use all of netco,
+// several times over. The handoff is counted by its cause and by the user's
+// call, unless the coroutine had woken by then.
 func TestHandoff(t *testing.T) {
 	needHandoff(t)
 	for _, b := range blockers {
@@ -346,7 +346,7 @@ func TestHandoff(t *testing.T) {
 			s.Go(p.run)
 			defer p.stop.Store(true)
 			var last scheduler.Handoff
-			for round := 0; round < 2 || last.BlockedAt == ""; round++ { // a sleep may be over
+			for round := 0; round < 2 || last.BlockedAt == ""; round++ { // a sleep may end early
 				name := fmt.Sprintf("blocks %d", round)
 				wait, release := b.make(t)
 				var in, out atomic.Bool
@@ -387,12 +387,13 @@ func TestHandoff(t *testing.T) {
 	}
 }
 
-// ofUse reports whether a call is one of usesAll's, which may take long, too.
+// ofUse reports whether a call was made by usesAll, which may block, too.
 func ofUse(call string) bool {
 	return strings.Contains(call, ".usesAll") || strings.Contains(call, ".echoes")
 }
 
-// aside is a coroutine that is left behind, in a Go channel, until released.
+// aside is a coroutine that is left behind until it is released. It waits for a
+// Go channel.
 type aside struct {
 	s       *scheduler.Scheduler
 	h       coroutine.Handle
@@ -400,8 +401,8 @@ type aside struct {
 	p       pulse
 }
 
-// leave has a new Scheduler of one Processor leave a coroutine behind, which
-// then calls after.
+// leave has a new Scheduler of one Processor leave a coroutine behind. The
+// coroutine calls after when it is released.
 func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 	t.Helper()
 	needHandoff(t)
@@ -417,14 +418,14 @@ func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Until(t, "the handoff", func() bool { // not the pulse's, on a loaded machine
+	testenv.Until(t, "the handoff", func() bool { // the pulse may be left behind, too
 		info, _ := coroutine.Find(a.h.ID())
 		return info.State == coroutine.Outside
 	})
 	return a
 }
 
-// ends releases the coroutine, and the Scheduler must then end by itself.
+// ends releases the coroutine, and shuts the Scheduler down.
 func (a *aside) ends(t *testing.T) {
 	t.Helper()
 	a.release()
@@ -434,8 +435,8 @@ func (a *aside) ends(t *testing.T) {
 	shutdown(t, a.s)
 }
 
-// TestHandoffEnds: a coroutine ends while it is left behind, without another
-// operation of netco.
+// TestHandoffEnds: a coroutine that is left behind may end without another call
+// of netco.
 func TestHandoffEnds(t *testing.T) {
 	t.Run("return", func(t *testing.T) {
 		leave(t, scheduler.Options{}, func() {}).ends(t)
@@ -446,7 +447,7 @@ func TestHandoffEnds(t *testing.T) {
 			defer func() { deferred = coroutine.Current().Name() == "aside" }()
 			runtime.Goexit()
 		}).ends(t)
-		testenv.True(t, deferred, "its deferred call was no coroutine's")
+		testenv.True(t, deferred, "the deferred call did not run in the coroutine")
 	})
 	t.Run("panic", func(t *testing.T) {
 		var info scheduler.PanicInfo
@@ -460,7 +461,7 @@ func TestHandoffEnds(t *testing.T) {
 	t.Run("with a Local and children", func(t *testing.T) {
 		var did []string
 		l := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
-			time.Sleep(20 * time.Millisecond) // it is left behind once more
+			time.Sleep(20 * time.Millisecond) // the coroutine is left behind again
 			coroutine.Yield()
 			did = append(did, "dropped")
 		}})
@@ -473,7 +474,7 @@ func TestHandoffEnds(t *testing.T) {
 				close(started)
 				processor.Sleep(time.Hour)
 			}})
-			<-started // or it would end without having begun
+			<-started // a child that has not begun would not run
 			l.Set(1)
 			time.Sleep(20 * time.Millisecond)
 		})
@@ -483,8 +484,8 @@ func TestHandoffEnds(t *testing.T) {
 	})
 }
 
-// TestHandoffStop: a coroutine that was left behind and is stopped ends at its
-// next wait, and not before.
+// TestHandoffStop: a coroutine that is stopped while it is left behind ends at
+// its next wait in netco, and not before.
 func TestHandoffStop(t *testing.T) {
 	var woke, unwound, past atomic.Bool
 	a := leave(t, scheduler.Options{}, func() {
@@ -497,10 +498,10 @@ func TestHandoffStop(t *testing.T) {
 	a.p.goes(t)
 	testenv.True(t, !woke.Load(), "Stop has ended a wait outside of netco")
 	a.ends(t)
-	testenv.True(t, unwound.Load() && !past.Load(), "it was not unwound at its next wait")
+	testenv.True(t, unwound.Load() && !past.Load(), "its next wait has not unwound it")
 }
 
-// TestHandoffShutdown: a graceful Shutdown waits for a coroutine that was left
+// TestHandoffShutdown: a graceful Shutdown waits for a coroutine that is left
 // behind.
 func TestHandoffShutdown(t *testing.T) {
 	finished := false
@@ -521,8 +522,8 @@ func TestHandoffShutdown(t *testing.T) {
 	testenv.True(t, err == nil && finished, "Shutdown: %v, finished: %v", err, finished)
 }
 
-// TestHandoffForced: Shutdown by force unwinds such a coroutine once it is
-// back.
+// TestHandoffForced: a forced Shutdown unwinds a coroutine that was left behind
+// when the coroutine rejoins.
 func TestHandoffForced(t *testing.T) {
 	unwound, past := false, false
 	a := leave(t, scheduler.Options{}, func() {
@@ -541,8 +542,8 @@ func TestHandoffForced(t *testing.T) {
 	}
 }
 
-// TestHandoffLooks: what the pages and counters show of a coroutine that is
-// left behind.
+// TestHandoffLooks: Find and Stack show that a coroutine is left behind, and
+// where it is blocked. While it computes there, Stack fails with ErrBusy.
 func TestHandoffLooks(t *testing.T) {
 	back := make(chan struct{})
 	var busy atomic.Bool
@@ -589,14 +590,14 @@ func TestHandoffLooks(t *testing.T) {
 	a.ends(t)
 }
 
-// startHeld starts a Scheduler with a coroutine that runs held.
+// startHeld starts a Scheduler, and a coroutine of it that runs held.
 func startHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
 	s := start(t, o)
 	testenv.Must(s.Go(held))
 	return s
 }
 
-// loopHeld is startHeld of one that is run by EventLoop.
+// loopHeld is startHeld with an event loop.
 func loopHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
 	s := fresh(t, o)
 	begun := false
@@ -610,9 +611,10 @@ func loopHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Schedul
 	return s
 }
 
-// TestNoHandoff: with threads of its own, and in an event loop, a Processor
-// waits for a coroutine that is blocked, and the watchdog reports it. Where it
-// is the backend's fault, the log warns of it, once, at the start.
+// TestNoHandoff: a Processor with a thread or CPU of its own, or in an event
+// loop, waits for a coroutine that is blocked, and the watchdog reports the
+// stall. If handoffs are impossible because of the backend, one line in the log
+// says so at the start.
 func TestNoHandoff(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -624,12 +626,7 @@ func TestNoHandoff(t *testing.T) {
 			return startHeld(t, o, held)
 		}, 0},
 		{"CPUs", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
-			var set unix.CPUSet
-			testenv.OK(t, unix.SchedGetaffinity(0, &set))
-			o.CPUs = []int{0}
-			for !set.IsSet(o.CPUs[0]) {
-				o.CPUs[0]++
-			}
+			o.CPUs = []int{firstCPU(t)}
 			return startHeld(t, o, held)
 		}, 0},
 		{"EventLoop", loopHeld, 0},
@@ -644,7 +641,7 @@ func TestNoHandoff(t *testing.T) {
 			var held, stalled atomic.Bool
 			s := c.run(t, scheduler.Options{
 				Processors: 1, Logger: zap.New(core),
-				Watchdog: 50 * time.Millisecond, // many looks of a monitor, if there were one
+				Watchdog: 50 * time.Millisecond, // a monitor would check many times
 				OnStall:  func(stall scheduler.Stall) { stalled.Store(!stall.Over) },
 			}, func() { held.Store(true); <-release })
 			testenv.Until(t, "the watchdog", func() bool { return held.Load() && stalled.Load() })
@@ -661,8 +658,8 @@ func TestNoHandoff(t *testing.T) {
 }
 
 // TestHandoffThreadLocked: a coroutine may lock its thread while it is left
-// behind, if it unlocks it before it comes back; else the program ends, having
-// said which one it was.
+// behind, and must unlock it before it rejoins. If it does not, the program
+// ends and names the coroutine.
 func TestHandoffThreadLocked(t *testing.T) {
 	a := leave(t, scheduler.Options{}, func() {
 		runtime.LockOSThread()
@@ -676,13 +673,13 @@ func TestHandoffThreadLocked(t *testing.T) {
 		"status %d:\n%.2000s", status, out)
 }
 
-// TestNoHandoffLocked: one that is locked to its thread is not left behind,
-// since it could not come back.
+// TestNoHandoffLocked: a coroutine that is locked to its thread is not left
+// behind, since it could not rejoin.
 func TestNoHandoffLocked(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := testenv.Must(s.Go(func() {
 		runtime.LockOSThread()
-		time.Sleep(50 * time.Millisecond) // many looks of the monitor
+		time.Sleep(50 * time.Millisecond) // many checks of the monitor
 		coroutine.Current()
 		runtime.UnlockOSThread()
 		coroutine.Yield()
@@ -711,7 +708,7 @@ func init() {
 	}
 }
 
-// through waits for a lock.
+// through locks and unlocks mu.
 func through(mu stdsync.Locker) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// counted returns how many handoffs were counted by a call.
+// counted returns how many handoffs s has counted by place.
 func counted(s *scheduler.Scheduler) (n uint64) {
 	for _, one := range s.Handoffs() {
 		n += one.Count
@@ -19,8 +19,8 @@ func counted(s *scheduler.Scheduler) (n uint64) {
 	return n
 }
 
-// ofThisFile returns the handoffs by calls in this file, and how often there
-// was one.
+// ofThisFile returns the places in this file where coroutines were left behind,
+// and how often that was in all.
 func ofThisFile(s *scheduler.Scheduler) (list []scheduler.Handoff, n uint64) {
 	for _, one := range s.Handoffs() {
 		if strings.Contains(one.BlockedAt, "/handoffs_test.go:") {
@@ -30,14 +30,14 @@ func ofThisFile(s *scheduler.Scheduler) (list []scheduler.Handoff, n uint64) {
 	return list, n
 }
 
-// TestHandoffsByPlace: two places in one function are two, with their lines,
-// and the more frequent comes first.
+// TestHandoffsByPlace: Handoffs distinguishes two lines of one function, and
+// lists the more frequent line first.
 func TestHandoffsByPlace(t *testing.T) {
 	needHandoff(t)
 	s := start(t, scheduler.Options{Processors: 1})
 	for i := range 3 {
 		_, before := ofThisFile(s)
-		for n := before; n == before; _, n = ofThisFile(s) { // another wait may be the cause
+		for n := before; n == before; _, n = ofThisFile(s) { // a wait elsewhere may be the cause
 			all := counted(s)
 			c := make(chan int)
 			h := testenv.Must(s.Go(func() {
@@ -64,9 +64,9 @@ func TestHandoffsByPlace(t *testing.T) {
 	testenv.Equal(t, lines[0], lines[1]+2, "in lines", lines)
 }
 
-// TestHandoffShortWaits: a coroutine that waits again and again, each time for
-// less than a look of the monitor's takes to come, holds up its Processor as
-// one that waits once, and is left behind.
+// TestHandoffShortWaits: a coroutine that blocks again and again is left
+// behind, even if each wait is shorter than the monitor's interval. It holds up
+// its Processor as much as a single long wait does.
 func TestHandoffShortWaits(t *testing.T) {
 	needHandoff(t)
 	s := start(t, scheduler.Options{Processors: 1})

@@ -7,40 +7,31 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
 
-// startersOf are all ways in which a coroutine starts another.
-func startersOf(s *scheduler.Scheduler) map[string]starter {
+// startersInside are all ways in which a coroutine starts another.
+func startersInside(s *scheduler.Scheduler) map[string]starter {
 	var own scheduler.Spawn
 	own.Unlimited = true
-	return map[string]starter{
-		"Go":    s.Go,
-		"Local": with(s, scheduler.Spawn{Local: true}),
-		"Child": with(s, scheduler.Spawn{Child: true}),
-		"On here": func(fn func()) (coroutine.Handle, error) {
-			return on(s, processor.Current().Index())(fn)
-		},
-		"On elsewhere": func(fn func()) (coroutine.Handle, error) {
-			return on(s, 1-processor.Current().Index())(fn)
-		},
-		"the library's": with(s, own),
-		"coroutine.Start": func(fn func()) (coroutine.Handle, error) {
-			return coroutine.Start(coroutine.Spawn{Fn: fn})
-		},
+	all := starters(s)
+	all["Child"] = with(s, scheduler.Spawn{Child: true})
+	all["the library's"] = with(s, own)
+	all["coroutine.Start"] = func(fn func()) (coroutine.Handle, error) {
+		return coroutine.Start(coroutine.Spawn{Fn: fn})
 	}
+	return all
 }
 
-// TestInherit: what a coroutine starts, in whatever way, inherits from it, and
-// not from what runs there.
+// TestInherit: a coroutine inherits from the coroutine that starts it, in
+// whatever way, and not from others of its Processor.
 func TestInherit(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
 	generation := coroutine.NewLocal(coroutine.LocalOptions[int]{Inherit: func(n *int) int {
 		return *n + 1
 	}})
 	private := coroutine.NewLocal(coroutine.LocalOptions[int]{})
-	for name, start := range startersOf(s) {
+	for name, start := range startersInside(s) {
 		child := func(want int, fn func()) {
 			testenv.Must(start(func() {
 				testenv.Equal(t, *generation.Get(), want, name, "inherits")
@@ -62,9 +53,9 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// TestInheritPanics: a start that a Local's Inherit ends, by a panic or a
-// Goexit, takes no place under MaxCoroutines, and what the new coroutine had
-// inherited so far is dropped. The place was lost for good.
+// TestInheritPanics: a start that fails because a Local's Inherit panics or
+// calls Goexit does not count under MaxCoroutines, and the values inherited so
+// far are dropped. Such a start used to count for ever.
 func TestInheritPanics(t *testing.T) {
 	var copies atomic.Int32
 	counted := coroutine.NewLocal(coroutine.LocalOptions[int]{
@@ -81,11 +72,11 @@ func TestInheritPanics(t *testing.T) {
 		return ""
 	}})
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 2, Watchdog: -1})
-	for name, start := range startersOf(s) {
+	for name, start := range startersInside(s) {
 		for _, how := range []string{"panic", "Goexit"} {
 			err := s.Run(scheduler.Spawn{Fn: func() {
 				for range 3 {
-					// Which may end by Goexit.
+					// A fiber, since the start may end it by Goexit.
 					f := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 						counted.Set(1)
 						copies.Add(1)
@@ -104,7 +95,7 @@ func TestInheritPanics(t *testing.T) {
 						(panicked == nil || panicked.Value == "no"), "%s, %s: panicked: %v", name,
 						how, panicked)
 				}
-				runtime.GC() // the fibers, of which nothing is left to end
+				runtime.GC() // collects the fibers
 				h, err := start(func() {})
 				testenv.Fails(t, err, nil, name, how, "a start after it")
 				h.Join()
@@ -117,8 +108,8 @@ func TestInheritPanics(t *testing.T) {
 	}
 }
 
-// TestPanicNil: under GODEBUG=panicnil=1, where recover returns nil, a
-// panic(nil) is a panic still. It was taken for an ordinary end.
+// TestPanicNil: panic(nil) counts as a panic under GODEBUG=panicnil=1, where
+// recover returns nil. It used to count as a return.
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	values := make(chan any, 10)
@@ -154,7 +145,7 @@ func TestPanicNil(t *testing.T) {
 				runtime.Goexit()
 				return 0
 			}).Resume(0)
-			testenv.True(t, err == coroutine.ErrGoexit, "Resume of one that calls Goexit: %v", err)
+			testenv.True(t, err == coroutine.ErrGoexit, "Resume of a Goexit: %v", err)
 		}()
 		coroutine.New(func(*coroutine.Yielder[int, int], int) int { panic(nil) }).Resume(0)
 	}})

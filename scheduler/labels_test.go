@@ -12,9 +12,9 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestStartsClean: a coroutine has its maker's profiler labels, as a goroutine
-// has, and SetPanicOnFault is off. It had what the one before it on that
-// goroutine had left, and its maker's labels never.
+// TestStartsClean: a coroutine starts with its maker's profiler labels, as a
+// goroutine does, and with SetPanicOnFault off. It used to start with the
+// settings of the previous coroutine on its goroutine.
 func TestStartsClean(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
 	dirty := func() {
@@ -22,17 +22,13 @@ func TestStartsClean(t *testing.T) {
 			pprof.Labels("left", "behind")))
 		debug.SetPanicOnFault(true)
 	}
-	starts := map[string]starter{
-		"Go":    s.Go,
-		"Local": with(s, scheduler.Spawn{Local: true}),
-		"On":    on(s, 1),
-		"Fiber": func(fn func()) (coroutine.Handle, error) {
-			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
-				fn()
-				return 0
-			}).Resume(0)
-			return coroutine.Handle{}, err
-		},
+	starts := starters(s)
+	starts["Fiber"] = func(fn func()) (coroutine.Handle, error) {
+		_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+			fn()
+			return 0
+		}).Resume(0)
+		return coroutine.Handle{}, err
 	}
 	check := func(where string) {
 		for name, start := range starts {

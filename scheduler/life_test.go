@@ -19,10 +19,10 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestThousandLives starts and shuts down again and again: no fd, no thread, no
-// goroutine stays.
+// TestThousandLives starts and shuts down Schedulers again and again: no fd,
+// thread or goroutine is left.
 func TestThousandLives(t *testing.T) {
-	for range 5 { // what the runtime keeps for good is made
+	for range 5 { // the runtime keeps some of what it makes in the first lives
 		s := start(t, scheduler.Options{Processors: 2})
 		shutdown(t, s)
 	}
@@ -90,15 +90,15 @@ func TestNilFuncs(t *testing.T) {
 
 // TestStartWithoutFDs: Start without enough fds fails, and can be repeated.
 func TestStartWithoutFDs(t *testing.T) {
-	time.Sleep(time.Nanosecond) // Go's own poller has its fds by now
+	time.Sleep(time.Nanosecond) // Go's poller opens its fds at the first timer
 	s, _ := scheduler.New(scheduler.Options{Processors: 3})
 	startWithoutFDs(t, s, s.Start)
 	load(t, s)
 	shutdown(t, s)
 }
 
-// startWithoutFDs starts s with ever more fds to be had: start fails with
-// EMFILE and leaves nothing behind until there are enough.
+// startWithoutFDs starts s under a limit of fds that grows from try to try.
+// start fails with EMFILE and leaves nothing behind until it has enough fds.
 func startWithoutFDs(t *testing.T, s *scheduler.Scheduler, start func() error) {
 	t.Helper()
 	var limit unix.Rlimit
@@ -127,8 +127,8 @@ func startWithoutFDs(t *testing.T, s *scheduler.Scheduler, start func() error) {
 		testenv.Fails(t, testenv.Err(s.Go(func() {})), engine.ErrNotStarted,
 			"Go after a start that failed")
 	}
-	// One failure for each fd that a start opens; fewer if an earlier test's
-	// leftover closes one meanwhile.
+	// Start fails once for each fd that it opens, or less often if an earlier
+	// test's fds are closed meanwhile.
 	testenv.True(t, failures != 0, "no start failed")
 }
 
@@ -147,14 +147,14 @@ func TestShutdownDrains(t *testing.T) {
 				}
 			}
 			processor.Sleep(time.Millisecond)
-			// Inside, work may still be started while draining.
+			// A coroutine may start others while the Scheduler drains.
 			testenv.Fails(t, testenv.Err(s.Go(func() { processor.Sleep(1); done.Add(1) })), nil,
 				"Go while draining, from inside")
 		})
 	}
 	ended := make(chan struct{})
 	go func() { shutdown(t, s); close(ended) }()
-	for { // until the door is closed
+	for { // until goroutines can start no coroutine
 		if _, err := s.Go(func() {}); err != nil {
 			testenv.Fails(t, err, coroutine.ErrShutdown, "Go while draining")
 			break
@@ -166,8 +166,8 @@ func TestShutdownDrains(t *testing.T) {
 	testenv.Equal(t, done.Load(), 50, "of 50 chains of coroutines ended")
 }
 
-// TestShutdownOfOneThatNeverEnds reports it, and does not hang; the rest of the
-// Scheduler is gone.
+// TestShutdownOfOneThatNeverEnds: a forced Shutdown reports a coroutine that
+// does not end, and does not hang. The rest of the Scheduler ends.
 func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	defer func(d time.Duration) { engine.UnwindGrace = d }(engine.UnwindGrace)
 	engine.UnwindGrace = 100 * time.Millisecond
@@ -188,7 +188,7 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	}
 	close(release)
 	h.Join()
-	<-engine.Of(s).Processors()[0].Ended() // when it ends, its Processor does
+	<-engine.Of(s).Processors()[0].Ended() // a Processor ends after its last coroutine
 }
 
 func TestShutdownAtOnceFromMany(t *testing.T) {
@@ -205,7 +205,7 @@ func TestShutdownAtOnceFromMany(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	// One that comes second waits no longer than its own context.
+	// A second Shutdown waits no longer than its own context.
 	s := start(t, scheduler.Options{Processors: 1})
 	release := make(chan struct{})
 	h, _ := s.Go(func() { <-release })
@@ -230,7 +230,7 @@ func TestInsideACoroutine(t *testing.T) {
 	if err := s.Run(scheduler.Spawn{Fn: func() {
 		testenv.Fails(t, s.Run(scheduler.Spawn{Fn: func() {}}), engine.ErrInCoroutine, "Run")
 		testenv.Fails(t, s.Shutdown(context.Background()), engine.ErrInCoroutine, "Shutdown")
-		// Another Scheduler's are allowed: they block this thread meanwhile.
+		// Run and Shutdown of another Scheduler work. They block this thread.
 		if err := other.Run(scheduler.Spawn{Fn: func() { ran = true }}); err != nil || !ran {
 			t.Errorf("another's Run: %v", err)
 		}
@@ -245,8 +245,8 @@ func TestInsideACoroutine(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestRunFromMany: each Run returns, and not before its own coroutine and what
-// that started have ended.
+// TestRunFromMany: each Run returns, and not before its own coroutine and the
+// coroutines started by that have ended.
 func TestRunFromMany(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2})
 	var wg sync.WaitGroup

@@ -17,8 +17,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// limited is a Scheduler with a limit of four coroutines, the ways to start one
-// there, and how often it has refused to.
+// limited is a Scheduler with a limit of four coroutines, the ways to start a
+// coroutine there, and the number of starts that it has refused.
 type limited struct {
 	*scheduler.Scheduler
 	t       *testing.T
@@ -28,15 +28,10 @@ type limited struct {
 
 func newLimited(t *testing.T, logger *zap.Logger) *limited {
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: logger, Watchdog: -1})
-	return &limited{Scheduler: s, t: t, ways: map[string]starter{
-		"Go":    s.Go,
-		"Local": with(s, scheduler.Spawn{Local: true}),
-		"On 0":  on(s, 0),
-		"On 1":  on(s, 1),
-	}}
+	return &limited{Scheduler: s, t: t, ways: starters(s)}
 }
 
-// full checks that none can be started, from wherever it is called.
+// full checks that no coroutine can be started by the caller.
 func (l *limited) full(place string) {
 	for name, way := range l.ways {
 		h, err := way(func() { l.t.Error("a refused coroutine runs") })
@@ -48,14 +43,14 @@ func (l *limited) full(place string) {
 	}
 }
 
-// fill starts coroutines that run fn up to the limit, from one that does too.
+// fill starts coroutines that run fn, up to the limit, from one of them.
 func (l *limited) fill(fn func()) (all []coroutine.Handle) {
 	done := make(chan struct{})
 	first := testenv.Must(l.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Fn: func() {
 		for _, way := range l.ways {
 			h, err := way(fn)
 			if err != nil {
-				break // the last: it is one of four itself
+				break // the caller is one of the four itself
 			}
 			all = append(all, h)
 		}
@@ -79,7 +74,7 @@ func TestMaxCoroutines(t *testing.T) {
 	l := newLimited(t, zap.New(core))
 	defer shutdown(t, l.Scheduler)
 	var open atomic.Bool
-	for range 3 { // also after all have ended
+	for range 3 { // a full Scheduler takes coroutines again when all have ended
 		open.Store(false)
 		handles := l.fill(func() {
 			for !open.Load() {
@@ -103,9 +98,9 @@ func TestMaxCoroutines(t *testing.T) {
 	}
 }
 
-// TestMaxCoroutinesNeverPassed: whoever starts coroutines, and wherever they
-// end, there are never more than the limit; and a caller that waits for one to
-// end finds room.
+// TestMaxCoroutinesNeverPassed: there are never more coroutines than the limit,
+// whoever starts them and wherever they end. A start that follows the Join of a
+// coroutine succeeds.
 func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	const most = 5
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: most, Watchdog: -1})
@@ -133,7 +128,7 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	wg.Wait()
 	testenv.True(t, started.Load() != 0 && passed.Load() == 0,
 		"%d started, %d of them past the limit", started.Load(), passed.Load())
-	// One after the other: the place of the last is free when it is joined.
+	// A coroutine no longer counts when Join returns.
 	for range testenv.Rounds(5_000) {
 		var handles []coroutine.Handle
 		for range most {
@@ -146,8 +141,8 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	}
 }
 
-// TestMaxCoroutinesOwn: what the library starts by itself is counted and not
-// refused.
+// TestMaxCoroutinesOwn: coroutines that the library starts by itself are
+// counted, and not refused.
 func TestMaxCoroutinesOwn(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1, MaxCoroutines: 1, Watchdog: -1})
 	ran := make(chan struct{})

@@ -12,8 +12,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestDropAtShutdown: a Drop that waits is unwound when the scheduler ends by
-// force, at whatever point of the coroutine's end; the others are still called,
+// TestDropAtShutdown: a forced Shutdown unwinds a Drop that waits, at whatever
+// point of its coroutine's end. The coroutine's other Drops are still called,
 // and the Processor ends.
 func TestDropAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
@@ -44,7 +44,7 @@ func TestDropAtShutdown(t *testing.T) {
 				use()
 				coroutine.Current().Park(coroutine.ReasonUser)
 			})
-			netco.Go(use) // is dropping
+			netco.Go(use) // drops at once
 			netco.Go(func() {
 				coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 					use()
@@ -63,7 +63,7 @@ func TestDropAtShutdown(t *testing.T) {
 		}
 		testenv.Until(t, "all to park", func() bool { return parked.Load() == 5*each })
 		testenv.Fails(t, netco.Shutdown(testenv.Over()), context.Canceled)
-		// Shutdown may have gone before a slow thread has unwound all.
+		// Shutdown may return before a slow thread has unwound all.
 		testenv.Until(t, "all to be dropped", func() bool {
 			return dropped.Load() >= 5*each*int32(len(locals))
 		})

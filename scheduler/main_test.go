@@ -19,26 +19,18 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	threads()
-	testenv.Split(m, 2)
+	testenv.Split(m, 4)
 }
 
-// threads makes as many threads as any test needs at once, before they are
+// threads makes as many threads as any test needs at once, before threads are
 // counted: Go keeps the threads it has made.
 func threads() {
-	s, err := scheduler.New(scheduler.Options{Processors: 32})
-	if err == nil {
-		err = s.Start()
-	}
-	if err == nil {
-		err = s.Shutdown(context.Background())
-	}
-	if err != nil {
-		panic(err)
-	}
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 32}))
+	testenv.MustOK(s.Start())
+	testenv.MustOK(s.Shutdown(context.Background()))
 }
 
-// child runs this test binary as a child that does what children has under
-// name, and returns its output and exit status.
+// child runs the child of that name, and returns its output and exit status.
 func child(t *testing.T, name string) (output string, status int) {
 	t.Helper()
 	cmd := children.Command(t, name)
@@ -52,14 +44,15 @@ func child(t *testing.T, name string) (output string, status int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// startDefault starts the default Scheduler for a test, which ends it.
+// startDefault starts the default Scheduler, and shuts it down at the end of
+// the test.
 func startDefault(t testing.TB, o netco.Options) {
 	t.Helper()
 	testenv.OK(t, netco.Start(o))
 	t.Cleanup(func() { testenv.NoError(t, netco.Shutdown(context.Background())) })
 }
 
-// start makes a running Scheduler, which ends with the test if not before.
+// start makes a running Scheduler. It ends with the test, if not before.
 func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	t.Helper()
 	s := testenv.Must(scheduler.New(o))

@@ -16,8 +16,8 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// partner runs f again and again on a Processor, where it stays, until the
-// function it returns is called.
+// partner calls f again and again in a coroutine that is pinned to p, until end
+// is called.
 func partner(p *processor.Processor, f func()) (end func()) {
 	var over atomic.Bool
 	h := pinned(p, func() {
@@ -31,18 +31,19 @@ func partner(p *processor.Processor, f func()) (end func()) {
 	}
 }
 
-// movesAt are for TestReadyCoroutinesMove.
+// movesAt are operations, most of which wait, and whether the caller stays on
+// its Processor.
 var movesAt = []struct {
 	name  string
-	op    func(p *processor.Processor) // which waits, mostly
+	op    func(p *processor.Processor)
 	stays bool
 }{
 	{"Yield", func(*processor.Processor) { netco.Yield() }, false},
 	{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
-	{"Join of one here", func(p *processor.Processor) {
+	{"Join of a coroutine here", func(p *processor.Processor) {
 		pinned(p, netco.Yield).Join()
 	}, false},
-	{"Join of one elsewhere", func(p *processor.Processor) {
+	{"Join of a coroutine elsewhere", func(p *processor.Processor) {
 		pinned(elsewhere(p), netco.Yield).Join()
 	}, false},
 	{"a channel", func(p *processor.Processor) {
@@ -82,8 +83,8 @@ var movesAt = []struct {
 	}, true},
 }
 
-// TestReadyCoroutinesMove: a coroutine of a Processor that gives all away moves
-// where it comes out of a wait, unless it must stay.
+// TestReadyCoroutinesMove: a coroutine moves when it comes out of a wait, if
+// its Processor gives all its work away, unless the coroutine must stay.
 func TestReadyCoroutinesMove(t *testing.T) {
 	needHandoff(t)
 	for _, c := range movesAt {
@@ -108,8 +109,8 @@ func TestReadyCoroutinesMove(t *testing.T) {
 	}
 }
 
-// TestMoveFromOwnedChannel: a coroutine moves after a wait in a channel that is
-// its Processor's own, and the channel goes on.
+// TestMoveFromOwnedChannel: a coroutine moves after a wait for a channel that
+// its Processor owns, and the channel works on.
 func TestMoveFromOwnedChannel(t *testing.T) {
 	needHandoff(t)
 	for _, name := range []string{"Recv", "Send"} {
@@ -121,7 +122,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 			if name == "Send" {
 				next, other = other, next
 			}
-			const n = 1000 // by the half of which the channel is the Processor's own
+			const n = 1000 // after half of them the Processor owns the channel
 			pinned(procs[0], func() {
 				for range n {
 					other()
@@ -143,11 +144,11 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 	}
 }
 
-// TestFdFollowsAmidReads: a connection that always has something to read moves
-// with its coroutine, although that never waits.
+// TestFdFollowsAmidReads: a connection that always has data moves with its
+// coroutine, although the coroutine never waits.
 func TestFdFollowsAmidReads(t *testing.T) {
 	needHandoff(t)
-	// a Server's has more turns than bursts
+	// reads after which the fd must have followed; a Server's take a turn each
 	enough := map[string]int{"coroutine": 1000, "Server": 20}
 	for _, kind := range []string{"coroutine", "Server"} {
 		t.Run(kind, func(t *testing.T) {
@@ -170,7 +171,7 @@ func TestFdFollowsAmidReads(t *testing.T) {
 					return err
 				}
 				if kind == "Server" {
-					compute(600 * time.Microsecond) // more than a turn is to last
+					compute(600 * time.Microsecond) // longer than a turn should last
 				}
 				if reads == enough[kind] {
 					moved <- elsewhere(processor.Current()).Stats.Moved.Load() == 0 &&
@@ -180,8 +181,8 @@ func TestFdFollowsAmidReads(t *testing.T) {
 				return err
 			}
 			go serveBy(kind, l, read)
-			// which is with a Processor once it has waited; a Server's is from
-			// the beginning
+			// A Processor watches the connection once its coroutine has waited;
+			// a Server's connection from the beginning.
 			if kind == "coroutine" {
 				from := <-waits
 				testenv.Until(t, "it waits", from.Idle)
@@ -192,20 +193,20 @@ func TestFdFollowsAmidReads(t *testing.T) {
 	}
 }
 
-// pinned starts fn on p, for good.
+// pinned starts fn in a coroutine that stays on p.
 func pinned(p *processor.Processor, fn func()) coroutine.Handle {
 	return testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(p.Index()), Fn: fn}))
 }
 
-// settle moves the caller to a Processor, from which it may have been stolen
-// before it started.
+// settle moves the caller to a Processor. It may have been stolen from there
+// before it began.
 func settle(at *processor.Processor) {
 	if processor.Current() != at {
 		coroutine.Current().MoveTo(at.Executor())
 	}
 }
 
-// elsewhere is another Processor than p.
+// elsewhere returns another Processor than p.
 func elsewhere(p *processor.Processor) *processor.Processor {
 	for _, q := range p.Group().Members() {
 		if q != p {

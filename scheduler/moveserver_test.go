@@ -63,11 +63,11 @@ func shuffle(procs []*processor.Processor) (stop func()) {
 	}
 }
 
-// shared is what coroutines of echo wait for now and then.
+// shared is a lock for which coroutines of echo wait now and then.
 var shared sync.Mutex
 
-// echo answers what it reads, under deadlines that pass now and then, sleeps,
-// and blocks its thread outside netco.
+// echo writes back all that it reads. Now and then it sets a deadline, sleeps,
+// waits for a lock, or blocks outside netco.
 func echo(c net.Conn) error {
 	var buf [8 << 10]byte
 	for {
@@ -100,8 +100,8 @@ func echo(c net.Conn) error {
 	}
 }
 
-// oneConn talks to an echo server over one connection, while goesOn says so,
-// and checks each byte.
+// oneConn sends data to an echo server over one connection while goesOn returns
+// true, and checks each byte that comes back.
 func oneConn(address string, goesOn func() bool) error {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -120,7 +120,7 @@ func oneConn(address string, goesOn func() bool) error {
 			time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond)
 		}
 	}
-	if rand.IntN(2) == 0 { // else it just closes
+	if rand.IntN(2) == 0 { // otherwise just close the connection
 		c.(*net.TCPConn).CloseWrite()
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 			return fmt.Errorf("%d bytes and %v at the end", n, err)
@@ -131,7 +131,7 @@ func oneConn(address string, goesOn func() bool) error {
 
 var errOther = errors.New("what came back is something else")
 
-// exchange sends some bytes, mostly few, and reads them back meanwhile.
+// exchange sends a few bytes, sometimes many, and reads them back meanwhile.
 func exchange(c net.Conn) error {
 	size := 1 + rand.IntN(64)
 	if rand.IntN(8) == 0 {
@@ -159,7 +159,7 @@ func exchange(c net.Conn) error {
 // echoServers are the ways to serve. Each serves until the listener is closed.
 var echoServers = []struct {
 	name  string
-	stops bool // it ends connections in the middle
+	stops bool // ends connections at any moment
 	serve func(l net.Listener)
 }{
 	{"coroutines", false, func(l net.Listener) { serveBy("coroutines", l, echo) }},
@@ -169,7 +169,7 @@ var echoServers = []struct {
 	{"Server", false, func(l net.Listener) {
 		serveBy("Server", l, func(c net.Conn) error {
 			if rand.IntN(8) == 0 {
-				return echo(c) // to its end
+				return echo(c) // until the connection ends
 			}
 			return echoOnce(c)
 		})
@@ -182,7 +182,7 @@ var echoServers = []struct {
 	}},
 }
 
-// stopped is echo in a coroutine that is stopped amid that, or not.
+// stopped is echo in a coroutine that may be stopped meanwhile.
 func stopped(c net.Conn) error {
 	if rand.IntN(2) == 0 {
 		time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond, netco.Self().Stop)
@@ -203,8 +203,8 @@ func echoOnce(c net.Conn) error {
 	return err
 }
 
-// talk has clients talk to an echo server until over is set, and returns how to
-// wait for their end and count their connections.
+// talk has clients use an echo server until over is set. Its result waits for
+// them to end, and returns how many connections they made.
 func talk(t *testing.T, address string, over *atomic.Bool,
 	excused func(error) bool) (end func() int64) {
 	var conns atomic.Int64
@@ -228,11 +228,11 @@ func talk(t *testing.T, address string, over *atomic.Bool,
 	}
 }
 
-// TestServersWhoseConnectionsMove is a hammer: connections come, talk and go
-// while they are moved all the time, and not one byte is lost. At the end the
-// Scheduler ends by itself, or by force amid the talk.
+// TestServersWhoseConnectionsMove is a hammer: connections are moved all the
+// time from their start to their end, and not one byte is lost. At last the
+// Scheduler is shut down gracefully, or by force while connections are in use.
 func TestServersWhoseConnectionsMove(t *testing.T) {
-	span := time.Duration(testenv.Rounds(1_000)) * time.Millisecond
+	span := time.Duration(testenv.Rounds(500)) * time.Millisecond
 	for i, server := range echoServers {
 		for _, forced := range []bool{false, true} {
 			n := []int{2, 3, 6}[i%3]
@@ -276,7 +276,8 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 	}
 }
 
-// nothingLeft fails if something lives on Processors that have ended.
+// nothingLeft checks that Processors that have ended have no coroutines, fds or
+// Watches.
 func nothingLeft(t *testing.T, procs []*processor.Processor) {
 	moved := uint64(0)
 	for i, p := range procs {
@@ -312,9 +313,9 @@ func serveBy(kind string, l net.Listener, handle func(net.Conn) error) {
 	}
 }
 
-// TestSpreadsAndPacks: what all came to one Processor, connections or
-// coroutines that compute and never wait for an fd, is spread when it keeps
-// that busy, and is together again when it does not.
+// TestSpreadsAndPacks: connections, or coroutines that compute and wait for no
+// fd, begin on one Processor. They are spread over two when they keep it busy,
+// and are together again when they do not.
 func TestSpreadsAndPacks(t *testing.T) {
 	needHandoff(t)
 	for _, kind := range []string{"coroutines", "Server", "computing"} {
@@ -324,7 +325,7 @@ func TestSpreadsAndPacks(t *testing.T) {
 			testenv.True(t, procs[0].IsActive() && !procs[1].IsActive(),
 				"not just the first is active")
 			var light, over atomic.Bool
-			const n = 24 // so that there is always work for the Processors
+			const n = 24 // enough to keep both Processors busy
 			var fds int
 			var end func()
 			if kind == "computing" {
@@ -358,8 +359,8 @@ func TestSpreadsAndPacks(t *testing.T) {
 	}
 }
 
-// computing starts coroutines that compute, and seldom do while light is set.
-// Some must stay on home, which end checks.
+// computing starts coroutines that compute, and hardly do so while light is
+// set. Some must stay on home; end checks that.
 func computing(t *testing.T, home *processor.Processor, light, over *atomic.Bool) (end func()) {
 	var strayed atomic.Bool
 	var mu sync.Mutex
@@ -395,9 +396,9 @@ func computing(t *testing.T, home *processor.Processor, light, over *atomic.Bool
 	return func() { testenv.True(t, !strayed.Load(), "one has moved that must stay") }
 }
 
-// talking has n clients ask a server on the first Processor for answers over a
-// connection each, one after the other. An answer takes 2 ms; while light is
-// set it takes no time, and is asked for seldom.
+// talking has n clients, with a connection each, send one request after the
+// other to a server on the first Processor. An answer takes 2 ms. While light
+// is set it takes no time, and requests are rare.
 func talking(t *testing.T, kind string, n int, light, over *atomic.Bool) (end func()) {
 	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	testenv.Must(netco.GoWith(netco.Spawn{On: netco.OnProcessor(0), Fn: func() {

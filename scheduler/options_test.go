@@ -37,7 +37,7 @@ func TestOptionsRange(t *testing.T) {
 		{"spin off", scheduler.Options{NoSpin: true}, ""},
 		{"CPU", scheduler.Options{CPUs: []int{firstCPU(t)}}, ""},
 		{"negative CPU", scheduler.Options{CPUs: []int{-1}}, "CPU -1"},
-		{"CPU there is not", scheduler.Options{CPUs: []int{firstCPU(t), 1 << 20}}, "CPU 1048576"},
+		{"absent CPU", scheduler.Options{CPUs: []int{firstCPU(t), 1 << 20}}, "CPU 1048576"},
 		{"greatest CPU", scheduler.Options{CPUs: []int{math.MaxInt}},
 			"which this process may not use"},
 		{"slog", scheduler.Options{Slog: slog.New(slog.DiscardHandler)}, ""},
@@ -48,10 +48,11 @@ func TestOptionsRange(t *testing.T) {
 		{"negative limit", scheduler.Options{MaxCoroutines: -1}, "MaxCoroutines is -1"},
 		{"negative memory", scheduler.Options{BufferMemory: -1}, "BufferMemory is -1"},
 		{"memory for one buffer", scheduler.Options{BufferMemory: 16 << 10}, ""},
-		{"for less", scheduler.Options{BufferMemory: 16<<10 - 1}, "at least the 16384 bytes"},
-		{"for a small one",
+		{"too little memory", scheduler.Options{BufferMemory: 16<<10 - 1},
+			"at least the 16384 bytes"},
+		{"memory for a small buffer",
 			scheduler.Options{BufferMemory: 1024, BufferSize: 1024, MaxCoroutines: 1}, ""},
-		{"for less than that", scheduler.Options{BufferMemory: 1023, BufferSize: 1024},
+		{"too little for a small buffer", scheduler.Options{BufferMemory: 1023, BufferSize: 1024},
 			"at least the 1024 bytes"},
 	} {
 		_, err := scheduler.New(c.o)
@@ -73,7 +74,8 @@ func firstCPU(t *testing.T) int {
 	return 0
 }
 
-// TestEveryOption runs a load of every kind under each option that changes how.
+// TestEveryOption runs coroutines of every kind under each option that changes
+// how they run.
 func TestEveryOption(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	for name, o := range map[string]scheduler.Options{
@@ -129,7 +131,8 @@ func TestEveryOption(t *testing.T) {
 	testenv.Equal(t, logs.FilterMessage("scheduler ended").Len(), 1, "the end was logged N times")
 }
 
-// load spawns, sleeps, yields, joins, ends by Goexit, and crosses threads.
+// load has coroutines sleep, yield, join, end by Goexit, and start others on
+// either thread.
 func load(t *testing.T, s *scheduler.Scheduler) {
 	err := s.Run(scheduler.Spawn{Fn: func() {
 		var all []coroutine.Handle

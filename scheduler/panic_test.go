@@ -31,21 +31,16 @@ var noMap map[int]int
 //go:noinline
 func nilMap() { noMap[1] = 2 }
 
-// crashing runs fn as a named coroutine of a Scheduler.
+// crashing returns a child that runs fn as a named coroutine of a Scheduler.
 //
 //go:noinline
 func crashing(o scheduler.Options, fn func()) func() {
 	return func() {
-		s, err := scheduler.New(o)
-		if err == nil {
-			err = s.Start()
-		}
-		if err == nil {
-			sp := coroutine.SpawnAt(fn, asm.CallerPC())
-			sp.Name = "bomb"
-			err = s.Run(sp)
-		}
-		fmt.Println("survived:", err)
+		s := testenv.Must(scheduler.New(o))
+		testenv.MustOK(s.Start())
+		sp := coroutine.SpawnAt(fn, asm.CallerPC())
+		sp.Name = "bomb"
+		fmt.Println("survived:", s.Run(sp))
 		os.Exit(0)
 	}
 }
@@ -114,7 +109,7 @@ func TestPanicCrashes(t *testing.T) {
 		"error":          "panic: an error value",
 		"after switches": "panic: boom",
 		"wrapped":        "panic: outer: file does not exist",
-		// After what the release puts before it.
+		// Go releases differ in the words before it.
 		"nil":             "panic called with nil argument",
 		"runtime":         "panic: assignment to entry in nil map",
 		"number":          "panic: 42",
@@ -147,8 +142,8 @@ func TestPanicCrashes(t *testing.T) {
 	}
 }
 
-// TestLockedIsNamed: where the runtime ends the program because a coroutine
-// gives the thread away while it holds it locked, netco says which one first.
+// TestLockedIsNamed: the runtime ends the program if a coroutine gives up its
+// thread while it holds LockOSThread. Before that netco names the coroutine.
 func TestLockedIsNamed(t *testing.T) {
 	if !asm.LocksKnown() {
 		t.Skip("thread locks are not known with this Go release")
@@ -174,8 +169,9 @@ func TestLockedIsNamed(t *testing.T) {
 	}
 }
 
-// TestOnPanic: with a handler the program goes on and the handler is passed
-// which and where; what waits for the coroutine goes on too.
+// TestOnPanic: with a handler the program goes on. The handler gets the
+// coroutine that panicked, the value and the stack, and the coroutine can be
+// joined.
 func TestOnPanic(t *testing.T) {
 	var mu sync.Mutex
 	var infos []scheduler.PanicInfo
@@ -183,7 +179,7 @@ func TestOnPanic(t *testing.T) {
 		if co := coroutine.Current(); co == nil || co.ID() != info.Coroutine {
 			t.Error("the handler does not run on the coroutine")
 		}
-		coroutine.Yield() // it may wait
+		coroutine.Yield() // a handler may wait
 		mu.Lock()
 		defer mu.Unlock()
 		infos = append(infos, info)
@@ -221,7 +217,7 @@ func TestOnPanic(t *testing.T) {
 	shutdown(t, s)
 }
 
-// checkBomb checks what the handler gets of the panic of bomb i.
+// checkBomb checks the value and the stack that the handler gets from bomb i.
 func checkBomb(t *testing.T, i int, info scheduler.PanicInfo) {
 	ok, guilty := false, "explosive"
 	switch i % 3 {

@@ -13,8 +13,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestBurstSpreads: in the C++ netco a thousand starts in a row landed on one
-// thread.
+// TestBurstSpreads: a thousand starts in a row are spread over the Processors.
+// In the C++ netco all of them landed on one thread.
 func TestBurstSpreads(t *testing.T) {
 	for _, processors := range []int{2, 4} {
 		burst(t, processors)
@@ -29,8 +29,8 @@ func burst(t *testing.T, processors int) {
 	var sent atomic.Bool
 	var wg sync.WaitGroup
 	wg.Add(n)
-	// None adopts any before all are there, however little CPU time the test
-	// gets; and none is idle, so none steals.
+	// No Processor adopts a start before all are submitted, however little CPU
+	// time the test gets. No Processor is idle, so none steals.
 	for i := range processors {
 		s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: func() {
 			for held.Add(1); !sent.Load(); {
@@ -46,7 +46,7 @@ func burst(t *testing.T, processors int) {
 		s.Go(func() {
 			defer wg.Done()
 			on[processor.Current().Index()].Add(1)
-			for begun.Add(1); begun.Load() < n; { // all are there at once
+			for begun.Add(1); begun.Load() < n; { // all live at the same time
 				processor.Sleep(time.Millisecond)
 			}
 		})
@@ -61,8 +61,9 @@ func burst(t *testing.T, processors int) {
 	shutdown(t, s)
 }
 
-// TestStayWhereStarted: Local and On, from anywhere, run where they should,
-// and none steals them, however long their thread is busy.
+// TestStayWhereStarted: a coroutine that is started with Local or On runs on
+// that Processor, and is not stolen however long the Processor's thread is
+// busy.
 func TestStayWhereStarted(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 3})
 	for i := range 3 {
@@ -92,7 +93,7 @@ func TestStayWhereStarted(t *testing.T) {
 		for n := range 100 {
 			h := testenv.Must(s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(i), Fn: here}))
 			all = append(all, h)
-			// One that may go wherever it likes brings thieves along.
+			// A coroutine that may run anywhere attracts stealing Processors.
 			if h, _ = s.Go(func() {}); n%2 == 0 {
 				all = append(all, h)
 			}
@@ -106,8 +107,8 @@ func TestStayWhereStarted(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestIdleProcessorsHelp: starts from a coroutine that then computes without a
-// pause run on the others.
+// TestIdleProcessorsHelp: coroutines whose maker then computes without a pause
+// run on other Processors.
 func TestIdleProcessorsHelp(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2})
 	h, _ := s.Go(func() {

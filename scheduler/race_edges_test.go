@@ -22,8 +22,8 @@ import (
 	netcosync "github.com/netco-go/netco/sync"
 )
 
-// unlocked are what eight coroutines do with a map that they do not lock,
-// between two of their writes.
+// unlocked are functions that eight coroutines call between two writes to a map
+// that they do not lock.
 var unlocked = map[string]func(){
 	"nothing": func() {},
 	"Yield":   coroutine.Yield,
@@ -57,8 +57,8 @@ func init() {
 	}
 }
 
-// TestUnlockedMapIsFound: what no lock orders is reported in the first run, on
-// one Processor as on two.
+// TestUnlockedMapIsFound: writes that no lock orders are reported in the first
+// run, on one Processor as on two.
 func TestUnlockedMapIsFound(t *testing.T) {
 	if !goruntime.RaceEnabled {
 		t.Skip("needs -race")
@@ -73,8 +73,8 @@ func TestUnlockedMapIsFound(t *testing.T) {
 	}
 }
 
-// edges are ways to have first done before then, in two coroutines or in one
-// and a goroutine. Each calls both and returns when both have returned.
+// edges are ways to order first before then, where two coroutines, or a
+// coroutine and a goroutine, call them. Each returns when both have returned.
 var edges = []struct {
 	name string
 	do   func(s *scheduler.Scheduler, first, then func())
@@ -267,34 +267,22 @@ var edges = []struct {
 		f.Resume(0)
 	}},
 	{"a connection", func(s *scheduler.Scheduler, first, then func()) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			panic(err)
-		}
+		ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 		defer ln.Close()
 		s.Go(func() {
-			c, err := ln.Accept()
-			if err != nil {
-				panic(err)
-			}
+			c := testenv.Must(ln.Accept())
 			defer c.Close()
 			first()
 			c.Write([]byte("x"))
 		})
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			panic(err)
-		}
+		c := testenv.Must(net.Dial("tcp", ln.Addr().String()))
 		defer c.Close()
 		c.Read(make([]byte, 1))
 		then()
 	}},
 	{"a Server", func(s *scheduler.Scheduler, first, then func()) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			panic(err)
-		}
-		steps := []func(){first, then} // between the two, nothing but a Watch
+		ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+		steps := []func(){first, then} // only a Watch orders the two
 		server := &socket.Server{Handle: func(c *socket.ServerConn) error {
 			var b [1]byte
 			if _, err := c.Read(b[:]); err != nil {
@@ -306,10 +294,7 @@ var edges = []struct {
 			return err
 		}}
 		h, _ := s.Go(func() { server.Serve(ln) })
-		c, err := net.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			panic(err)
-		}
+		c := testenv.Must(net.Dial("tcp", ln.Addr().String()))
 		for range steps {
 			c.Write([]byte("x"))
 			c.Read(make([]byte, 1))
@@ -334,23 +319,16 @@ var edges = []struct {
 		then()
 	}},
 	{"another Scheduler", func(_ *scheduler.Scheduler, first, then func()) {
-		other, err := scheduler.New(scheduler.Options{Processors: 1})
-		if err == nil {
-			err = other.Start()
-		}
-		if err != nil {
-			panic(err)
-		}
+		other := testenv.Must(scheduler.New(scheduler.Options{Processors: 1}))
+		testenv.MustOK(other.Start())
 		first()
 		join(other, then)
-		if err := other.Shutdown(context.Background()); err != nil {
-			panic(err)
-		}
+		testenv.MustOK(other.Shutdown(context.Background()))
 	}},
 	{"a handoff", func(s *scheduler.Scheduler, first, then func()) {
 		c := make(chan struct{})
 		h, _ := s.Go(func() {
-			<-c // its Processor goes on without it
+			<-c // the Processor leaves the coroutine behind
 			coroutine.Yield()
 			then()
 		})
@@ -362,14 +340,10 @@ var edges = []struct {
 }
 
 func join(s *scheduler.Scheduler, f func()) {
-	h, err := s.Go(f)
-	if err != nil {
-		panic(err)
-	}
-	h.Join()
+	testenv.Must(s.Go(f)).Join()
 }
 
-// locked does both under a lock, in whatever order.
+// locked calls both under a lock, in either order.
 func locked(s *scheduler.Scheduler, mu sync.Locker, first, then func()) {
 	h, _ := s.Go(func() {
 		mu.Lock()
@@ -378,7 +352,7 @@ func locked(s *scheduler.Scheduler, mu sync.Locker, first, then func()) {
 	})
 	mu.Lock()
 	if _, blocks := mu.(*sync.Mutex); !blocks {
-		coroutine.Shield(coroutine.Yield) // the other waits for the lock
+		coroutine.Shield(coroutine.Yield) // the other coroutine begins to wait
 	}
 	then()
 	mu.Unlock()
@@ -391,8 +365,8 @@ func (l semaphoreLock) Lock()   { l.s.Acquire(1) }
 func (l semaphoreLock) Unlock() { l.s.Release(1) }
 
 // TestWhatOrdersIsNoRace: under -race, an edge that the detector does not know
-// fails its test. One that it takes for more than it is fails elsewhere, see
-// TestUnlockedMapIsFound.
+// fails its subtest. An order that the detector assumes and that does not exist
+// fails TestUnlockedMapIsFound.
 func TestWhatOrdersIsNoRace(t *testing.T) {
 	for _, processors := range []int{1, 2} {
 		for _, edge := range edges {
@@ -415,8 +389,8 @@ func TestWhatOrdersIsNoRace(t *testing.T) {
 	}
 }
 
-// TestEventLoopOrders: what turn does comes before what it starts, and what has
-// ended before what turn does next.
+// TestEventLoopOrders: a turn comes before the coroutines that it starts, and a
+// coroutine that has ended before the next turn.
 func TestEventLoopOrders(t *testing.T) {
 	s := fresh(t, scheduler.Options{})
 	n := 0

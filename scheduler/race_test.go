@@ -9,10 +9,10 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestHandoffIsOrdered: what a coroutine did to its Processor before it blocked
-// outside netco comes before what the Processor's others do to it after the
-// handoff. Under -race any wait in which the detector learns of less is a
-// failure.
+// TestHandoffIsOrdered: a coroutine's writes to its Processor before it blocks
+// outside netco come before the writes of the Processor's other coroutines
+// after the handoff. Under -race a handoff that the detector takes for less
+// fails.
 func TestHandoffIsOrdered(t *testing.T) {
 	needHandoff(t)
 	for _, b := range blockers {
@@ -33,8 +33,8 @@ func TestHandoffIsOrdered(t *testing.T) {
 				release()
 			})
 			h := testenv.Must(s.Go(func() {
-				inherited.Set("") // of the coroutine's own, for the next one that gets its struct
-				startChild()      // of the Processor's
+				inherited.Set("") // writes to the coroutine's struct, which is reused
+				startChild()      // writes to the Processor
 				wait()
 				coroutine.Yield()
 			}))

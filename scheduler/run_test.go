@@ -15,8 +15,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestRunHeldUp: a deadlock that is found while Run is held up in the start of
-// its coroutine ends Run.
+// TestRunHeldUp: a deadlock that is found while Run is still starting its
+// coroutine ends Run.
 func TestRunHeldUp(t *testing.T) {
 	core, _ := observer.New(zapcore.InfoLevel)
 	logs, release := make(chan struct{}, 2), make(chan struct{})

@@ -13,7 +13,7 @@ import (
 )
 
 // shares makes two Processors that share their fds, and returns the two ends of
-// a connection: the first is netco's.
+// a connection. own is of netco.
 func shares(t *testing.T) (own, peer net.Conn, procs []*processor.Processor) {
 	t.Helper()
 	procs = begin(t, netco.Options{Processors: 2})
@@ -25,8 +25,8 @@ func shares(t *testing.T) (own, peer net.Conn, procs []*processor.Processor) {
 	return testenv.Must(l.Accept()), peer, procs
 }
 
-// TestSharedRead: a read of a shared connection that gets all there is costs no
-// second read to find that out.
+// TestSharedRead: a read of a shared connection that empties it is followed by
+// no second read that finds nothing.
 func TestSharedRead(t *testing.T) {
 	const requests = 200
 	own, peer, procs := shares(t)
@@ -46,7 +46,7 @@ func TestSharedRead(t *testing.T) {
 				break
 			}
 			own.Write(b[:1])
-			procs[0].Group().Share() // the monitor may have ended it: runs are short
+			procs[0].Group().Share() // the monitor may have ended sharing, since runs are short
 		}
 		done <- errors.Join(err, own.Close())
 	})
@@ -62,15 +62,15 @@ func TestSharedRead(t *testing.T) {
 	testenv.True(t, n <= requests/4, "%d of %d requests cost a read in vain", n, requests)
 }
 
-// TestSharedEnd: the end of a stream that came with the last bytes, before the
-// read of these, is found.
+// TestSharedEnd: the end of a stream is read if it arrives with the last bytes,
+// before they are read.
 func TestSharedEnd(t *testing.T) {
 	own, peer, _ := shares(t)
 	waits, sent, done := make(chan bool), make(chan bool), make(chan error, 1)
 	h, _ := netco.Go(func() {
 		defer own.Close()
 		b := make([]byte, 64)
-		_, err := own.Read(b) // waits: from now on it is shared
+		_, err := own.Read(b) // waits, so that the connection is shared
 		close(waits)
 		<-sent
 		n, err2 := own.Read(b)

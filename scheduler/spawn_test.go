@@ -20,7 +20,7 @@ import (
 // starter is a way to start a coroutine.
 type starter func(fn func()) (coroutine.Handle, error)
 
-// with starts coroutines as sp says.
+// with starts coroutines with the settings of sp.
 func with(s *scheduler.Scheduler, sp scheduler.Spawn) starter {
 	return func(fn func()) (coroutine.Handle, error) {
 		sp.Fn = fn
@@ -33,8 +33,19 @@ func on(s *scheduler.Scheduler, i int) starter {
 	return with(s, scheduler.Spawn{On: scheduler.OnProcessor(i)})
 }
 
-// spawnCase is one Spawn for a Scheduler of two Processors. A goroutine starts
-// it, or a coroutine of it, or of another Scheduler.
+// starters are the ways to start a coroutine of a Scheduler with two Processors
+// from anywhere.
+func starters(s *scheduler.Scheduler) map[string]starter {
+	return map[string]starter{
+		"Go":    s.Go,
+		"Local": with(s, scheduler.Spawn{Local: true}),
+		"On 0":  on(s, 0),
+		"On 1":  on(s, 1),
+	}
+}
+
+// spawnCase is a Spawn for a Scheduler of two Processors. The caller is a
+// goroutine, a coroutine of the Scheduler, or a coroutine of another Scheduler.
 type spawnCase struct {
 	scheduler.Spawn
 	caller string
@@ -43,7 +54,7 @@ type spawnCase struct {
 
 const noPlace = 1000
 
-// want returns the error that the case gets: part of its text, or its value.
+// want returns the error that the Spawn gets: part of its text, or its value.
 func (c spawnCase) want() (text string, err error) {
 	switch {
 	case c.on != noPlace && c.Local:
@@ -56,12 +67,12 @@ func (c spawnCase) want() (text string, err error) {
 	return "", nil
 }
 
-// check starts the coroutine, and ends the caller while it lives.
+// check starts the coroutine, and ends the caller while the coroutine lives.
 func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	var begun, over atomic.Bool
 	var place, here int
 	var name, site string
-	var stays, movable, after bool // whether it may move; its caller, before and after
+	var stays, movable, after bool // the coroutine stays; the caller may move, before and after
 	c.Fn = func() {
 		co := coroutine.Current()
 		site, _ = co.Site()
@@ -82,7 +93,7 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 		h, err = s.GoWith(c.Spawn)
 		after = movable && self.Movable()
 		for err == nil && !begun.Load() {
-			processor.Sleep(time.Millisecond) // it may be of the same Processor
+			processor.Sleep(time.Millisecond) // the coroutine may need this Processor
 		}
 	}
 	switch c.caller {
@@ -114,8 +125,8 @@ func (c spawnCase) check(t *testing.T, s, other *scheduler.Scheduler) {
 	}
 }
 
-// TestGoWith: a coroutine starts as its Spawn says, or an error says what the
-// Spawn cannot have.
+// TestGoWith: a coroutine starts as its Spawn says, or the error says which
+// setting of the Spawn is impossible.
 func TestGoWith(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2})
 	other := start(t, scheduler.Options{Processors: 1})

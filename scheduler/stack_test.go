@@ -2,6 +2,7 @@ package scheduler_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -21,14 +22,10 @@ import (
 // waiting waits until h's coroutine waits for reason.
 func waiting(t testing.TB, h coroutine.Handle, reason coroutine.Reason) {
 	t.Helper()
-	for range 200_000 {
-		if i, ok := coroutine.Find(h.ID()); ok && i.State == coroutine.Waiting &&
-			i.Reason == reason {
-			return
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-	t.Fatalf("it does not wait for %v", reason)
+	testenv.Until(t, fmt.Sprint("a wait for ", reason), func() bool {
+		i, ok := coroutine.Find(h.ID())
+		return ok && i.State == coroutine.Waiting && i.Reason == reason
+	})
 }
 
 // stackOf returns the stack of h's coroutine.
@@ -37,7 +34,7 @@ func stackOf(ctx context.Context, h coroutine.Handle) (string, error) {
 	return info.Stack(ctx)
 }
 
-// asks returns the stack of h's coroutine, without its first line.
+// asks returns the stack of h's coroutine without its headline.
 func asks(t testing.TB, h coroutine.Handle) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -50,21 +47,15 @@ func asks(t testing.TB, h coroutine.Handle) string {
 // connected returns the two ends of a connection.
 func connected(t testing.TB) (near, far *socket.TCPConn) {
 	t.Helper()
-	l, err := conet.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	testenv.OK(t, err)
+	l := testenv.Must(conet.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 	defer l.Close()
-	if near, err = conet.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)); err != nil {
-		t.Fatal(err)
-	}
-	if far, err = l.AcceptTCP(); err != nil {
-		t.Fatal(err)
-	}
-	return near, far
+	near = testenv.Must(conet.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)))
+	return near, testenv.Must(l.AcceptTCP())
 }
 
-// TestStackOfWaits: what users see of the stacks of coroutines that wait in
-// netco's functions: the function they called, and their own below it.
-// Afterwards each wait ends as it would have.
+// TestStackOfWaits: the stack of a coroutine that waits in a function of netco
+// shows that function and the user's functions below it. Reading the stack does
+// not disturb the wait.
 func TestStackOfWaits(t *testing.T) {
 	startDefault(t, netco.Options{Processors: 1})
 	var wg sync.WaitGroup
@@ -112,8 +103,8 @@ func TestStackOfWaits(t *testing.T) {
 	}
 }
 
-// TestStackOfChannel: in channels that are their thread's own, with others
-// ready to run. Both directions are asked for while they go on.
+// TestStackOfChannel: the stacks of two coroutines that use channels owned by
+// their thread can be read while both run on, beside other ready coroutines.
 func TestStackOfChannel(t *testing.T) {
 	startDefault(t, netco.Options{Processors: 1})
 	there, back := channel.Make[int](0), channel.Make[int](0)
@@ -147,7 +138,7 @@ func TestStackOfChannel(t *testing.T) {
 			}
 		}
 	}}))
-	for rounds.Load() < 100 { // by then the channels are their thread's own
+	for rounds.Load() < 100 { // by then the thread owns the channels
 		time.Sleep(100 * time.Microsecond)
 	}
 	for _, h := range []coroutine.Handle{serves, calls} {

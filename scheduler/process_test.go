@@ -1,4 +1,4 @@
-package diagnose_test
+package scheduler_test
 
 import (
 	"bufio"
@@ -26,8 +26,8 @@ import (
 func init() {
 	children["watched, busy"] = func() { watched(300*time.Millisecond, true) }
 	children["watched, idle"] = func() { watched(100*time.Millisecond, false) }
-	children["connected"] = func() { connected(0) }
-	children["connected, with deadlines"] = func() { connected(time.Hour) }
+	children["connected"] = func() { connections(0) }
+	children["connected, with deadlines"] = func() { connections(time.Hour) }
 }
 
 // watched is a child with a watchdog. It prints a line for each stall, and
@@ -40,7 +40,7 @@ func watched(threshold time.Duration, busy bool) {
 				return
 			}
 			fmt.Printf("stall %q %d\n", s.Name, s.Length.Milliseconds())
-			if s.Processor == 1 && s.Name == "" { // found on its way into the stall
+			if s.Processor == 1 && s.Name == "" { // reported before "real" has begun
 				select {
 				case again <- 1:
 				default:
@@ -48,12 +48,12 @@ func watched(threshold time.Duration, busy bool) {
 			}
 		}}))
 	testenv.MustOK(s.Start())
-	stop := false // first Processor's
+	stop := false // owner: the first Processor
 	if busy {
 		s.GoWith(scheduler.Spawn{On: scheduler.OnProcessor(0), Name: "busy", Fn: func() {
 			for !stop {
 				fmt.Println("computing")
-				compute(engine.Of(s).Processors()[0], 250*time.Millisecond)
+				useCPU(engine.Of(s).Processors()[0], 250*time.Millisecond)
 				coroutine.Yield()
 			}
 		}})
@@ -79,17 +79,17 @@ func watched(threshold time.Duration, busy bool) {
 	fmt.Println("ended")
 }
 
-// compute keeps its thread for so much of CPU time.
-func compute(p *processor.Processor, d time.Duration) {
+// useCPU keeps its thread for so much of CPU time.
+func useCPU(p *processor.Processor, d time.Duration) {
 	begin, _ := p.CPUNs()
 	for now := begin; now-begin < int64(d); now, _ = p.CPUNs() {
 	}
 }
 
-// connected is a child with 200 connections. A coroutine of each waits to read,
-// no longer than limit if that is not 0. When the child is sent a line it has
-// each of them read something.
-func connected(limit time.Duration) {
+// connections is a child with 200 connections. A coroutine of each waits to
+// read, no longer than limit if that is not 0. When the child is sent a line it
+// has each of them read something.
+func connections(limit time.Duration) {
 	s := testenv.Must(scheduler.New(scheduler.Options{}))
 	testenv.MustOK(s.Start())
 	var peers [200]int
@@ -184,7 +184,7 @@ func (p *process) finish(t *testing.T, f func(line string)) {
 }
 
 // TestStoppedProcess: a process that was stopped for a second, in the middle of
-// a turn that takes 250 ms, has not stalled; one that goes on can.
+// a turn that takes 250 ms, has not stalled. Later stalls are reported.
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "watched, busy")
@@ -197,7 +197,7 @@ func TestStoppedProcess(t *testing.T) {
 		if !strings.HasPrefix(line, "stall") {
 			return
 		}
-		// One that is reported later may be: where others have the CPUs, 250 ms
+		// Later reports may be right: with the CPUs busy, 250 ms of CPU time
 		// take long.
 		fields := strings.Fields(line)
 		ms, err := strconv.Atoi(fields[len(fields)-1])
@@ -208,7 +208,7 @@ func TestStoppedProcess(t *testing.T) {
 }
 
 // TestIdleCostsNothing: when all Processors have been asleep for a second, no
-// thread of the process runs any more; and then a stall is seen all the same.
+// thread of the process runs. A stall after that is reported all the same.
 func TestIdleCostsNothing(t *testing.T) {
 	t.Parallel()
 	p := launch(t, "watched, idle")
@@ -216,9 +216,9 @@ func TestIdleCostsNothing(t *testing.T) {
 	p.finish(t, nil)
 }
 
-// TestIdleConnectionsCostNothing: nor do threads run while coroutines wait for
-// what may come any time. A watchdog that looked at them again and again would
-// do so after a second, two and four, and so on.
+// TestIdleConnectionsCostNothing: no thread runs while coroutines wait to read.
+// A watchdog that kept checking for deadlocks would do so after one second,
+// two, four, and so on.
 func TestIdleConnectionsCostNothing(t *testing.T) {
 	for _, child := range []string{"connected", "connected, with deadlines"} {
 		t.Run(child, func(t *testing.T) {
@@ -232,8 +232,8 @@ func TestIdleConnectionsCostNothing(t *testing.T) {
 	}
 }
 
-// idles waits until no thread of the process runs for a time that begins a
-// while after work. What else is on the machine may have delayed that.
+// idles waits until no thread of the process runs for length, which begins a
+// while after work. It repeats that, since a busy machine delays threads.
 func (p *process) idles(t *testing.T, after, length time.Duration, work func()) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {

@@ -1,4 +1,4 @@
-package diagnose_test
+package scheduler_test
 
 import (
 	"context"
@@ -19,7 +19,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestTwoStallsAtOnce: each is reported with its own coroutine and stack.
+// TestTwoStallsAtOnce: two stalls at the same time are reported with their own
+// coroutines and stacks.
 func TestTwoStallsAtOnce(t *testing.T) {
 	insist(t, func() (scheduler.Stall, bool) {
 		o := observe(t, 2, 20*time.Millisecond)
@@ -38,7 +39,7 @@ func TestTwoStallsAtOnce(t *testing.T) {
 		caught := in("one", "stallOne", diagnose.CauseChannel)(*found[0]) &&
 			in("two", "stallTwo", diagnose.CauseChannel)(*found[1])
 		if caught {
-			o.named(t, "one", true) // or two's first: next drops it
+			o.named(t, "one", true) // drops the end of two's stall if that comes first
 		}
 		shutdown(t, o.Scheduler)
 		return *found[0], caught
@@ -51,8 +52,8 @@ func stallOne(hold chan int) { <-hold }
 //go:noinline
 func stallTwo(hold chan int) { <-hold }
 
-// TestManyCoroutines: a turn in which many compute for a while each is one
-// stall of the Processor, and not of one of them.
+// TestManyCoroutines: a turn in which many coroutines compute for a while each
+// is reported as their common stall.
 func TestManyCoroutines(t *testing.T) {
 	insist(t, func() (s scheduler.Stall, caught bool) {
 		o := observe(t, 1, 20*time.Millisecond)
@@ -68,7 +69,7 @@ func TestManyCoroutines(t *testing.T) {
 				}})
 			}
 		}})
-		for n := 0; n < 10 && !caught; n++ { // no more have a stack, which one CPU needs
+		for n := 0; n < 10 && !caught; n++ { // later reports have no stack, which one CPU needs
 			s, caught = o.caught(t, 0, func(s scheduler.Stall) bool {
 				return s.Name == "many" && s.Cause == diagnose.CauseComputation &&
 					strings.HasPrefix(s.Detail, "many coroutines")
@@ -76,7 +77,7 @@ func TestManyCoroutines(t *testing.T) {
 		}
 		if caught && !strings.Contains(s.Stack, "TestManyCoroutines") &&
 			!strings.Contains(s.Stack, "workerMain") && !strings.Contains(s.Detail, "no stack") {
-			t.Errorf("%+v", s) // in workerMain alone it is about to begin
+			t.Errorf("%+v", s) // a coroutine in workerMain alone is about to begin
 		}
 		stop.Store(true)
 		shutdown(t, o.Scheduler)
@@ -84,7 +85,7 @@ func TestManyCoroutines(t *testing.T) {
 	})
 }
 
-// TestLoopStalls: a function of the loop itself has the thread, and no
+// TestLoopStalls: a turn function that blocks is reported as a stall without a
 // coroutine.
 func TestLoopStalls(t *testing.T) {
 	o := observed{stalls: make(chan scheduler.Stall, 100)}
@@ -97,7 +98,7 @@ func TestLoopStalls(t *testing.T) {
 			if last.Load() {
 				return false
 			}
-			stallOne(hold) // in each turn, until one was reported in here
+			stallOne(hold) // in each turn, until such a stall was reported
 			return true
 		})
 	}()
@@ -116,7 +117,7 @@ func TestLoopStalls(t *testing.T) {
 	o.next(t, "its end", func(s scheduler.Stall) bool {
 		return s.Over && s.Cause == diagnose.CauseChannel
 	})
-	last.Store(true) // and not before: the end of the loop is the watchdog's, too
+	last.Store(true) // not earlier: the watchdog ends with the loop
 	for {
 		select {
 		case err := <-ended:
@@ -128,8 +129,8 @@ func TestLoopStalls(t *testing.T) {
 	}
 }
 
-// TestFiberStalls: the coroutine is named, and the stack is that of the
-// coroutine driven by hand in which it is stuck.
+// TestFiberStalls: the report of a fiber that blocks names the coroutine that
+// drives it, and has the fiber's stack.
 func TestFiberStalls(t *testing.T) {
 	insist(t, func() (scheduler.Stall, bool) {
 		o := observe(t, 1, 20*time.Millisecond)
@@ -155,8 +156,8 @@ func TestFiberStalls(t *testing.T) {
 	})
 }
 
-// TestManyGoroutines: where there are too many to stop the world for, the stack
-// is found in a profile, and the cause in the stack.
+// TestManyGoroutines: with too many goroutines to stop the world, the watchdog
+// finds the stack in a profile, and the cause in the stack.
 func TestManyGoroutines(t *testing.T) {
 	end := make(chan int)
 	var others, begun sync.WaitGroup
@@ -167,19 +168,19 @@ func TestManyGoroutines(t *testing.T) {
 	begun.Wait()
 	defer others.Wait()
 	defer close(end)
-	for i, k := range kinds(t) {
-		t.Run(k.name, func(t *testing.T) {
+	for _, b := range stallers {
+		t.Run(b.name, func(t *testing.T) {
 			insist(t, func() (scheduler.Stall, bool) {
-				k := kinds(t)[i]
+				wait, release := b.make(t)
 				o := observe(t, 1, 20*time.Millisecond)
-				for range 10 { // coroutines that are parked must not be taken for it
+				for range 10 { // parked coroutines, which the watchdog must not blame
 					o.Go(func() { coroutine.Current().Park(coroutine.ReasonUser) })
 				}
-				h, _ := o.GoWith(scheduler.Spawn{Name: k.name, Fn: k.stall})
-				s, caught := o.caught(t, 0, k.fits)
-				k.release()
+				h, _ := o.GoWith(scheduler.Spawn{Name: b.name, Fn: func() { stallIn(wait) }})
+				s, caught := o.caught(t, 0, b.fits)
+				release()
 				if caught {
-					o.named(t, k.name, true)
+					o.named(t, b.name, true)
 				}
 				h.Join()
 				testenv.Fails(t, o.Shutdown(testenv.Over()), context.Canceled)
@@ -189,7 +190,7 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestThresholds: a stall is one by the Scheduler's own measure.
+// TestThresholds: each Scheduler has its own threshold of a stall.
 func TestThresholds(t *testing.T) {
 	patient := observe(t, 1, time.Hour)
 	blind := observe(t, 1, -1)
@@ -222,8 +223,7 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestNotStarted: there is nothing to report before Start, nor is there a
-// watchdog of a Scheduler that was never started.
+// TestNotStarted: a Scheduler that was not started has no stalls.
 func TestNotStarted(t *testing.T) {
 	s := testenv.Must(scheduler.New(scheduler.Options{}))
 	if s.Stalls() != nil || s.StallCount(0) != 0 {
@@ -232,8 +232,8 @@ func TestNotStarted(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestStallLines: one warning and one line at the end, with what there is to
-// know.
+// TestStallLines: the log has a warning when a stall begins, and a line when it
+// ends, with the coroutine, the cause and the stack.
 func TestStallLines(t *testing.T) {
 	insist(t, func() (scheduler.Stall, bool) {
 		core, logs := observer.New(zap.InfoLevel)
@@ -274,7 +274,7 @@ func stallLines(t *testing.T, s scheduler.Stall, logs *observer.ObservedLogs) {
 	}
 }
 
-// TestStallsInAFlood: all are counted, few are logged.
+// TestStallsInAFlood: of many stalls all are counted, and few are logged.
 func TestStallsInAFlood(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
@@ -285,8 +285,8 @@ func TestStallsInAFlood(t *testing.T) {
 	for range n {
 		hold := make(chan int)
 		h, _ := o.GoWith(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
-		// Of this coroutine or, if others have the CPUs, of the loop on the way
-		// there.
+		// The coroutine stalls or, if other processes have the CPUs, the loop
+		// on its way to the coroutine.
 		o.next(t, "a stall", func(s scheduler.Stall) bool { return !s.Over })
 		close(hold)
 		o.next(t, "its end", func(s scheduler.Stall) bool { return s.Over })
@@ -294,7 +294,7 @@ func TestStallsInAFlood(t *testing.T) {
 	}
 	shutdown(t, o.Scheduler)
 	lines, all := logs.FilterMessage("processor stalled").Len(), o.Stalls()
-	later := int(time.Since(began) / (6 * time.Second)) // reported when the first ten were, at most
+	later := int(time.Since(began) / (6 * time.Second)) // reports after the first ten
 	if lines < 10 || lines > 10+later {
 		t.Errorf("%d lines of %d stalls, want 10 to %d", lines, n, 10+later)
 	}
@@ -302,7 +302,7 @@ func TestStallsInAFlood(t *testing.T) {
 		t.Fatalf("%d on record, %d counted", len(all), o.StallCount(0))
 	}
 	missed := 0
-	for _, s := range all { // the first ten are no longer among them
+	for _, s := range all { // the last 64, without the first ten
 		if strings.Contains(s.Detail, "too many stalls") {
 			if missed++; s.Stack != "" {
 				t.Errorf("too many, and a stack: %+v", s)
@@ -315,8 +315,8 @@ func TestStallsInAFlood(t *testing.T) {
 	}
 }
 
-// TestOnStallAndShutdown: a function that blocks does not keep Shutdown, and
-// one may call it.
+// TestOnStallAndShutdown: an OnStall that blocks does not hold up Shutdown, and
+// OnStall may call Shutdown.
 func TestOnStallAndShutdown(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -333,7 +333,7 @@ func TestOnStallAndShutdown(t *testing.T) {
 			o = start(t, scheduler.Options{Processors: 1, LockThreads: true,
 				Watchdog: 10 * time.Millisecond, OnStall: func(scheduler.Stall) {
 					once.Do(func() {
-						<-made // its start may stall too
+						<-made // the Scheduler may stall before o is set
 						close(entered)
 						c.call(o, free)
 					})
@@ -348,7 +348,7 @@ func TestOnStallAndShutdown(t *testing.T) {
 	}
 }
 
-// TestWatchdogOption: which thresholds are taken.
+// TestWatchdogOption: thresholds below a millisecond are refused.
 func TestWatchdogOption(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "", -1: "", time.Millisecond: "", time.Hour: "", 1: "Watchdog is 1ns",

@@ -1,4 +1,4 @@
-package diagnose_test
+package scheduler_test
 
 import (
 	"fmt"
@@ -20,21 +20,21 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// circlesOf returns those of a Scheduler's coroutines.
+// circlesOf returns the circles among a Scheduler's coroutines.
 func circlesOf(s *scheduler.Scheduler) []diagnose.Circle {
 	return diagnose.Circles(engine.Of(s).Group())
 }
 
-// startForced starts a Scheduler that ends with the test, its coroutines by
-// force.
+// startForced starts a Scheduler that is shut down by force at the end of the
+// test.
 func startForced(t *testing.T) *scheduler.Scheduler {
 	s := start(t, scheduler.Options{Processors: 2, Quiet: true})
 	t.Cleanup(func() { s.Shutdown(testenv.Over()) })
 	return s
 }
 
-// TestCircles: those that wait for each other's locks are found, each circle
-// once, and not what waits beside it or for a time.
+// TestCircles: coroutines that wait for each other's locks are found, each
+// circle once, without coroutines that wait beside it.
 func TestCircles(t *testing.T) {
 	s := startForced(t)
 	var locks [3]sync.Mutex
@@ -56,7 +56,7 @@ func TestCircles(t *testing.T) {
 	if len(found) != 1 || ids == nil || ids[2] != ids[3] || ids[4] != ids[5] || ids[6] != ids[1] {
 		t.Fatalf("%v", found)
 	}
-	testenv.Must(s.Go(locks[0].Lock)) // beside it
+	testenv.Must(s.Go(locks[0].Lock)) // waits beside the circle
 	var m sync.RWMutex
 	itself := testenv.Must(s.Go(func() { m.Lock(); m.RLock() }))
 	testenv.Until(t, "another circle", func() bool { found = circlesOf(s); return len(found) == 2 })
@@ -92,8 +92,8 @@ func TestBoundedWaits(t *testing.T) {
 	}
 }
 
-// TestNoCircleHammer: where all take two locks in the same order, and hold them
-// while they park, no circle is ever found.
+// TestNoCircleHammer: no circle is ever found among coroutines that take two
+// locks in the same order, and hold them while they park.
 func TestNoCircleHammer(t *testing.T) {
 	s := startForced(t)
 	var first sync.Mutex
@@ -123,7 +123,8 @@ func TestNoCircleHammer(t *testing.T) {
 	wg.Wait()
 }
 
-// TestHandoffLogged: a logger gets the first handoff of a place.
+// TestHandoffLogged: a logger gets a line about the first handoff of each
+// place.
 func TestHandoffLogged(t *testing.T) {
 	if err := coroutine.CanLeave(); err != nil {
 		t.Skip("no handoffs: ", err)
