@@ -128,8 +128,8 @@ func TestNoAllocation(t *testing.T) {
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
 			runtime.GC()
 			trips(t, fd, 100)
-			// A new thread of the Go runtime is some seven, and the client's
-			// system calls may want one or two.
+			// A new thread of the Go runtime allocates some seven times, and
+			// the client's system calls may need one or two threads.
 			if m := fewestMallocs(40, func() { trips(t, fd, 400) }); m > 40 {
 				t.Errorf("%d allocations for 400 messages", m)
 			}
@@ -211,15 +211,14 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// allocOp is an operation that is done again and again, and how often it may
-// allocate.
+// allocOp is an operation to repeat, and how often one run of it may allocate.
 type allocOp struct {
 	most float64
 	make func(t *testing.T) func() error
 }
 
-// TestAllocations: no operation allocates more often than stands beside it,
-// whether it waits or not. For datagrams that is what net's methods do.
+// TestAllocations: no operation allocates more often than its entry allows,
+// whether it waits or not. For datagrams that is as often as net's methods do.
 // ReadFrom, ReadFromUDP and ReadMsgUDP allocated an address that was kept and,
 // apart from it, its bytes.
 func TestAllocations(t *testing.T) {
@@ -334,7 +333,7 @@ func newAllocSockets(t *testing.T, at string) *allocSockets {
 	return x
 }
 
-// kept is what a datagram leaves behind; a package variable, so that it
+// kept is the address that a datagram came from; a package variable, so that it
 // escapes.
 var kept any
 

@@ -89,17 +89,18 @@ func bothMade(t *testing.T, what, path string, ours, theirs func() string) {
 	testenv.Equal(t, got, want, what)
 }
 
-// unexpected checks that err is of a network that does not fit the call, which
-// net makes something useless of.
+// unexpected checks that err reports a network that does not fit the call.
+// Package net returns something useless there, and no error.
 func unexpected(t *testing.T, what string, err error) {
 	t.Helper()
 	testenv.True(t, err != nil && strings.Contains(err.Error(), "unexpected address type"),
 		"%s: %v", what, err)
 }
 
-// badInputPlaces spreads a table over the places: what is refused is refused
-// before it matters where. Of a long table every fourth entry or so is tried in
-// short, in no pattern. No fd may be left in any place.
+// badInputPlaces runs f for each of the n entries of a table, in the places in
+// turn: bad input is refused before the place matters. Unless at full length it
+// runs about every fourth entry of a long table, in no pattern. No place may
+// leave an fd open.
 func badInputPlaces(t *testing.T, n int, f func(i int)) {
 	t.Helper()
 	all := n < 100 || testenv.Full()
@@ -167,8 +168,7 @@ func TestBadInputOpening(t *testing.T) {
 	})
 }
 
-// TestBadInputZeroValues: what was made by no call is not closed. It used to be
-// fd 0 that was.
+// TestBadInputZeroValues: Close of a zero value closes no fd. It closed fd 0.
 func TestBadInputZeroValues(t *testing.T) {
 	start(t, 1)
 	open := sockinfo.OpenCount()
@@ -220,7 +220,7 @@ var badSockets = []badOwnCase{
 	{"Bind to a bad port", "invalid argument", onSocket(func(x *socket.Socket) error {
 		return x.Bind(&unix.SockaddrInet4{Port: -1})
 	})},
-	// They panic in x/sys/unix.
+	// These calls panic in x/sys/unix.
 	{"Bind to nil", "", onSocket(func(x *socket.Socket) error { return x.Bind(nil) })},
 	{"Connect to nil", "", onSocket(func(x *socket.Socket) error { return x.Connect(nil) })},
 	{"Setsockopt", "protocol not available", onSocket(func(x *socket.Socket) error {
@@ -280,7 +280,7 @@ func badFDs(t *testing.T, r int) []badOwnCase {
 	}
 }
 
-// badCalls are bad arguments of what listens and polls.
+// badCalls have bad arguments for the functions that listen and poll.
 var badCalls = []badOwnCase{
 	{"ListenReusePort 0", "invalid argument", func() error {
 		return testenv.Err(socket.ListenReusePort("tcp", "127.0.0.1:0", 0))
@@ -322,8 +322,8 @@ var badCalls = []badOwnCase{
 	}},
 }
 
-// TestBadInputOwn: what has no counterpart in package net. Each error says what
-// is wrong; nothing panics and no fd is left.
+// TestBadInputOwn: calls that package net does not have. Each error says what
+// is wrong with the input; nothing panics and no fd is left.
 func TestBadInputOwn(t *testing.T) {
 	start(t, 2)
 	r, w := rawPipe(t)

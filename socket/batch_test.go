@@ -26,8 +26,8 @@ func room(n, size, oob int) []socket.Message {
 	return ms
 }
 
-// numbered makes messages to send, with its number in every byte
-// pair and has a length of its own.
+// numbered makes n messages to send. Each has its number in every pair of
+// bytes, and a length of its own.
 func numbered(first, n int, to netip.AddrPort) []socket.Message {
 	ms := make([]socket.Message, n)
 	for i := range ms {
@@ -112,8 +112,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchConnected: messages without an address go to the peer; with one they
-// are refused.
+// TestBatchConnected: messages without an address go to the peer; messages with
+// an address are refused.
 func TestBatchConnected(t *testing.T) {
 	start(t, 1)
 	b := listenUDP(t, loopback4)
@@ -128,7 +128,8 @@ func TestBatchConnected(t *testing.T) {
 }
 
 // TestBatchError: an error of one message, wherever it is found, ends the batch
-// there: those before have gone, n says which it is, and the rest can be sent.
+// there: the messages before it have gone, n is its index, and the rest can be
+// sent.
 func TestBatchError(t *testing.T) {
 	start(t, 1)
 	a, b := batchPair(t, loopback4)
@@ -174,8 +175,8 @@ func TestBatchError(t *testing.T) {
 	}
 }
 
-// TestBatchSendFaults: errors of sendmmsg, before the first and between, are
-// returned with the right n, and room that comes back is waited for.
+// TestBatchSendFaults: errors of sendmmsg, before the first message and between
+// two, are returned with the right n, and a call without room waits for it.
 func TestBatchSendFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED,
 		unix.ENETUNREACH, unix.EIO} {
@@ -219,7 +220,8 @@ func TestBatchRoomComesBack(t *testing.T) {
 			if full = !full; !full {
 				return 7, 0
 			}
-			// An edge, which a socket that is never full would not make.
+			// This datagram makes the edge: a socket that is never full gets
+			// none.
 			b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
 			return 0, unix.EAGAIN
 		})
@@ -229,8 +231,8 @@ func TestBatchRoomComesBack(t *testing.T) {
 	})
 }
 
-// TestBatchFew: a batch larger than a call may move is moved in several, and
-// large buffers limit how many one call takes.
+// TestBatchFew: a batch larger than one system call may move takes several
+// calls, and large buffers limit how many messages one call takes.
 func TestBatchFew(t *testing.T) {
 	start(t, 1)
 	a, b := batchPair(t, loopback4)
@@ -317,7 +319,8 @@ func TestBatchSegments(t *testing.T) {
 }
 
 // TestBatchJoined: datagrams that the kernel has joined come with their size,
-// beside other control messages, and nothing of ours is among those.
+// beside other control messages, and without the control message that netco
+// asks for.
 func TestBatchJoined(t *testing.T) {
 	start(t, 1)
 	a, b := batchPair(t, loopback4)
@@ -398,8 +401,8 @@ func TestBatchSegmentsMissing(t *testing.T) {
 	}
 }
 
-// needUDPOption skips the test if the kernel has not got an option of UDP
-// sockets, and fails it if it has: then ours should have worked.
+// needUDPOption skips the test if the kernel lacks an option of UDP sockets,
+// and fails it if the kernel has the option: then netco should have used it.
 func needUDPOption(t *testing.T, option int) {
 	t.Helper()
 	fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))

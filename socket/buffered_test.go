@@ -163,9 +163,8 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 		}
 		peer.CloseWrite()
 		server.Wait(t)
-		// The first is tried before anything is there, and the last is the
-		// end. The kernel may report to the goroutine poller of one thing
-		// twice.
+		// The first read finds nothing yet, and the last one finds the end. The
+		// kernel may report one event to the goroutine poller twice.
 		if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
 			t.Errorf("%d reads for 5 batches", n)
 		}
@@ -285,8 +284,8 @@ func TestBufferedSteadyInput(t *testing.T) {
 	expect(t, peer, strings.Repeat(msg, 19))
 }
 
-// TestBufferedOwed: a reader does not wait for another's write, and what that
-// one leaves in the buffer is sent all the same.
+// TestBufferedOwed: a reader does not wait for another coroutine's Write, and
+// the bytes that this Write leaves in the buffer are sent all the same.
 func TestBufferedOwed(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
@@ -321,8 +320,8 @@ func TestBufferedWriters(t *testing.T) {
 	})
 }
 
-// bufferedWriters has so many write what frame returns: a size, the writer, the
-// frame's number, and so many bytes.
+// bufferedWriters has so many writers write the frames that frame returns: a
+// size, the writer, the frame's number, and so many bytes.
 func bufferedWriters(t *testing.T, writers int,
 	frame func(b *socket.Buffered, head, body []byte, r *rand.Rand) []byte) {
 	const frames = 150
@@ -449,8 +448,8 @@ func TestBufferedWriteDeadline(t *testing.T) {
 	})
 }
 
-// noRoom has a socket take nothing until the test's end. A socket that is full
-// in truth takes some more later.
+// noRoom makes a socket take nothing until the test's end. A socket that is
+// really full would take some more later.
 func noRoom(t *testing.T, c *socket.TCPConn) {
 	between(t, sysx.Send, c.FD(), func(int) (int, syscall.Errno) { return 0, unix.EAGAIN })
 }
@@ -497,8 +496,8 @@ func TestBufferedClose(t *testing.T) {
 	})
 }
 
-// TestBufferedShutdown: a forced end wakes a reader that waits to send. One
-// that waits to read is in the tables of waits.
+// TestBufferedShutdown: a forced end wakes a reader that waits to send. A
+// reader that waits for data is in the tables of waits.
 func TestBufferedShutdown(t *testing.T) {
 	testrun.Start(t, 2)
 	c, _ := withPeer(t)
@@ -513,8 +512,9 @@ func TestBufferedShutdown(t *testing.T) {
 	untilOpen(t, 0)
 }
 
-// TestBufferedCloseBesideWriter: what a writer has copied when Close comes is
-// sent by the writer, which says if it could not. It was lost.
+// TestBufferedCloseBesideWriter: bytes that a writer has copied into the buffer
+// when Close comes are sent by the writer, which returns an error if it could
+// not. They were lost.
 func TestBufferedCloseBesideWriter(t *testing.T) {
 	inPlacesOf(t, "sends", func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)

@@ -27,7 +27,8 @@ type busyOp struct {
 	most int // others have had their turns within so many; 0: there are not so many
 }
 
-// byTime is most for what looks at the clock instead of counting a burst.
+// byTime is the limit for operations that look at the clock instead of counting
+// a burst.
 const byTime = 100_000
 
 var busyOps = map[string]busyOp{
@@ -114,9 +115,9 @@ func withSink(t *testing.T) *socket.TCPConn {
 	return c
 }
 
-// floodedUDP returns a socket whose every read finds something: system calls
-// that netco knows nothing of send it as much as is taken; and messages to read
-// into.
+// floodedUDP returns a socket whose every read finds something, and messages to
+// read into. System calls that netco knows nothing of send the socket as much
+// as is taken.
 func floodedUDP(t *testing.T) (*socket.UDPConn, []socket.Message) {
 	c := listenUDP(t, loopback4)
 	to := &unix.SockaddrInet4{Port: udpAddr(c).Port, Addr: [4]byte{127, 0, 0, 1}}
@@ -134,7 +135,7 @@ func floodedUDP(t *testing.T) (*socket.UDPConn, []socket.Message) {
 }
 
 // TestStopOfBusy: a coroutine whose operations never wait is cancelled all the
-// same, after a burst of them. What it used is as it was for others.
+// same, after a burst of them. Others can go on using its sockets.
 func TestStopOfBusy(t *testing.T) {
 	for name, op := range busyOps {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +185,8 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 	}
 }
 
-// TestForcedShutdownOfAccept: the same when it comes at the end of a burst,
-// with a connection that was just accepted.
+// TestForcedShutdownOfAccept: the end by force may also come at the end of a
+// burst of Accepts, with a connection that was just accepted.
 func TestForcedShutdownOfAccept(t *testing.T) {
 	testrun.StartWith(t, netco.Options{Processors: 1, LockThreads: true})
 	l := listen(t)
@@ -321,8 +322,8 @@ func TestTurnOverAtOperation(t *testing.T) {
 			besideOthers(t, func(x *others) {
 				for i := range 5 {
 					before := x.turns.Load()
-					// The first operation after a wait does not look, nor
-					// does one that follows a yield.
+					// The first operation after a wait does not look at the
+					// clock, nor does one that follows a yield.
 					for try := 0; try < 2 && x.turns.Load() == before; try++ {
 						overtime(1)
 						testenv.NoError(t, once())
@@ -359,8 +360,8 @@ func TestTurnOverInBuffer(t *testing.T) {
 			b := socket.NewBuffered(conn)
 			besideOthers(t, func(x *others) {
 				testenv.NoError(t, testenv.Err(b.Peek(size)))
-				// The first is far too late, and the buffer looks more often
-				// from then on.
+				// The first turn is far too long, and the buffer looks at the
+				// clock more often from then on.
 				for _, most := range []int{2 * c.calls, 8, 8, 8} {
 					overtime(2)
 					before, n := x.turns.Load(), 0

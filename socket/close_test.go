@@ -26,8 +26,8 @@ import (
 )
 
 // TestCloseParked: an fd that is only waited for is closed at once, and its
-// number may be given away before the one that waits has run. That one touches
-// it no more.
+// number may be given away before the waiter has run. The waiter does not touch
+// the number any more.
 func TestCloseParked(t *testing.T) {
 	startLocked(t, 1)
 	c, _ := withPeer(t)
@@ -67,7 +67,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 				<-leave
 			})
 		})
-		// one that is parked does not hide one that is not
+		// a user that is parked does not hide one that is not
 		reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 		reader.UntilParked(t, coroutine.ReasonRead)
 		testenv.Await(t, inside, "the user")
@@ -112,8 +112,8 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotHang: a coroutine that cannot return, because its thread
-// waits for whoever closes, is not waited for.
+// TestCloseDoesNotHang: Close does not wait for a coroutine that cannot return
+// because its thread waits for the closer.
 func TestCloseDoesNotHang(t *testing.T) {
 	start(t, 1)
 	a, _ := withPeer(t)
@@ -153,7 +153,7 @@ func TestCloseInOnce(t *testing.T) {
 // forHours is a time to linger that no test waits for.
 const forHours = 10_000
 
-// lingerFor sets the option as others set it.
+// lingerFor sets SO_LINGER behind netco's back, on the fd.
 func lingerFor(c syscall.RawConn, sec int32) (err error) {
 	cerr := c.Control(func(fd uintptr) {
 		err = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER,
@@ -162,8 +162,8 @@ func lingerFor(c syscall.RawConn, sec int32) (err error) {
 	return errors.Join(cerr, err)
 }
 
-// unsent writes to c until the peer, who does not read, has all that it takes
-// and more, and returns how much that is.
+// unsent writes to c until the kernel takes no more for the peer, which does
+// not read, and returns how many bytes it took.
 func unsent(t *testing.T, c net.Conn) (n int) {
 	t.Helper()
 	c.SetWriteDeadline(time.Now().Add(time.Millisecond))
@@ -176,8 +176,7 @@ func unsent(t *testing.T, c net.Conn) (n int) {
 	}
 }
 
-// readsRest reads what is left to the end of the stream, and checks how much it
-// is.
+// readsRest reads the rest of the stream and checks its length.
 func readsRest(t *testing.T, peer *net.TCPConn, want int) {
 	t.Helper()
 	n, err := io.Copy(io.Discard, peer)
@@ -185,8 +184,8 @@ func readsRest(t *testing.T, peer *net.TCPConn, want int) {
 		want)
 }
 
-// lingerAccepted connects to what lc listens on, prepares the listener before,
-// and returns what was accepted.
+// lingerAccepted prepares a listener of lc, connects to it, and returns the
+// accepted connection and its peer.
 func lingerAccepted(t *testing.T, lc socket.ListenConfig,
 	prepare func(l *socket.TCPListener)) (net.Conn, *net.TCPConn) {
 	l := testenv.Must(lc.Listen(context.Background(), "tcp", "127.0.0.1:0"))
@@ -198,7 +197,7 @@ func lingerAccepted(t *testing.T, lc socket.ListenConfig,
 
 func lingerByHand(_, _ string, c syscall.RawConn) error { return lingerFor(c, forHours) }
 
-// lingering make a connection that lingers, in all ways, and its peer.
+// lingering are all ways to get a connection that lingers, with its peer.
 var lingering = map[string]func(t *testing.T) (net.Conn, *net.TCPConn){
 	"SetLinger": func(t *testing.T) (net.Conn, *net.TCPConn) {
 		c, peer := withPeer(t)
@@ -302,10 +301,9 @@ func closeDoesNotLingerServer(t *testing.T) {
 	readsRest(t, peer, n)
 }
 
-// TestUnixBesideBlocking: listening on a Unix socket and closing that do not
-// wait behind the program's own blocking calls. Close did, and Listen: with a
-// full pool whose calls wait for a client of that very socket they never
-// returned.
+// TestUnixBesideBlocking: neither Listen on a Unix socket nor its Close waits
+// behind the program's own blocking calls. With a full pool whose calls wait
+// for a client of that very socket both never returned.
 func TestUnixBesideBlocking(t *testing.T) {
 	start(t, 2)
 	defer blocking.Default().SetLimit(blocking.Default().Stats().Limit)
@@ -331,8 +329,8 @@ func TestUnixBesideBlocking(t *testing.T) {
 }
 
 // TestUnixCloseStopped: a coroutine that is ended by force and closes its
-// listener on the way out removes the file. It left it behind: what was to do
-// that was refused, since it could not be waited for.
+// listener on the way out removes the file. The file stayed: the blocking call
+// that removes it was refused, since the coroutine could not wait for it.
 func TestUnixCloseStopped(t *testing.T) {
 	start(t, 1)
 	path := unixName(t, "s")

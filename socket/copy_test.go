@@ -55,7 +55,8 @@ func withPeerOf(t testing.TB, network string) (net.Conn, streamPeer) {
 	return withPeer(t)
 }
 
-// copyStream is io.Copy, which a Unix stream as the sink would not report.
+// copyStream is io.Copy, and also has a Unix stream read from a source: its own
+// ReadFrom is for packets.
 func copyStream(dst, src any) (int64, error) {
 	if u, ok := dst.(*socket.UnixConn); ok {
 		if _, ok := src.(io.WriterTo); !ok {
@@ -122,8 +123,8 @@ func messages(t *testing.T, up, down streamPeer, n, size int) {
 func (s *moveOps) splices() int64 { return s.called[sysx.SpliceIn].Load() }
 
 // TestMoveAdapts: bulk is spliced, messages are not, and a copy can go from one
-// to the other and back. What waits holds no pipe: many copies that have had
-// bulk and are idle share a few.
+// to the other and back. A copy that waits holds no pipe: many copies that have
+// had bulk and are idle share a few.
 func TestMoveAdapts(t *testing.T) {
 	start(t, 1)
 	var s moveOps
@@ -226,7 +227,7 @@ func TestMoveUrgent(t *testing.T) {
 	}
 	piece := pattern(300 << 10)
 	for i := range 20 {
-		// from behind the last mark: a mark that a new one overtakes becomes
+		// start behind the last mark: a mark that a new one overtakes becomes
 		// plain data
 		send(piece[:1000])
 		expect(t, down, string(piece[:1000]))
@@ -268,11 +269,10 @@ func TestMoveConcurrent(t *testing.T) {
 }
 
 // TestMoveShutdown: the end by force ends copies wherever they wait, for the
-// source, for the sink, for a lock, and they leave nothing behind: noneOpen and
-// TestMain look.
+// source, for the sink, for a lock, and they leave nothing behind.
 func TestMoveShutdown(t *testing.T) {
 	testrun.Start(t, 2)
-	// the sinks' fds. That they take nothing is made up: the kernel takes some
+	// the sinks' fds, which are made to take nothing: the kernel takes some
 	// more later, and the lock would be free then
 	var full [2]atomic.Int64
 	t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
@@ -430,8 +430,8 @@ func settled(t *testing.T, c *net.TCPConn) {
 }
 
 // TestMoveCloseSource: a copy that waits for its sink does not hold up the end
-// of the source: its peer learns of it at once. Then the sink goes on, or is
-// closed as well; then what was on the way is gone, and in no waiter's way.
+// of the source: its peer learns of it at once. Then the sink goes on; or it is
+// closed as well, and the bytes on the way are gone and keep no waiter waiting.
 func TestMoveCloseSource(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, both := range []bool{false, true} {
@@ -545,7 +545,7 @@ func (s moveScene) send() {
 	s.up.CloseWrite()
 }
 
-// moveEvents are what happens to either side before a copy.
+// moveEvents are the events on either side before a copy.
 var moveEvents = map[string]func(t *testing.T, s moveScene){
 	"nothing":       func(_ *testing.T, s moveScene) { s.send() },
 	"end at once":   func(_ *testing.T, s moveScene) { s.up.CloseWrite() },
@@ -607,8 +607,8 @@ var moveSinks = map[string]func(s moveScene) io.Writer{
 	},
 }
 
-// TestMoveLikeNet: results and errors are net's, for all that can happen to
-// either side.
+// TestMoveLikeNet: results and errors are net's, after every event on either
+// side.
 func TestMoveLikeNet(t *testing.T) {
 	type run = func(t *testing.T, s moveScene) (int64, error)
 	all := map[string]run{"types that embed": func(_ *testing.T, s moveScene) (int64, error) {
@@ -657,8 +657,8 @@ func TestMoveLikeNet(t *testing.T) {
 	}
 }
 
-// TestMoveEmbeds: types that embed a connection and read or write in their own
-// way are not gone round.
+// TestMoveEmbeds: a type that embeds a connection and has its own Read or Write
+// is copied through these.
 func TestMoveEmbeds(t *testing.T) {
 	start(t, 1)
 	src, up := withPeer(t)
@@ -697,8 +697,8 @@ type louder struct{ *socket.TCPConn }
 func (l louder) Write(p []byte) (int, error) { return l.TCPConn.Write(bytes.ToUpper(p)) }
 func (l louder) Read(p []byte) (int, error)  { return copy(p, "[x]"), io.EOF }
 
-// TestPipesBounded: no more than MaxPipes exist, who gets none copies without,
-// and those that are not needed are closed.
+// TestPipesBounded: no more than MaxPipes exist, a copy that gets no pipe goes
+// without, and pipes that are not needed are closed.
 func TestPipesBounded(t *testing.T) {
 	start(t, 1)
 	noPipes(t) // one that is closed meanwhile makes room for another
@@ -724,8 +724,8 @@ func noPipes(t *testing.T) {
 	})
 }
 
-// TestPipesComeBackEmpty: a pipe that was in use when its copy failed has
-// nothing of it for the next.
+// TestPipesComeBackEmpty: a pipe whose copy failed has no bytes of that copy
+// for the next one.
 func TestPipesComeBackEmpty(t *testing.T) {
 	start(t, 1)
 	for i := range 10 {
@@ -779,7 +779,7 @@ var sendfiles = []struct {
 	{"a LimitedReader that wants more", 5, sendfileSize, copyLimited},
 }
 
-// copyLimited wants 5 bytes more than there are from 5 on.
+// copyLimited asks for 5 bytes more than the file has from offset 5 on.
 func copyLimited(dst net.Conn, f *os.File) (int64, error) {
 	l := &io.LimitedReader{R: f, N: sendfileSize}
 	n, err := io.Copy(dst, l)
@@ -792,7 +792,7 @@ func copyLimited(dst net.Conn, f *os.File) (int64, error) {
 func copyWhole(dst net.Conn, f *os.File) (int64, error) { return io.Copy(dst, f) }
 
 // TestSendfile: files and parts of files, by each way to ask for them; the
-// position moves with what was sent. That sendfile did it is counted.
+// position moves with the bytes sent. The calls of sendfile are counted.
 func TestSendfile(t *testing.T) {
 	for _, c := range sendfiles {
 		inPlacesOf(t, c.name, func(t *testing.T, p testrun.Place) {
@@ -817,8 +817,8 @@ func TestSendfile(t *testing.T) {
 	}
 }
 
-// TestSendfileGrows: what is added while the file is sent is sent, and a file
-// that is cut off ends there.
+// TestSendfileGrows: bytes that are added while the file is sent are sent too,
+// and a file that is cut off ends there.
 func TestSendfileGrows(t *testing.T) {
 	for _, grow := range []bool{true, false} {
 		inPlacesOf(t, fmt.Sprint("grows ", grow), func(t *testing.T, p testrun.Place) {
@@ -883,8 +883,8 @@ func TestSendfileOthers(t *testing.T) {
 	}
 }
 
-// TestSendfileEmbedded: a type that embeds a file and reads in its own way is
-// not gone round.
+// TestSendfileEmbedded: a type that embeds a file and has its own Read is
+// copied through that.
 func TestSendfileEmbedded(t *testing.T) {
 	start(t, 1)
 	dst, down := withPeer(t)

@@ -27,7 +27,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// tally is what was counted where: by each Processor, and, last, outside.
+// tally has the counts of each Processor and, last, those of goroutines.
 type tally []processor.IOSnapshot
 
 func counted(t testing.TB) (all tally) {
@@ -56,7 +56,7 @@ func each(a, b *processor.IOSnapshot, f func(a, b *uint64)) {
 	}
 }
 
-// since returns what has been counted since before, and all of it together.
+// since returns the counts since before, and their sum.
 func (before tally) since(t testing.TB) (d tally, sum processor.IOSnapshot) {
 	t.Helper()
 	d = counted(t)
@@ -73,8 +73,8 @@ var (
 	writeOps = []sysx.Op{sysx.Send, sysx.Sendv, sysx.FileWrite, sysx.SpliceOut, sysx.Sendfile}
 )
 
-// check holds what was counted against the calls that s has seen, each once
-// however often it was interrupted, and the bytes that were moved.
+// check compares the counts with the calls that s has seen, each of them once
+// however often it was interrupted, and with the bytes moved.
 func check(t *testing.T, got processor.IOSnapshot, s *script, in, out int) {
 	t.Helper()
 	made := func(ops ...sysx.Op) uint64 {
@@ -157,9 +157,9 @@ var savedReadsCases = []struct {
 	}},
 }
 
-// TestSavedReads: of a reader who waits for each request, all reads but the
-// first are made once; what would have shown that there is no more is saved,
-// and counted as such, whichever way he waits.
+// TestSavedReads: a reader that waits for each request makes one read for each
+// but the first. The read that would have shown that there is no more is saved,
+// and counted as saved, in every way to wait.
 func TestSavedReads(t *testing.T) {
 	const rounds = 200
 	for _, c := range savedReadsCases {
@@ -186,7 +186,7 @@ func TestSavedReads(t *testing.T) {
 			g := got[1]
 			testenv.Equal(t, g.Reads-g.ReadAgain, rounds, "reads that found something")
 			testenv.Equal(t, g.BytesIn, rounds, "bytes")
-			// Each of the waits began with one or the other.
+			// Each wait began with a saved read or with a second one.
 			testenv.True(t, g.SavedReads+g.ReadAgain >= rounds-1 && g.SavedReads <= rounds,
 				"%d waits: %d reads in vain, %d saved", rounds, g.ReadAgain, g.SavedReads)
 			testenv.True(t, !c.saves || g.ReadAgain <= 1,
@@ -257,7 +257,7 @@ func TestCountsPoll(t *testing.T) {
 	}
 }
 
-// startLogged is start with a logger that keeps what it gets.
+// startLogged is start with a logger that keeps its entries.
 func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -332,7 +332,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	}
 }
 
-// TestSavedOnce: a short read saves one read, however often one waits after it.
+// TestSavedOnce: a short read saves one read, however many waits follow it.
 func TestSavedOnce(t *testing.T) {
 	start(t, 1)
 	a, b := pair(t)

@@ -31,7 +31,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// same compares an error with net's.
+// same compares an error with the error of package net.
 func same(t *testing.T, what string, got, want error) {
 	t.Helper()
 	testenv.Equal(t, describeError(got), describeError(want), "\ngot  \nwant", what)
@@ -74,8 +74,8 @@ func describeError(err error) string {
 	return strings.ReplaceAll(b.String(), "socket.", "net.") // types of the packages' own
 }
 
-// made describes what a call made, but for the port that the kernel chose, and
-// closes it; or the call's error.
+// made closes the result of a call and describes it, without the port that the
+// kernel chose; or it describes the call's error.
 func made[T closer](c T, err error) string {
 	if err = shut(c, err); err != nil {
 		return describeError(err)
@@ -172,8 +172,8 @@ func everywhere(t *testing.T, f func(p testrun.Place)) {
 	}
 }
 
-// shut closes what a call made, and returns its error, with which nothing comes
-// along: no nil pointer in an interface either.
+// shut closes the result of a call and returns the call's error. Beside an
+// error the result must be nil, and no nil pointer in an interface either.
 func shut[T closer](c T, err error) error {
 	var none T
 	if err == nil {
@@ -184,7 +184,8 @@ func shut[T closer](c T, err error) error {
 	return err
 }
 
-// sameDial dials with both and compares errors; what succeeds is closed.
+// sameDial dials with both packages and compares the errors; a connection is
+// closed.
 func sameDial(t *testing.T, what string, d *socket.Dialer, ctx context.Context, network,
 	address string) {
 	t.Helper()
@@ -192,7 +193,7 @@ func sameDial(t *testing.T, what string, d *socket.Dialer, ctx context.Context, 
 	same(t, fmt.Sprintf("%s: Dial(%q, %q)", what, network, address), err, want)
 }
 
-// dialBoth returns the errors of both.
+// dialBoth returns the errors of both packages' dials.
 func dialBoth(d *socket.Dialer, ctx context.Context, network, address string) (ours, nets error) {
 	ours = shut(d.DialContext(ctx, network, address))
 	return ours, shut(theirs(d).DialContext(ctx, network, address))
@@ -253,7 +254,7 @@ func dialerErrors(t *testing.T, where, name string, d *socket.Dialer, to dialTar
 	sameDial(t, where+", "+name, d, context.Background(), to.network, to.address)
 }
 
-// dialTarget is what is dialled.
+// dialTarget is an address to dial.
 type dialTarget struct{ network, address string }
 
 // dialTargets are addresses of every network without a listener, and bad ones.
@@ -305,8 +306,8 @@ func TestDialPassedDeadline(t *testing.T) {
 	testenv.Equal(t, sockinfo.OpenCount(), before)
 }
 
-// ended makes contexts that end in the ways there are, at once or while the
-// dial is under way.
+// ended makes contexts that end in each way, at once or while the dial is under
+// way.
 var ended = map[string]func() (context.Context, context.CancelFunc){
 	"cancelled before": func() (context.Context, context.CancelFunc) {
 		return testenv.Over(), func() {}
@@ -327,8 +328,8 @@ func cancelledSoon() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// TestDialContext: a context, and the old channel, ends a look-up and a
-// connect, with net's error.
+// TestDialContext: a context ends a look-up and a connect, with net's error; so
+// does the Cancel channel.
 func TestDialContext(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -458,7 +459,7 @@ func TestDialUnwound(t *testing.T) {
 	})
 }
 
-// TestDialFrom: the local address is what was asked for, on every network.
+// TestDialFrom: the local address is the one asked for, on every network.
 func TestDialFrom(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
@@ -479,8 +480,7 @@ func TestDialFrom(t *testing.T) {
 			testenv.Equal(t, conn.RemoteAddr().String(), c.to.String())
 			conn.Close()
 		}
-		// A port of one's own, which a connection that was closed by the peer
-		// first leaves free.
+		// A local port, which is free again: the peer has closed first.
 		for range 10 {
 			from := freePort(t)
 			c, err := conet.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
@@ -507,9 +507,9 @@ func freePort(t *testing.T) *net.TCPAddr {
 // haveIPv6 reports whether this host has ::1.
 func haveIPv6() bool { return shut(net.Listen("tcp6", "[::1]:0")) == nil }
 
-// dialControlled dials by d, whose hooks it sets, and returns what they saw:
+// dialControlled sets the hooks of d, dials, and returns what the hooks saw:
 // the networks and addresses, the socket's type, and, withContext, the context.
-// It returns the last fd they were given, too.
+// It also returns the last fd that they were given.
 func dialControlled(d *socket.Dialer, dial func() (net.Conn, error),
 	withContext bool) (seen string, last syscall.RawConn, err error) {
 	d.Control = func(network, address string, c syscall.RawConn) error {
@@ -541,8 +541,8 @@ func dialControlled(d *socket.Dialer, dial func() (net.Conn, error),
 // dialKey is a key of a context's value.
 type dialKey struct{}
 
-// TestDialControl: the hooks see what net's see, and can set options; what they
-// return ends the dial; they cannot keep the fd.
+// TestDialControl: the hooks see what net's see, and can set options; their
+// error ends the dial; they cannot keep the fd.
 func TestDialControl(t *testing.T) {
 	start(t, 2)
 	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
@@ -580,8 +580,8 @@ func TestDialControl(t *testing.T) {
 	})
 }
 
-// TestDialToItself: a connection that the kernel made of a socket with itself
-// is not taken for one, until it insists.
+// TestDialToItself: where the kernel connects a socket with itself the dial
+// tries again, twice. The third such connection is returned.
 func TestDialToItself(t *testing.T) {
 	start(t, 2)
 	everywhere(t, func(p testrun.Place) {
@@ -590,7 +590,7 @@ func TestDialToItself(t *testing.T) {
 			to := netip.MustParseAddrPort(address)
 			tries := 0
 			d := socket.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
-				// What a kernel does by chance now and then.
+				// The kernel does this by chance now and then.
 				if tries++; tries <= times {
 					c.Control(func(fd uintptr) {
 						unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
@@ -684,7 +684,7 @@ func optionsOf(c net.Conn) (text string) {
 	return text
 }
 
-// TestDialMultipath: it may be asked for, and is not used.
+// TestDialMultipath: a program may ask for Multipath TCP, which is not used.
 func TestDialMultipath(t *testing.T) {
 	var d socket.Dialer
 	var lc socket.ListenConfig
@@ -693,7 +693,7 @@ func TestDialMultipath(t *testing.T) {
 	testenv.True(t, !d.MultipathTCP() && !lc.MultipathTCP(), "Multipath TCP is used")
 }
 
-// TestDialNetworks: each gives its own type, connected to the address.
+// TestDialNetworks: each network gives its own type, connected to the address.
 func TestDialNetworks(t *testing.T) {
 	start(t, 2)
 	l := listen(t)

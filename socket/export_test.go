@@ -15,7 +15,7 @@ func (c *conn) FD() int { return c.s.Sysfd() }
 // FileName is what Inspect reports for a File in place of an address.
 func FileName(name string) net.Addr { return fileName(name) }
 
-// Holds reports which buffers b has. For a b that is not in use.
+// Holds reports which buffers b has. Precondition: b is not in use.
 func (b *Buffered) Holds() (reading, writing bool) { return b.in != nil, b.out != nil }
 
 // WriteAround is Write that calls f before it releases the write lock.
@@ -41,7 +41,7 @@ func Places(l net.Listener) (open int) {
 	return open
 }
 
-// WaitForRoom returns how many wait under the first limit of l.
+// WaitForRoom returns how many Accepts wait under the first limit of l.
 func WaitForRoom(l net.Listener) (waiting int) {
 	_, waiting = underFirstLimit(l)
 	return waiting
@@ -83,7 +83,7 @@ func Limited(l net.Listener) bool {
 // OpenPipes returns how many pipes exist for splicing.
 func OpenPipes() int { return fd.OpenPipes() }
 
-// MaxPipes is the most that may.
+// MaxPipes is the most pipes that may exist.
 const MaxPipes = fd.MaxPipes
 
 // TakePipes takes so many pipes, as copies do, and returns a function that

@@ -364,11 +364,10 @@ func stormClient(network, address string, rnd *rand.Rand, total int) error {
 	return nil
 }
 
-// What is asked of the edge-triggered scheme, and can be tested: EAGAIN that
-// was true when it was given is followed by an edge when it ceases to be, and
-// that is never missed, however soon it comes. So these Injectors give EAGAIN
-// and, before the caller has it, make it untrue. An EAGAIN that was never true
-// is something the kernel does not do; a later edge makes up for it
+// The edge-triggered scheme must never miss the edge that follows a true
+// EAGAIN, however soon it comes. So these Injectors give EAGAIN and make it
+// untrue before the caller has it. The kernel never gives an EAGAIN that is
+// untrue from the start; a later edge makes up for such a one
 // (TestWaitFalseAlarms, TestFalseFull).
 
 // between installs an Injector for one kind of call on one fd; fd -1 is any.
@@ -426,8 +425,8 @@ func TestDataAfterEAGAIN(t *testing.T) {
 	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 		defer between(t, sysx.Recv, fd, byteAfterEAGAIN(fd, peer, total))()
 		p.Do(t, func() {
-			// A read that is filled does not show that there is no more, so the
-			// next one asks.
+			// A read that fills its buffer does not show that there is no more,
+			// so the next read asks.
 			testenv.Gives(t, string(pattern(total)), nil)(
 				testenv.AsText(io.ReadAll(iotest.OneByteReader(c))))
 		})
@@ -457,7 +456,7 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 		}
 		full := 0
 		remove := between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
-			// that also has the kernel note that a call waits
+			// poll also has the kernel note that a call waits
 			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			if n, _ := unix.Poll(ready, 0); n > 0 {
 				return asked, 0
@@ -544,8 +543,8 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 	}
 }
 
-// TestConnectedBeforeItWaits: connect says that it goes on, or was interrupted,
-// and before the caller waits it has come to its end, good or bad.
+// TestConnectedBeforeItWaits: connect says that it goes on, or is interrupted,
+// and has ended, well or badly, before the caller waits.
 func TestConnectedBeforeItWaits(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EINPROGRESS, unix.EINTR, unix.EALREADY} {
 		for _, good := range []bool{true, false} {
@@ -609,8 +608,8 @@ func TestFalseFull(t *testing.T) {
 	})
 }
 
-// TestFirstWaitEdges: what an fd waits for comes just before it is registered
-// with epoll.
+// TestFirstWaitEdges: the event that a caller is about to wait for comes just
+// before the fd is registered with epoll.
 func TestFirstWaitEdges(t *testing.T) {
 	for name, c := range map[string]struct {
 		come func(peer int)
@@ -651,8 +650,8 @@ func waitInAllWays(t *testing.T) (end func()) {
 			waitFor(p, coroutine.ReasonRead, func() { c.Read(make([]byte, 10)) })
 		case i < 6:
 			waitFor(p, coroutine.ReasonRead, func() { c.(socket.Stream).WaitReadable() })
-		// What there is to be read is no matter to a writer, nor is a peer that
-		// has ended its side.
+		// A writer waits whatever there is to read, and also when the peer has
+		// ended its side.
 		case i < 9:
 			peer.Write([]byte("unread"))
 			peer.CloseWrite()
@@ -683,8 +682,8 @@ func waitInAllWays(t *testing.T) (end func()) {
 	}
 }
 
-// TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes
-// no system calls: readers of open, half closed and hung up connections (the
+// TestWaitsMakeNoCalls: a wait makes no system calls, after a storm and after
+// errors either: readers of open, half closed and hung up connections (the
 // kernel reports a hang-up only once), writers without room, acceptors,
 // connections that are being made, those of a Server. Wakes of one do not make
 // the others look.

@@ -23,7 +23,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// anyFile is what socket.File and os.File have in common.
+// anyFile has the methods that socket.File and os.File share.
 type anyFile interface {
 	io.ReadWriteCloser
 	Name() string
@@ -39,7 +39,7 @@ func ours(t testing.TB, fd int, name string) *socket.File {
 	return testenv.Closing(t, testenv.Must(socket.FileFromFD(uintptr(fd), name)))
 }
 
-// rawPipe returns the ends of a pipe, for which the caller sees.
+// rawPipe returns the ends of a pipe, which the caller closes.
 func rawPipe(t testing.TB) (r, w int) {
 	t.Helper()
 	var p [2]int
@@ -53,8 +53,7 @@ func filePipe(t testing.TB) (r, w *socket.File) {
 	return ours(t, rfd, "r"), ours(t, wfd, "w")
 }
 
-// fileOutcome is what an operation came to, as text, so that two can be held
-// against each other.
+// fileOutcome is the result of an operation as text, to compare two.
 func fileOutcome(n int, data []byte, err error) string {
 	is := ""
 	for _, e := range []error{os.ErrClosed, os.ErrDeadlineExceeded, os.ErrNoDeadline, io.EOF,
@@ -68,8 +67,8 @@ func fileOutcome(n int, data []byte, err error) string {
 		errors.As(err, &p), is)
 }
 
-// fileWorld is the file of a test and, for a pipe, its other end, which read or
-// write text, and say what came of it.
+// fileWorld is the file of a test and, for a pipe, its other end. Its methods
+// read or write text, and return the outcome.
 type fileWorld struct{ a, b anyFile }
 
 // opensFile makes a file of an fd.
@@ -86,7 +85,7 @@ func writesFile(f anyFile, s string) string {
 	return fileOutcome(n, nil, err)
 }
 
-// does is what an operation without a result came to.
+// does is the outcome of an operation that returns an error only.
 func does(err error) string { return fileOutcome(0, nil, err) }
 
 func pipeWorld(t *testing.T, open opensFile) fileWorld {
@@ -162,8 +161,8 @@ var fileCases = []struct {
 	}},
 }
 
-// TestFileAgainstOS: the same operations on our File and on os's come to the
-// same, errors included.
+// TestFileAgainstOS: the same operations on netco's File and on os's have the
+// same outcome, errors included.
 func TestFileAgainstOS(t *testing.T) {
 	start(t, 2)
 	for _, c := range fileCases {
@@ -179,8 +178,7 @@ func TestFileAgainstOS(t *testing.T) {
 	}
 }
 
-// TestFileKinds: what is waited for arrives, for one file of each pollable
-// kind.
+// TestFileKinds: a File of each pollable kind waits for its data and gets it.
 func TestFileKinds(t *testing.T) {
 	for _, c := range pollWakesCases {
 		if c.size == 0 {
@@ -287,8 +285,8 @@ func TestFileFaults(t *testing.T) {
 	testenv.Until(t, "the fds to be closed", func() bool { return countFDs() <= before })
 }
 
-// TestFileSyscallConn: raw access is to the fd, and is at an end when the file
-// is closed. That it waits as Read does is in the tables of waits.
+// TestFileSyscallConn: raw access is to the fd, and ends when the file is
+// closed. A raw Read is also in the tables of waits.
 func TestFileSyscallConn(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		r, _ := filePipe(t)

@@ -94,12 +94,11 @@ func echoes(l net.Listener) net.Listener {
 	return l
 }
 
-// TestGoroutinesLeaveNothing: ordinary goroutines that use sockets start what
-// watches these and nothing else, and once the sockets are closed no goroutine
-// and no fd of it is left. All Processors and a watchdog were started, for
-// good.
+// TestGoroutinesLeaveNothing: goroutines that use sockets start the goroutine
+// poller and nothing else, and once the sockets are closed no goroutine and no
+// fd of it is left. All Processors and a watchdog were started, for good.
 func TestGoroutinesLeaveNothing(t *testing.T) {
-	// what package net and the runtime make once
+	// package net and the runtime make these once
 	if c, err := net.Dial("tcp", echoNet(t)); err == nil {
 		c.Close()
 	}
@@ -142,8 +141,8 @@ func TestGoroutinesOneByOne(t *testing.T) {
 }
 
 // TestAcceptBeforeStart: an Accept that a goroutine began before the default
-// Scheduler was started ends with it all the same, and one that begins after
-// that does not.
+// Scheduler was started ends with the Scheduler all the same. The next round
+// begins after that end, and its Accept waits.
 func TestAcceptBeforeStart(t *testing.T) {
 	for range 2 {
 		ln := testenv.Closing(t, testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
@@ -160,8 +159,8 @@ func TestAcceptBeforeStart(t *testing.T) {
 	}
 }
 
-// Libraries connect, read and write on goroutines of their own, and make who
-// called them wait for these in a Go channel. If that is a coroutine, its
+// Libraries connect, read and write on goroutines of their own, and have their
+// caller wait for these in a Go channel. If the caller is a coroutine, its
 // Processor stands still meanwhile. The goroutine must get on all the same.
 
 // echoNet is an echo server of package net's.
@@ -182,9 +181,10 @@ func answered(c net.Conn, text string) error {
 	return nil
 }
 
-// TestCoroutineWaitsForGoroutine: a coroutine that blocks its Processor until a
-// goroutine has dialled and been answered is not waited for by that goroutine
-// in turn, nor until one has used its own connection, which it uses again.
+// TestCoroutineWaitsForGoroutine: a coroutine blocks its Processor until a
+// goroutine has dialled and been answered, and then until a goroutine has used
+// the coroutine's own connection. The goroutine does not wait for the Processor
+// in turn.
 func TestCoroutineWaitsForGoroutine(t *testing.T) {
 	address := echoNet(t)
 	for _, n := range []int{1, 2} {
@@ -232,8 +232,8 @@ func TestGoroutineAccepts(t *testing.T) {
 	untilOpen(t, 0)
 }
 
-// mixed are connections between package net or os and this one, each with a
-// function of this package's that takes one byte and one that puts one.
+// mixed are connections between package net or os and this one, each with two
+// functions of this package: one takes a byte, one puts a byte.
 var mixed = map[string]func(t *testing.T) (theirs io.ReadWriter, take, put func() error){
 	"tcp": func(t *testing.T) (io.ReadWriter, func() error, func() error) {
 		return mixedTCP(t, nil)
@@ -307,8 +307,8 @@ func bytewise(c io.ReadWriter) (take, put func() error) {
 }
 
 // TestMixedIsOrdered: a write of package net's or os's comes before the read of
-// this package's that it enables, and the other way round. Under -race what the
-// detector is not informed of that is a failure.
+// this package's that it enables, and the other way round. Under -race an order
+// that the detector does not learn of is a failure.
 func TestMixedIsOrdered(t *testing.T) {
 	for name, open := range mixed {
 		for _, p := range testrun.Places {
@@ -404,8 +404,8 @@ func TestSocketsInBubble(t *testing.T) {
 	testenv.NoError(t, before.Leaks())
 }
 
-// TestServerInBubble: a Server, whose connections are coroutines' matter, says
-// in a bubble that it does not work there.
+// TestServerInBubble: a Server, whose connections need coroutines, returns an
+// error in a bubble.
 func TestServerInBubble(t *testing.T) {
 	start(t, 1)
 	var busy atomic.Bool

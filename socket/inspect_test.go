@@ -52,8 +52,8 @@ func inspectAll(t testing.TB) map[int]sockinfo.Info {
 	return all
 }
 
-// want holds what is said of an fd against what it should be; addresses are
-// compared by what they print.
+// want compares the entry of an fd with w; addresses are compared by their
+// text.
 func want(t *testing.T, all map[int]sockinfo.Info, w sockinfo.Info) {
 	t.Helper()
 	got, listed := all[w.FD]
@@ -85,8 +85,8 @@ func rawFD(c syscall.Conn) (fd int) {
 	return fd
 }
 
-// TestInspect: each fd with a waiter is listed once, with its waiter and
-// where, under its addresses; and nothing else is.
+// TestInspect: each fd with a waiter is listed once, with its waiter, its place
+// and its addresses; and no other fd is.
 func TestInspect(t *testing.T) {
 	startLocked(t, 2) // nothing moves: each is listed with its Processor
 	x := &inspected{t: t}
@@ -116,7 +116,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// inspected is the sockets of TestInspect, and what is to be listed of them.
+// inspected is the sockets of TestInspect, and the entries expected for them.
 type inspected struct {
 	t       *testing.T
 	tasks   []*testrun.Task
@@ -239,8 +239,8 @@ func (x *inspected) raw() {
 		ReadWaiter: x.reads(testrun.First, netlink)})
 }
 
-// check compares what is listed with what is to be. A peer's kernel that takes
-// something late wakes a writer once more.
+// check compares the list with the expected entries. A peer's kernel that takes
+// bytes late wakes a writer once more.
 func (x *inspected) check() {
 	var all map[int]sockinfo.Info
 	testenv.Until(x.t, "the writers to be stuck", func() bool {
@@ -261,8 +261,8 @@ func (x *inspected) check() {
 	}
 }
 
-// TestInspectConnecting: a connection that is being made is listed, with what
-// makes it.
+// TestInspectConnecting: a connection that is being made is listed, with its
+// dialler.
 func TestInspectConnecting(t *testing.T) {
 	start(t, 1)
 	deaf, _ := testenv.Deaf(t)
@@ -406,8 +406,8 @@ func serveInspected(t *testing.T, l net.Listener) {
 
 // TestInspectHammer: sockets of all kinds come and go, read and write, in
 // coroutines and goroutines, their fds being used again and again, while others
-// list them. What is said of a socket is true of it, whatever becomes of it;
-// and listing loses no fd and leaves none open.
+// list them. Every entry is true of its socket; and listing loses no fd and
+// leaves none open.
 func TestInspectHammer(t *testing.T) {
 	start(t, 2)
 	duration := time.Duration(float64(2*time.Second) * testenv.Scale())
@@ -494,7 +494,7 @@ func client(t *testing.T, network, address string, seed uint64, over *atomic.Boo
 	}
 }
 
-// untrue says what of i cannot be.
+// untrue says which part of i cannot be true, or "".
 func untrue(i sockinfo.Info, tcpPort, udpPort int, name string) string {
 	if i.FD <= 2 {
 		return "whose fd is that?"
@@ -545,8 +545,8 @@ func collected(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// lostKinds make something with an fd, and all that it takes to wait for it.
-// What make returns besides is kept for as long as the test needs it.
+// lostKinds make a value with an fd, whose wait needs nothing else. The test
+// keeps the second result for as long as it needs it.
 var lostKinds = map[string]func(t *testing.T) (lost any, keep any){
 	"TCPConn, dialled": func(t *testing.T) (any, any) {
 		l := listen(t)
@@ -593,7 +593,8 @@ var lostKinds = map[string]func(t *testing.T) (lost any, keep any){
 	},
 }
 
-// lostAccepted is what l, which it closes, has accepted, and the peer.
+// lostAccepted returns a connection that l has accepted, and the peer, and
+// closes l.
 func lostAccepted(l net.Listener) (any, any) {
 	defer l.Close()
 	peer := testenv.Must(net.Dial(l.Addr().Network(), l.Addr().String()))
@@ -615,10 +616,10 @@ func await1(t *testing.T, x any) {
 	testenv.True(t, errors.Is(err, os.ErrDeadlineExceeded), "%T: %v", x, err)
 }
 
-// TestLost: what the program has lost without a Close is closed by the garbage
-// collector, as with net, be its fd registered or not. The slab of a Processor
-// referred to each whole connection, and there was no cleanup: 50 of 50 fds
-// stayed.
+// TestLost: a socket that the program has lost without a Close is closed by the
+// garbage collector, as with net, be its fd registered or not. The slab of a
+// Processor referred to each whole connection, and there was no cleanup: 50 of
+// 50 fds stayed.
 func TestLost(t *testing.T) {
 	start(t, 2)
 	for i, name := range slices.Sorted(maps.Keys(lostKinds)) {
@@ -686,7 +687,7 @@ func collectedUntil(t *testing.T, what string, call func() error) error {
 	return <-done
 }
 
-// notLost are waits, made in the place that waits, and what ends them.
+// notLost are waits, made in the place that waits, and functions that end them.
 var notLost = map[string]func(t *testing.T) (wait func() error, end func(), r coroutine.Reason){
 	"Read":         acceptedToRead(func(c *socket.TCPConn) error { return readOne(c) }),
 	"WaitReadable": acceptedToRead(func(c *socket.TCPConn) error { return c.WaitReadable() }),
@@ -730,8 +731,8 @@ func acceptedToRead(read func(*socket.TCPConn) error) func(t *testing.T) (func()
 	}
 }
 
-// TestWaitedForIsNotLost: whoever waits keeps what it waits for, although
-// nothing else refers to that.
+// TestWaitedForIsNotLost: a waiter keeps the socket that it waits for, although
+// nothing else refers to the socket.
 func TestWaitedForIsNotLost(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		var tasks []*testrun.Task

@@ -108,8 +108,8 @@ func TestLimitListener(t *testing.T) {
 }
 
 // TestLimitListenerEnds: a wait for room that a deadline, or a Close amid
-// edges, has ended leaves nothing behind. That it ends is in the tables of
-// waits.
+// edges, has ended leaves nothing behind. The tables of waits check its end
+// itself.
 func TestLimitListenerEnds(t *testing.T) {
 	for name, end := range map[string]func(l net.Listener){
 		"deadline": func(l net.Listener) { l.(deadliner).SetDeadline(past) },
@@ -142,7 +142,7 @@ func TestLimitListenerEnds(t *testing.T) {
 	}
 }
 
-// TestLimitListenerOnce: however many close a connection, and whoever uses it
+// TestLimitListenerOnce: however many coroutines close a connection, and use it
 // meanwhile, its place is given back once.
 func TestLimitListenerOnce(t *testing.T) {
 	start(t, 2)
@@ -168,8 +168,8 @@ func TestLimitListenerOnce(t *testing.T) {
 	testenv.Until(t, "all places", func() bool { return socket.Places(l) == 0 })
 }
 
-// TestLimitTwice: the narrower of two limits holds, and a place under one that
-// finds none under the other is given back.
+// TestLimitTwice: the narrower of two limits holds, and an Accept that has a
+// place under one and finds none under the other gives it back.
 func TestLimitTwice(t *testing.T) {
 	start(t, 2)
 	for _, n := range [][2]int{{1, 2}, {2, 1}} {
@@ -264,7 +264,7 @@ func TestLimitNone(t *testing.T) {
 }
 
 // TestServeMaxConns: over two listeners together, no more than MaxConns are
-// open, and all are served in the end; what is handed away counts until it is
+// open, and all are served in the end; a detached connection counts until it is
 // closed.
 func TestServeMaxConns(t *testing.T) {
 	start(t, 2)
@@ -340,8 +340,8 @@ func answers(t *testing.T, conns []net.Conn) <-chan int {
 }
 
 // TestLimitWake: a place that becomes free while an Accept is about to wait for
-// it is not missed. All clients are there before, so that none wakes it by
-// coming.
+// it is not missed. All clients have connected before, so that none wakes the
+// Accept by coming.
 func TestLimitWake(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		const clients = 100
@@ -428,8 +428,9 @@ func echoLines(c net.Conn) {
 	}
 }
 
-// limited are the clients of a Server, and those of another listener, which has
-// a coroutine for each connection and turns away those for which there is none.
+// limited are the clients of a Server, and those of another listener, which
+// starts a coroutine for each connection and turns a connection away if it
+// cannot.
 type limited struct {
 	t             *testing.T
 	server, other string
@@ -456,8 +457,8 @@ func (l *limited) askOther(line string) {
 	}
 }
 
-// meet has each limit met: all connections that the Server may have take all
-// fds, and one of them waits for another's buffer; then all coroutines are
+// meet reaches each limit: the most connections that the Server may have take
+// all fds, and one of them waits for another's buffer; then all coroutines are
 // taken.
 func (l *limited) meet() {
 	held := make([]net.Conn, mostConns)

@@ -25,7 +25,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestListenContext: the context is for the look-up only.
+// TestListenContext: the context ends the look-up only.
 func TestListenContext(t *testing.T) {
 	s := askNames(t, map[string][]record{"here.test.": addresses("127.0.0.1")})
 	s.hold("here.test.")
@@ -218,7 +218,7 @@ func adoptedFiles(t *testing.T) map[string]*os.File {
 	return files
 }
 
-// likeAdopted holds what a call has made of a file, or its error, against
+// likeAdopted compares the result of a call for a file, or its error, with
 // net's.
 func likeAdopted[A, B closer](t *testing.T, what string, f *os.File, ours A, err error, theirs B,
 	want error) {
@@ -244,8 +244,8 @@ func likeAdopted[A, B closer](t *testing.T, what string, f *os.File, ours A, err
 	}
 }
 
-// TestFileConns: what is adopted is of net's type and has its addresses, for
-// every family and type that net has, and works.
+// TestFileConns: an adopted socket is of net's type, has its addresses and
+// works, for every family and type that net has.
 func TestFileConns(t *testing.T) {
 	start(t, 2)
 	files := adoptedFiles(t)
@@ -312,8 +312,8 @@ func TestFileConnWorks(t *testing.T) {
 	})
 }
 
-// addressed are sockets of every kind, by name, and how each is asked for its
-// addresses.
+// addressed are sockets of every kind, by name, with the functions that return
+// their addresses.
 func addressed(t *testing.T) map[string][]func() net.Addr {
 	t.Helper()
 	all := map[string][]func() net.Addr{}

@@ -80,7 +80,7 @@ func inTurn(i int, places []testrun.Place) []testrun.Place {
 }
 
 // inTurnOf runs f for case i of a long table, as a subtest for each of its
-// places. The test has started two Processors.
+// places. Precondition: two Processors.
 func inTurnOf(t *testing.T, i int, name string, f func(t *testing.T, p testrun.Place)) {
 	t.Helper()
 	for _, p := range inTurn(i, testrun.Places) {
@@ -114,8 +114,8 @@ func withPeer(t testing.TB) (*socket.TCPConn, *net.TCPConn) {
 	return c, peer.(*net.TCPConn)
 }
 
-// netPair is withPeer with both ends the standard library's, to hold ours
-// against.
+// netPair is withPeer with both ends the standard library's, to compare netco's
+// with.
 func netPair(t testing.TB) (c, peer *net.TCPConn) {
 	t.Helper()
 	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
@@ -171,8 +171,8 @@ var tile = func() []byte {
 	return p
 }()
 
-// pattern returns n bytes that show where in the stream they are, so that what
-// is lost, doubled or swapped shows.
+// pattern returns n bytes that show where in the stream they are, so that a
+// loss, a repetition or a swap shows.
 func pattern(n int) []byte {
 	p := make([]byte, n)
 	fill(p, 0)
@@ -255,10 +255,10 @@ func err3[A, B any](_ A, _ B, err error) error { return err }
 // place is one of the places in turn.
 func place(i int) testrun.Place { return testrun.Places[i%len(testrun.Places)] }
 
-// someplace is one at random.
+// someplace is a random place.
 func someplace(rnd *rand.Rand) testrun.Place { return place(rnd.IntN(len(testrun.Places))) }
 
-// reportEnds has s send what Closed is called with.
+// reportEnds makes s send the errors that Closed is called with.
 func reportEnds(s *socket.Server) (ends chan error) {
 	ends = make(chan error, 1<<12)
 	s.Closed = func(_ *socket.ServerConn, err error) { ends <- err }

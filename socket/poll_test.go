@@ -306,8 +306,8 @@ var pollWakesCases = []struct {
 	}, unix.POLLIN, 0},
 }
 
-// TestPollWakes: what happens to an fd of each kind ends a wait that has begun,
-// and reported as by poll(2).
+// TestPollWakes: an event of an fd of each kind ends a wait that has begun, and
+// is reported as by poll(2).
 func TestPollWakes(t *testing.T) {
 	start(t, 2)
 	for _, c := range pollWakesCases {
@@ -434,9 +434,8 @@ func TestPollStolen(t *testing.T) {
 	}
 }
 
-// TestPollHammer: pollers in all places wait for the same fds while all of what
-// they wait for comes and is taken by whoever is first. Nothing is lost: each
-// token is taken.
+// TestPollHammer: pollers in all places wait for the same fds, and the first to
+// run takes the token that comes. Nothing is lost: each token is taken.
 func TestPollHammer(t *testing.T) {
 	start(t, 2)
 	const tokens = 2000
@@ -509,7 +508,8 @@ func TestPollMany(t *testing.T) {
 }
 
 // TestPollCrowd: more waits on one fd than the kernel lets watch it through
-// nested epoll. Those beyond the limit look now and then; all hear of it.
+// nested epoll. Waits beyond that limit look now and then; all notice the
+// event.
 func TestPollCrowd(t *testing.T) {
 	const n = 600
 	needFDs(t, n)
@@ -550,7 +550,8 @@ func TestPollTooDeep(t *testing.T) {
 	})
 }
 
-// nested returns an epoll instance around so many less one, around fd.
+// nested returns an epoll instance around another, and so on, depth of them
+// around fd.
 func nested(t testing.TB, fd, depth int) int {
 	for range depth {
 		ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
@@ -606,7 +607,7 @@ func pollBeside(t *testing.T, p, owner testrun.Place, fd int, from io.Reader, to
 				return
 			default:
 			}
-			// What it is given may be gone by now.
+			// The byte may be gone by now.
 			if _, err := socket.Poll(set, time.Millisecond); err != nil {
 				t.Error(err)
 				return
@@ -654,12 +655,12 @@ func TestPollContext(t *testing.T) {
 	})
 }
 
-// countFDs is how many fds are open, that of counting among them.
+// countFDs returns how many fds are open, the one that it counts with among
+// them.
 func countFDs() int { return len(testenv.Must(os.ReadDir("/proc/self/fd"))) }
 
 // TestPollShutdown: a forced end of the scheduler ends a wait with ErrShutdown,
-// one that waits for an event and one that the kernel has refused, and leaves
-// no fd.
+// both one for an event and one that the kernel has refused, and leaves no fd.
 func TestPollShutdown(t *testing.T) {
 	fd := eventfd(t, 0)
 	for _, refused := range []bool{false, true} {
@@ -692,8 +693,8 @@ func TestPollShutdown(t *testing.T) {
 					testrun.Force(t)
 				}
 				k.Wait(t)
-				// Go's poller may be new. What the end by force did not wait
-				// for is closed a little later.
+				// Go's poller may be new. An fd of a coroutine that the end by
+				// force did not wait for is closed a little later.
 				testenv.Until(t, "the fds to be closed", func() bool {
 					return countFDs() <= before+2
 				})
@@ -702,8 +703,8 @@ func TestPollShutdown(t *testing.T) {
 	}
 }
 
-// TestPollFaults: interruptions do not show; what the kernel refuses is asked
-// for again and again while the fds are looked at all the same; an error of
+// TestPollFaults: interruptions do not show; a call that the kernel refuses is
+// tried again and again while the fds are looked at all the same; an error of
 // poll(2) itself is returned.
 func TestPollFaults(t *testing.T) {
 	type first = map[sysx.Op][]syscall.Errno
@@ -734,7 +735,7 @@ func TestPollFaults(t *testing.T) {
 func pollFaulty(t *testing.T, p testrun.Place, first map[sysx.Op][]syscall.Errno, never bool) {
 	start(t, 2)
 	a, b := eventfd(t, 0), eventfd(t, 0)
-	// whatever is made once
+	// makes the fds that are made once
 	p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t)
 	before := countFDs()
 	defer (&script{first: first}).install(t)()

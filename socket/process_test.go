@@ -72,10 +72,9 @@ func setLimit(n int) {
 	testenv.MustOK(unix.Setrlimit(unix.RLIMIT_NOFILE, &lim))
 }
 
-// TestStartWithoutFDs: the first thing that a process meets is that it has no
-// fds left, or only so many. Start succeeds or returns EMFILE; the Go runtime,
-// whose own poller may come too late, does not take the process down with
-// "netpollinit failed".
+// TestStartWithoutFDs: a process has no fds left, or only so many, when it
+// starts. Start succeeds or returns EMFILE; the Go runtime, whose own poller
+// may come too late, does not take the process down with "netpollinit failed".
 func TestStartWithoutFDs(t *testing.T) {
 	t.Parallel()
 	results := map[string]int{}
@@ -112,7 +111,7 @@ func startWithoutFDs() {
 }
 
 // TestNetpollBeforeEMFILE: a server uses up the fds before anything else in the
-// process has needed Go's poller. When something then does, the process must
+// process has needed Go's poller. When the poller is needed the process must
 // not die.
 func TestNetpollBeforeEMFILE(t *testing.T) {
 	t.Parallel()
@@ -306,9 +305,9 @@ func TestIdle(t *testing.T) {
 }
 
 // untilAsleep waits until no thread of a process has run for all of idleTime.
-// The runtime has collections to finish and memory to give back first: how long
-// that takes it, and with which pauses, is the machine's affair. What wakes now
-// and then never lets that be.
+// The runtime has collections to finish and memory to give back first, which
+// takes as long as the machine likes. A process that wakes now and then never
+// gets there.
 func untilAsleep(t *testing.T, pid int) {
 	t.Helper()
 	before, since := activity(t, pid), time.Now()

@@ -160,7 +160,7 @@ func TestSocketFlags(t *testing.T) {
 }
 
 // TestSocketErrors: a deadline ends Connect, and a closed Socket says so;
-// nothing stays open. What else is refused is in TestBadInputOwn.
+// nothing stays open. Bad arguments are in TestBadInputOwn.
 func TestSocketErrors(t *testing.T) {
 	start(t, 2)
 	deaf := sockaddr(t, first(testenv.Deaf(t)))
@@ -173,7 +173,7 @@ func TestSocketErrors(t *testing.T) {
 		c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 		testenv.Fails(t, c.Connect(deaf), os.ErrDeadlineExceeded)
 	})
-	// fewer, if a collection has closed what an earlier test lost
+	// fewer, if a collection has closed the lost sockets of an earlier test
 	if n := testenv.Files(); n > before {
 		t.Errorf("%d fds, before %d", n, before)
 	}
@@ -205,8 +205,8 @@ func socketClosed(t *testing.T, p testrun.Place) {
 	}
 }
 
-// TestAdoptSocket: the Socket owns the fd, which is non-blocking and closed on
-// exec from then on, and one that listens accepts.
+// TestAdoptSocket: the Socket owns the fd, which becomes non-blocking and
+// closed on exec. A Socket that listens accepts.
 func TestAdoptSocket(t *testing.T) {
 	start(t, 1)
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0))
@@ -254,8 +254,8 @@ func recv(into *[]byte) func(uintptr) bool {
 }
 
 // TestRawConn: Read calls its function until it returns true and parks in
-// between; an ordinary read afterwards misses nothing. What ends it is in the
-// tables of waits.
+// between; an ordinary read afterwards misses nothing. The ends of a raw Read
+// are in the tables of waits.
 func TestRawConn(t *testing.T) {
 	for name, pair := range rawPairs {
 		inPlacesOf(t, name, func(t *testing.T, p testrun.Place) {
@@ -297,8 +297,8 @@ func rawConnEnds(t *testing.T, c, peer net.Conn) {
 		net.ErrClosed)
 }
 
-// TestRawConnPanics: a function that panics leaves no lock behind: what it had
-// can be used. One that closes the connection does not lose the fd.
+// TestRawConnPanics: a function that panics leaves no lock behind: the
+// connection can be used.
 func TestRawConnPanics(t *testing.T) {
 	type rawEnd interface {
 		io.ReadWriter
@@ -373,7 +373,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSharedListener: a listener whose socket another process has too, and has
+// TestSharedListener: a listener whose socket another process shares, and has
 // made blocking, neither blocks its thread nor loses connections.
 func TestSharedListener(t *testing.T) {
 	start(t, 1)
@@ -398,9 +398,9 @@ func TestSharedListener(t *testing.T) {
 	accepting.Wait(t)
 }
 
-// TestSharedFDLeavesEpoll: what has duplicates is gone from epoll once it is
-// closed: it can be waited for under the same fd number again and again, and
-// what comes for the duplicate wakes nothing.
+// TestSharedFDLeavesEpoll: an fd that has duplicates is gone from epoll once it
+// is closed: the next socket with its number can be waited for, again and
+// again, and an event of the duplicate wakes nothing.
 func TestSharedFDLeavesEpoll(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) (again func() (io.ReadCloser, int),
 		peer io.Writer){

@@ -67,7 +67,7 @@ func idle(t testing.TB) {
 }
 
 // TestResolverSilentNames: names whose server is silent, however many, hold up
-// no look-up of another. From 32 on they held up all.
+// no look-up of another name. From 32 on they held up all.
 func TestResolverSilentNames(t *testing.T) {
 	start(t, 2)
 	const silent = 64 // questions that fit into the name server's receive buffer
@@ -183,9 +183,9 @@ func TestResolverOneLeaves(t *testing.T) {
 	}
 }
 
-// endedWith reports whether err is of ctx's end. Go's resolver returns an error
-// of its own if a deadline has passed when it is about to dial, which may be
-// before the context's timer has fired.
+// endedWith reports whether err is the error of ctx's end. Go's resolver
+// returns an error of its own if a deadline has passed when it is about to
+// dial, which may be before the context's timer has fired.
 func endedWith(ctx context.Context, err error) bool {
 	_, timed := ctx.Deadline()
 	var timeout net.Error
@@ -228,7 +228,7 @@ func TestResolverGoexit(t *testing.T) {
 	idle(t)
 }
 
-// lookups are the methods that ours and net's resolver have in common.
+// lookups are the methods that netco's and net's resolver share.
 type lookups interface {
 	LookupHost(context.Context, string) ([]string, error)
 	LookupIP(context.Context, string, string) ([]net.IP, error)
@@ -243,10 +243,10 @@ type lookups interface {
 	LookupTXT(context.Context, string) ([]string, error)
 }
 
-// question is one to a resolver.
+// question asks a resolver something.
 type question = func(c context.Context, r lookups) (any, error)
 
-// questions are those of every method, about names of all sorts.
+// questions returns questions for every method, about names of all sorts.
 func questions() map[string]question {
 	type ctx = context.Context
 	cases := map[string]question{}
@@ -295,7 +295,7 @@ func questions() map[string]question {
 	return cases
 }
 
-// TestResolverIsNets holds every method against net's: answers, errors and the
+// TestResolverIsNets compares every method with net's: answers, errors and the
 // hooks of httptrace: the DNS hooks in order, those of the connections to name
 // servers as often.
 func TestResolverIsNets(t *testing.T) {
@@ -318,7 +318,8 @@ func TestResolverIsNets(t *testing.T) {
 	idle(t)
 }
 
-// TestResolverAtOnce: what needs no look-up makes none, and does not park.
+// TestResolverAtOnce: a name that needs no look-up makes none, and does not
+// park.
 func TestResolverAtOnce(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
 	start(t, 1)
@@ -344,7 +345,7 @@ func TestResolverAtOnce(t *testing.T) {
 	})
 }
 
-// TestResolveAddr holds the functions that resolve to one address against
+// TestResolveAddr compares the functions that resolve to one address with
 // net's.
 func TestResolveAddr(t *testing.T) {
 	start(t, 2)
@@ -596,8 +597,8 @@ func wireName(name string, before ...byte) []byte {
 	return append(before, 0)
 }
 
-// TestMultipathTCP: plain connections do not use it; one that was made so and
-// has a peer that can is distinguished from it.
+// TestMultipathTCP: plain connections do not use Multipath TCP; MultipathTCP
+// reports it for a connection that asked for it and has a peer that speaks it.
 func TestMultipathTCP(t *testing.T) {
 	start(t, 1)
 	c, _ := withPeer(t)
@@ -646,8 +647,8 @@ func TestDialerIP(t *testing.T) {
 	}
 }
 
-// TestResolverLikeNet: the fields that net.Resolver has are those of the one
-// that is asked, and Net goes before them.
+// TestResolverLikeNet: a Resolver with net.Resolver's fields asks such a
+// resolver, and Net goes before these fields.
 func TestResolverLikeNet(t *testing.T) {
 	start(t, 1)
 	refused := errors.New("this one is not to be asked")
@@ -680,7 +681,7 @@ func TestResolverLikeNet(t *testing.T) {
 	}
 }
 
-// traced is what httptrace's hooks were called with.
+// traced has the calls of httptrace's hooks, with their arguments.
 type traced struct {
 	mu     sync.Mutex
 	events []string
@@ -828,8 +829,8 @@ func connectsLast(text string) string {
 	return strings.Join(append(dns, connects...), "\n")
 }
 
-// TestTraceShared: calls that share a look-up have each their own hooks called.
-// Once only the first one's were.
+// TestTraceShared: of calls that share a look-up each has its own hooks called.
+// Only the first one's were.
 func TestTraceShared(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -854,7 +855,7 @@ func TestTraceShared(t *testing.T) {
 }
 
 // TestTraceValues: the context's values reach a Resolver's Dial, from a look-up
-// of a Dialer too, but not the hooks for what is dialled.
+// of a Dialer too; the hooks for the connection that is dialled do not.
 func TestTraceValues(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)

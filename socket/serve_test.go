@@ -138,9 +138,9 @@ func TestServeIdle(t *testing.T) {
 	}
 }
 
-// TestServeExactRead: a handler that reads just what it needs, and so never
+// TestServeExactRead: a handler that reads no more than it needs, and so never
 // finds the socket empty, still leaves the connection idle, and is called again
-// for what is there.
+// for the rest.
 func TestServeExactRead(t *testing.T) {
 	start(t, 1)
 	var calls atomic.Int32
@@ -204,8 +204,8 @@ func TestServePlaces(t *testing.T) {
 		on[1].Load())
 }
 
-// TestServeIdleTimeout: an idle connection is closed in time, one that is
-// served or has something to read is not, however late its Processor is.
+// TestServeIdleTimeout: an idle connection is closed in time; a connection that
+// is served or has something to read is not, however late its Processor is.
 func TestServeIdleTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{50 * time.Millisecond, time.Nanosecond} {
 		t.Run(timeout.String(), func(t *testing.T) {
@@ -258,9 +258,9 @@ func TestServeIdleTimeoutAmidEdges(t *testing.T) {
 	testenv.True(t, missed.Load(), "the socket was not checked between the two")
 }
 
-// TestServeSecondEdge: of a connection that a goroutine has read, the goroutine
-// poller reports an edge too. It may do so when Handle has read what there was,
-// and does not have Handle called in vain.
+// TestServeSecondEdge: the goroutine poller also reports the edges of a
+// connection that a goroutine has read. An edge that it reports after Handle
+// has read the data does not have Handle called in vain.
 func TestServeSecondEdge(t *testing.T) {
 	start(t, 1)
 	var calls atomic.Int32
@@ -289,8 +289,9 @@ func TestServeSecondEdge(t *testing.T) {
 	s.Close()
 }
 
-// TestServeDeadline: a read deadline that the handler has set calls it, its
-// Read reports it; moved by another thread while idle it counts from then on.
+// TestServeDeadline: a read deadline that the handler has set has Handle
+// called, whose Read reports it. A deadline that another thread moves while the
+// connection is idle counts from then on.
 func TestServeDeadline(t *testing.T) {
 	start(t, 2)
 	conns := make(chan *socket.ServerConn, 1)
@@ -329,8 +330,8 @@ func TestServeClose(t *testing.T) {
 	})
 }
 
-// TestServeReadElsewhere: a Read outside of Handle waits for its turn and sees
-// what Handle leaves.
+// TestServeReadElsewhere: a Read outside of Handle waits for its turn and gets
+// the bytes that Handle leaves.
 func TestServeReadElsewhere(t *testing.T) {
 	start(t, 2)
 	conns := make(chan *socket.ServerConn, 1)
@@ -355,7 +356,7 @@ func TestServeReadElsewhere(t *testing.T) {
 	k.Wait(t)
 }
 
-// TestServeShutdown: Shutdown closes what is idle, waits for what is busy, and
+// TestServeShutdown: Shutdown closes idle connections, waits for busy ones, and
 // leaves the scheduler alone.
 func TestServeShutdown(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
@@ -700,9 +701,9 @@ func TestServeManyAtOnce(t *testing.T) {
 	testenv.Equal(t, served.Load(), 3*n, "served")
 }
 
-// TestServerNames: a Server's coroutines show what they are: a name, where
-// Serve was called, a profiler label; and what else runs on their goroutines
-// has none of it.
+// TestServerNames: a Server's coroutines have a name, the place where Serve was
+// called, and a profiler label; other coroutines on their goroutines have none
+// of these.
 func TestServerNames(t *testing.T) {
 	start(t, 1)
 	defer profile.Labels()()
@@ -740,7 +741,8 @@ func TestServerNames(t *testing.T) {
 }
 
 // TestServerSpreads: connections that come at once are spread evenly, although
-// none is registered when the next is placed. None may move afterwards.
+// none is registered when the next one is placed. No connection may move
+// afterwards.
 func TestServerSpreads(t *testing.T) {
 	startLocked(t, 2)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})
@@ -776,7 +778,7 @@ func countCalls(s *socket.Server) *serverCalls {
 	return n
 }
 
-// check checks that both were called so many times.
+// check checks that Opened and Closed were each called so many times.
 func (n *serverCalls) check(t *testing.T, want int32) {
 	t.Helper()
 	testenv.Equal(t, n.opened.Load(), want, "calls of Opened")
@@ -784,10 +786,11 @@ func (n *serverCalls) check(t *testing.T, want int32) {
 }
 
 // TestServeClosedIsOfOpened: Opened is called once for each connection, and
-// then Closed, however a connection ends before its first coroutine has run.
-// One that Close met so early had Closed without Opened, and later neither: a
-// program that counts its connections by the two counted wrongly, and one that
-// had noted the connection before waited for its end for ever.
+// then Closed, however a connection ends before its first coroutine has run. A
+// connection that Close met so early had Closed without Opened, and later
+// neither: a program that counts its connections by the two counted wrongly,
+// and a program that had noted the connection before waited for its end for
+// ever.
 func TestServeClosedIsOfOpened(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -905,9 +908,9 @@ type outer struct {
 }
 
 // TestServeWrapped: however limited listeners are wrapped, Serve serves their
-// connections, and each of them has one place under each limit. With a second
-// limit around a first that wrapped no listener of this package, a connection
-// came hidden in another type, and the first of them ended Serve.
+// connections, and each connection has one place under each limit. With a
+// second limit around a first that wrapped a foreign listener, a connection
+// came hidden in another type, and the first such connection ended Serve.
 func TestServeWrapped(t *testing.T) {
 	around := map[rune]func(net.Listener) net.Listener{
 		'l': func(l net.Listener) net.Listener { return socket.LimitListener(l, 2) },
@@ -968,8 +971,8 @@ func (l wrappedListener) Accept() (net.Conn, error) {
 	return l.wrap(c.(*socket.TCPConn)), nil
 }
 
-// serveTwo has two connections served and, under a limit, a third one when one
-// of the two is closed.
+// serveTwo has two connections served and, under a limit, a third when one of
+// them is closed.
 func serveTwo(t *testing.T, address string, limits bool) {
 	t.Helper()
 	first, second := dialNet(t, address), dialNet(t, address)
@@ -991,7 +994,7 @@ func serveTwo(t *testing.T, address string, limits bool) {
 	testenv.Gives(t, 1, nil, "a place is free")(third.Read(b))
 }
 
-// names checks that err names what it is about.
+// names checks that err contains what.
 func names(t *testing.T, err error, what string) {
 	t.Helper()
 	testenv.True(t, err != nil && strings.Contains(strings.ToLower(err.Error()),
@@ -1080,8 +1083,8 @@ func serveWrapped(t *testing.T, wrap func(*socket.TCPConn) net.Conn) (address st
 	return l.Addr().String(), ends
 }
 
-// nth returns an Injector for one kind of call that lets some pass and then
-// fails so many.
+// nth returns an Injector for one kind of call that lets pass calls through and
+// then fails so many.
 func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injector,
 	asked *atomic.Int32) {
 	asked = new(atomic.Int32)
@@ -1095,8 +1098,8 @@ func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injec
 	}, asked
 }
 
-// untilRest waits until the one listener is waited for, and so many connections
-// of a Server are idle: all are registered, and none is about to be read.
+// untilRest waits until the one listener waits, and so many connections of a
+// Server are idle: all are registered, and none is about to be read.
 func untilRest(t *testing.T, conns int) {
 	t.Helper()
 	s := testenv.Must(netco.Default())
@@ -1145,9 +1148,9 @@ func besideFaults(t *testing.T, s *socket.Server, left int,
 	testenv.Equal(t, len(ends), 0, "ends too many")
 }
 
-// TestServerReadFault: an error of one connection ends that one, is reported
-// once, by Handle's Read and by Closed, in net's form, and leaves no fd. Others
-// go on.
+// TestServerReadFault: a read error of one connection ends that connection, is
+// reported once, by Handle's Read and by Closed, in net's form, and leaves no
+// fd. Others go on.
 func TestServerReadFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.ENOBUFS,
 		unix.EHOSTUNREACH} {
@@ -1163,7 +1166,7 @@ func TestServerReadFault(t *testing.T) {
 				remove()
 				failsAs(t, err, errno, fmt.Sprintf("read tcp %s->%s: read: %v", address,
 					victim.LocalAddr(), errno))
-				// it had not been read
+				// the victim had not been read
 				if _, err := io.ReadAll(victim); err != nil && !errors.Is(err, unix.ECONNRESET) {
 					t.Errorf("the victim: %v", err)
 				}
@@ -1199,7 +1202,7 @@ func TestServerRegisterFault(t *testing.T) {
 }
 
 // TestListenerRegisterFault: the listener itself cannot be registered. Serve
-// returns that, in net's form, and has closed it.
+// returns the error, in net's form, and has closed the listener.
 func TestListenerRegisterFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOSPC, unix.ENOMEM} {
 		for _, network := range []string{"tcp", "unix"} {

@@ -118,8 +118,8 @@ func copying(from, to string) traffic {
 	return t
 }
 
-// echoing sends lines of all lengths in random pieces, and takes them back from
-// what serve makes of them. With room for little most writes wait.
+// echoing sends lines of all lengths in random pieces, and reads back the
+// answers of serve. With little room most writes wait.
 func echoing(network string, room int, serve func(b *socket.Buffered) error) moveFunc {
 	return func(t *testing.T, p testrun.Place, n int) (int, int) {
 		peer, c := netcoPair(t, network)
@@ -314,7 +314,8 @@ type (
 	limits = map[sysx.Op]int
 )
 
-// kernelFaults are what the kernel might do to any traffic, some of it rarely.
+// kernelFaults are faults that the kernel may inflict on any traffic, some of
+// them rarely.
 var kernelFaults = []struct {
 	name  string
 	size  int // of the traffic
@@ -348,13 +349,14 @@ var kernelFaults = []struct {
 }
 
 // TestTraffic: whatever the kernel does, no way of moving bytes loses, doubles
-// or swaps any; each call is counted once, by whoever made it, and each byte. A
-// call that an interrupt repeats counts as one.
+// or swaps any. Each call and each byte is counted once, in the place that made
+// the call. A call that an interrupt repeats counts as one.
 func TestTraffic(t *testing.T) {
 	start(t, 2)
 	for i, f := range kernelFaults {
 		for j, c := range traffics {
-			// What is denied is followed by the edge of registering only.
+			// A call that is denied is followed by the edge of registering
+			// only.
 			if c.whole && f.limit[sysx.Recv] > 0 || c.mixed && f.first[sysx.Send] != nil {
 				continue
 			}

@@ -28,7 +28,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// udpConn is what net's UDP sockets and ours have in common.
+// udpConn has the methods that net's UDP sockets and netco's share.
 type udpConn interface {
 	net.Conn
 	net.PacketConn
@@ -79,7 +79,7 @@ func netPeer(t testing.TB, at *net.UDPAddr) *net.UDPConn {
 	return c
 }
 
-// udpAddr is a copy of where c is, to be changed as need be.
+// udpAddr returns a copy of c's address, which the caller may change.
 func udpAddr(c interface{ LocalAddr() net.Addr }) *net.UDPAddr {
 	a := *c.LocalAddr().(*net.UDPAddr)
 	return &a
@@ -96,7 +96,7 @@ func dialTo(t testing.TB, to interface{ LocalAddr() net.Addr }) *socket.UDPConn 
 // sizes of datagrams: empty, small, larger than a page, the largest.
 var sizes = []int{0, 1, 64, 1472, 9000, 65507}
 
-// udpReads are all ways to take a datagram.
+// udpReads are all ways to receive a datagram.
 var udpReads = []struct {
 	name string
 	read func(c udpConn, p []byte) (n int, from string, err error)
@@ -133,7 +133,7 @@ var udpReads = []struct {
 	}},
 }
 
-// udpWrites are all ways to send one to an address.
+// udpWrites are all ways to send a datagram to an address.
 var udpWrites = []struct {
 	name  string
 	write func(c udpConn, p []byte, to *net.UDPAddr) (n int, err error)
@@ -162,7 +162,8 @@ var udpWrites = []struct {
 	}},
 }
 
-// udpPeerWrites are all ways to send one to the peer of a connected socket.
+// udpPeerWrites are all ways to send a datagram to the peer of a connected
+// socket.
 var udpPeerWrites = []func(c *socket.UDPConn, p []byte) (n int, err error){
 	(*socket.UDPConn).Write,
 	func(c *socket.UDPConn, p []byte) (int, error) {
@@ -210,7 +211,8 @@ func TestUDPEcho(t *testing.T) {
 	}
 }
 
-// udpEcho sends back what a peer sends, by all pairs of a read and a write.
+// udpEcho sends the datagrams of a peer back, by all pairs of a read and a
+// write.
 func udpEcho(t *testing.T, c *socket.UDPConn, peer string) {
 	buf := make([]byte, 65536)
 	for _, r := range udpReads {
@@ -341,8 +343,8 @@ func linkLocal(t *testing.T) *net.UDPAddr {
 	return nil
 }
 
-// TestUDPTruncated: what does not fit is lost, shown by the flags where there
-// are any, and the next datagram is whole.
+// TestUDPTruncated: the part of a datagram that does not fit is lost, which the
+// flags show where there are any, and the next datagram is whole.
 func TestUDPTruncated(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
@@ -442,9 +444,9 @@ func controlMessage(level, kind int, data []byte) []byte {
 	return p
 }
 
-// TestUDPRefused: a connected socket learns that nothing listens, as net's is,
-// and can be used on. What a read has taken leaves nothing to read: after it
-// every wait for something to read returned at once.
+// TestUDPRefused: a connected socket learns that nothing listens, as net's
+// does, and can be used on. A read that has taken the error leaves nothing to
+// read: after it every wait for something to read returned at once.
 func TestUDPRefused(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		peer := netPeer(t, loopback4)
@@ -474,7 +476,7 @@ func TestUDPRefused(t *testing.T) {
 	})
 }
 
-// refusals has the other calls be refused, and then answered.
+// refusals has the calls but Read be refused, and then answered.
 func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op, call string,
 	err error)) {
 	ms := []socket.Message{{Buf: make([]byte, 10)}}
@@ -500,8 +502,8 @@ func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op,
 	readsText(t, c, "back", "after that")
 }
 
-// TestUDPMulticast: two sockets join a group on one port; both get what is sent
-// to it.
+// TestUDPMulticast: two sockets join a group on one port; both get the
+// datagrams to the group.
 func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
 		inPlacesOf(t, group.String(), func(t *testing.T, p testrun.Place) {
@@ -540,8 +542,8 @@ func TestUDPMulticast(t *testing.T) {
 	}
 }
 
-// multicastInterface finds one that is up; what is sent to a group there comes
-// back to this host.
+// multicastInterface returns an interface that is up and loops datagrams to a
+// group back to this host.
 func multicastInterface(t *testing.T) *net.Interface {
 	all := testenv.Must(net.Interfaces())
 	for _, ifi := range all {
@@ -578,8 +580,8 @@ func multicastSender(t *testing.T, ifi *net.Interface, group net.IP) *socket.UDP
 	return c
 }
 
-// errorText describes an error. What differs from one socket to the next is
-// replaced.
+// errorText describes an error, without the text that differs from one socket
+// to the next.
 func errorText(err error, hide *strings.Replacer) string {
 	return hide.Replace(fmt.Sprint(describeError(err), " ", errors.Is(err, os.ErrDeadlineExceeded)))
 }
@@ -659,8 +661,8 @@ var udpOps = func() map[string]udpOp {
 	return ops
 }()
 
-// udpAfterClose are those that are only tried on a closed socket, where they do
-// not wait.
+// udpAfterClose are operations for closed sockets only: on an open one they
+// would wait.
 var udpAfterClose = func() map[string]udpOp {
 	ops := map[string]udpOp{}
 	for name, op := range map[string]func(udpConn) error{
@@ -732,9 +734,9 @@ func TestUDPErrorsAsNet(t *testing.T) {
 	}
 }
 
-// TestMakingAsNet holds what the functions that take addresses of package net
-// make, or refuse, against net's. What is refused leaves no fd. The oldest Go
-// that netco builds with has no net.Dialer.DialTCP.
+// TestMakingAsNet compares the functions that take addresses with package
+// net's: the sockets they make, and their errors. A refused call leaves no fd.
+// The oldest Go that netco builds with has no net.Dialer.DialTCP.
 func TestMakingAsNet(t *testing.T) {
 	askNames(t, nil)
 	start(t, 2)

@@ -68,9 +68,9 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 	return a, b
 }
 
-// TestUnixPackets: what is written as one is read as one, an empty packet and
-// one of nearly the size of the send buffer included. One that is too large is
-// refused and sends nothing. What does not fit the reader's buffer is dropped.
+// TestUnixPackets: a packet is read whole, an empty packet and one of nearly
+// the size of the send buffer included. A packet that is too large is refused
+// and sends nothing. Bytes that do not fit the reader's buffer are dropped.
 func TestUnixPackets(t *testing.T) {
 	for _, network := range []string{"unixgram", "unixpacket"} {
 		inPlacesOf(t, network, func(t *testing.T, p testrun.Place) {
@@ -109,10 +109,10 @@ func TestUnixPackets(t *testing.T) {
 	}
 }
 
-// TestUnixFalseEnd: what a peer sent before it closed is read, though a read
-// said that the end is there. The kernel does that when the peer writes and
-// closes within the read; an empty packet in front has the same result every
-// time. Alone an empty packet is the end, as with net.
+// TestUnixFalseEnd: packets that a peer sent before it closed are read, though
+// a read said that the end is there. The kernel does that when the peer writes
+// and closes within the read; an empty packet in front has the same result
+// every time. Alone an empty packet is the end, as with net.
 func TestUnixFalseEnd(t *testing.T) {
 	start(t, 1)
 	reads := map[string]func(c *socket.UnixConn, p []byte) (int, error){
@@ -142,9 +142,9 @@ func TestUnixFalseEnd(t *testing.T) {
 	}
 }
 
-// TestUnixWritesWait: a writer that finds the queue full goes on when it is
-// read, whether its peer is fixed or named with each packet. For the latter the
-// kernel makes no event if the queue is full of others' packets.
+// TestUnixWritesWait: a writer that finds the queue full goes on when the queue
+// is read, whether its peer is fixed or named with each packet. For a named
+// peer the kernel makes no event if the queue is full of others' packets.
 func TestUnixWritesWait(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, named := range []bool{false, true} {
@@ -177,7 +177,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	c.SetReadDeadline(time.Now().Add(time.Millisecond))
 	s := new(script)
 	defer s.install(t)()
-	// it is registered now, so no more edge comes of that
+	// registers the socket, so no more edge comes of that
 	c.Read(make([]byte, 1))
 	writer := p.Go(func() {
 		if named {
@@ -189,7 +189,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	})
 	writer.UntilParked(t, coroutine.ReasonWrite)
 	tries, began := s.called[sysx.Send].Load(), time.Now()
-	// long enough to see one that does not wait at all
+	// long enough to see a Write that does not wait at all
 	time.Sleep(50 * time.Millisecond)
 	n := s.called[sysx.Send].Load() - tries
 	if took := time.Since(began); n > 2*took.Milliseconds() {
@@ -338,7 +338,7 @@ func showUnix(a net.Addr) string {
 	return "nil"
 }
 
-// TestUnixAddresses: every address a socket or packet has is what net's has.
+// TestUnixAddresses: every address of a socket or packet equals net's.
 func TestUnixAddresses(t *testing.T) {
 	start(t, 1)
 	path, from := unixName(t, "s"), unixName(t, "c")
@@ -401,8 +401,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestUnixUnlink: the file is removed when net would remove it, once, and
-// whoever made another there in the meantime keeps that.
+// TestUnixUnlink: the file is removed when net would remove it, once; a file
+// that another program makes there meanwhile stays.
 func TestUnixUnlink(t *testing.T) {
 	start(t, 2)
 	everywhere(t, func(p testrun.Place) {
@@ -434,7 +434,7 @@ func TestUnixUnlink(t *testing.T) {
 	})
 }
 
-// closer is what a call under test may have opened.
+// closer is a socket that a call under test may have opened.
 type closer interface{ Close() error }
 
 // unixMaker is a package that makes Unix sockets: this one or net.
@@ -481,7 +481,7 @@ func unixTargets(t *testing.T) (all []*net.UnixAddr) {
 	return append(all, nil)
 }
 
-// unixIO is what both UnixConns have.
+// unixIO has the methods that both packages' UnixConns share.
 type unixIO interface {
 	net.Conn
 	net.PacketConn
@@ -497,8 +497,8 @@ type unixIO interface {
 	SetWriteBuffer(int) error
 }
 
-// unixEnds are the two ends of a connection, or a datagram socket and one that
-// is connected to it.
+// unixEnds are the two ends of a connection, or a datagram socket and a socket
+// that is connected to it.
 type unixEnds struct{ dialled, other unixIO }
 
 // ends makes them at "s" in the current folder.
@@ -545,8 +545,8 @@ func (x *unixProbe) writes(c unixIO) {
 	x.add(err3(c.WriteMsgUnix([]byte("x"), []byte("not ancillary data"), nil)))
 }
 
-// reads reads by every method. What has come is read however late this thread
-// is; a datagram socket that has nothing waits for its deadline.
+// reads reads by every method. It reads all that has come, however late this
+// thread is; on a datagram socket that has nothing it waits for the deadline.
 func (x *unixProbe) reads(c unixIO) {
 	for _, read := range []func() error{
 		func() error { return err3(c.ReadFrom(make([]byte, 1))) },
@@ -601,7 +601,7 @@ func (x *unixProbe) closed(c unixIO) {
 	x.add(testenv.Err(c.Read(nil)))
 }
 
-// TestUnixIOErrors holds the errors of reads and writes against net's: on both
+// TestUnixIOErrors compares the errors of reads and writes with net's: on both
 // ends of each kind of connection, on a socket without a peer, after the peer
 // has gone, and after Close.
 func TestUnixIOErrors(t *testing.T) {

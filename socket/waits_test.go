@@ -43,7 +43,8 @@ type wait struct {
 	alone   bool   // a second one does not queue behind it
 }
 
-// waitOp is an operation that waits for an fd, and how its errors name it.
+// waitOp is an operation that waits for an fd, and the name that its errors
+// have.
 type waitOp struct {
 	name    string
 	op      string // empty: not looked at
@@ -137,7 +138,7 @@ type udpPeer struct {
 
 func (p udpPeer) Write(b []byte) (int, error) { return p.WriteTo(b, p.to) }
 
-// waitWriters wait for room, streams for that of much.
+// waitWriters wait for room; writers to streams have more to write than fits.
 var waitWriters = func() (ops []waitOp) {
 	writer := func(network, name, op string, make func(t *testing.T) wait) {
 		ops = append(ops, waitOp{network + " " + name, op, network, coroutine.ReasonWrite, make})
@@ -182,7 +183,7 @@ var waitWriters = func() (ops []waitOp) {
 			},
 			set:   c.SetWriteDeadline,
 			close: c.Close,
-			// of epoll any event reports everything
+			// any event of epoll reports everything
 			release: func() { ready.Store(true); peer.Write([]byte("x")) },
 			again:   func() { ready.Store(false) },
 		}
@@ -248,8 +249,8 @@ func waitForMadeUpRoom(write func(c *socket.UDPConn) error) func(t *testing.T) w
 	}
 }
 
-// otherWaits are those of listeners, files, Sockets, and of what is built on
-// connections.
+// otherWaits are the waits of listeners, files and Sockets, and of types that
+// are built on connections.
 var otherWaits = []waitOp{
 	{"tcp Accept", "accept", "tcp", coroutine.ReasonAccept, waitToAccept("tcp")},
 	{"unix Accept", "accept", "unix", coroutine.ReasonAccept, waitToAccept("unix")},
@@ -422,7 +423,7 @@ func eachWait(t *testing.T, places []testrun.Place,
 	}
 }
 
-// TestWaitReleased: what is awaited comes, over and over.
+// TestWaitReleased: an operation gets what it waits for, over and over.
 func TestWaitReleased(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		for range 3 {
@@ -438,9 +439,10 @@ func TestWaitReleased(t *testing.T) {
 }
 
 // TestWaitDeadline: a deadline that has passed ends an operation before it
-// begins, one to come ends it then and not before, and one that another thread
-// moves to here ends it while it waits. One that has passed does so also when
-// what is awaited is there, as with net; after it is taken back all is well.
+// begins, a deadline to come ends it then and not before, and a deadline that
+// another thread moves to the present ends it while it waits. A deadline that
+// has passed does so also when the operation could succeed, as with net; once
+// it is taken back all is well.
 func TestWaitDeadline(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		p.Do(t, func() {
@@ -482,9 +484,9 @@ func TestWaitDeadline(t *testing.T) {
 	})
 }
 
-// TestWaitDeadlineMovedLater: far away and never, while the operation waits.
-// What it was to be before passes, which a second operation with a deadline
-// just behind it shows, and ends nothing.
+// TestWaitDeadlineMovedLater: while an operation waits its deadline is moved
+// far away, or removed. The old deadline passes, which a second operation with
+// a deadline just behind it shows, and ends nothing.
 func TestWaitDeadlineMovedLater(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		for _, then := range []time.Time{future, {}} {
@@ -526,8 +528,8 @@ func TestWaitDeadlineMovedLater(t *testing.T) {
 	})
 }
 
-// TestWaitClosed closes from every kind of place, in turn, what is waited for
-// in every kind, and what is queued behind that.
+// TestWaitClosed closes the sockets of all waits, from each kind of place in
+// turn. Close ends the operation that waits and the one queued behind it.
 func TestWaitClosed(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		for i, closer := range inTurn(len(o.name)+len(p.Name), testrun.Places) {
@@ -554,8 +556,8 @@ func TestWaitClosed(t *testing.T) {
 	})
 }
 
-// TestWaitFalseAlarms: an operation that heard that there is something and
-// finds nothing waits on, however often, and misses nothing of what comes.
+// TestWaitFalseAlarms: an operation that is woken and finds nothing waits on,
+// however often, and misses nothing that comes.
 func TestWaitFalseAlarms(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		if w.again == nil || o.reason == coroutine.ReasonWrite ||
@@ -584,8 +586,8 @@ func TestWaitFalseAlarms(t *testing.T) {
 	})
 }
 
-// TestWaitInOrder: what is queued behind an operation has its turn when that
-// has got what it waited for, and not before. C++ netco lost one of two.
+// TestWaitInOrder: an operation that is queued behind another has its turn when
+// the first has succeeded, and not before. C++ netco lost one of two.
 func TestWaitInOrder(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		if w.alone || w.again == nil || o.reason == coroutine.ReasonWrite ||
@@ -606,9 +608,9 @@ func TestWaitInOrder(t *testing.T) {
 	})
 }
 
-// TestWaitStopped: a coroutine that waits and is stopped gets ErrShutdown, then
-// and later; the next that waits for the same is not touched, and the socket is
-// closed as ever.
+// TestWaitStopped: a coroutine that is stopped while it waits gets ErrShutdown,
+// then and later; the next waiter for the same socket is not touched, and the
+// socket is closed as ever.
 func TestWaitStopped(t *testing.T) {
 	forWaits(t, testrun.Coroutines, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		k := p.Go(func() {
@@ -626,9 +628,9 @@ func TestWaitStopped(t *testing.T) {
 	})
 }
 
-// TestWaitForcedEnd: the end by force has whatever waits return ErrShutdown, on
-// coroutines and goroutines, and what it waited for can be closed. A Scheduler
-// without coroutines ends in order.
+// TestWaitForcedEnd: the end by force makes every wait return ErrShutdown, on
+// coroutines and goroutines, and the sockets can be closed. A Scheduler without
+// coroutines ends in order.
 func TestWaitForcedEnd(t *testing.T) {
 	forWaitsAlone(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		k := p.Go(func() { testenv.Fails(t, w.do(), netco.ErrShutdown) })
@@ -645,8 +647,8 @@ func TestWaitForcedEnd(t *testing.T) {
 	})
 }
 
-// TestWaitDraining: an orderly end has accepting stop at once, and lets a
-// coroutine go on with everything else.
+// TestWaitDraining: an orderly end stops Accept at once, and lets a coroutine
+// go on with everything else.
 func TestWaitDraining(t *testing.T) {
 	forWaitsAlone(t, testrun.Coroutines, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		want := error(nil)
