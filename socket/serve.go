@@ -20,36 +20,36 @@ import (
 type Server struct {
 	// Handle is called on a coroutine when c has something to read, or its
 	// stream has ended, or a read deadline that Handle has set has passed: a
-	// Read returns which. It may serve one request or many, wait, and take its
-	// time. When it returns nil, c is idle again; with an error, c is closed.
-	// Calls for one connection follow one another, on one Processor unless it
-	// moves.
+	// Read shows which of these it is. Handle may serve one request or many,
+	// wait, and take its time. When it returns nil, c is idle again; with an
+	// error, c is closed. Calls for one connection follow one another, on one
+	// Processor unless the connection moves.
 	Handle func(c *ServerConn) error
 
-	// Opened, if it is not nil, is called for each connection, before it first
-	// waits, also if it is closed by then. An error closes it.
+	// Opened, if it is not nil, is called for each connection before the
+	// connection first waits, also if it is closed by then. An error closes it.
 	Opened func(c *ServerConn) error
 
 	// Closed, if it is not nil, is called for each connection after it was
-	// closed, with what ended it: the error of Handle, of Opened,
+	// closed, with the reason: the error of Handle or Opened,
 	// os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or
-	// ErrShutdown; nil if Handle did not return. Shutdown waits until it has
-	// returned, so it must not wait for Shutdown. One that Detach has taken
-	// ends without it.
+	// ErrShutdown; nil if Handle did not return. Shutdown waits until Closed
+	// has returned, so Closed must not wait for Shutdown. A connection that
+	// Detach has taken ends without it.
 	Closed func(c *ServerConn, err error)
 
 	// IdleTimeout, if it is not 0, closes a connection that has been idle for
 	// so long. It takes the place of the read deadline.
 	IdleTimeout time.Duration
 
-	// MaxConns, if it is not 0, is how many connections that Serve has accepted
-	// may be open. At that many accepting pauses, as with LimitListener, and
-	// goes on when one is closed, also one that Detach took from the Server.
-	// Over all listeners together.
+	// MaxConns, if it is not 0, limits the open connections that Serve has
+	// accepted, over all listeners together. At the limit accepting pauses, as
+	// with LimitListener, and goes on when a connection is closed, also one
+	// that Detach took from the Server.
 	MaxConns int
 
-	// Name is what the coroutines are called that run Handle, Opened and
-	// Closed, in logs, profiles and on pages; default "serve".
+	// Name is the name of the coroutines that run Handle, Opened and Closed, in
+	// logs, profiles and on pages; default "serve".
 	Name string
 
 	// Constant once there are connections: Name, and where Serve or ServeConn
@@ -189,8 +189,8 @@ func (s *Server) serveConn(c Stream, value any, site uintptr) error {
 	return nil
 }
 
-// Shutdown closes the listeners and the idle connections, leaves the others
-// alone until Handle returns, and waits for that or for ctx, whose error it
+// Shutdown closes the listeners and the idle connections, lets the others go on
+// until Handle returns, and waits for all to end or for ctx, whose error it
 // then returns. In a bubble of testing/synctest it does not wait: ErrBubble.
 // Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
@@ -241,8 +241,8 @@ func (s *Server) shut(each func(*ServerConn)) {
 	}
 }
 
-// addListener notes l and puts it under the limit of MaxConns. It returns the
-// place where it has noted the listener to accept from.
+// addListener lists l and puts it under the limit of MaxConns. It returns the
+// entry, whose listener Serve accepts from.
 func (s *Server) addListener(l net.Listener) (key *net.Listener, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +285,7 @@ func (s *Server) servesLocked(l *fd.Listener) bool {
 	return false
 }
 
-// dropListener forgets a listener, which is closed.
+// dropListener removes the entry of a listener that is closed.
 func (s *Server) dropListener(key *net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

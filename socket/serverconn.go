@@ -11,8 +11,8 @@ import (
 )
 
 // ServerConn is a connection as a Server's Handle sees it. Its own methods are
-// for Handle and Opened only; those of the Stream may be called anywhere, but
-// while the connection is idle a Read elsewhere waits until Handle was called.
+// for Handle and Opened only. Those of the Stream may be called anywhere, but
+// while it is idle a Read elsewhere waits until Handle was called.
 type ServerConn struct {
 	Stream
 
@@ -27,9 +27,9 @@ type ServerConn struct {
 	begun      bool        // owner: it has had its first coroutine
 }
 
-// Detach takes the connection from the Server, for good: it is the caller's to
-// serve and to close, and neither Shutdown nor Close knows it any more. The
-// caller may go on in Handle, or Opened.
+// Detach takes the connection from the Server, for good: the caller serves and
+// closes it, and neither Shutdown nor Close of the Server reaches it any more.
+// The caller may go on in Handle, or Opened.
 func (c *ServerConn) Detach() Stream {
 	if !c.gone {
 		c.gone = true
@@ -44,7 +44,7 @@ func (c *ServerConn) sock() *fd.FD { return &c.base().s }
 // kick makes an idle connection check its state again.
 func (c *ServerConn) kick() { c.sock().Unblock() }
 
-// begin is the connection's first coroutine.
+// begin is the body of the connection's first coroutine.
 func (c *ServerConn) begin() {
 	s := c.sock()
 	locked := s.TryLock(fd.Read)
@@ -127,10 +127,10 @@ func (c *ServerConn) stopTimer() {
 	c.sock().SetReadDeadlineNs(0)
 }
 
-// run handles the connection until it is idle, closed or detached. It is
-// entered with the read lock, which an idle connection keeps, so that a Read
-// elsewhere waits its turn. woken means that the Watch has just ended: an edge
-// is then of something unread, unless edges may come twice.
+// run handles the connection until it is idle, closed or detached. The caller
+// holds the read lock, which an idle connection keeps, so that a Read elsewhere
+// waits its turn. woken means that the Watch has just ended: an edge is then of
+// something unread, unless edges may come twice.
 func (c *ServerConn) run(woken bool) {
 	for ; ; woken = false {
 		idle, err := c.awaitLocked(woken)
@@ -162,8 +162,8 @@ func (c *ServerConn) run(woken bool) {
 }
 
 // awaitLocked arms the Watch, which starts a coroutine when there is something
-// to handle, and returns true; or false if there is something already. The
-// error is why the connection is to be closed.
+// to handle, and returns true. It returns false if there is something already.
+// An error is the reason to close the connection.
 func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 	s := c.sock()
 	for {
@@ -176,10 +176,10 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		case err != nil:
 			return false, err
 		}
-		// After a Handle that has read just what it needs, or during which an
-		// edge has come, there may be more to read or not. To ask the kernel is
-		// cheaper than to call Handle in vain, which would wait with its stack
-		// and without IdleTimeout.
+		// After a Handle that has read no more than it needs, or during which
+		// an edge has come, there may be more to read or not. Asking the kernel
+		// is cheaper than a call of Handle in vain, which would wait with its
+		// stack and without IdleTimeout.
 		if s.PendingLocked(woken) {
 			return false, nil
 		}

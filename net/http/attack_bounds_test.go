@@ -18,7 +18,8 @@ import (
 	"github.com/netco-go/netco/net/http"
 )
 
-// The limits of the Server that is attacked, and what its handlers hold.
+// The limits of the Server that is attacked, and the bytes that each handler
+// writes.
 const (
 	maxHead    = 16 << 10 // MaxHeaderBytes
 	maxFields  = 100      // MaxHeaderValueCount
@@ -26,7 +27,7 @@ const (
 	handlers   = 64 << 10 // what a handler that writes has
 )
 
-// What may be held, derived from them, by an attacking connection.
+// The memory that an attacking connection may take, derived from them.
 const (
 	// Buffers of 4 + 4 + 2 KiB, a request, a coroutine, the client's end.
 	connBytes = 24 << 10
@@ -103,9 +104,9 @@ func resets(from, to uint32) string {
 	return b.String()
 }
 
-// TestBounds: what a Server holds while it is attacked, and others are
-// answered, is bounded by its limits: live memory, coroutines, goroutines and
-// fds. Nothing of it stays.
+// TestBounds: a Server that is attacked holds no more than its limits allow,
+// while it answers others: live memory, coroutines, goroutines and fds. Nothing
+// of it stays.
 func TestBounds(t *testing.T) {
 	testenv.NoRace(t) // which has memory and coroutines of its own
 	for name, x := range sieges {
@@ -150,8 +151,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// end sends the rest, if there is any, and returns once the Server has closed
-// the connection.
+// end sends more, if there is any, and returns once the Server has closed the
+// connection.
 func end(c net.Conn, more []byte) error {
 	defer c.Close()
 	if len(more) == 0 {
@@ -189,17 +190,17 @@ func besieged(release chan bool) *http.Server {
 		})}
 }
 
-// holdings are what the process holds.
+// holdings are the resources that the process holds.
 type holdings struct {
 	bytes                   uint64 // live, without stacks
 	runs, goroutines, files int    // coroutines; goroutines with those
 }
 
-// slack is for what has nothing to do with the attack.
+// slack is for memory that has nothing to do with the attack.
 const slack = 512 << 10
 
-// held collects garbage once; a sync.Pool gives back what two collections did
-// not see used.
+// held collects garbage once; a sync.Pool gives up the values that two
+// collections found unused.
 func held() (h holdings) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -215,7 +216,8 @@ func (h holdings) within(limit holdings) bool {
 		h.files <= limit.files
 }
 
-// hold waits until no more is held, once the Server has read all that has come.
+// hold waits until the Server has read all bytes, and then until the process
+// holds no more than limit.
 func (limit holdings) hold(t *testing.T, addr, when string) {
 	t.Helper()
 	port := testenv.Must(net.ResolveTCPAddr("tcp", addr)).Port

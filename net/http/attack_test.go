@@ -16,9 +16,9 @@ import (
 	"github.com/netco-go/netco/net/http"
 )
 
-// TestSmuggling: what two parsers could take for different requests is refused,
-// or understood, as by net/http; and never as more requests than that. Others
-// are answered meanwhile, as beside all attacks here.
+// TestSmuggling: bytes that two parsers could take for different requests are
+// refused, or understood, as by net/http; and never as more requests than that.
+// Others are answered meanwhile, as beside all attacks here.
 func TestSmuggling(t *testing.T) {
 	testrun.Start(t, 2)
 	ours, theirs := both(t, http.HandlerFunc(shows))
@@ -83,8 +83,8 @@ func TestFloods(t *testing.T) {
 	}
 }
 
-// TestLongLines: requests whose lines are longer than the buffers, and what
-// follows them, are understood as by net/http.
+// TestLongLines: requests whose lines are longer than the buffers, and the
+// requests behind them, are understood as by net/http.
 func TestLongLines(t *testing.T) {
 	testrun.Start(t, 1)
 	ours, theirs := both(t, http.HandlerFunc(shows))
@@ -112,7 +112,7 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
-// beside has others ask meanwhile. The result waits for them.
+// beside starts others. The function that it returns waits for them.
 func beside(t *testing.T, addr string) (wait func()) {
 	answered := make(chan bool)
 	go func() {
@@ -153,7 +153,7 @@ func others(t *testing.T, addr string) {
 	all.Wait()
 }
 
-// TestIdleMemory: what an idle connection holds on the server's side.
+// TestIdleMemory bounds the memory of an idle connection.
 func TestIdleMemory(t *testing.T) {
 	testenv.NoRace(t)
 	testrun.Start(t, 1)

@@ -2,8 +2,8 @@ package http
 
 import "bytes"
 
-// ParseHead returns the request whose head p begins with, if it is one that the
-// package parses itself.
+// ParseHead returns the request whose head p begins with, if the package parses
+// it itself, and nil otherwise.
 func ParseHead(p []byte) *Request {
 	w := &response{c: &conn{s: &Server{}, work: new(work)}, contentLength: -1}
 	end := bytes.Index(p, []byte("\r\n\r\n"))
@@ -13,11 +13,11 @@ func ParseHead(p []byte) *Request {
 	return &w.req
 }
 
-// Habit is what a Server has learned of a pattern that blocks.
+// Habit tracks how often the handler of a pattern blocks.
 type Habit struct{ h habit }
 
-// Blocks is how the next call is made: on a goroutine?
+// Blocks reports whether the next call runs on a goroutine.
 func (h *Habit) Blocks() bool { return h.h.blocks() }
 
-// Note is what a call as a coroutine did.
+// Note records whether a call that ran as a coroutine has blocked.
 func (h *Habit) Note(blocked bool) { h.h.note(blocked) }

@@ -17,7 +17,8 @@ import (
 	"github.com/netco-go/netco/net/http"
 )
 
-// generator makes up what a client may send. A seed makes the same again.
+// generator makes up the bytes that a client may send. A seed makes the same
+// bytes again.
 type generator struct{ *rand.Rand }
 
 func (g generator) one(of ...string) string { return of[g.IntN(len(of))] }
@@ -104,14 +105,14 @@ func (g generator) request() string {
 		g.header() + g.framed()
 }
 
-// stream returns what a client sends, in parts.
+// stream returns the bytes of one client, in parts.
 func (g generator) stream() (parts [][]byte) {
 	var all []byte
 	for range 1 + g.IntN(3)*g.IntN(2) {
 		all = append(all, g.request()...)
 	}
-	// It leaves in the middle; the releases of Go differ about a body that was
-	// waited for.
+	// The client leaves in the middle; the releases of Go differ about a body
+	// that was waited for.
 	if g.IntN(20) == 0 && !bytes.Contains(all, []byte("Expect")) {
 		all = all[:g.IntN(len(all))]
 	}
@@ -128,8 +129,9 @@ func (g generator) stream() (parts [][]byte) {
 
 var firstSeed = flag.Uint64("seed", 0, "the first seed of the generated requests")
 
-// TestAsStandardServer: whatever a client sends, it gets what net/http answers.
-// -seed=N begins with another seed; at full length, eight run at a time.
+// TestAsStandardServer: the answers are net/http's, whatever a client sends.
+// -seed=N begins with another seed; at full length, eight clients run at a
+// time.
 func TestAsStandardServer(t *testing.T) {
 	testrun.Start(t, 2)
 	ours, theirs := both(t, http.HandlerFunc(shows))
@@ -165,8 +167,8 @@ func sameForSeed(t *testing.T, ours, theirs string, seed uint64) {
 	t.Errorf("seed %d: %q\n%.2000s\nnet/http:\n%.2000s", seed, parts, got, want)
 }
 
-// FuzzRequest: a request's head is taken as http.ReadRequest takes it: what one
-// refuses, so does the other, and what both accept is the same.
+// FuzzRequest: each head that the package parses itself is a request for
+// http.ReadRequest, and the same one.
 func FuzzRequest(f *testing.F) {
 	for _, r := range requests() {
 		f.Add([]byte(r))
@@ -187,7 +189,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// describe writes all that a head says.
+// describe returns all parts of a head.
 func describe(r *http.Request) string {
 	return fmt.Sprintf("%s %s %q %s %d %d %q %d %v %v %v", r.Method, r.URL, r.RequestURI, r.Proto,
 		r.ProtoMajor, r.ProtoMinor, r.Host, r.ContentLength, r.TransferEncoding, r.Close, r.Header)

@@ -26,7 +26,7 @@ type blocker struct {
 	on   chan bool // what it runs on: true for a coroutine
 }
 
-// lines is what a log writes to.
+// lines is the output of a log.
 type lines chan string
 
 // Write implements io.Writer.
@@ -66,14 +66,16 @@ func newBlocker(t *testing.T) *blocker {
 	return b
 }
 
-// ask sends a request and returns its connection, and what it runs on.
+// ask sends a request and returns a reader of its answer, and whether the
+// handler runs as a coroutine.
 func (b *blocker) ask(t *testing.T, request string) (in *bufio.Reader, coroutine bool) {
 	c := dial(t, b.addr)
 	testenv.Must(io.WriteString(c, request))
 	return bufio.NewReader(c), testenv.Await(t, b.on, "the handler")
 }
 
-// quick is a request of the other pattern: a coroutine, on the same Processor.
+// quick sends a request of the other pattern, which runs as a coroutine on the
+// same Processor.
 func (b *blocker) quick(t *testing.T) {
 	t.Helper()
 	c := dial(t, b.addr)
@@ -85,7 +87,7 @@ func (b *blocker) quick(t *testing.T) {
 	}
 }
 
-// learn makes calls of /blocks until they are made on goroutines.
+// learn calls /blocks until its calls run on goroutines.
 func (b *blocker) learn(t *testing.T) {
 	const post = "POST /blocks HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
 	for n := 0; ; n++ {
@@ -139,8 +141,8 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestSuspended: a call that has waited in netco is distinguished from another,
-// which blocks or computes.
+// TestSuspended: a call that waits in netco is not taken for a call that blocks
+// or computes.
 func TestSuspended(t *testing.T) {
 	testrun.Start(t, 1)
 	testrun.First.Do(t, func() {
@@ -155,9 +157,9 @@ func TestSuspended(t *testing.T) {
 	})
 }
 
-// TestProbes: the longer a handler has blocked, the rarer is a call that tries
-// a coroutine; once one does not block they are frequent, until all are a
-// coroutine's again.
+// TestProbes: the longer a handler has blocked, the rarer are calls that try a
+// coroutine. Once such a call does not block they are frequent, until all calls
+// are coroutines again.
 func TestProbes(t *testing.T) {
 	var h http.Habit
 	calls := func() (n int) { // on goroutines, before one on a coroutine

@@ -34,7 +34,7 @@ func (c *conn) forget() {
 	delete(open.conns, c)
 }
 
-// eachRequest is httpinfo.Each.
+// eachRequest implements httpinfo.Each.
 func eachRequest(f func(httpinfo.Request) bool) {
 	var all []*response
 	open.mu.Lock()

@@ -21,10 +21,10 @@ import (
 	"github.com/netco-go/netco/tls"
 )
 
-// derived is the key of a value in a context made from a request's.
+// derived is the key of a value in a context that is derived from a request's.
 type derived struct{}
 
-// ask sends a request and returns what answers it.
+// ask sends a request and returns the response.
 func ask(t testing.TB, c net.Conn, in *bufio.Reader, request string) *http.Response {
 	t.Helper()
 	testenv.Must(io.WriteString(c, request))
@@ -107,7 +107,7 @@ func TestServerClose(t *testing.T) {
 }
 
 // TestPeerLeaves: a request's context ends when its peer has gone, and no
-// sooner, also behind a body; what the peer sends meanwhile is served next.
+// sooner, also behind a body.
 func TestPeerLeaves(t *testing.T) {
 	needsHandoff(t)
 	testrun.Start(t, 2)
@@ -154,8 +154,8 @@ func TestPeerLeaves(t *testing.T) {
 	}
 }
 
-// TestContext: a request's context has what net/http's has, and does not end
-// before the handler.
+// TestContext: a request's context has the values of net/http's, and does not
+// end before the handler. A byte that comes meanwhile is not lost.
 func TestContext(t *testing.T) {
 	testrun.Start(t, 2)
 	type key struct{}
@@ -191,7 +191,7 @@ func TestContext(t *testing.T) {
 }
 
 // TestPipelined: requests that come together are answered in order, and an
-// answer does not wait for a handler behind it that waits.
+// answer is not held up by the handler of the next request.
 func TestPipelined(t *testing.T) {
 	needsHandoff(t)
 	testrun.Start(t, 1)
@@ -228,7 +228,7 @@ func TestPipelined(t *testing.T) {
 	}
 }
 
-// TestHijack: the connection is the handler's, with what came behind the
+// TestHijack: the handler gets the connection, with the bytes behind the
 // request, and Shutdown does not wait for it.
 func TestHijack(t *testing.T) {
 	testrun.Start(t, 2)
@@ -301,7 +301,7 @@ func TestBodyReadElsewhere(t *testing.T) {
 	}
 }
 
-// TestTimeouts: each timeout ends what it is for.
+// TestTimeouts: each timeout ends its phase of a connection.
 func TestTimeouts(t *testing.T) {
 	testrun.Start(t, 2)
 	const short = 20 * time.Millisecond
@@ -338,7 +338,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestConnState: the hook sees what net/http's does.
+// TestConnState: the hook gets the states that net/http's gets.
 func TestConnState(t *testing.T) {
 	testrun.Start(t, 2)
 	var mu sync.Mutex
@@ -383,8 +383,8 @@ func TestConnState(t *testing.T) {
 }
 
 // TestClosedWhileNew: a connection that is closed before it has a coroutine, as
-// httptest.Server.Close does it, is reported as closed, as all others are. It
-// was not, and Close waited for it for ever.
+// httptest.Server.Close does it, is reported as closed. It was not, and Close
+// waited for it for ever.
 func TestClosedWhileNew(t *testing.T) {
 	testrun.Start(t, 2)
 	states := make(chan http.ConnState, 4)
@@ -467,8 +467,8 @@ func TestTLS(t *testing.T) {
 }
 
 // TestNextProto: TLSNextProto's functions serve their protocols, beside HTTP:
-// with crypto/tls's connection, a handler that knows the connection, and a
-// Shutdown that waits for them. A panic ends the connection.
+// they get crypto/tls's connection and a handler that knows it, and Shutdown
+// waits for them. A panic ends the connection.
 func TestNextProto(t *testing.T) {
 	testrun.Start(t, 2)
 	for _, on := range []string{"netco", "net"} {

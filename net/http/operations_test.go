@@ -53,7 +53,7 @@ func TestMainServes(t *testing.T) {
 	testenv.Gives(t, "404 Not Found", nil)(testenv.Output(children.Command(t, "serves")))
 }
 
-// children are what this test binary can be.
+// children are the programs that this test binary can be.
 var children = testenv.Children{"serves": func() {
 	os.Exit(netco.Main(func(context.Context) error {
 		l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))

@@ -6,9 +6,9 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestParity: what the standard's package exports is exported here too, and
-// nothing else but what newer releases have, and the types that are not the
-// standard's have all its methods and fields.
+// TestParity: the package exports the names of the standard's, those of newer
+// releases included, and no others. Types of its own have all methods and
+// fields of the standard's.
 func TestParity(t *testing.T) {
 	testenv.Parity(
 		t,

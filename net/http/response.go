@@ -18,9 +18,9 @@ import (
 )
 
 // response is a request under way: the handler's ResponseWriter, the request's
-// context and its body. It is made anew for each request, so that a handler
-// which keeps it cannot reach another's. Owner: the handler, except for what
-// says otherwise.
+// context and its body. Each request has a new one, so that a handler which
+// keeps it cannot reach another request. Owner: the handler, for fields that do
+// not say otherwise.
 type response struct {
 	c    *conn   // constant
 	req  Request // the handler's to change
@@ -94,7 +94,7 @@ func (w *response) WriteHeader(code int) {
 	}
 }
 
-// framing is what no header of 1xx has.
+// framing are the fields that no header of 1xx has.
 var framing = map[string]bool{"Content-Length": true, "Transfer-Encoding": true}
 
 // writeInformation sends a header of 1xx.
@@ -225,9 +225,9 @@ func (w *response) EnableFullDuplex() error {
 	return nil
 }
 
-// finish ends the response after its handler, whose answer it sends if the
-// handler has returned and not panicked. An answer whose successor is here
-// already is not sent yet. A connection that was hijacked is left alone.
+// finish ends the response after its handler. It sends the answer if the
+// handler has returned and not panicked; if the next request is here already,
+// the answer stays in the buffer. A connection that was hijacked is left alone.
 func (w *response) finish(returned bool) {
 	w.done.Store(!w.c.gone)
 	w.finishContext()
@@ -264,7 +264,7 @@ func (w *response) reusable() bool {
 }
 
 // Hijack implements http.Hijacker. The connection is netco's: a coroutine that
-// waits on it parks. Its reader is what the Server has read with.
+// waits on it parks. Its reader has the bytes that the Server read ahead.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.done.Load() {
 		panic("net/http: Hijack called after ServeHTTP finished")
@@ -292,7 +292,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c.nc, bufio.NewReadWriter(x.in, x.out), nil
 }
 
-// caller returns the place outside of this package that has called it.
+// caller returns the innermost call from outside of this package.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -47,7 +47,7 @@ func standard(t testing.TB, s *stdhttp.Server) string {
 	return l.Addr().String()
 }
 
-// quiet drops what servers log.
+// quiet is a log that drops its lines.
 var quiet = log.New(io.Discard, "", 0)
 
 // both serves a handler by this package and by net/http, and returns their
@@ -66,8 +66,8 @@ func dial(t testing.TB, addr string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// talk sends the parts one after the other, half-closes and returns all that
-// comes back without the values of Date.
+// talk sends the parts one after the other, half-closes and returns the whole
+// answer without the values of Date.
 func talk(addr string, parts ...[]byte) (string, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -96,7 +96,7 @@ func undated(s string) string {
 	}), "")
 }
 
-// shows is a handler that answers with what it sees of the request, in the way
+// shows is a handler that answers with a description of the request, in the way
 // that the query says.
 func shows(w http.ResponseWriter, r *http.Request) {
 	var b bytes.Buffer
@@ -168,7 +168,7 @@ func reply(w http.ResponseWriter, q map[string][]string, b []byte) {
 	w.Write(b)
 }
 
-// sameAnswer asks both servers the same.
+// sameAnswer sends the same to both servers and compares the answers.
 func sameAnswer(t testing.TB, ours, theirs string, parts ...[]byte) (same bool) {
 	t.Helper()
 	want, werr := talk(theirs, parts...)
@@ -180,8 +180,8 @@ func sameAnswer(t testing.TB, ours, theirs string, parts ...[]byte) (same bool) 
 	return true
 }
 
-// requests are what the standard server answers in its own way. Those of the
-// file are one a line, quoted.
+// requests are those that the standard server answers in its own way. The file
+// has one a line, quoted.
 var requests = sync.OnceValue(func() (all []string) {
 	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/requests.txt")))) {
 		all = append(all, testenv.Must(strconv.Unquote(strings.TrimSpace(line))))

@@ -7,9 +7,9 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestContentType: what contentType takes for text is text for
+// TestContentType: a body that contentType takes for text is text for
 // DetectContentType, also with each byte in the first places, where signatures
-// begin, and with the one that begins anywhere.
+// begin, and with the signature that begins anywhere.
 func TestContentType(t *testing.T) {
 	same := func(s string) {
 		t.Helper()

@@ -19,8 +19,8 @@ import (
 	"github.com/netco-go/netco/net/http"
 )
 
-// counting is a server that counts its connections, and says which one a
-// request came by.
+// counting is a server that counts its connections, and answers with the number
+// of the connection that a request came by.
 func counting(t *testing.T, h http.HandlerFunc) (s *httptest.Server, conns *atomic.Int64) {
 	conns = new(atomic.Int64)
 	s = httptest.NewUnstartedServer(h)
@@ -50,7 +50,7 @@ func getText(c *http.Client, url string) string {
 
 func hello(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }
 
-// TestReuse: connections are used again as the settings say.
+// TestReuse: connections are reused as the settings say.
 func TestReuse(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -76,7 +76,7 @@ func TestReuse(t *testing.T) {
 }
 
 // TestIdleLimits: idle connections beyond the limits are closed, and so are
-// those that have been idle for too long.
+// connections that have been idle for too long.
 func TestIdleLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		transport *http.Transport
@@ -122,8 +122,8 @@ func TestIdleLimits(t *testing.T) {
 	}
 }
 
-// stale is a server that ends a connection after its first answer, without a
-// word, as one whose time limit for idle ones has passed.
+// stale is a server that closes a connection after its first answer without
+// announcing it, as one whose idle timeout has passed.
 func stale(t *testing.T) (url string, closed <-chan bool, conns *atomic.Int64) {
 	ln := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { ln.Close() })
@@ -166,8 +166,8 @@ func TestClosedWhileIdle(t *testing.T) {
 	testenv.Equal(t, conns.Load(), int64(3))
 }
 
-// TestUnasked: what a server sends without being asked is no answer to the next
-// request.
+// TestUnasked: bytes that a server sends without a request are no answer to the
+// next request.
 func TestUnasked(t *testing.T) {
 	const reply = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
 	s, _ := counting(t, func(w http.ResponseWriter, r *http.Request) {

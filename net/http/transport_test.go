@@ -88,7 +88,7 @@ func pages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fetch returns what there is to see of an answer.
+// fetch returns all that a client can see of an answer.
 func fetch(c doer, method, url, body string, buffer int) string {
 	req, err := http.NewRequest(method, url, iotest.HalfReader(strings.NewReader(body)))
 	if err != nil {
@@ -106,7 +106,8 @@ func fetch(c doer, method, url, body string, buffer int) string {
 		n, sum.Sum32(), err, resp.Body.Close())
 }
 
-// TestAsStandard: a coroutine gets what a goroutine gets of net/http's.
+// TestAsStandard: a coroutine gets the answers that a goroutine gets of
+// net/http's client.
 func TestAsStandard(t *testing.T) {
 	versions(t, func(t *testing.T, two bool) {
 		url, client := start(t, two, pages)
@@ -134,8 +135,8 @@ func TestAsStandard(t *testing.T) {
 	})
 }
 
-// afterClose returns what Reads return once so many bytes were read, -1 for
-// all, and the body closed.
+// afterClose reads so many bytes of a body, all if -1, closes it, and returns
+// the results of further Reads.
 func afterClose(c doer, url string, bytes int64) string {
 	resp, err := c.Do(testenv.Must(http.NewRequest("GET", url, nil)))
 	if err != nil {
@@ -152,8 +153,8 @@ func afterClose(c doer, url string, bytes int64) string {
 	return fmt.Sprint(closed, n, err, n2, err2)
 }
 
-// TestReadAfterClose: a closed body is read no more. What had been read ahead
-// was returned.
+// TestReadAfterClose: a closed body cannot be read. It returned bytes that had
+// been read ahead.
 func TestReadAfterClose(t *testing.T) {
 	versions(t, func(t *testing.T, two bool) {
 		url, client := start(t, two, pages)
@@ -229,8 +230,8 @@ func (s *stuck) serve(w http.ResponseWriter, r *http.Request) {
 	s.closed.Do(func() { close(s.seen) })
 }
 
-// TestEnds: what ends a wait for the head or for the body ends it with its
-// error, and the server sees the client go.
+// TestEnds: an event that ends a wait for the head or for the body ends it with
+// its error, and the server sees the client go.
 func TestEnds(t *testing.T) {
 	type ending struct {
 		name  string
@@ -304,8 +305,8 @@ func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// answer is a RoundTripper that answers with an empty body, and keeps what it
-// was asked.
+// answer is a RoundTripper that answers with an empty body, and keeps the
+// request.
 type answer struct{ req *http.Request }
 
 func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -335,7 +336,7 @@ func TestRequest(t *testing.T) {
 	})
 }
 
-// fixed is a RoundTripper with one answer, which may lack what it should have.
+// fixed is a RoundTripper with one answer, which may be incomplete.
 type fixed struct{ resp *http.Response }
 
 func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -347,8 +348,8 @@ func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &resp, nil
 }
 
-// TestIncomplete: answers without a Body, and none at all, are http.Client's
-// business in a coroutine as they are elsewhere.
+// TestIncomplete: an answer without a Body, or no answer at all, is left to
+// http.Client in a coroutine as elsewhere.
 func TestIncomplete(t *testing.T) {
 	for name, resp := range map[string]*http.Response{
 		"no body": {StatusCode: http.StatusOK}, "none": nil,
