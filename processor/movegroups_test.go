@@ -41,7 +41,7 @@ func TestReaderStaysInGroup(t *testing.T) {
 	startRoaming(t, own, 2)
 	l := newLine(t)
 	bindTo(t, l, theirs.members[0])
-	at := make(chan *Group)
+	at := make(chan *Group, 2)
 	var over atomic.Bool
 	h := testenv.Must(own.Go(nil, own.members[0], coroutine.Spawn{Fn: func() {
 		for range 2 {

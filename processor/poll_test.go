@@ -77,6 +77,11 @@ func TestWaitVerdicts(t *testing.T) {
 					defer wg.Wait()
 					if c.while != nil {
 						wg.Go(func() {
+							defer func() {
+								if t.Failed() { // for want of a waiter
+									pd.Evict()
+								}
+							}()
 							testenv.Until(t, "a waiter", pd.read.hasWaiter)
 							c.while(pd, peer)
 						})

@@ -181,9 +181,10 @@ func TestTake(t *testing.T) {
 func TestStealBehindALongOne(t *testing.T) {
 	g := started(t, 2)
 	p, other := g.members[0], g.members[1]
-	release := make(chan struct{})
-	stalled := make(chan struct{})
-	long := p.Pinned(func() { close(stalled); <-release })
+	over, stalled := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(over) })
+	defer release()
+	long := p.Pinned(func() { close(stalled); <-over })
 	<-stalled
 	var parked []coroutine.Handle
 	for range 60 {
@@ -208,7 +209,7 @@ func TestStealBehindALongOne(t *testing.T) {
 		t.Errorf("%d of 50 ran on the idle Processor, %d on the stalled one", got, where[0].Load())
 	}
 	testenv.Equal(t, other.Stats.Stolen.Load(), 50, "counted as stolen")
-	close(release)
+	release()
 	for _, h := range append(pinned, parked...) {
 		h.Join()
 	}
