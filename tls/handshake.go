@@ -3,6 +3,7 @@ package tls
 import (
 	"context"
 	stdtls "crypto/tls"
+	"errors"
 	"net"
 	"os"
 	stdsync "sync"
@@ -125,7 +126,8 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 	if sent := c.flush(); err == nil { // after a failure it sends the alert
 		err = sent
 	}
-	if !inTime() {
+	// A waiter for a permit may see the end of h.ctx before closeRaw's start.
+	if !inTime() || err != nil && errors.Is(err, h.ctx.Err()) {
 		c.closeRaw() // it waits for a closeRaw under way
 		if err = context.Cause(h.ctx); err != os.ErrDeadlineExceeded {
 			err = h.ctx.Err()

@@ -181,3 +181,40 @@ func TestMaxHandshakesEnds(t *testing.T) {
 		})
 	}
 }
+
+// endsLate ends once a function is to be called after it, and does not call the
+// function.
+type endsLate struct {
+	context.Context
+	done chan struct{}
+}
+
+func (c endsLate) Done() <-chan struct{} { return c.done }
+
+func (c endsLate) Err() error {
+	select {
+	case <-c.done:
+		return context.Canceled
+	default:
+		return nil
+	}
+}
+
+func (c endsLate) AfterFunc(func()) (stop func() bool) {
+	close(c.done)
+	return func() bool { return true }
+}
+
+// TestHandshakeCloses: a handshake that sees the end of its context before the
+// function that closes the connection has started closes it. It left it open,
+// and after a timeout it returned the context's error.
+func TestHandshakeCloses(t *testing.T) {
+	_, cc := configs()
+	limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: -1}
+	c, peer := pair(t)
+	ctx := endsLate{context.Background(), make(chan struct{})}
+	err := limits.Client(c, cc).HandshakeContext(ctx)
+	testenv.Fails(t, err, context.Canceled, "HandshakeContext")
+	testenv.OK(t, peer.SetReadDeadline(time.Now().Add(10*time.Second)))
+	testenv.Fails(t, testenv.Err(peer.Read(make([]byte, 1))), io.EOF, "the peer's Read")
+}
