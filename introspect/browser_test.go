@@ -4,7 +4,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,10 +34,6 @@ func browserSite(t *testing.T) string {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/",
 		newFake(5000).handler(Options{AllowStop: true}))
-	mux.HandleFunc("/control", func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `<!DOCTYPE html><p id="p">no scripts</p>`+
-			`<script>document.getElementById("p").textContent = "scr" + "ipts run"</script>`)
-	})
 	mux.Handle("/stuck/", stuck.handler(Options{}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -46,77 +41,46 @@ func browserSite(t *testing.T) string {
 }
 
 // TestBrowser: a browser takes the pages as they were meant, and finds nothing
-// to complain about.
+// to complain about; they have no scripts. They have their style: light, dark
+// and narrow ones look different, none is blank, and a deadlock is red.
 func TestBrowser(t *testing.T) {
 	url := browserSite(t)
-	for page, want := range map[string]int{ // rows of tables, those of heads included
-		"/debug/netco/":                       3 + 16 + 3 + 4, // the last of them handed on
-		"/debug/netco/coroutines?rows=50":     51,
-		"/debug/netco/coroutine?id=4&stack=1": 0,
-		"/debug/netco/sockets?rows=20":        21,
-		"/stuck/":                             21 + 3 + 2 + 3 + 4,
+	const dark, light = "--blink-settings=preferredColorScheme=0",
+		"--blink-settings=preferredColorScheme=1"
+	for _, c := range []struct {
+		page, size, scheme string
+		rows               int // of tables, those of heads included
+		red                bool
+	}{
+		{"/debug/netco/", "1280,900", light, 3 + 16 + 3 + 4, false}, // the last of them handed on
+		{"/debug/netco/", "1280,900", dark, 3 + 16 + 3 + 4, false},
+		{"/debug/netco/coroutines?rows=50", "500,900", light, 51, false},
+		{"/debug/netco/coroutine?id=4&stack=1", "1280,900", light, 0, false},
+		{"/debug/netco/sockets?rows=20", "1280,900", light, 21, false},
+		{"/stuck/", "1280,900", light, 21 + 3 + 2 + 3 + 4, true},
 	} {
-		dom, log := testenv.Browser(t, url+page, "--dump-dom")
-		testenv.Equal(t, testenv.Complaint(log), "", page, "the browser says")
-		if rows := strings.Count(dom, "<tr>"); rows != want {
-			t.Errorf("%s: %d rows, want %d", page, rows, want)
+		file := filepath.Join(t.TempDir(), "shot.png")
+		dom, log := testenv.Browser(t, url+c.page, c.scheme, "--dump-dom", "--screenshot="+file,
+			"--window-size="+c.size)
+		testenv.Equal(t, testenv.Complaint(log), "", c.page, "the browser says")
+		if rows := strings.Count(dom, "<tr>"); rows != c.rows {
+			t.Errorf("%s: %d rows, want %d", c.page, rows, c.rows)
 		}
 		if !strings.Contains(dom, "<h1>") || strings.Contains(dom, "<script") {
-			t.Errorf("%s: no head, or a script: %.300s", page, dom)
+			t.Errorf("%s: no head, or a script: %.300s", c.page, dom)
 		}
-	}
-}
-
-// TestNoScripts: all tables are there in a browser that runs no scripts.
-func TestNoScripts(t *testing.T) {
-	url := browserSite(t)
-	dom, _ := testenv.Browser(t, url+"/control", "--dump-dom")
-	if !strings.Contains(dom, "scripts run") {
-		t.Fatalf("a browser with scripts: %s", dom)
-	}
-	dom, _ = testenv.Browser(t, url+"/control", "--dump-dom", testenv.NoScripts)
-	if !strings.Contains(dom, ">no scripts<") {
-		t.Fatalf("a browser without scripts: %s", dom)
-	}
-	for page, want := range map[string]int{"": 26, "coroutines?rows=50": 51} {
-		dom, _ := testenv.Browser(t, url+"/debug/netco/"+page, "--dump-dom", testenv.NoScripts)
-		testenv.Equal(t, strings.Count(dom, "<tr>"), want, page, "rows")
-	}
-}
-
-// TestScreenshots: the pages have their style: light, dark and narrow ones look
-// different, none is blank, and a deadlock is red.
-func TestScreenshots(t *testing.T) {
-	url := browserSite(t)
-	shot := func(page, size string, flags ...string) image.Image {
-		file := filepath.Join(t.TempDir(), "shot.png")
-		_, log := testenv.Browser(t, url+page, append(flags, "--screenshot="+file,
-			"--window-size="+size)...)
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatalf("%v: %.2000s", err, log)
 		}
-		defer f.Close()
 		picture := testenv.Must(png.Decode(f))
-		testenv.Equal(t, testenv.Complaint(log), "", page, "the browser says")
-		return picture
-	}
-	const dark, light = "--blink-settings=preferredColorScheme=0",
-		"--blink-settings=preferredColorScheme=1"
-	calm := shot("/debug/netco/", "1280,900", light)
-	if bright, inked := tones(calm); bright < 200 || inked < 0.01 {
-		t.Errorf("light: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
-	}
-	if bright, inked := tones(shot("/debug/netco/", "1280,900", dark)); bright > 80 ||
-		inked < 0.01 {
-		t.Errorf("dark: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
-	}
-	if bright, inked := tones(shot("/debug/netco/coroutines", "500,900", light)); bright < 200 ||
-		inked < 0.01 {
-		t.Errorf("narrow: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
-	}
-	if reddish(calm) || !reddish(shot("/stuck/", "1280,900", light)) {
-		t.Error("a deadlock does not stand out")
+		f.Close()
+		bright, inked := tones(picture)
+		if bright < 200 && c.scheme == light || bright > 80 && c.scheme == dark || inked < 0.01 {
+			t.Errorf("%s, %s: brightness %.0f of 255, %.1f %% of it is ink", c.page, c.scheme,
+				bright, 100*inked)
+		}
+		testenv.Equal(t, reddish(picture), c.red, c.page, "is of the colour of a deadlock")
 	}
 }
 

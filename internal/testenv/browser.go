@@ -6,9 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -30,10 +28,6 @@ var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security 
 // with the page, empty if there is none.
 func Complaint(log string) string { return complaint.FindString(log) }
 
-// NoScripts, as a flag of Browser, makes it run no script of a page. Chromium's
-// own flag for that stops its headless mode as well.
-const NoScripts = "no scripts"
-
 // Browser runs a headless Chromium on a page and returns what it has printed.
 func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 	t.Helper()
@@ -46,15 +40,6 @@ func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 	// Not TempDir, which fails if some process of the browser's still writes
 	// there.
 	defer os.RemoveAll(profile)
-	if i := slices.Index(flags, NoScripts); i >= 0 {
-		flags = slices.Delete(slices.Clone(flags), i, i+1)
-		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
-		os.Mkdir(filepath.Join(profile, "Default"), 0o700)
-		file := filepath.Join(profile, "Default", "Preferences")
-		if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-extensions", "--hide-scrollbars", "--disable-background-networking",
 		"--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile},
