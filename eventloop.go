@@ -9,8 +9,8 @@ import (
 // EventLoop starts the default Scheduler with one Processor that runs on the
 // calling goroutine, and returns when it has ended: by Shutdown, or because
 // turn, which the loop calls in every turn, has returned false. See
-// [scheduler.Scheduler.EventLoop]; [Wake] makes a sleeping loop take a turn.
-// Blocks.
+// [scheduler.Scheduler.EventLoop]; [scheduler.Scheduler.Wake] makes a sleeping
+// loop take a turn. Blocks.
 func EventLoop(o Options, turn func() bool) error {
 	if def.s.Load() != nil {
 		return ErrStarted

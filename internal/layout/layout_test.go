@@ -54,8 +54,9 @@ var rules = []struct {
 	{"packages are documented", documented, []string{
 		"high: package high has no package comment",
 		"high: public package high has no func Example"}},
-	{"pages name what exists", mentionsExist, []string{"docs/MORE.md links to ../GONE.md",
-		"docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
+	{"pages name what exists", mentionsExist, []string{"README.md names netco.Go",
+		"docs/MORE.md links to ../GONE.md", "docs/MORE.md names low.TestGone",
+		"docs/MORE.md names low/gone.s"}},
 	{"wording", plain, []string{
 		"cmd/wordy/deep/main.go:1: 82 columns, want 80",
 		`cmd/wordy/deep/main.go:5: "nobody"`,

@@ -197,15 +197,33 @@ var (
 	testMention = regexp.MustCompile(
 		"`([a-z][a-z0-9/]*)\\.((?:Test|Benchmark|Fuzz|Example)[A-Za-z0-9_]*)`")
 	fileMention = regexp.MustCompile("`([a-z][a-z0-9_-]*/[a-z0-9_/-]+\\.(?:go|s))`")
+	nameMention = regexp.MustCompile("`netco\\.([A-Z][A-Za-z0-9]*)[`({]")
+	docLink     = regexp.MustCompile(`(?m)^\s*//.*\W\[([A-Z][A-Za-z0-9]*)\]`)
 	codeText    = regexp.MustCompile("(?s)```.*?```|`[^`]*`") // has no links
 	link        = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 )
 
 // mentionsExist: a test or benchmark that a page names as `package.Name`
-// exists, and so do the files that it names as `folder/file.go` or links to.
+// exists, and so do the files that it names as `folder/file.go` or links to,
+// the names of package netco, and those that its comments link to.
 func mentionsExist(s *source) (wrong []string) {
 	for p, text := range s.texts {
+		names := nameMention
 		if path.Ext(p) != ".md" {
+			names = docLink
+		}
+		if path.Ext(p) != ".md" && path.Dir(p) != "." {
+			continue
+		}
+		for _, m := range names.FindAllStringSubmatch(text, -1) {
+			declared := regexp.MustCompile(`(?m)^(?:func |type |var |\t)` + m[1] + `\b`)
+			if !slices.ContainsFunc(s.files, func(f *goFile) bool {
+				return f.dir == "." && declared.MatchString(s.texts[f.path])
+			}) {
+				wrong = append(wrong, fmt.Sprintf("%s names netco.%s, which is not there", p, m[1]))
+			}
+		}
+		if names == docLink {
 			continue
 		}
 		for _, m := range testMention.FindAllStringSubmatch(text, -1) {
