@@ -104,6 +104,9 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 		ended <- s.Run(coroutine.SpawnAt(func() {
 			err := errMainEnded
 			defer func() {
+				if err == errMainEnded && Stopping() {
+					err = ErrShutdown // a forced end unwinds main as Goexit does
+				}
 				if err != nil {
 					ended <- err
 				}
