@@ -5,8 +5,9 @@
 // results this package selects:
 //
 //	All      stops the world: 4 to 10 µs for each goroutine, 40 for one that is
-//	         in 50 calls. It knows the goroutines' numbers and states, and
-//	         returns all calls.
+//	         in 50 calls, 0.1 more for each further call. It knows the
+//	         goroutines' numbers and states, and returns the innermost and
+//	         outermost 50 calls.
 //	ByRoot   stops the world twice, shortly; 2 to 5 µs for each goroutine while
 //	         others run, and 400 bytes. It returns the innermost 32 calls,
 //	         without number or state.
@@ -22,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +35,18 @@ const (
 	MaxAll    = 1 << 15 // for a fraction of a second
 	MaxByRoot = 1 << 16 // 25 MB, for a fraction of a second
 )
+
+// maxShortBytes is how large all stacks together may be for All(MaxShort):
+// under deep recursion a hundred goroutines would stop the world for longer
+// than the stall that the caller examines.
+const maxShortBytes = 64 << 20
+
+// bytesInUse returns the memory of all stacks.
+func bytesInUse() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
 
 // Errors of both.
 var (
@@ -56,10 +70,11 @@ const suspended = "coroutine"
 
 // All returns the stacks, at one instant, of all goroutines but the runtime's
 // own and those that are parked in the switch between coroutines. The error is
-// ErrTooMany, if there are more than limit goroutines.
+// ErrTooMany, if there are more than limit goroutines, or with MaxShort if all
+// stacks together are large.
 func All(limit int) ([]Stack, error) {
 	n := runtime.NumGoroutine()
-	if n > limit {
+	if n > limit || limit <= MaxShort && bytesInUse() > maxShortBytes {
 		return nil, ErrTooMany
 	}
 	marked := bystanderIDs()

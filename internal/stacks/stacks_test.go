@@ -119,7 +119,8 @@ func gone(t *testing.T, take func() error) {
 	testenv.Until(t, "its end", func() bool { return errors.Is(take(), ErrGone) })
 }
 
-// TestTooMany: the world is not stopped for ten thousand goroutines.
+// TestTooMany: the world is not stopped for ten thousand goroutines, nor for
+// deep ones.
 func TestTooMany(t *testing.T) {
 	end := make(chan struct{})
 	var others sync.WaitGroup
@@ -129,6 +130,21 @@ func TestTooMany(t *testing.T) {
 	testenv.Fails(t, testenv.Err(All(MaxShort)), ErrTooMany)
 	close(end)
 	others.Wait()
+	others.Go(func() {
+		deep(maxShortBytes, func() { testenv.Fails(t, testenv.Err(All(MaxShort)), ErrTooMany) })
+	})
+	others.Wait()
+}
+
+// deep calls f on a stack of some bytes.
+func deep(bytes int, f func()) byte {
+	var frame [1 << 16]byte
+	if bytes <= 0 {
+		f()
+	} else {
+		frame[bytes%len(frame)] = deep(bytes-len(frame), f)
+	}
+	return frame[1]
 }
 
 func TestParse(t *testing.T) {
