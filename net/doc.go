@@ -38,6 +38,7 @@
 //     and ListenPacket; DialIP and the functions Dial, DialTimeout and
 //     ListenPacket know them.
 //   - SetMultipathTCP has no effect; connections are plain TCP.
+//   - The methods of a nil TCPListener or UnixListener panic, except Close.
 //   - Resolver has a field of its own besides, Net. Look-ups run on ordinary
 //     goroutines, so its Dial is called there.
 //   - Functions of other packages that take the standard's *net.Dialer,

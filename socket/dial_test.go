@@ -336,8 +336,11 @@ func TestDialContext(t *testing.T) {
 	s.hold("one.test.")
 	r := s.resolver()
 	address, _ := testenv.Deaf(t)
+	near := listen(t).Addr().String()
 	before := sockinfo.OpenCount()
 	everywhere(t, func(p testrun.Place) {
+		d := &socket.Dialer{Cancel: testenv.Over().Done()}
+		testenv.Fails(t, shut(d.Dial("tcp", near)), context.Canceled, p.Name)
 		for how, make := range ended {
 			for _, to := range []string{"one.test.:80", address} {
 				dial := func(by func(context.Context, *socket.Dialer) error) error {

@@ -224,12 +224,17 @@ func (d *Dialer) limits(ctx context.Context) (l limits, stop func()) {
 	}
 	var cancel context.CancelFunc
 	l.ctx, cancel = context.WithCancel(ctx)
-	go func(done <-chan struct{}) {
-		select {
-		case <-d.Cancel:
-			cancel()
-		case <-done:
-		}
-	}(l.ctx.Done())
+	select {
+	case <-d.Cancel: // before a peer that is near could answer
+		cancel()
+	default:
+		go func(done <-chan struct{}) {
+			select {
+			case <-d.Cancel:
+				cancel()
+			case <-done:
+			}
+		}(l.ctx.Done())
+	}
 	return l, cancel
 }
