@@ -208,11 +208,10 @@ var (
 // the names of package netco, and those that its comments link to.
 func mentionsExist(s *source) (wrong []string) {
 	for p, text := range s.texts {
-		names := nameMention
-		if path.Ext(p) != ".md" {
-			names = docLink
-		}
-		if path.Ext(p) != ".md" && path.Dir(p) != "." {
+		names := docLink
+		if path.Ext(p) == ".md" {
+			names = nameMention
+		} else if path.Dir(p) != "." {
 			continue
 		}
 		for _, m := range names.FindAllStringSubmatch(text, -1) {

@@ -138,13 +138,11 @@ func TestTooMany(t *testing.T) {
 
 // deep calls f on a stack of some bytes.
 func deep(bytes int, f func()) byte {
-	var frame [1 << 16]byte
-	if bytes <= 0 {
-		f()
-	} else {
-		frame[bytes%len(frame)] = deep(bytes-len(frame), f)
+	if frame := [1 << 16]byte{}; bytes > 0 {
+		return deep(bytes-len(frame), f) + frame[bytes%len(frame)]
 	}
-	return frame[1]
+	f()
+	return 0
 }
 
 func TestParse(t *testing.T) {
