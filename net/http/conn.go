@@ -140,6 +140,11 @@ func (c *conn) setReadDeadline(t time.Time) error {
 	return c.nc.SetReadDeadline(t)
 }
 
+func (c *conn) setWriteDeadline(t time.Time) error {
+	c.writeTimed = !t.IsZero()
+	return c.nc.SetWriteDeadline(t)
+}
+
 // limitRead sets a read deadline, d from now, or removes one.
 func (c *conn) limitRead(d time.Duration) {
 	if d > 0 {
@@ -280,7 +285,7 @@ func (c *conn) requests() error {
 	}
 	for {
 		w, err := c.readRequest()
-		if other, ok := err.(unusual); ok {
+		if other, ok := err.(unusual); ok && !c.failed.Load() {
 			return c.handOver(&c.s.std, other.end)
 		}
 		if err != nil {
@@ -357,9 +362,8 @@ func (c *conn) serveRequest(w *response) bool {
 	if w.began != 0 {
 		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
 	}
-	if c.writeTimed {
-		c.writeTimed = false
-		c.nc.SetWriteDeadline(time.Time{})
+	if c.writeTimed && !c.work.unsent {
+		c.setWriteDeadline(time.Time{})
 	}
 	if w.reusable() {
 		return true
@@ -417,7 +421,9 @@ func (r *input) Read(p []byte) (n int, err error) {
 	if c.hijacked.Load() {
 		return c.nc.Read(p)
 	}
-	c.flush()
+	if err := c.flush(); err != nil && c.current.Load() == nil {
+		return 0, err
+	}
 	n, err = c.nc.Read(p)
 	if w := c.current.Load(); err != nil && w != nil && !c.hijacked.Load() {
 		w.finishContext()

@@ -324,6 +324,8 @@ func TestTimeouts(t *testing.T) {
 		"body": {&http.Server{ReadTimeout: short}, "POST / HTTP/1.1\r\nHost: a\r\n" +
 			"Content-Length: 5\r\n\r\nhi", "HTTP/1.1 408"},
 		"write": {&http.Server{WriteTimeout: short}, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n", ""},
+		"write, behind it half a request": {&http.Server{WriteTimeout: short},
+			"GET /late HTTP/1.1\r\nHost: a\r\n\r\nGET / HT", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x.s.Handler = read

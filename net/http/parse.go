@@ -32,10 +32,10 @@ func (c *conn) readRequest() (*response, error) {
 		whole = time.Now().Add(s.ReadTimeout)
 	}
 	if d := s.WriteTimeout; d > 0 {
-		defer func() {
-			c.writeTimed = true
-			c.nc.SetWriteDeadline(time.Now().Add(d))
-		}()
+		defer func() { c.setWriteDeadline(time.Now().Add(d)) }()
+	} else if c.writeTimed { // an answer that waits has the time of its handler
+		c.flush()
+		c.setWriteDeadline(time.Time{})
 	}
 	if c.wasPost {
 		start, _ := x.in.Peek(4)

@@ -214,10 +214,7 @@ func (w *response) FlushError() error {
 func (w *response) SetReadDeadline(t time.Time) error { return w.c.setReadDeadline(t) }
 
 // SetWriteDeadline is for http.ResponseController.
-func (w *response) SetWriteDeadline(t time.Time) error {
-	w.c.writeTimed = true
-	return w.c.nc.SetWriteDeadline(t)
-}
+func (w *response) SetWriteDeadline(t time.Time) error { return w.c.setWriteDeadline(t) }
 
 // EnableFullDuplex is for http.ResponseController.
 func (w *response) EnableFullDuplex() error {
