@@ -93,7 +93,10 @@ func (b *body) Close() error {
 	}
 	b.closed = true
 	switch {
-	case b.sawEnd, b.std == nil && b.w.req.Close:
+	case b.sawEnd:
+		return nil
+	case b.std == nil && b.w.req.Close:
+		b.early = b.unread > int64(b.in.Buffered())
 		return nil
 	case b.std == nil && b.unread >= maxDiscard:
 		b.early = true

@@ -301,12 +301,13 @@ func TestBodyReadElsewhere(t *testing.T) {
 	}
 }
 
-// TestTimeouts: each timeout ends its phase of a connection.
+// TestTimeouts: each timeout, and a limit on the body, ends its phase of a
+// connection, and the peer gets the answer.
 func TestTimeouts(t *testing.T) {
 	testrun.Start(t, 2)
 	const short = 20 * time.Millisecond
 	read := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.ReadAll(r.Body); err != nil {
+		if _, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 9)); err != nil {
 			http.Error(w, "slow", http.StatusRequestTimeout)
 		}
 		if r.URL.Path == "/late" {
@@ -323,6 +324,8 @@ func TestTimeouts(t *testing.T) {
 		"idle":   {&http.Server{IdleTimeout: short}, plain, "HTTP/1.1 200 OK"},
 		"body": {&http.Server{ReadTimeout: short}, "POST / HTTP/1.1\r\nHost: a\r\n" +
 			"Content-Length: 5\r\n\r\nhi", "HTTP/1.1 408"},
+		"limit": {&http.Server{}, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" +
+			"Content-Length: 300000\r\n\r\n" + strings.Repeat("x", 300000), "HTTP/1.1 408"},
 		"write": {&http.Server{WriteTimeout: short}, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n", ""},
 		"write, behind it half a request": {&http.Server{WriteTimeout: short},
 			"GET /late HTTP/1.1\r\nHost: a\r\n\r\nGET / HT", ""},
