@@ -121,8 +121,7 @@ func (x *trip) roundTrip() (*stdhttp.Response, error) {
 	}
 	pc.limit, pc.sent, pc.silent = pc.maxHeader(), 0, false
 	if err := x.send(); err != nil {
-		return nil, x.failed(fmt.Errorf(
-			"net/http: HTTP/1.x transport connection broken: %w", err))
+		return nil, x.failed(err)
 	}
 	timeout := x.t.ResponseHeaderTimeout
 	if timeout > 0 {
@@ -162,13 +161,15 @@ func (x *trip) failed(err error) error {
 	switch {
 	case cancelled != nil:
 		return cancelled
-	case pc.limit <= 0:
-		return fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted",
-			pc.maxHeader())
 	case x.t.ResponseHeaderTimeout > 0 && errors.Is(err, os.ErrDeadlineExceeded):
 		return errTimeout
+	case pc.limit <= 0:
+		err = fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted",
+			pc.maxHeader())
+	case pc.sent == 0 || pc.silent:
+		return err
 	}
-	return err
+	return fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err)
 }
 
 // shouldRetry reports whether the request, which has failed, is sent again, on
