@@ -95,11 +95,8 @@ func (b *body) Close() error {
 	switch {
 	case b.sawEnd:
 		return nil
-	case b.std == nil && b.w.req.Close:
+	case b.std == nil && (b.w.req.Close || b.unread >= maxDiscard):
 		b.early = b.unread > int64(b.in.Buffered())
-		return nil
-	case b.std == nil && b.unread >= maxDiscard:
-		b.early = true
 		return nil
 	}
 	n, err := io.CopyN(io.Discard, readerFunc(b.readLocked), maxDiscard+1)

@@ -248,16 +248,9 @@ func (w *response) finish(returned bool) {
 
 // reusable reports whether the connection can serve another request.
 func (w *response) reusable() bool {
-	switch {
-	case w.closeAfter:
-	case w.req.Method != MethodHead && w.contentLength != -1 && bodyAllowed(w.status) &&
-		w.contentLength != w.written: // the peer waits for the rest
-	case w.c.failed.Load():
-	case w.body != nil && w.body.early:
-	default:
-		return true
-	}
-	return false
+	short := w.req.Method != MethodHead && w.contentLength != -1 && bodyAllowed(w.status) &&
+		w.contentLength != w.written // the peer waits for the rest
+	return !w.closeAfter && !short && !w.c.failed.Load() && (w.body == nil || !w.body.early)
 }
 
 // Hijack implements http.Hijacker. The connection is netco's: a coroutine that
