@@ -190,7 +190,7 @@ func TestFixed(t *testing.T) {
 		return out
 	}
 	before := contents(t, dir)
-	try([]string{"-fix", "-diff", "./..."}, 0, "\n-\t\"sync\"\n",
+	try([]string{"-fix", "-diff", "./locks"}, 0, "\n-\t\"sync\"\n",
 		"\n+\t\"github.com/netco-go/netco/sync\"\n")
 	if !maps.Equal(contents(t, dir), before) {
 		t.Error("-diff has changed a file")
