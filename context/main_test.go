@@ -2,12 +2,12 @@ package context_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/netco-go/netco/context"
@@ -49,12 +49,9 @@ func TestForcingABackend(t *testing.T) {
 		cmd.Env = append(cmd.Env, context.EnvVar+"="+c.env)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
-				"children")
-		} else if err != nil {
-			t.Fatalf("%q: %v", c.env, err)
-		}
+		err := cmd.Run()
+		testenv.Emulated(t, err)
+		testenv.OK(t, err)
 		got := strings.Split(stdout.String(), "|")
 		if len(got) != 3 {
 			t.Fatalf("%q: output %q", c.env, stdout.String())
@@ -121,10 +118,7 @@ func TestThreadLocks(t *testing.T) {
 		cmd := children.Command(t, "locks", locks)
 		cmd.Env = append(cmd.Env, "GOTRACEBACK=none")
 		out, err := cmd.CombinedOutput()
-		if errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("this binary runs under an emulator, " +
-				"which the kernel does not start for its children")
-		}
+		testenv.Emulated(t, err)
 		switch text := string(out); {
 		case fits && (err != nil || !strings.HasSuffix(text, "switched and back")):
 			t.Errorf("%s: %v\n%.2000s", locks, err, text)
@@ -143,6 +137,25 @@ func TestThisBackend(t *testing.T) {
 	}
 	if context.Direct() != (context.Backend() == context.BackendAsm) {
 		t.Errorf("backend %s, direct %v", context.Backend(), context.Direct())
+	}
+}
+
+// TestBackendIsRecorded: go test does not return a cached result under one
+// backend for the other. A test that makes a context or asks for the backend
+// reads NETCO_CONTEXT after package testing has begun the log of what it reads,
+// not at init only.
+func TestBackendIsRecorded(t *testing.T) {
+	for _, test := range []string{"Example", "ExampleBackend"} {
+		log := filepath.Join(t.TempDir(), "log")
+		out, err := exec.Command(testenv.Must(os.Executable()), "-test.run=^"+test+"$",
+			"-test.testlogfile="+log).CombinedOutput()
+		testenv.Emulated(t, err)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", test, err, out)
+		}
+		read := string(testenv.Must(os.ReadFile(log)))
+		testenv.True(t, strings.Contains(read, "\ngetenv "+context.EnvVar+"\n"),
+			"%s: the log is %q", test, read)
 	}
 }
 

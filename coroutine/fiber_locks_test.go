@@ -1,11 +1,9 @@
 package coroutine
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/netco-go/netco/internal/testenv"
@@ -27,10 +25,7 @@ func TestLockedInInit(t *testing.T) {
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), LockedInitVar+"=1")
 	out, err := cmd.CombinedOutput()
-	if errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
-			"children")
-	}
+	testenv.Emulated(t, err)
 	testenv.True(t, err == nil && strings.HasSuffix(string(out), "over\n") &&
 		strings.Count(string(out), "\n") <= 1, "%v\n%s", err, out)
 }

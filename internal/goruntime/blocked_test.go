@@ -2,7 +2,6 @@ package goruntime_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -210,12 +209,9 @@ func TestBlockedForever(t *testing.T) {
 		exe := testenv.Must(os.Executable())
 		cmd := exec.Command(exe, "-test.run=^TestBlockedForever$")
 		cmd.Env = append(os.Environ(), foreverVar+"=1", "GORACE=atexit_sleep_ms=0")
-		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
-				"children")
-		} else if err != nil || string(out) != foreverVar {
-			t.Errorf("%v\n%.2000s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		testenv.Emulated(t, err)
+		testenv.True(t, err == nil && string(out) == foreverVar, "%v\n%.2000s", err, out)
 		return
 	}
 	var none chan int

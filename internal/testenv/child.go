@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // childVar names the child that a process is.
@@ -39,6 +41,16 @@ func (c Children) Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, exe, args...)
 	cmd.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
 	return cmd
+}
+
+// Emulated skips a test if err says that the kernel cannot start the binary of
+// the test: it runs under an emulator, which the kernel starts for no child.
+func Emulated(t testing.TB, err error) {
+	t.Helper()
+	if errors.Is(err, unix.ENOEXEC) {
+		t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
+			"children")
+	}
 }
 
 // RunC builds the program of a folder, which has C in it, and returns what it
