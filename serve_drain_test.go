@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -105,7 +104,7 @@ var drainable = []struct {
 		})
 	}},
 	{"unix", func(t *testing.T) (net.Listener, func() net.Conn) {
-		name := filepath.Join(t.TempDir(), "s")
+		name := testenv.SocketPath(t, "s")
 		return testenv.Must(netco.Listen("unix", name)), func() net.Conn {
 			return testenv.Closing(t, testenv.Must(net.Dial("unix", name)))
 		}

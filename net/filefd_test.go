@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 )
@@ -21,7 +22,6 @@ func TestFileFd(t *testing.T) {
 		Close() error
 		File() (*os.File, error)
 	}
-	dir := t.TempDir()
 	must := func(c any, err error) filer {
 		t.Helper()
 		if err != nil {
@@ -32,6 +32,7 @@ func TestFileFd(t *testing.T) {
 		return f
 	}
 	udp := must(net.ListenPacket("udp", "127.0.0.1:0"))
+	dir := filepath.Dir(testenv.SocketPath(t, ""))
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, c := range []struct {
 		name         string

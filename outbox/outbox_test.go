@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,7 +32,7 @@ var kinds = []struct {
 }{
 	{"tcp", func(t *testing.T) (near, far net.Conn) { return pair(t, "tcp", "127.0.0.1:0") }},
 	{"unix", func(t *testing.T) (near, far net.Conn) {
-		return pair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		return pair(t, "unix", testenv.SocketPath(t, "s"))
 	}},
 	{"tls", func(t *testing.T) (near, far net.Conn) {
 		near, far = pair(t, "tcp", "127.0.0.1:0")

@@ -54,7 +54,7 @@ var longCalls = []longCall{
 		return func() error { _, err := a.Write(make([]byte, sysx.MaxIO+1)); return err }
 	}},
 	{"receive a large message", sysx.Recv, sysx.MaxIO + 1, true, func(t *testing.T) func() error {
-		c, peer := connPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		c, peer := connPair(t, "unix", testenv.SocketPath(t, "s"))
 		peer.Write([]byte{1})
 		return func() error {
 			_, _, _, _, err := c.(*socket.UnixConn).ReadMsgUnix(make([]byte, 2*sysx.MaxIO), nil)

@@ -233,7 +233,7 @@ func TestAllocations(t *testing.T) {
 	}
 	for name, op := range unixAllocOps {
 		all["unixgram "+name] = allocOp{op.most, func(t *testing.T) func() error {
-			at := unixAt("unixgram", unixName(t, "s"))
+			at := unixAt("unixgram", testenv.SocketPath(t, "s"))
 			c := testenv.Closing(t, testenv.Must(conet.ListenUnixgram("unixgram", at)))
 			c.SetReadDeadline(time.Now().Add(limit)) // if something was not sent
 			return op.make(t, c, at)

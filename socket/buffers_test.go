@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -98,7 +97,7 @@ func TestBuffersLikeNet(t *testing.T) {
 // TestBuffersPacket: to a socket for packets, pieces go as one packet.
 func TestBuffersPacket(t *testing.T) {
 	start(t, 1)
-	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unixgram"}
+	at := &net.UnixAddr{Name: testenv.SocketPath(t, "s"), Net: "unixgram"}
 	l := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", at)))
 	c := testenv.Closing(t, testenv.Must(conet.Dial("unixgram", at.Name)))
 	testrun.First.Do(t, func() {

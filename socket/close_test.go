@@ -318,11 +318,11 @@ func TestUnixBesideBlocking(t *testing.T) {
 	testenv.Await(t, begun, "the user's call")
 	testrun.First.Do(t, func() {
 		for _, network := range []string{"unix", "unixpacket"} {
-			path := unixName(t, "s")
+			path := testenv.SocketPath(t, "s")
 			testenv.NoError(t, shut(conet.Listen(network, path)))
 			testenv.True(t, !exists(path), "%s: the file is still there after Close", network)
 		}
-		testenv.NoError(t, shut(conet.ListenPacket("unixgram", unixName(t, "g"))))
+		testenv.NoError(t, shut(conet.ListenPacket("unixgram", testenv.SocketPath(t, "g"))))
 	})
 	close(let)
 	user.Wait(t)
@@ -333,7 +333,7 @@ func TestUnixBesideBlocking(t *testing.T) {
 // that removes it was refused, since the coroutine could not wait for it.
 func TestUnixCloseStopped(t *testing.T) {
 	start(t, 1)
-	path := unixName(t, "s")
+	path := testenv.SocketPath(t, "s")
 	l := testenv.Must(conet.Listen("unix", path))
 	k := testrun.First.Go(func() {
 		defer l.Close()

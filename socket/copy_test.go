@@ -39,7 +39,7 @@ type streamPeer interface {
 // unixWithPeer is withPeer over a Unix stream.
 func unixWithPeer(t testing.TB) (*socket.UnixConn, streamPeer) {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "s")
+	name := testenv.SocketPath(t, "s")
 	l := testenv.Closing(t, testenv.Must(net.Listen("unix", name)))
 	c := testenv.Closing(t, testenv.Must(conet.Dial("unix", name)))
 	p := testenv.Closing(t, testenv.Must(l.Accept()))

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -223,7 +222,7 @@ func TestDialerErrors(t *testing.T) {
 			return errors.New("refused by control")
 		}},
 	}
-	targets := dialTargets(port, filepath.Join(t.TempDir(), "nobody"))
+	targets := dialTargets(port, testenv.SocketPath(t, "nobody"))
 	for at, p := range testrun.Places {
 		p.Do(t, func() {
 			for name, d := range dialers {
@@ -289,7 +288,7 @@ func named(address string) bool {
 func TestDialPassedDeadline(t *testing.T) {
 	start(t, 2)
 	ln := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-	path := filepath.Join(t.TempDir(), "s")
+	path := testenv.SocketPath(t, "s")
 	testenv.Closing(t, testenv.Must(net.Listen("unix", path)))
 	to, toUnix := ln.Addr().(*net.TCPAddr).AddrPort(), &net.UnixAddr{Name: path, Net: "unix"}
 	ctx, before := context.Background(), sockinfo.OpenCount()
@@ -467,13 +466,12 @@ func TestDialFrom(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
 	u := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
-	dir := t.TempDir()
-	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", testenv.SocketPath(t, "l"))))
 	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct{ from, to net.Addr }{
 			{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}, l.Addr()},
 			{&net.UDPAddr{IP: net.IPv4(127, 0, 0, 9)}, u.LocalAddr()},
-			{&net.UnixAddr{Name: filepath.Join(dir, p.Name), Net: "unix"}, ul.Addr()},
+			{&net.UnixAddr{Name: testenv.SocketPath(t, p.Name), Net: "unix"}, ul.Addr()},
 		} {
 			d := socket.Dialer{LocalAddr: c.from}
 			conn := testenv.Must(d.Dial(c.to.Network(), c.to.String()))
@@ -550,7 +548,7 @@ func TestDialControl(t *testing.T) {
 	start(t, 2)
 	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(t.TempDir(), "l"))))
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", testenv.SocketPath(t, "l"))))
 	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1")})
 	ctx, cancel := context.WithTimeout(
 		context.WithValue(context.Background(), dialKey{}, "value"), time.Hour)
@@ -701,7 +699,7 @@ func TestDialNetworks(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
 	u := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))).LocalAddr()
-	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(t.TempDir(), "l"))))
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", testenv.SocketPath(t, "l"))))
 	everywhere(t, func(p testrun.Place) {
 		ctx, d := context.Background(), new(socket.Dialer)
 		tcp, udp := netip.MustParseAddrPort(l.Addr().String()), netip.MustParseAddrPort(u.String())

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -375,10 +374,8 @@ func ExampleServer() {
 func ExampleUnixConn_WriteMsgUnix() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
-	dir, _ := os.MkdirTemp("", "example")
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "socket")
-	l := must(conet.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))
+	at := &net.UnixAddr{Name: fmt.Sprint("@netco-file-", os.Getpid()), Net: "unix"}
+	l := must(conet.ListenUnix("unix", at))
 	defer l.Close()
 	go func() {
 		c, err := l.AcceptUnix()
@@ -386,16 +383,17 @@ func ExampleUnixConn_WriteMsgUnix() {
 			return
 		}
 		defer c.Close()
-		file, err := os.Create(filepath.Join(dir, "file"))
+		file, err := os.CreateTemp("", "example")
 		if err != nil {
 			return
 		}
+		defer os.Remove(file.Name())
 		defer file.Close()
 		c.WriteMsgUnix([]byte("here"), syscall.UnixRights(int(file.Fd())), nil)
 		io.Copy(io.Discard, c)
 	}()
 
-	c := must(conet.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"}))
+	c := must(conet.DialUnix("unix", nil, at))
 	defer c.Close()
 	buf, oob := make([]byte, 10), make([]byte, syscall.CmsgSpace(4))
 	n, oobn, _, _, err := c.ReadMsgUnix(buf, oob)
@@ -407,8 +405,9 @@ func ExampleUnixConn_WriteMsgUnix() {
 	fds, _ := syscall.ParseUnixRights(&msgs[0])
 	file := os.NewFile(uintptr(fds[0]), "passed")
 	fmt.Fprint(file, "written by another")
+	file.Seek(0, io.SeekStart)
+	text, _ := io.ReadAll(file)
 	file.Close()
-	text, _ := os.ReadFile(filepath.Join(dir, "file"))
 	fmt.Printf("%s: %s\n", buf[:n], text)
 	// Output: here: written by another
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -239,7 +238,7 @@ var mixed = map[string]func(t *testing.T) (theirs io.ReadWriter, take, put func(
 		return mixedTCP(t, nil)
 	},
 	"unix": func(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
-		theirs, mine := mixedPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		theirs, mine := mixedPair(t, "unix", testenv.SocketPath(t, "s"))
 		take, put = bytewise(mine)
 		return theirs, take, put
 	},
@@ -253,7 +252,7 @@ var mixed = map[string]func(t *testing.T) (theirs io.ReadWriter, take, put func(
 		return mixedTCP(t, func(mine net.Conn) error { return testenv.Err(io.CopyN(mine, f, 1)) })
 	},
 	"messages": func(t *testing.T) (theirs io.ReadWriter, take, put func() error) {
-		theirs, c := mixedPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		theirs, c := mixedPair(t, "unix", testenv.SocketPath(t, "s"))
 		mine := c.(*socket.UnixConn)
 		take = func() error {
 			_, _, _, _, err := mine.ReadMsgUnix(make([]byte, 1), make([]byte, 1))

@@ -417,7 +417,7 @@ func TestInspectHammer(t *testing.T) {
 	u, unused := udpTo(t)
 	unused.Close()
 	udpPort := u.LocalAddr().(*net.UDPAddr).Port
-	name := unixName(t, "hammer")
+	name := testenv.SocketPath(t, "hammer")
 	ul := testenv.Must(conet.Listen("unix", name))
 
 	var tasks []*testrun.Task
@@ -563,7 +563,7 @@ var lostKinds = map[string]func(t *testing.T) (lost any, keep any){
 		return testenv.Must(conet.Dial("udp", "127.0.0.1:9")), nil
 	},
 	"UnixListener": func(t *testing.T) (any, any) {
-		return testenv.Must(conet.Listen("unix", unixName(t, "s"))), nil
+		return testenv.Must(conet.Listen("unix", testenv.SocketPath(t, "s"))), nil
 	},
 	"UnixConn, dialled": func(t *testing.T) (any, any) {
 		l := listenUnix(t, "unix")
@@ -573,7 +573,7 @@ var lostKinds = map[string]func(t *testing.T) (lost any, keep any){
 		return lostAccepted(listenUnix(t, "unixpacket"))
 	},
 	"UnixConn, unixgram": func(t *testing.T) (any, any) {
-		return testenv.Must(conet.ListenPacket("unixgram", unixName(t, "g"))), nil
+		return testenv.Must(conet.ListenPacket("unixgram", testenv.SocketPath(t, "g"))), nil
 	},
 	"FileConn": func(t *testing.T) (any, any) {
 		theirs, _ := netPair(t)

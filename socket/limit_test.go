@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -32,7 +31,7 @@ func limitedOn(t *testing.T, network string, n int) net.Listener {
 	t.Helper()
 	address := "127.0.0.1:0"
 	if network != "tcp" {
-		address = filepath.Join(t.TempDir(), "s")
+		address = testenv.SocketPath(t, "s")
 	}
 	l := testenv.Closing(t, testenv.Must(conet.Listen(network, address)))
 	limited := socket.LimitListener(l, n)

@@ -323,8 +323,8 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 	}
 	for name, at := range map[string][2]string{
 		"tcp": {"tcp", "127.0.0.1:0"}, "tcp both families": {"tcp", ":0"},
-		"tcp6": {"tcp6", "[::1]:0"}, "unix": {"unix", unixName(t, "s")},
-		"unixpacket": {"unixpacket", unixName(t, "p")},
+		"tcp6": {"tcp6", "[::1]:0"}, "unix": {"unix", testenv.SocketPath(t, "s")},
+		"unixpacket": {"unixpacket", testenv.SocketPath(t, "p")},
 	} {
 		if name == "tcp6" && !haveIPv6() {
 			continue
@@ -338,7 +338,7 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 	conn("udp", udp)
 	dialled := dialTo(t, udp)
 	conn("udp dialled", dialled)
-	u := testenv.Must(conet.ListenPacket("unixgram", unixName(t, "g")))
+	u := testenv.Must(conet.ListenPacket("unixgram", testenv.SocketPath(t, "g")))
 	conn("unixgram", u.(*socket.UnixConn))
 	f := testenv.Closing(t, testenv.Must(dialled.File()))
 	conn("udp of a file", testenv.Must(conet.FileConn(f)))

@@ -9,7 +9,6 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -737,8 +736,7 @@ func tracedDials(t *testing.T) []tracedDial {
 	l := listen(t)
 	_, open, _ := net.SplitHostPort(l.Addr().String())
 	_, closed, _ := net.SplitHostPort(testenv.ClosedPort(t))
-	dir := t.TempDir()
-	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", testenv.SocketPath(t, "l"))))
 	unix4 := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -757,7 +755,7 @@ func tracedDials(t *testing.T) []tracedDial {
 		{"no address", "tcp", "", socket.Dialer{}, nil},
 		{"udp", "udp", "four.test.:9", socket.Dialer{}, nil},
 		{"unix", "unix", ul.Addr().String(), socket.Dialer{}, nil},
-		{"no unix", "unix", filepath.Join(dir, "none"), socket.Dialer{}, nil},
+		{"no unix", "unix", testenv.SocketPath(t, "none"), socket.Dialer{}, nil},
 		{"cancelled", "tcp", "127.0.0.1:" + open, socket.Dialer{}, cancelled},
 		{"cancelled name", "tcp", "late.test.:" + open, socket.Dialer{}, cancelled},
 		{"timeout", "tcp", "late.test.:" + open, socket.Dialer{Timeout: 10 * time.Millisecond},

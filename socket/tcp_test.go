@@ -438,7 +438,7 @@ func TestManyAcceptors(t *testing.T) {
 			start(t, 2)
 			address := at[1]
 			if at[0] != "tcp" {
-				address += unixName(t, "s")
+				address += testenv.SocketPath(t, "s")
 			}
 			l := testenv.Closing(t, testenv.Must(conet.Listen(at[0], address)))
 			if name := l.Addr().String(); at[0] != "tcp" && (name != address ||

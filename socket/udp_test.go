@@ -917,7 +917,7 @@ func TestWithoutFDs(t *testing.T) {
 func withoutFDs() {
 	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
 	first := testenv.Must(conet.ListenUDP("udp", loopback4)) // Go's poller has its fds now
-	dir := testenv.Must(os.MkdirTemp("", "netco"))
+	dir := testenv.SocketDir()
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "s")
 	testenv.MustOK(shut(conet.Listen("unix", path))) // what is made once is made

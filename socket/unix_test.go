@@ -24,14 +24,6 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// unixName returns a path for a Unix socket, short enough for one.
-func unixName(t testing.TB, name string) string {
-	t.Helper()
-	dir := testenv.Must(os.MkdirTemp("", "netco"))
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, name)
-}
-
 func unixAt(network, name string) *net.UnixAddr { return &net.UnixAddr{Name: name, Net: network} }
 
 // abstractName returns an address for a Unix socket that needs no file.
@@ -43,7 +35,7 @@ var abstractNames atomic.Int64
 func listenUnix(t testing.TB, network string) *socket.UnixListener {
 	t.Helper()
 	return testenv.Closing(t,
-		testenv.Must(conet.ListenUnix(network, unixAt(network, unixName(t, "s")))))
+		testenv.Must(conet.ListenUnix(network, unixAt(network, testenv.SocketPath(t, "s")))))
 }
 
 // unixPair returns the two ends of a connection; of unixgram the second one has
@@ -157,7 +149,7 @@ func TestUnixWritesWait(t *testing.T) {
 // writeWaits writes to a peer whose queue is full, by its name or not.
 func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	start(t, 2)
-	at := unixAt("unixgram", unixName(t, "to"))
+	at := unixAt("unixgram", testenv.SocketPath(t, "to"))
 	to := testenv.Must(conet.ListenUnixgram("unixgram", at))
 	defer to.Close()
 	filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
@@ -168,7 +160,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	var c *socket.UnixConn
 	var err error
 	if named {
-		c, err = conet.ListenUnixgram("unixgram", unixAt("unixgram", unixName(t, "from")))
+		c, err = conet.ListenUnixgram("unixgram", unixAt("unixgram", testenv.SocketPath(t, "from")))
 	} else {
 		c, err = conet.DialUnix("unixgram", nil, at)
 	}
@@ -341,7 +333,7 @@ func showUnix(a net.Addr) string {
 // TestUnixAddresses: every address of a socket or packet equals net's.
 func TestUnixAddresses(t *testing.T) {
 	start(t, 1)
-	path, from := unixName(t, "s"), unixName(t, "c")
+	path, from := testenv.SocketPath(t, "s"), testenv.SocketPath(t, "c")
 	try := func(network, name string, laddr *net.UnixAddr) {
 		got := ourUnix.addresses(network, name, laddr)
 		removeSocket(laddr)
@@ -406,7 +398,7 @@ func exists(path string) bool {
 func TestUnixUnlink(t *testing.T) {
 	start(t, 2)
 	everywhere(t, func(p testrun.Place) {
-		path := unixName(t, "s")
+		path := testenv.SocketPath(t, "s")
 		there := func(want bool, what string) {
 			t.Helper()
 			testenv.Equal(t, exists(path), want, p.Name, "the file is there", what)
@@ -468,12 +460,12 @@ func (m unixMaker) makes(network string, at *net.UnixAddr) (all []string) {
 
 // unixTargets are addresses for every network of Unix, taken, free and bad.
 func unixTargets(t *testing.T) (all []*net.UnixAddr) {
-	taken, gram := unixName(t, "taken"), unixName(t, "gram")
+	taken, gram := testenv.SocketPath(t, "taken"), testenv.SocketPath(t, "gram")
 	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
 	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
 	t.Chdir(t.TempDir())
 	testenv.Closing(t, testenv.Must(net.Listen("unix", "with"))) // where the kernel cuts the name
-	for _, name := range []string{taken, gram, filepath.Dir(taken), unixName(t, "free"),
+	for _, name := range []string{taken, gram, filepath.Dir(taken), testenv.SocketPath(t, "free"),
 		filepath.Join(taken, "below"), "@netco-nobody", "", "with\x00nul",
 		strings.Repeat("x", 108)} {
 		all = append(all, unixAt("unix", name))
@@ -606,7 +598,7 @@ func (x *unixProbe) closed(c unixIO) {
 // has gone, and after Close.
 func TestUnixIOErrors(t *testing.T) {
 	start(t, 2)
-	t.Chdir(filepath.Dir(unixName(t, "x")))
+	t.Chdir(filepath.Dir(testenv.SocketPath(t, "x")))
 	probe := func(m unixMaker, network string) []error {
 		x, p := unixProbe{network: network}, m.ends(network)
 		x.ending(p)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ import (
 
 // TestCommands: each command, on both kinds of socket.
 func TestCommands(t *testing.T) {
-	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"))
+	d := start(t, "-unix", testenv.SocketPath(t, "socket"))
 	for _, network := range []string{"tcp", "unix"} {
 		c := d.dial(network)
 		c.echoes("")
@@ -158,7 +157,7 @@ func TestLogLevel(t *testing.T) {
 // closes those that are idle; what is under way is finished, and then it ends
 // with 0.
 func TestDrain(t *testing.T) {
-	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"), "-grace", "1h",
+	d := start(t, "-unix", testenv.SocketPath(t, "socket"), "-grace", "1h",
 		"-write-timeout", "1h")
 	idle, busy := d.dial("tcp"), d.dial("unix")
 	idle.echoes("hello")
@@ -256,7 +255,7 @@ func TestExitCodes(t *testing.T) {
 		exits(t, 1, "address already in use", "-addr", "127.0.0.1:0", "-admin", l.Addr().String())
 	})
 	t.Run("a unix socket in use", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "socket")
+		path := testenv.SocketPath(t, "socket")
 		testenv.Closing(t, testenv.Must(net.Listen("unix", path)))
 		exits(t, 1, "address already in use", "-addr", "", "-unix", path, "-admin", "")
 	})
@@ -291,7 +290,7 @@ func outputOf(t *testing.T, cmd *exec.Cmd) string {
 // TestStaleSocket: the socket that a daemon has left which was killed is no
 // hindrance.
 func TestStaleSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "socket")
+	path := testenv.SocketPath(t, "socket")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)

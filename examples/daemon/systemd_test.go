@@ -13,13 +13,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // systemd listens as systemd does and returns what it receives, one line at a
 // time.
 func systemd(t *testing.T) (address string, next func() string) {
 	t.Helper()
-	address = filepath.Join(t.TempDir(), "notify")
+	address = testenv.SocketPath(t, "notify")
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package testenv
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,26 @@ func ClosedPort(t testing.TB) string {
 		t.Cleanup(func() { unix.Close(fd) })
 	}
 	return fmt.Sprint("127.0.0.1:", portOf(t, fd))
+}
+
+// SocketPath returns a path for a Unix socket, in a folder that is there until
+// the test's end. A name in t.TempDir, which has the test's name in it, can be
+// longer than such a path may be.
+func SocketPath(t testing.TB, name string) string {
+	dir := SocketDir()
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, name)
+}
+
+// SocketDir makes a folder for Unix sockets. It is elsewhere than TMPDIR says
+// if that leaves a socket's name fewer than 40 of the 107 bytes of a path.
+func SocketDir() string {
+	dir := Must(os.MkdirTemp("", "netco"))
+	if len(dir) > 107-40 {
+		os.Remove(dir)
+		dir = Must(os.MkdirTemp("/tmp", "netco"))
+	}
+	return dir
 }
 
 // Deaf returns the address of a listener whose queue is full until the test's

@@ -4,8 +4,6 @@ package conformance
 
 import (
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"golang.org/x/net/nettest"
@@ -28,15 +26,7 @@ var networks = []struct {
 	{"unixpacket", socketPath},
 }
 
-// socketPath is a path for a unix socket: short, because there is a limit.
-func socketPath(t *testing.T) string {
-	dir, err := os.MkdirTemp("/tmp", "interop")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return filepath.Join(dir, "s")
-}
+func socketPath(t *testing.T) string { return testenv.SocketPath(t, "s") }
 
 // pipe connects two ends through a netco listener. wrap is put around each of them.
 func pipe(network, address string, wrap func(net.Conn) net.Conn) nettest.MakePipe {

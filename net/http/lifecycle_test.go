@@ -566,8 +566,10 @@ func TestUnencryptedHTTP2(t *testing.T) {
 func TestOtherListeners(t *testing.T) {
 	testrun.Start(t, 2)
 	for name, listen := range map[string]func() (net.Listener, error){
-		"net":  func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
-		"unix": func() (net.Listener, error) { return netco.Listen("unix", t.TempDir()+"/s") },
+		"net": func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+		"unix": func() (net.Listener, error) {
+			return netco.Listen("unix", testenv.SocketPath(t, "s"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &http.Server{}

@@ -219,7 +219,7 @@ func PostgreSQL(t testing.TB) *Server {
 		return cmd
 	}
 	run(t, as(exec.Command(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
-		"--no-instructions")))
+		"--locale=C", "--no-instructions")))
 	cmd := as(exec.Command(postgres, "-D", data, "-p", strconv.Itoa(s.Port), "-h", "127.0.0.1",
 		"-k", s.Dir,
 		"-c", "fsync=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", "-c",

@@ -14,12 +14,13 @@ import (
 	"math/big"
 	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
@@ -31,7 +32,7 @@ func listen(t *testing.T, scheme string, serve func(net.Conn)) string {
 	t.Helper()
 	network, addr := "tcp", "127.0.0.1:0"
 	if scheme == "unix" {
-		network, addr = "unix", filepath.Join(t.TempDir(), "s")
+		network, addr = "unix", testenv.SocketPath(t, "s")
 	}
 	ln, err := net.Listen(network, addr)
 	if err != nil {
@@ -491,6 +492,8 @@ func TestStoppedServer(t *testing.T) {
 		go func() {
 			time.Sleep(100 * time.Millisecond)
 			_ = syscall.Kill(server.pid, syscall.SIGSTOP)
+			// A thread without a CPU stops when it gets one.
+			_ = unix.Waitid(unix.P_PID, server.pid, nil, unix.WSTOPPED, nil)
 			time.Sleep(stop)
 			_ = syscall.Kill(server.pid, syscall.SIGCONT)
 		}()
@@ -593,7 +596,7 @@ func TestUnreachable(t *testing.T) {
 			t.Errorf("%d idle connections: %v, %v", idle, r, err)
 		}
 	}
-	if _, err := run(t, config(t, "unix://"+filepath.Join(t.TempDir(), "none"), nil)); !errors.Is(
+	if _, err := run(t, config(t, "unix://"+testenv.SocketPath(t, "none"), nil)); !errors.Is(
 		err, syscall.ENOENT) {
 		t.Error(err)
 	}
