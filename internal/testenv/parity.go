@@ -17,11 +17,11 @@ func Parity(t *testing.T, theirs, ours string, least int, own ...string) {
 	Long(t) // it builds a program
 	const program = "github.com/netco-go/netco/internal/testenv/testdata/parity"
 	args := append([]string{"run", program, theirs, ours}, own...)
-	out, err := exec.Command("go", args...).CombinedOutput()
+	out, err := Output(exec.Command("go", args...)) // without what the go command says of its work
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	differences, count, _ := strings.Cut("\n"+string(out), "\ncompared ")
+	differences, count, _ := strings.Cut("\n"+out, "\ncompared ")
 	if differences != "" {
 		t.Error(differences)
 	}
