@@ -45,6 +45,9 @@ const (
 func lockBit(s Mode) uint64   { return 1 << (1 + s) }
 func queuedBit(s Mode) uint64 { return 1 << (23 + s) }
 
+// opState is an access to the state, for waitq.Step.
+const opState waitq.Op = "fd state"
+
 // tooMany is the panic for more than a million users of one fd.
 const tooMany = "netco/socket: too many concurrent operations on one socket (at most 1048575)"
 
@@ -60,6 +63,7 @@ func (m *Mutex) Lock(s Mode) bool {
 
 func (m *Mutex) lockSlow(s Mode) bool {
 	for !m.TryLock(s) {
+		waitq.Step(opState)
 		if m.state.Load()&mutexOpen == 0 {
 			return false
 		}
@@ -109,7 +113,7 @@ func (m *Mutex) wait(s Mode) {
 			}
 		})
 	if why != coroutine.WakeReady {
-		coroutine.Unwind()
+		waitq.Unwind()
 	}
 }
 
@@ -120,7 +124,7 @@ func (m *Mutex) enqueue(s Mode, w *coroutine.Waiter) bool {
 	}
 	m.guard.Lock()
 	defer m.guard.Unlock()
-	for {
+	for waitq.Step(opState); ; {
 		old := m.state.Load()
 		if old&mutexOpen == 0 || old&lockBit(s) == 0 {
 			return false
@@ -174,6 +178,7 @@ func (m *Mutex) releaseAndWake(s Mode, ifOpen bool) (released, last bool) {
 	if q.Empty() {
 		m.state.And(^queuedBit(s)) // the bit is set only under guard
 	}
+	waitq.Step(opState)
 	next := m.state.Add(-(mutexUser + lockBit(s)))
 	m.guard.Unlock()
 	return true, isLast(next)
@@ -201,7 +206,7 @@ func (m *Mutex) Unuse() (last bool) { return isLast(m.state.Add(^uint64(mutexUse
 // means that the fd was closed already.
 func (m *Mutex) Close() (users int, written bool) {
 	m.guard.Lock()
-	for {
+	for waitq.Step(opState); ; {
 		old := m.state.Load()
 		if old&mutexOpen == 0 {
 			break

@@ -170,17 +170,3 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 	testenv.Equal(t, last.Load(), 1)
 	return !t.Failed()
 }
-
-// TestFDMutexForcedShutdown: coroutines that are made to leave the queue while
-// others unlock and close. Goroutines in the same queue still get their turn.
-func TestFDMutexForcedShutdown(t *testing.T) {
-	for range 10 {
-		testenv.OK(t, netco.Start(netco.Options{Processors: 2}))
-		m := opened()
-		tasks := lockQueue(t, m, 12, func(int) {})
-		unlocked := testrun.Goroutine.Go(func() { m.Unlock(fd.Read) })
-		testrun.Force(t)
-		testrun.WaitAll(t, append(tasks, unlocked)...)
-		unused(t, m)
-	}
-}
