@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -159,7 +160,9 @@ func packer(groups []*Group) (stop func()) {
 // stint reads bytes of a connection from next on, in a coroutine of g, which
 // stays one.
 func stint(t *testing.T, l *line, g *Group, next, n int) {
-	g.members[rand.IntN(len(g.members))].Open(func() {
+	any := func() *Processor { return g.members[rand.IntN(len(g.members))] }
+	any().Open(func() {
+		coroutine.Current().MoveTo(&any().ex) // if it moves it fetches the fd, within its group
 		for i := range n {
 			if b, v := l.read(); v != Try || b != byte(next+i) {
 				t.Errorf("byte %d is %d, the read ended with %d", next+i, b, v)
@@ -189,12 +192,20 @@ func TestGroupsHammer(t *testing.T) {
 					continue
 				}
 				l := newLine(t)
+				var home *Group
 				for next := 0; next < 64; {
 					n := 1 + rand.IntN(8)
-					for b := range n {
-						l.send(byte(next + b))
-					}
+					go func() { // most reads wait
+						for b := range n {
+							pauseNow()
+							l.send(byte(next + b))
+						}
+					}()
 					stint(t, l, groups[rand.IntN(2)], next, n)
+					if p := l.pd.Home(); p != nil {
+						home = cmp.Or(home, p.group)
+						testenv.True(t, p.group == home, "an fd has changed its group")
+					}
 					next += n
 					stints.Add(1)
 				}
@@ -229,7 +240,9 @@ func useWatchOf(t *testing.T, g *Group, first *Processor) {
 		pauseNow()
 		testenv.True(t, !a.pd.Watched() || a.pd.Home().group == g, "a Watch waits in another group")
 	}
-	testenv.Until(t, "all is read", func() bool { return a.read.Load() == int64(n) })
+	testenv.Until(t, "all is read", func() bool {
+		return a.read.Load() == int64(n) || t.Failed()
+	})
 	a.pd.Evict()
 	<-a.ended
 	a.close()
