@@ -1,12 +1,14 @@
 package coroutine
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -22,6 +24,10 @@ type board struct {
 
 // park parks once, and reports whether that was right.
 func (b *board) park(t *testing.T, n int) bool {
+	if n%3 == 1 { // a ticket that no other thread wakes in time
+		b.co.MakeReady(b.co.Ticket(), WakeReady)
+		b.co.Park(ReasonUser)
+	}
 	mine := b.co.Ticket()
 	b.ticket.Store(mine)
 	if n%3 == 0 { // the other thread's wake may come late, in the next park
@@ -59,6 +65,10 @@ func wakeAll(boards []board, relax func()) {
 			}
 			last[i] = now
 			raise(&b.issued, now)
+			if n&1 != 0 { // this one may arrive while the next is on its way
+				b.co.MakeReady(now-1, WakeTimeout)
+				asm.Pause(rand.Uint32N(100))
+			}
 			b.co.MakeReady(now, WakeReady)
 			if n&3 == 0 {
 				b.co.MakeReady(now-1, WakeTimeout)
@@ -69,16 +79,30 @@ func wakeAll(boards []board, relax func()) {
 	}
 }
 
-// TestLostWakeHammer lets coroutines park and other threads, goroutines and
-// coroutines alike, wake them, each ticket once in time and any number of times
-// too late. A lost wake shows as a hang, a spurious one as an error.
+// TestLostWakeHammer lets coroutines park and others wake them: a coroutine of
+// another thread, and one of theirs that was left behind, or a goroutine where
+// none is. They wake each ticket once in time and any number of times too late.
+// A lost wake shows as a hang, a spurious one as an error.
 func TestLostWakeHammer(t *testing.T) {
 	const sleepers = 16
 	parks := testenv.Rounds(1_000_000) / sleepers
 	goesOn := spell(10 * time.Second) // with one core each wake waits for the wakers' time slices
 	var parked atomic.Int64
-	sleep, wake := newThread(plain), newThread(plain)
+	sleep, wake := newRoamer(plain), newThread(plain)
 	boards := make([]board, sleepers)
+	outside := func(f func()) { go f() }
+	if sleep.guard() == nil {
+		outside = func(f func()) {
+			sleep.spawn(func() {
+				sleep.block()
+				testenv.True(t, DrivenBy() == nil, "it is left behind, and driven")
+				f()
+			})
+		}
+	}
+	var over sync.WaitGroup
+	over.Add(1)
+	outside(func() { defer over.Done(); wakeAll(boards, runtime.Gosched) })
 	for i := range boards {
 		b := &boards[i]
 		sleep.spawn(func() {
@@ -90,9 +114,7 @@ func TestLostWakeHammer(t *testing.T) {
 		})
 	}
 	wake.spawn(func() { wakeAll(boards, Yield) })
-	var wg sync.WaitGroup
-	wg.Go(func() { wakeAll(boards, runtime.Gosched) })
-	wg.Wait()
+	over.Wait()
 	wake.stop()
 	sleep.stop()
 	t.Logf("%d parks, %d resumes", parked.Load(), sleep.ex.Stats.Resumes.Load())

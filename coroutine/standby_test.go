@@ -1,6 +1,8 @@
 package coroutine
 
 import (
+	"cmp"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,18 +17,24 @@ import (
 // alone: it has no monitor. No function has credit.
 func newGuarded(t *testing.T) *thread {
 	t.Helper()
-	if err := CanLeave(); err != nil {
-		t.Skip("NETCO_CONTEXT=asm has standbys; here: ", err)
+	th := newRoamer(Config{Idle: 4})
+	if err := th.guard(); err != nil {
+		th.stop()
+		t.Skip("without NETCO_CONTEXT=asm, or membarrier(2), there are no standbys: ", err)
 	}
-	if err := sysx.EnableBarriers(); err != nil {
-		t.Skip("a kernel without membarrier has no handoff: ", err)
+	return th
+}
+
+// guard has standbys leave the coroutines of th behind, if that is possible.
+func (th *thread) guard() error {
+	if err := cmp.Or(CanLeave(), sysx.EnableBarriers()); err != nil {
+		return err
 	}
 	for i := range habits {
 		habits[i].Store(0)
 	}
-	th := newRoamer(Config{Idle: 4})
 	th.ex.SetStandby(Standby{Barrier: sysx.Barrier, forNs: 1 << 60})
-	return th
+	return nil
 }
 
 // calm has the executor start no standby for a start as such.
@@ -113,23 +121,34 @@ func TestStandbyHabit(t *testing.T) {
 }
 
 // TestStandbyGoesOn: a standby whose coroutine wakes just as it is about to be
-// left behind is still there when the coroutine blocks again.
+// left behind does not leave it behind, and is still there when the coroutine
+// blocks again. The coroutine's next operation waits for the standby.
 func TestStandbyGoesOn(t *testing.T) {
 	th := newGuarded(t)
 	defer th.stop()
 	wake, awake := make(chan int), make(chan int)
 	var first sync.Once
+	var rejoined atomic.Bool
 	th.ex.SetStandby(Standby{forNs: 1 << 60, Barrier: func() {
-		first.Do(func() { wake <- 1; <-awake })
+		first.Do(func() {
+			wake <- 1
+			<-awake
+			for range 1000 { // an operation that does not wait has begun by then
+				runtime.Gosched()
+			}
+			testenv.True(t, !rejoined.Load(), "an operation has begun meanwhile")
+		})
 		sysx.Barrier()
 	}})
 	th.spawn(func() {
 		<-wake
-		w := found()
 		close(awake)
-		for w.away.load() == claimed { // until the standby has seen it run
+		Rejoin()
+		rejoined.Store(true)
+		testenv.Equal(t, th.ex.Stats.Handoffs.Load(), 0, "handoffs of one that had woken")
+		if !t.Failed() {
+			th.block()
 		}
-		th.block()
 	}).Join()
 	testenv.Equal(t, th.ex.Stats.Handoffs.Load(), 1, "handoffs")
 }
@@ -145,6 +164,7 @@ func TestStandbyEnds(t *testing.T) {
 	h := th.spawn(func() {
 		before = th.ex.Stats.Standbys.Load()
 		th.block()
+		Rejoin()
 		for range 100 {
 			th.spawn(func() {})
 			th.ex.wary = 0
