@@ -35,6 +35,7 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 			last++
 		}
 	}
+	closes := strings.Count(threads, "c")
 	p := explore.Program{
 		State: func(b []byte) []byte {
 			b = binary.LittleEndian.AppendUint64(b, m.state.Load())
@@ -54,7 +55,6 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 			return ""
 		},
 		End: func() string {
-			closes := strings.Count(threads, "c")
 			if m.state.Load() != uint64(mutexOpen*(1-closes)) || last != closes {
 				return fmt.Sprintf("state %#x, %d were the last", m.state.Load(), last)
 			}

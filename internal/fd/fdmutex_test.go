@@ -59,29 +59,8 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 	} {
 		m := opened()
 		prepare(m)
-		func() {
-			defer func() { testenv.True(t, recover() != nil, "no panic") }()
-			m.Unlock(fd.Read)
-		}()
+		testenv.True(t, testenv.PanicOf(func() { m.Unlock(fd.Read) }) != nil, "no panic")
 	}
-}
-
-// lockQueue holds m's read lock and starts n tasks that queue for it and then
-// do got, if they get it, and unlock.
-func lockQueue(t *testing.T, m *fd.Mutex, n int, got func(i int)) (tasks []*testrun.Task) {
-	t.Helper()
-	m.Lock(fd.Read)
-	for i := range n {
-		k := testrun.Places[i%len(testrun.Places)].Go(func() {
-			if m.Lock(fd.Read) {
-				got(i)
-				m.Unlock(fd.Read)
-			}
-		})
-		k.UntilParked(t, coroutine.ReasonLock)
-		tasks = append(tasks, k)
-	}
-	return tasks
 }
 
 // TestFDMutexFIFO: those queued get the lock in the order in which they came,
@@ -90,7 +69,18 @@ func TestFDMutexFIFO(t *testing.T) {
 	testrun.Start(t, 2)
 	m := opened()
 	var order []int // under the lock
-	tasks := lockQueue(t, m, 9, func(i int) { order = append(order, i) })
+	var tasks []*testrun.Task
+	m.Lock(fd.Read)
+	for i := range 9 {
+		k := testrun.Places[i%len(testrun.Places)].Go(func() {
+			if m.Lock(fd.Read) {
+				order = append(order, i)
+				m.Unlock(fd.Read)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonLock)
+		tasks = append(tasks, k)
+	}
 	m.Lock(fd.Write) // in no reader's way
 	m.Unlock(fd.Write)
 	m.Unlock(fd.Read)
@@ -105,68 +95,44 @@ func TestFDMutexFIFO(t *testing.T) {
 func TestFDMutexHammer(t *testing.T) {
 	testrun.Start(t, 2)
 	for range 20 {
-		seed := rand.Uint64()
-		if !hammerFDMutex(t, seed) {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-}
-
-func hammerFDMutex(t *testing.T, seed uint64) bool {
-	const tasks, rounds = 12, 300
-	var (
-		m       = opened()
-		holders [2]atomic.Int32
-		last    atomic.Int32
-		running []*testrun.Task
-	)
-	freed := func(l bool) {
-		if l {
-			last.Add(1)
-		}
-	}
-	closer := rand.New(rand.NewPCG(seed, 0)).IntN(tasks)
-	for i := range tasks {
-		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		running = append(running, testrun.Places[i%len(testrun.Places)].Go(func() {
-			for round := range rounds {
-				if i == closer && round == rounds/2 {
-					users, written := m.Close()
-					if users == 0 || !written && holders[1].Load() > 0 {
-						t.Error("users:", users, "written:", written)
-					}
-					freed(m.Unuse())
-				}
-				if rnd.IntN(4) == 0 {
-					if !m.Use() {
-						return
-					}
-					if rnd.IntN(2) == 0 {
-						netco.Yield()
-					}
-					freed(m.Unuse())
-					continue
-				}
-				s, h := fd.Read, &holders[0]
-				if rnd.IntN(2) == 0 {
-					s, h = fd.Write, &holders[1]
-				}
-				if !m.Lock(s) {
-					return
-				}
-				testenv.Equal(t, h.Add(1), 1)
-				for range rnd.IntN(3) {
-					netco.Yield()
-				}
-				h.Add(-1)
-				if rnd.IntN(2) == 0 && m.UnlockIfOpen(s) {
-					continue
-				}
-				freed(m.Unlock(s))
+		m := opened()
+		var holders [2]atomic.Int32
+		var last atomic.Int32
+		freed := func(l bool) {
+			if l {
+				last.Add(1)
 			}
-		}))
+		}
+		use := func() bool {
+			mode := fd.Mode(rand.IntN(2))
+			if !m.Lock(mode) {
+				return false
+			}
+			testenv.Equal(t, holders[mode].Add(1), 1)
+			for range rand.IntN(3) {
+				netco.Yield()
+			}
+			holders[mode].Add(-1)
+			if rand.IntN(2) == 0 || !m.UnlockIfOpen(mode) {
+				freed(m.Unlock(mode))
+			}
+			ok := m.Use()
+			if ok {
+				freed(m.Unuse())
+			}
+			return ok
+		}
+		var running []*testrun.Task
+		for i := range 12 {
+			running = append(running, testrun.Places[i%len(testrun.Places)].Go(func() {
+				for n := 0; n < 150 && use(); n++ {
+				}
+				if users, _ := m.Close(); users > 0 { // for the first
+					freed(m.Unuse())
+				}
+			}))
+		}
+		testrun.WaitAll(t, running...)
+		testenv.Equal(t, last.Load(), 1)
 	}
-	testrun.WaitAll(t, running...)
-	testenv.Equal(t, last.Load(), 1)
-	return !t.Failed()
 }
