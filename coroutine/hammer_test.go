@@ -35,11 +35,9 @@ func (b *board) park(t *testing.T, n int) bool {
 		b.co.MakeReady(mine, WakeReady)
 	}
 	testenv.Equal(t, b.co.Park(ReasonUser), WakeReady, "park ended with")
-	if b.issued.Load() < mine {
-		t.Errorf("park %d ended, woken was only %d", mine, b.issued.Load())
-		return false
-	}
-	return true
+	ok := b.issued.Load() >= mine
+	testenv.True(t, ok, "park %d ended, woken was only %d", mine, b.issued.Load())
+	return ok
 }
 
 // wakeAll wakes every board's announced ticket; every second wake is doubled,
@@ -53,9 +51,6 @@ func wakeAll(boards []board, relax func()) {
 			now := b.ticket.Load()
 			if b.done.Load() {
 				over++
-			}
-			if now == 0 {
-				continue
 			}
 			if old := last[i]; old != 0 && n&1 == 0 {
 				b.co.MakeReady(old, WakeShutdown) // ended by now, or woken with WakeReady before
@@ -90,19 +85,18 @@ func TestLostWakeHammer(t *testing.T) {
 	var parked atomic.Int64
 	sleep, wake := newRoamer(plain), newThread(plain)
 	boards := make([]board, sleepers)
-	outside := func(f func()) { go f() }
-	if sleep.guard() == nil {
-		outside = func(f func()) {
-			sleep.spawn(func() {
-				sleep.block()
-				testenv.True(t, DrivenBy() == nil, "it is left behind, and driven")
-				f()
-			})
-		}
-	}
 	var over sync.WaitGroup
 	over.Add(1)
-	outside(func() { defer over.Done(); wakeAll(boards, runtime.Gosched) })
+	waker := func() { defer over.Done(); wakeAll(boards, runtime.Gosched) }
+	if sleep.guard() != nil {
+		go waker()
+	} else {
+		sleep.spawn(func() {
+			sleep.block()
+			testenv.True(t, DrivenBy() == nil, "it is left behind, and driven")
+			waker()
+		})
+	}
 	for i := range boards {
 		b := &boards[i]
 		sleep.spawn(func() {
@@ -177,17 +171,11 @@ func (h *staleHammer) make(lives int) {
 			h.reused++
 		}
 		h.made[co] = true
-		var last Handle
-		switch i % 3 {
-		case 0:
-			last = co.Handle()
+		last := co.Handle()
+		if i%3 == 0 {
 			h.maker.ex.Adopt(co)
-		case 1:
-			last = h.stealer.submit(co)
-		case 2:
-			// Made and not adopted while wakers of its earlier incarnations
-			// are at work on this thread.
-			last = h.stealer.submit(co)
+		} else { // wakers of its earlier incarnations are at work before it is adopted
+			h.stealer.submit(co)
 			h.wakeStale()
 		}
 		if i%64 == 63 {
