@@ -28,6 +28,9 @@ func run(m *testing.M) (code int) {
 	before := Snapshot()
 	code = m.Run()
 	if code == 0 && !special() {
+		// Package testing lowers GOMAXPROCS where a Scheduler has raised it. Go
+		// 1.25 to 1.27 keep a lost P's queue of cleanups until the P is back.
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
 		if err := before.Leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
@@ -102,7 +105,7 @@ func (before Counts) Leaks() error {
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)
 	}
-	return fmt.Errorf("testenv: leaked: had %+v, has %+v", before, now)
+	return fmt.Errorf("testenv: leaked: had %+v, has %+v: %q", before, now, opened())
 }
 
 // idleWorker matches the top of the stack of a worker of package blocking that
@@ -124,16 +127,26 @@ func Allocs(runs int, f func()) float64 {
 	return least
 }
 
-// Files returns how many fds are open, but for epoll's and eventfds: those of
-// the poller of goroutines come and go by themselves.
-func Files() (n int) {
+// opened returns what the process has open.
+func opened() (all []string) {
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		panic(err)
 	}
 	for _, fd := range list {
-		to, err := os.Readlink("/proc/self/fd/" + fd.Name()) // or it has just been closed
-		if err == nil && to != "anon_inode:[eventpoll]" && to != "anon_inode:[eventfd]" {
+		to, err := os.Readlink("/proc/self/fd/" + fd.Name())
+		if err == nil { // or it has just been closed
+			all = append(all, to)
+		}
+	}
+	return all
+}
+
+// Files returns how many fds are open, but for epoll's and eventfds: those of
+// the poller of goroutines come and go by themselves.
+func Files() (n int) {
+	for _, to := range opened() {
+		if to != "anon_inode:[eventpoll]" && to != "anon_inode:[eventfd]" {
 			n++
 		}
 	}
