@@ -34,6 +34,7 @@ type persistConn struct {
 	limit  int64     // how many more bytes may be read
 	sent   int       // how many bytes of the request
 	silent bool      // nothing of the response has come
+	late   bool      // the last read met its deadline
 
 	closed atomic.Bool
 }
@@ -78,6 +79,7 @@ func (pc *persistConn) Read(p []byte) (n int, err error) {
 	}
 	n, err = pc.conn.Read(p[:min(int64(len(p)), pc.limit)])
 	pc.limit -= int64(n)
+	pc.late = errors.Is(err, os.ErrDeadlineExceeded)
 	return n, err
 }
 
@@ -161,7 +163,7 @@ func (x *trip) failed(err error) error {
 	switch {
 	case cancelled != nil:
 		return cancelled
-	case x.t.ResponseHeaderTimeout > 0 && errors.Is(err, os.ErrDeadlineExceeded):
+	case x.t.ResponseHeaderTimeout > 0 && pc.late: // err may be of a line cut short
 		return errTimeout
 	case pc.limit <= 0:
 		err = fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted",
@@ -203,10 +205,8 @@ func (x *trip) readResponse() (*stdhttp.Response, error) {
 		if code < 100 || code > 199 || code == stdhttp.StatusSwitchingProtocols {
 			return resp, nil
 		}
-		trace := httptrace.ContextClientTrace(x.ctx)
-		if trace != nil && trace.Got1xxResponse != nil {
-			err := trace.Got1xxResponse(code, textproto.MIMEHeader(resp.Header))
-			if err != nil {
+		if hook := httptrace.ContextClientTrace(x.ctx); hook != nil && hook.Got1xxResponse != nil {
+			if err := hook.Got1xxResponse(code, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err
 			}
 			pc.limit = pc.maxHeader() // whoever asks for them bounds their number

@@ -55,7 +55,8 @@ type doer interface {
 // asStandard returns a client of the standard's with the same settings.
 func asStandard(t *testing.T, c *http.Client) *stdhttp.Client {
 	own := c.Transport.(*http.Transport)
-	std := &stdhttp.Transport{ForceAttemptHTTP2: own.ForceAttemptHTTP2}
+	std := &stdhttp.Transport{ForceAttemptHTTP2: own.ForceAttemptHTTP2,
+		ResponseHeaderTimeout: own.ResponseHeaderTimeout}
 	if own.TLSClientConfig != nil {
 		std.TLSClientConfig = own.TLSClientConfig.Clone()
 	}
@@ -94,8 +95,9 @@ func pages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fetch returns all that a client can see of an answer.
-func fetch(c doer, method, url, body string, buffer int) string {
+// fetch returns all that a client can see of an answer of whose body it reads
+// so many bytes, all if -1, and of Reads after Close.
+func fetch(c doer, method, url, body string, buffer int, bytes int64) string {
 	req, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		return err.Error()
@@ -108,15 +110,20 @@ func fetch(c doer, method, url, body string, buffer int) string {
 		return err.Error()
 	}
 	defer resp.Body.Close()
-	sum := crc32.NewIEEE()
-	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, struct{ io.Reader }{resp.Body},
-		make([]byte, buffer))
+	sum, in := crc32.NewIEEE(), struct{ io.Reader }{resp.Body}
+	if bytes >= 0 {
+		in.Reader = io.LimitReader(resp.Body, bytes)
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{sum}, in, make([]byte, buffer))
+	closed := resp.Body.Close()
+	after, err2 := resp.Body.Read(make([]byte, 10))
+	_, err3 := resp.Body.Read(nil)
 	return fmt.Sprint(resp.Status, resp.Proto, resp.ContentLength, resp.Request.URL,
-		n, sum.Sum32(), err, resp.Body.Close())
+		n, sum.Sum32(), err, closed, after, err2, err3)
 }
 
 // TestAsStandard: a coroutine gets the answers that a goroutine gets of
-// net/http's client.
+// net/http's client. A closed body returned bytes that had been read ahead.
 func TestAsStandard(t *testing.T) {
 	versions(t, func(t *testing.T, two bool) {
 		url, client := start(t, two, pages)
@@ -132,56 +139,52 @@ func TestAsStandard(t *testing.T) {
 			{"POST", "/echo", strings.Repeat("body", 20_000), 5000},
 			{"GET", "\x7f", "", 1}, {"GET", "/broken", "", 1},
 		} {
-			want := fetch(standard, c.method, url+c.path, c.body, c.buffer)
-			testrun.Each(t, func(t *testing.T, p testrun.Place) {
-				p.Do(t, func() {
-					if got := fetch(client, c.method, url+c.path, c.body, c.buffer); got != want {
-						t.Errorf("%s %s: %s, want %s", c.method, c.path, got, want)
-					}
-				})
-			})
-		}
-	})
-}
-
-// afterClose reads so many bytes of a body, all if -1, closes it, and returns
-// the results of further Reads.
-func afterClose(c doer, url string, bytes int64) string {
-	resp, err := c.Do(testenv.Must(http.NewRequest("GET", url, nil)))
-	if err != nil {
-		return err.Error()
-	}
-	if bytes < 0 {
-		io.Copy(io.Discard, resp.Body)
-	} else {
-		io.CopyN(io.Discard, resp.Body, bytes)
-	}
-	closed := resp.Body.Close()
-	n, err := resp.Body.Read(make([]byte, 10))
-	n2, err2 := resp.Body.Read(nil)
-	return fmt.Sprint(closed, n, err, n2, err2)
-}
-
-// TestReadAfterClose: a closed body cannot be read. It returned bytes that had
-// been read ahead.
-func TestReadAfterClose(t *testing.T) {
-	versions(t, func(t *testing.T, two bool) {
-		url, client := start(t, two, pages)
-		standard := asStandard(t, client)
-		testrun.Start(t, 2)
-		for _, path := range []string{"/small", "/large", "/chunks", "/none"} {
-			for _, bytes := range []int64{0, 1, -1} {
-				want := afterClose(standard, url+path, bytes)
+			for _, bytes := range []int64{-1, 0, 1} {
+				get := func(by doer) string {
+					return fetch(by, c.method, url+c.path, c.body, c.buffer, bytes)
+				}
+				want := get(standard)
 				testrun.Each(t, func(t *testing.T, p testrun.Place) {
 					p.Do(t, func() {
-						if got := afterClose(client, url+path, bytes); got != want {
-							t.Errorf("%d bytes of %s: %s, want %s", bytes, path, got, want)
-						}
+						testenv.Equal(t, get(client), want, c.method, c.path, bytes, "bytes:")
 					})
 				})
 			}
 		}
 	})
+}
+
+// TestCutShort: an answer that ends, or stops, at any byte gives the standard's
+// result. A head that stopped within a line was malformed, not late.
+func TestCutShort(t *testing.T) {
+	const head, body = "HTTP/1.1 103 X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"
+	for _, stops := range []bool{false, true} {
+		url, client := start(t, false, func(w http.ResponseWriter, r *http.Request) {
+			var n int
+			testenv.Must(fmt.Sscanf(r.URL.Path, "/%d", &n))
+			c, _, err := w.(http.Hijacker).Hijack()
+			testenv.MustOK(err)
+			defer c.Close()
+			if io.WriteString(c, (head + body)[:n]); stops {
+				io.Copy(io.Discard, c)
+			}
+		})
+		most, step := len(head+body), 1
+		if stops {
+			most, step = len(head)-1, 4
+			client.Transport.(*http.Transport).ResponseHeaderTimeout = 5 * time.Millisecond
+		}
+		standard := asStandard(t, client)
+		testrun.Start(t, 1)
+		for n := 0; n <= most; n += step {
+			at := fmt.Sprint(url, "/", n)
+			want := fetch(standard, "GET", at, "", 10, -1)
+			testrun.First.Do(t, func() {
+				testenv.Equal(t, fetch(client, "GET", at, "", 10, -1), want)
+			})
+		}
+		testrun.Shutdown(t)
+	}
 }
 
 // TestManyOnOne: many coroutines of a Processor that waits for each, as its
@@ -366,7 +369,7 @@ func TestIncomplete(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := &http.Client{Transport: transportOf(fixed{resp})}
-			ask := func() string { return fetch(client, "GET", "other://127.0.0.1:0/", "", 10) }
+			ask := func() string { return fetch(client, "GET", "other://127.0.0.1:0/", "", 10, -1) }
 			want := ask()
 			testrun.With(t, 1, func() { testenv.Equal(t, ask(), want) })
 		})
