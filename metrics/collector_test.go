@@ -228,7 +228,7 @@ func TestNotStartedAndEnded(t *testing.T) {
 	for _, gone := range []string{"netco_coroutines", "netco_goroutines", "netco_run_queue_length",
 		"netco_registered_fds", "netco_timers_pending",
 		"netco_turn_age_seconds", "netco_buffer_bytes", "netco_inbox_depth",
-		"netco_coroutines_not_started", "netco_idle_connections"} {
+		"netco_coroutines_not_started", "netco_idle_connections", "netco_processors_active"} {
 		testenv.Equal(t, got.sum(gone), 0, "after the end", gone)
 	}
 	idle := got.of("netco_processor_seconds_total{processor=0,state=busy}")

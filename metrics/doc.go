@@ -32,7 +32,8 @@
 // the next.
 //
 // A Scheduler that is not started reports its phase and no Processors. A
-// Scheduler that has ended keeps its counters, and its gauges are 0.
+// Scheduler that has ended keeps its counters and its number of Processors; its
+// other gauges are 0.
 //
 // # Histograms
 //

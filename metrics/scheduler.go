@@ -20,7 +20,7 @@ func phase(s *scheduler.Scheduler) int {
 
 func active(s *scheduler.Scheduler) (n int) {
 	for _, p := range engine.Of(s).Processors() {
-		if p.IsActive() {
+		if p.IsActive() && phase(s) < len(phases)-1 {
 			n++
 		}
 	}
