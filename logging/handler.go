@@ -13,6 +13,7 @@ import (
 type handler struct {
 	core   zapcore.Core
 	name   string   // the logger's
+	caller bool     // lines name their callers, as the logger's do
 	groups []string // opened by WithGroup, and without an attribute yet
 }
 
@@ -47,6 +48,10 @@ func (h *handler) Handle(_ context.Context, r slog.Record) error {
 		attrs = append(attrs, a)
 		return true
 	})
+	if at := r.Source(); h.caller && at != nil {
+		ce.Caller = zapcore.EntryCaller{Defined: true, PC: r.PC, File: at.File, Line: at.Line,
+			Function: at.Function}
+	}
 	ce.Write(h.inGroups(fieldsOf(attrs))...)
 	return nil
 }
@@ -57,7 +62,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(fields) == 0 {
 		return h
 	}
-	return &handler{core: h.core.With(h.inGroups(fields)), name: h.name}
+	return &handler{h.core.With(h.inGroups(fields)), h.name, h.caller, nil}
 }
 
 // WithGroup implements slog.Handler.
@@ -65,7 +70,7 @@ func (h *handler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
-	return &handler{h.core, h.name, append(slices.Clip(h.groups), name)}
+	return &handler{h.core, h.name, h.caller, append(slices.Clip(h.groups), name)}
 }
 
 // inGroups puts fields into the groups that were opened, if there are any

@@ -71,7 +71,15 @@ func New(level zapcore.LevelEnabler) (*zap.Logger, error) {
 func Here(l *zap.Logger) *zap.Logger { return l.WithOptions(zap.WrapCore(processor.LogCore)) }
 
 // Slog returns an slog.Logger whose lines go where l's go, and say which
-// coroutine wrote them.
+// coroutine wrote them. They name their caller if l's lines do.
 func Slog(l *zap.Logger) *slog.Logger {
-	return slog.New(&handler{core: Here(l).Core(), name: l.Name()})
+	return slog.New(&handler{core: Here(l).Core(), name: l.Name(), caller: addsCaller(l)})
+}
+
+// addsCaller reports whether l adds the caller to its lines, by the start of a
+// line that is not written.
+func addsCaller(l *zap.Logger) bool {
+	anything := zapcore.NewCore(nil, nil, zap.InfoLevel)
+	return l.WithOptions(zap.WrapCore(func(zapcore.Core) zapcore.Core { return anything })).
+		Check(zap.InfoLevel, "").Caller.Defined
 }

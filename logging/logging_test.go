@@ -45,7 +45,8 @@ func inCoroutine(t *testing.T, o scheduler.Options, name string, fn func()) {
 // jsonTo returns a logger of JSON lines into w, with slog's keys.
 func jsonTo(w *bytes.Buffer, level zapcore.LevelEnabler) *zap.Logger {
 	keys := zapcore.EncoderConfig{TimeKey: slog.TimeKey, LevelKey: slog.LevelKey,
-		MessageKey: slog.MessageKey, NameKey: "logger", EncodeTime: zapcore.RFC3339TimeEncoder,
+		MessageKey: slog.MessageKey, NameKey: "logger", CallerKey: "caller",
+		EncodeCaller: zapcore.ShortCallerEncoder, EncodeTime: zapcore.RFC3339TimeEncoder,
 		EncodeLevel: zapcore.CapitalLevelEncoder, EncodeDuration: zapcore.StringDurationEncoder}
 	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(keys), zapcore.AddSync(w), level))
 }
@@ -159,8 +160,9 @@ func TestNew(t *testing.T) {
 	count := map[any]int{}
 	for _, f := range lines(t, &w) {
 		count[f["msg"]]++
-		if f["ts"] == nil || f["level"] == nil {
-			t.Errorf("%v lacks time or level", f)
+		if at, _ := f["caller"].(string); f["ts"] == nil || f["level"] == nil ||
+			!strings.HasPrefix(at, "logging/logging_test.go:") {
+			t.Errorf("%v lacks time, level or caller", f)
 		}
 	}
 	if count["too low"] != 0 || count["low enough now"] != 1 || count["by slog"] != 1 {
@@ -201,6 +203,7 @@ func TestSlogLevels(t *testing.T) {
 	got := ""
 	for _, f := range lines(t, &out) {
 		got += f["level"].(string) + " " + f["logger"].(string) + " "
+		testenv.Equal(t, f["caller"], nil, "of a logger without callers, the caller")
 	}
 	testenv.Equal(t, got, want)
 }
