@@ -40,6 +40,17 @@ func (w *walker) functionArgs(c *ast.CallExpr, to *node, fn *types.Func) {
 	}
 }
 
+// pull notes the sequence that a call of iter.Pull will run.
+func (w *walker) pull(c *ast.CallExpr, fn *types.Func) {
+	if fn == nil || funcKey(fn) != "iter.Pull" && funcKey(fn) != "iter.Pull2" {
+		return
+	}
+	if seq := w.callee(c.Args[0]); seq.known() {
+		w.n.calls = append(w.n.calls, call{to: seq.to, fn: seq.fn, pos: c.Pos(), end: c.End(),
+			pulled: true})
+	}
+}
+
 // handed is a value that a call of this package's function to hands over.
 type handed struct {
 	from, to *node

@@ -120,6 +120,7 @@ var happens = map[string]string{
 	"lock":     "another coroutine that wants the lock blocks its Processor",
 	"sync":     blocked,
 	"osthread": "Go ends the program at the next wait, yield or end of this coroutine",
+	"pull":     "the wait is a goroutine's, blocks the Processor, and Stop does not reach it",
 	"flush":    "the peer waits for it meanwhile",
 }
 

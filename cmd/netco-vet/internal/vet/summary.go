@@ -105,6 +105,7 @@ type call struct {
 	held     []held     // the locks held
 	unsent   *types.Var // a Buffered with something unsent, or nil
 	parks    string     // what it does that parks, where its arguments decide; or ""
+	pulled   bool       // iter.Pull makes it, on a goroutine
 }
 
 // held is a lock of package sync that is held.
@@ -353,6 +354,13 @@ func (p *pkg) acrossWait(n *node, c call) {
 			finding: finding{"lock", "sync." + h.typ + " " + h.name + " held across " + what,
 				"import netco/sync"},
 			pos: c.pos, end: c.end, fix: p.importFix("sync"),
+		})
+	}
+	if c.pulled {
+		n.events = append(n.events, event{
+			finding: finding{"pull", "iter.Pull of a sequence that does " + what,
+				"range over the sequence, or make it a fiber.New"},
+			pos: c.pos, end: c.end,
 		})
 	}
 	if c.unsent != nil {

@@ -64,6 +64,7 @@ var rules = []struct{ name, doc string }{
 	{"sql", "database/sql in coroutines"},
 	{"exec", "waits for processes in coroutines"},
 	{"osthread", "runtime.LockOSThread in coroutines"},
+	{"pull", "iter.Pull of sequences that wait, in coroutines"},
 	{"gostmt", "go statements for what serves netco's connections"},
 	{"assert", "assertions of package net's types on netco's connections"},
 	{"starterr", "ignored errors of starting a coroutine"},

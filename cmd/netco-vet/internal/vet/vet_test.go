@@ -32,7 +32,7 @@ var all = &analysis.Analyzer{
 // together, with the standard library, which is what takes the time.
 func TestRules(t *testing.T) {
 	analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), all, "dep", "calls", "chans",
-		"flushes", "defaults", "behind", "starts", "limits", "limiters", "locks", "times", "nets",
+		"flushes", "pulls", "defaults", "behind", "starts", "limits", "limiters", "locks", "times", "nets",
 		"handlers", "chat", "waits", "groups", "clients", "plain", "asserts")
 }
 

@@ -248,6 +248,7 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 	at.held = slices.Clone(s.held)
 	w.n.calls = append(w.n.calls, at)
 	w.functionArgs(c, to, fn)
+	w.pull(c, fn)
 }
 
 // ownTransport reports whether this package uses a Transport of netco's. Which of
