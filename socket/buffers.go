@@ -22,13 +22,16 @@ var (
 // written bytes from v: after an error v holds the unwritten rest, and n counts
 // the written bytes. It sets elements of v and shortens v, but changes no byte.
 // To a *TCPConn or *UnixConn the pieces go together, and no other caller's
-// bytes come between them; errors are those of WriteBuffers. To any other
-// writer they go one by one. Parks. It does not allocate by itself.
+// bytes come between them; to a *UDPConn they make one datagram. Errors are
+// those of WriteBuffers. To any other writer they go one by one. Parks. It does
+// not allocate by itself.
 func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 	switch c := w.(type) {
 	case *TCPConn:
 		return c.writeBuffers(v)
 	case *UnixConn:
+		return c.writeBuffers(v)
+	case *UDPConn:
 		return c.writeBuffers(v)
 	case plainWriter:
 		return c.c.writeBuffers(v)

@@ -97,17 +97,21 @@ func TestBuffersLikeNet(t *testing.T) {
 // TestBuffersPacket: to a socket for packets, pieces go as one packet.
 func TestBuffersPacket(t *testing.T) {
 	start(t, 1)
-	at := &net.UnixAddr{Name: testenv.SocketPath(t, "s"), Net: "unixgram"}
-	l := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", at)))
-	c := testenv.Closing(t, testenv.Must(conet.Dial("unixgram", at.Name)))
-	testrun.First.Do(t, func() {
-		v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
-		testenv.Gives(t, int64(12), nil)(v.WriteTo(c))
-		testenv.Equal(t, len(v), 0)
-	})
-	got := make([]byte, 100)
-	testenv.Gives(t, 12, nil)(l.Read(got))
-	testenv.Equal(t, string(got[:12]), "hello, world")
+	for network, at := range map[string]string{
+		"unixgram": testenv.SocketPath(t, "s"), "udp": "127.0.0.1:0",
+	} {
+		l := testenv.Closing(t, testenv.Must(net.ListenPacket(network, at)))
+		c := testenv.Closing(t, testenv.Must(conet.Dial(network, l.LocalAddr().String())))
+		testrun.First.Do(t, func() {
+			v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
+			testenv.Gives(t, int64(12), nil)(v.WriteTo(c))
+			testenv.Equal(t, len(v), 0)
+		})
+		got := make([]byte, 100)
+		n, _, err := l.ReadFrom(got)
+		testenv.NoError(t, err)
+		testenv.Equal(t, string(got[:n]), "hello, world", network)
+	}
 }
 
 // TestBuffersWhole: writers that share a connection do not get between one
