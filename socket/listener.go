@@ -32,7 +32,7 @@ func (l *listener) Addr() net.Addr { return l.at.LocalAddr() }
 // SetDeadline sets when Accept, present and future, ends with
 // os.ErrDeadlineExceeded. The zero time is never.
 func (l *listener) SetDeadline(t time.Time) error {
-	return l.at.setError("set", l.s.SetDeadline(t, fd.Read))
+	return l.s.SetDeadline(t, fd.Read) // net's error has no OpError here
 }
 
 // TCPListener is a TCP listener, a net.Listener. Several coroutines may accept
