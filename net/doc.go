@@ -39,6 +39,10 @@
 //     ListenPacket know them.
 //   - SetMultipathTCP has no effect; connections are plain TCP.
 //   - The methods of a nil TCPListener or UnixListener panic, except Close.
+//     Those of zero connections and listeners return an *OpError, mostly of
+//     ErrClosed; the standard's return EINVAL or panic.
+//   - Listen refuses network unixgram, and ListenPacket unix and unixpacket;
+//     the standard's make sockets there that cannot accept or receive.
 //   - Resolver has a field of its own besides, Net. Look-ups run on ordinary
 //     goroutines, so its Dial is called there.
 //   - Functions of other packages that take the standard's *net.Dialer,
