@@ -78,9 +78,9 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //
 // Main writes the error to stderr, or to Options.Logger if that is set, and the
 // first 20 coroutines that were ended by force. After a signal ErrShutdown,
-// context.Canceled and http.ErrServerClosed do not count as errors. Blocks.
-// Call Main on an ordinary goroutine, before anything else starts the default
-// Scheduler.
+// context.Canceled, the context's cause and http.ErrServerClosed do not count
+// as errors. Blocks. Call Main on an ordinary goroutine, before anything else
+// starts the default Scheduler.
 //
 //go:noinline
 func Main(main func(ctx context.Context) error, o MainOptions) int {
@@ -114,11 +114,13 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 			err = main(ctx)
 		}, site))
 	}()
-	code := o.end(o.await(signals, ended), cancel, signals)
+	why := o.await(signals, ended)
+	code := o.end(why, cancel, signals)
 	select {
 	case err := <-ended: // after the signal
 		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) &&
-			!errors.Is(err, ErrDeadlock) && !serving.IsEnd(err) && code < 128 {
+			!errors.Is(err, why) && !errors.Is(err, ErrDeadlock) && !serving.IsEnd(err) &&
+			code < 128 {
 			o.report(err)
 			return max(code, ExitFailed)
 		}

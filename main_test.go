@@ -74,11 +74,14 @@ var mainScenes = map[string]mainScene{
 	}},
 	"late error": {nil, func(ctx context.Context) error {
 		fmt.Println("ready")
-		for ctx.Err() == nil {
-			netco.Sleep(time.Millisecond)
-		}
+		<-ctx.Done()
 		fmt.Println("cause:", context.Cause(ctx))
 		return errors.New("could not save")
+	}},
+	"cause": {nil, func(ctx context.Context) error {
+		fmt.Println("ready")
+		<-ctx.Done()
+		return fmt.Errorf("serving: %w", context.Cause(ctx))
 	}},
 	"deadlock": {nil, func(context.Context) error { inLocks(); return nil }},
 	"log":      {nil, returning("no such thing")},
@@ -234,6 +237,8 @@ var mainScripts = []struct {
 	// What goes wrong after the signal is not lost.
 	{"late error", []string{"ready", "SIG15", "draining: netco: terminated",
 		"cause: netco: terminated"}, netco.ExitFailed, []string{"could not save"}},
+	{"cause", []string{"ready", "SIG15", "draining: netco: terminated"}, netco.ExitOK,
+		[]string{""}},
 	{"deadlock", []string{"draining: netco: deadlock: 2 coroutines"}, netco.ExitStuck,
 		[]string{"ended by force: coroutine ", "waiting for a lock", "!called Goexit"}},
 }
