@@ -22,6 +22,9 @@ func TestJoinSimple(t *testing.T) {
 		h := ex.Spawn(Spawn{Fn: func() { Yield(); order += "a" }}).Handle()
 		testenv.True(t, !h.Done(), "done before it ran")
 		id := h.ID()
+		// A wake left over ends the first park. Join must not queue itself a
+		// second time then: the list would be a ring, and h would never end.
+		self.co.MakeReady(self.co.Ticket(), WakeReady)
 		testenv.NoError(t, h.Join())
 		order += "b"
 		if order != "ab" || !h.Done() || h.ID() != id {
@@ -75,6 +78,46 @@ func TestJoinHammer(t *testing.T) {
 	b.stop()
 }
 
+// gated starts a coroutine on th that ends after the call of end.
+func gated(th *thread) (h Handle, end func()) {
+	var gate atomic.Bool
+	return th.spawn(func() {
+		for !gate.Load() {
+			Yield()
+		}
+	}), func() { gate.Store(true) }
+}
+
+// wokenLate is the Hook of a joiner.
+type wokenLate struct {
+	t testing.TB
+	h Handle
+}
+
+func (k wokenLate) Woken() { testenv.True(k.t, k.h.Done(), "woken before the end can be seen") }
+
+// TestJoinAsItEnds: a joiner that queues itself when the coroutine has already
+// looked for joiners wakes itself. Those that it finds can see the end.
+func TestJoinAsItEnds(t *testing.T) {
+	a, b := newThread(plain), newThread(plain)
+	h, end := gated(a)
+	j := h.co.joined()
+	j.mu.Lock() // it holds up the joiner between Done and the list
+	joiner := b.spawn(func() { testenv.NoError(t, h.Join()) })
+	var late Waiter
+	late.SetHook(wokenLate{t, joiner})
+	joiner.co.joined().add(&late)
+	testenv.Until(t, "it joins", func() bool {
+		return atomic.LoadUintptr(&joiner.co.waiter.Tag) == joinQueued
+	})
+	end()
+	a.stop()
+	j.mu.Unlock()
+	testenv.Until(t, "Join returns", joiner.Done)
+	b.stop()
+	testenv.Equal(t, late.Tag, joinReleased, "the tag of the other")
+}
+
 // TestJoinEndedByForce: a Join that shutdown ends returns ErrShutdown, and no
 // other joiner's wake is lost. A joiner that leaves must not be taken out of
 // the list by its own Release while the waker of the joiners is at it: those
@@ -85,12 +128,7 @@ func TestJoinEndedByForce(t *testing.T) {
 	forced, joined := 0, 0
 	for range testenv.Rounds(120) {
 		stopping, lasting := newThread(plain), newThread(plain)
-		var gate atomic.Bool
-		h := lasting.spawn(func() {
-			for !gate.Load() {
-				Yield()
-			}
-		})
+		h, end := gated(lasting)
 		last := make(chan error)
 		go func() { last <- h.Join() }()
 		for h.co.joined().joiners.Load() == nil {
@@ -103,14 +141,10 @@ func TestJoinEndedByForce(t *testing.T) {
 				if n++; n == joiners {
 					close(queued)
 				}
-				switch err := h.Join(); {
-				case errors.Is(err, ErrShutdown):
+				if err := h.Join(); errors.Is(err, ErrShutdown) {
 					forced++
-				case err != nil:
-					t.Error(err)
-				case !h.Done():
-					t.Error("Join returned before the end")
-				default:
+				} else {
+					testenv.True(t, err == nil && h.Done(), "Join: %v, done %v", err, h.Done())
 					joined++
 				}
 			})
@@ -118,7 +152,7 @@ func TestJoinEndedByForce(t *testing.T) {
 		<-queued
 		both := make(chan struct{})
 		go func() { stopping.stopByForce(); close(both) }()
-		gate.Store(true)
+		end()
 		err := <-last
 		testenv.True(t, err == nil && h.Done(), "a goroutine's Join: %v", err)
 		lasting.stop()
@@ -128,7 +162,7 @@ func TestJoinEndedByForce(t *testing.T) {
 }
 
 func TestIDsAreUnique(t *testing.T) {
-	const threads, each = 4, 3000
+	const threads, each = 4, 1500
 	var seen sync.Map
 	note := func(id uint64) {
 		_, twice := seen.LoadOrStore(id, true)
@@ -139,33 +173,12 @@ func TestIDsAreUnique(t *testing.T) {
 		defer th.stop()
 		th.spawn(func() {
 			for i := range each {
-				if i%2 == 0 {
-					note(th.ex.Spawn(Spawn{Fn: func() {}}).ID())
-				} else {
-					note(th.spawn(func() {}).ID())
-				}
+				note(th.ex.Spawn(Spawn{Fn: func() {}}).ID())
+				note(th.spawn(func() {}).ID())
 				if i%64 == 0 {
 					Yield()
 				}
 			}
 		})
 	}
-}
-
-// TestJoinAfterAWakeLeftOver: a wake that comes when its waiter has given up
-// ends the next park early. Join must not queue itself a second time then: that
-// would close the list to a ring, and the target would never end.
-func TestJoinAfterAWakeLeftOver(t *testing.T) {
-	on(plain, func(ex *Executor) {
-		co := Current()
-		h := ex.Spawn(Spawn{Fn: func() {
-			for range 3 {
-				Yield()
-			}
-		}}).Handle()
-		co.MakeReady(co.Ticket(), WakeReady)
-		if err := h.Join(); err != nil || !h.Done() {
-			t.Errorf("Join: %v, done %v", err, h.Done())
-		}
-	})
 }
