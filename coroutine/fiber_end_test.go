@@ -52,6 +52,8 @@ func cancelSuspended(t *testing.T) {
 			testenv.NoError(t, other.Cancel())
 			testenv.True(t, y.ID() != 0 && RunningID() == y.ID(),
 				"it is dead in its deferred calls")
+			ex := DrivenBy()
+			testenv.True(t, ex == nil || !ex.Suspended(), "one that runs is to be reaped")
 			note("second")
 		}()
 		func() {

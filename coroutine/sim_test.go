@@ -75,6 +75,7 @@ type simHost struct {
 	inbox []*Coroutine
 	moved []*Coroutine // on their way here
 	owes  bool         // MayShare has refused a shared wait
+	last  *Coroutine   // the last to wait shared here
 }
 
 // Reserve and Send implement Host.
@@ -92,6 +93,9 @@ func (h *simHost) settleSome(n int) {
 // BeginShared, MayShare and EndShared implement Host.
 func (h *simHost) BeginShared() { h.w.away++ }
 func (h *simHost) MayShare() bool {
+	if h.last.ex.Load() != h.ex.shared {
+		h.w.fault("MayShare is called before wakers can take the coroutine")
+	}
 	if h.w.rnd.IntN(8) == 0 {
 		h.w.stats["refused"]++
 		h.owes = true
@@ -287,7 +291,7 @@ func (w *world) park(h *simHost, co *Coroutine) *simHost {
 	}
 	var why Wake
 	if co.CanShare() && w.rnd.IntN(2) == 0 {
-		w.shared[a] = struct{}{}
+		h.last, w.shared[a] = co, struct{}{}
 		why = co.ParkShared(ReasonUser)
 		delete(w.shared, a)
 		if why == WakeReady {
