@@ -3,7 +3,6 @@ package processor
 import (
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -100,30 +99,37 @@ func TestFuncWords(t *testing.T) {
 	}
 }
 
-// TestFuncResetHammer gives a Func a new time just as its home follows an
-// earlier change. A change that is missed there is a hang.
+// TestFuncResetHammer gives Funcs a new time just as their home follows an
+// earlier change: it goes through them at another pace. A change that is missed
+// there is a hang.
 func TestFuncResetHammer(t *testing.T) {
 	p := started(t, 1).members[0]
 	var over atomic.Bool
-	var fired atomic.Int64
+	var fired atomic.Int32
 	busy := p.Pinned(func() {
 		for !over.Load() {
 			coroutine.Yield()
 		}
 	})
-	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
-	for i := range strikes(testenv.Rounds(20_000), 100) {
-		f.Reset(time.Hour)
-		for range rand.IntN(200) {
-			_ = fired.Load()
+	funcs := make([]Func, 1000)
+	on(t, p, func() {
+		for i := range funcs {
+			funcs[i].Init(p, time.Hour, func() { fired.Add(1) }, 0)
 		}
-		f.Reset(0)
-		for end := time.Now().Add(20 * time.Second); fired.Load() != int64(i+1); {
-			if time.Now().After(end) {
-				t.Fatalf("round %d: it has not fired", i)
+	})
+	spell := time.Duration(testenv.Rounds(2_000)) * time.Millisecond
+	for began := time.Now(); time.Since(began) < spell; {
+		fired.Store(0)
+		for rest := funcs; len(rest) > 0; {
+			n := min(1+rand.IntN(30), len(rest))
+			for _, d := range []time.Duration{time.Hour, 0} {
+				for i := range rest[:n] {
+					rest[i].Reset(d)
+				}
 			}
-			runtime.Gosched()
+			rest = rest[n:]
 		}
+		testenv.Until(t, "all fire", func() bool { return int(fired.Load()) == len(funcs) })
 	}
 	over.Store(true)
 	busy.Join()
