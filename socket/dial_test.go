@@ -807,7 +807,7 @@ func TestDialNameEnds(t *testing.T) {
 			}
 			port, s := twoFaced(t, ignores, ignores), serveNames(t, both)
 			ctx, cancel := context.WithCancel(context.Background())
-			want, before := error(context.Canceled), testenv.Files()
+			want, before := error(context.Canceled), testenv.Sockets()
 			if forced {
 				want = coroutine.ErrShutdown
 			}
@@ -816,7 +816,7 @@ func TestDialNameEnds(t *testing.T) {
 				testenv.Fails(t, shut(d.DialContext(ctx, "tcp", "both.test.:"+port)), want)
 			})
 			testenv.Until(t, "both to connect", func() bool {
-				return testenv.Files() >= before+2 && s.askers.Load() == 0
+				return testenv.Sockets() >= before+2 && s.askers.Load() == 0
 			})
 			if forced {
 				testrun.Force(t)
@@ -826,7 +826,7 @@ func TestDialNameEnds(t *testing.T) {
 			k.Wait(t)
 			cancel()
 			testenv.Until(t, "the sockets to be closed", func() bool {
-				return testenv.Files() <= before
+				return testenv.Sockets() <= before
 			})
 		}
 	})
