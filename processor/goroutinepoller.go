@@ -124,9 +124,9 @@ func parkGoroutine(w *coroutine.Waiter, reason coroutine.Reason) coroutine.Wake 
 }
 
 // goroutineReg is an fd's registration with the goroutine poller, or notes that
-// there was no poller.
+// there is none yet.
 type goroutineReg struct {
-	at  *goroutinePoller // nil: there was none, and a wait is a pollWait
+	at  *goroutinePoller // nil: no goroutine has waited, or each wait was a pollWait
 	reg epoller.Registration
 	of  *Group // the group whose end ends the fd's waits; nil: the default Scheduler's, if any
 }

@@ -43,7 +43,7 @@ type PollDesc struct {
 	to          atomic.Pointer[Processor]  // its reader is to move it there, see migrate.go; or nil
 
 	Owner     any                          // constant: the struct around it, for PollDescs; or nil
-	goroutine atomic.Pointer[goroutineReg] // nil until a goroutine has waited; changed under mu
+	goroutine atomic.Pointer[goroutineReg] // nil until a wait, or SetListener; changed under mu
 
 	mu  inside.Mutex
 	reg epoller.Registration // with home, unless shared; under mu
@@ -130,9 +130,15 @@ func (pd *PollDesc) draining() bool {
 	return g != nil && g.Phase() >= Draining
 }
 
-// SetListener marks the fd as a listener's. It is called before the fd's first
-// use.
-func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
+// SetListener marks the fd as a listener's, of the default Scheduler if that
+// runs: its end ends a goroutine's wait even if none began before. It is called
+// before the fd's first use.
+func (pd *PollDesc) SetListener() {
+	pd.flags.Or(flagListener)
+	if g := defaultGroup.Load(); g != nil {
+		pd.goroutine.Store(&goroutineReg{of: g})
+	}
+}
 
 // isListener reports whether SetListener was called.
 func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
