@@ -3,6 +3,7 @@ package processor
 import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // A turn's budget. The time keeps I/O and timers from waiting long behind
@@ -15,6 +16,11 @@ const (
 	turnStarts  = 16   // submissions that become ready per turn; the rest can still be stolen
 )
 
+// yieldNs is how often the loop passes through Go's scheduler. A goroutine that
+// has not done so for 10 ms is preempted by a signal, and loses its P in its
+// next system call.
+const yieldNs = 5_000_000
+
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
 	for polled, found := false, 0; ; { // idle has polled, and left found coroutines ready
@@ -25,6 +31,11 @@ func (p *Processor) loop() {
 			p.history.note(now, length)
 			p.noteRuns(length, p.noteWaits(length, p.ran), p.ran)
 			p.ran = 0
+			if now-int64(p.yielded.Own()) > yieldNs {
+				p.yielded.Set(uint64(now))
+				goruntime.Yield()
+				now = clock.Now()
+			}
 		}
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))

@@ -55,9 +55,10 @@ type Processor struct {
 	watches    counter.Counter // armed, or woken and not started yet
 	woken      wokenWatches
 	phase      Phase
-	turn       func() bool // called in each turn; nil for none
-	ran        int         // how many runs the last turn had
-	history    history     // owner: writes
+	turn       func() bool     // called in each turn; nil for none
+	yielded    counter.Counter // when the loop last passed through Go's scheduler
+	ran        int             // how many runs the last turn had
+	history    history         // owner: writes
 	waits      waits
 	lending    lending // owner
 	runs       runMeter

@@ -2,6 +2,7 @@ package processor
 
 import (
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
@@ -28,6 +29,21 @@ func TestTurn(t *testing.T) {
 	close(hold)
 	testenv.NoError(t, h.Join())
 	testenv.Until(t, "another turn", func() bool { return p.Turn().Number > a.Number })
+}
+
+// TestLoopYields: a loop that is never idle passes through Go's scheduler.
+func TestLoopYields(t *testing.T) {
+	p := started(t, 1).members[0]
+	var stop atomic.Bool
+	h := p.Pinned(func() {
+		for !stop.Load() {
+			coroutine.Yield()
+		}
+	})
+	first := p.yielded.Load()
+	testenv.Until(t, "a yield", func() bool { return p.yielded.Load() != first })
+	stop.Store(true)
+	testenv.NoError(t, h.Join())
 }
 
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that

@@ -32,6 +32,15 @@ func TestVerified(t *testing.T) {
 	}
 }
 
+// TestYield: a goroutine that waits for the caller's P runs first.
+func TestYield(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	ran := make(chan bool, 1)
+	go func() { ran <- true }()
+	goruntime.Yield()
+	testenv.Equal(t, len(ran), 1, "runs of the other goroutine")
+}
+
 // TestLinkCoro finds the runtime's functions, again and again.
 func TestLinkCoro(t *testing.T) {
 	for range 3 {
