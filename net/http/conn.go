@@ -28,16 +28,16 @@ import (
 type conn struct {
 	s          *Server            // constant
 	sc         *socket.ServerConn // constant once opened
-	nc         net.Conn           // constant: its Stream, or the TLS connection above it
+	nc         net.Conn           // constant: its Stream, or tc
+	tc         *tls.Conn          // constant: TLS above its Stream, or nil
 	ctx        context.Context    // constant: parent of the requests' contexts
 	remote     string             // constant once opened
 	tlsState   *tls.ConnectionState
 	work       *work // nil while idle
 	gone       bool  // the Server has forgotten it: hijacked, or handed over
-	readTimed  bool  // a read deadline is set
-	writeTimed bool
-	begun      bool // the connection has served a request
-	wasPost    bool // the last request was a POST
+	writeTimed bool  // a handler has set a write deadline
+	begun      bool  // the connection has served a request
+	wasPost    bool  // the last request was a POST
 
 	idle     atomic.Bool // the connection waits for a request
 	hijacked atomic.Bool
@@ -87,29 +87,20 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 	c.sc = sc
 	c.remote = remoteOf(sc.Stream)
 	c.remember()
-	tc := c.tls()
-	if tc != nil {
-		if err := c.handshake(); err != nil {
+	if c.tc != nil {
+		if err := c.handshake(); err != nil || c.gone {
 			return err
 		}
 	}
-	if c.gone {
-		return nil
-	}
-	if d := s.readHeaderTimeout(); d > 0 {
-		c.setReadDeadline(time.Now().Add(d))
-	}
-	if tc != nil && tc.Readable() {
+	c.nc.SetReadDeadline(after(s.readHeaderTimeout()))
+	if c.decrypted() {
 		return c.serve()
 	}
 	return nil
 }
 
-// tls returns the TLS of the connection, or nil.
-func (c *conn) tls() *tls.Conn {
-	tc, _ := c.nc.(*tls.Conn)
-	return tc
-}
+// decrypted reports whether TLS has read bytes ahead.
+func (c *conn) decrypted() bool { return c.tc != nil && c.tc.Readable() }
 
 // remoteOf returns the peer's address. TCP's is not cached in any other form.
 func remoteOf(raw socket.Stream) string {
@@ -123,35 +114,18 @@ func remoteOf(raw socket.Stream) string {
 	return ""
 }
 
-// closed is called once the connection is closed, for whatever reason.
-func (c *conn) closed() {
-	c.forget()
-	c.setState(StateClosed)
-}
-
 func (c *conn) setState(state ConnState) {
 	if hook := c.s.ConnState; hook != nil {
 		hook(c.nc, state)
 	}
 }
 
-func (c *conn) setReadDeadline(t time.Time) error {
-	c.readTimed = !t.IsZero()
-	return c.nc.SetReadDeadline(t)
-}
-
-func (c *conn) setWriteDeadline(t time.Time) error {
-	c.writeTimed = !t.IsZero()
-	return c.nc.SetWriteDeadline(t)
-}
-
-// limitRead sets a read deadline, d from now, or removes one.
-func (c *conn) limitRead(d time.Duration) {
+// after returns the deadline d from now: none if d is not positive.
+func after(d time.Duration) (t time.Time) {
 	if d > 0 {
-		c.setReadDeadline(time.Now().Add(d))
-	} else if c.readTimed {
-		c.setReadDeadline(time.Time{})
+		t = time.Now().Add(d)
 	}
+	return t
 }
 
 // errServed ends a connection; Handle returns it.
@@ -190,9 +164,9 @@ func (c *conn) serve() (err error) {
 // begin gets the buffers.
 func (c *conn) begin() {
 	w := works.Get().(*work)
-	w.in.Reset((*input)(c))
+	w.in.Reset(c)
 	w.mu.Lock()
-	w.out.Reset((*output)(c))
+	w.out.Reset(c)
 	w.mu.Unlock()
 	c.work = w
 }
@@ -236,8 +210,8 @@ func (c *conn) abort(v any) {
 func (c *conn) close() {
 	c.flush()
 	c.end()
-	if tc := c.tls(); tc != nil {
-		tc.Close()
+	if c.tc != nil {
+		c.tc.Close()
 	}
 }
 
@@ -276,14 +250,15 @@ func (x *work) flushSoon() {
 
 // requests serves one request after the other.
 func (c *conn) requests() error {
-	if c.begun {
-		if err := c.awaitRequest(); err != nil {
-			return err
-		}
-	} else if p := c.s.protocols(); !p.HTTP1() {
-		return c.handOver(&c.s.std, nil)
-	}
 	for {
+		if c.begun {
+			if _, err := c.work.in.Peek(4); err != nil { // within IdleTimeout
+				return err
+			}
+			c.nc.SetReadDeadline(after(c.s.readHeaderTimeout()))
+		} else if p := c.s.protocols(); !p.HTTP1() {
+			return c.handOver(&c.s.std, nil)
+		}
 		w, err := c.readRequest()
 		if other, ok := err.(unusual); ok && !c.failed.Load() {
 			return c.handOver(&c.s.std, other.end)
@@ -292,7 +267,7 @@ func (c *conn) requests() error {
 			return err
 		}
 		c.setState(StateActive)
-		if c.s.shuttingDown() {
+		if c.s.inShutdown.Load() {
 			return ErrServerClosed
 		}
 		if !c.serveRequest(w) {
@@ -306,23 +281,13 @@ func (c *conn) requests() error {
 		if !c.s.doKeepAlives() {
 			return errServed
 		}
-		c.limitRead(cmp.Or(c.s.IdleTimeout, c.s.ReadTimeout))
-		if tc := c.tls(); c.work.in.Buffered() == 0 && (tc == nil || !tc.Readable()) {
-			return c.flush()
-		}
-		if err := c.awaitRequest(); err != nil {
+		c.nc.SetReadDeadline(after(cmp.Or(c.s.IdleTimeout, c.s.ReadTimeout)))
+		if c.work.in.Buffered() == 0 && !c.decrypted() {
+			err := c.flush()
+			c.nc.SetWriteDeadline(time.Time{})
 			return err
 		}
 	}
-}
-
-// awaitRequest reads the first bytes of a later request.
-func (c *conn) awaitRequest() error {
-	if _, err := c.work.in.Peek(4); err != nil {
-		return err
-	}
-	c.limitRead(c.s.readHeaderTimeout())
-	return nil
 }
 
 // flushAhead starts flushSoon if answers wait.
@@ -362,8 +327,10 @@ func (c *conn) serveRequest(w *response) bool {
 	if w.began != 0 {
 		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
 	}
-	if c.writeTimed && !c.work.unsent {
-		c.setWriteDeadline(time.Time{})
+	if c.writeTimed { // it ends with the answer
+		c.flush()
+		c.nc.SetWriteDeadline(time.Time{})
+		c.writeTimed = false
 	}
 	if w.reusable() {
 		return true
@@ -378,15 +345,8 @@ func (c *conn) serveRequest(w *response) bool {
 // handshake shakes hands, and hands the connection over if HTTP/2 was
 // negotiated.
 func (c *conn) handshake() error {
-	if d := c.s.handshakeTimeout(); d > 0 {
-		c.nc.SetDeadline(time.Now().Add(d))
-		defer func() {
-			if !c.gone {
-				c.nc.SetDeadline(time.Time{})
-			}
-		}()
-	}
-	if err := c.tls().HandshakeContext(c.ctx); err != nil {
+	c.nc.SetDeadline(after(c.s.handshakeTimeout()))
+	if err := c.tc.HandshakeContext(c.ctx); err != nil {
 		reason := err.Error()
 		var header tls.RecordHeaderError
 		if errors.As(err, &header) && header.Conn != nil &&
@@ -398,8 +358,9 @@ func (c *conn) handshake() error {
 		c.s.logf("http: TLS handshake error from %s: %v", c.remote, reason)
 		return err
 	}
+	c.nc.SetDeadline(time.Time{})
 	c.tlsState = new(tls.ConnectionState)
-	*c.tlsState = c.tls().ConnectionState()
+	*c.tlsState = c.tc.ConnectionState()
 	switch proto := c.tlsState.NegotiatedProtocol; {
 	case proto == "", proto == "http/1.1", proto == "http/1.0":
 		return nil
@@ -412,12 +373,9 @@ func (c *conn) handshake() error {
 // httpBegins are the beginnings that net/http takes for HTTP without TLS.
 var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}
 
-// input is the reader below the connection's buffer.
-type input conn
-
-// Read implements io.Reader. It sends the written bytes before it waits.
-func (r *input) Read(p []byte) (n int, err error) {
-	c := (*conn)(r)
+// Read implements io.Reader, below the connection's buffer. It sends the
+// written bytes before it waits.
+func (c *conn) Read(p []byte) (n int, err error) {
 	if c.hijacked.Load() {
 		return c.nc.Read(p)
 	}
@@ -431,12 +389,9 @@ func (r *input) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// output is the writer below the connection's buffer.
-type output conn
-
-// Write implements io.Writer. Precondition: the work's mu is held.
-func (o *output) Write(p []byte) (n int, err error) {
-	c := (*conn)(o)
+// Write implements io.Writer, below the connection's buffer. Precondition: the
+// work's mu is held.
+func (c *conn) Write(p []byte) (n int, err error) {
 	n, err = c.nc.Write(p)
 	if err != nil && !c.failed.Swap(true) {
 		if w := c.current.Load(); w != nil {

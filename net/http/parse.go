@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // This parser takes heads of the form that almost all requests have. All other
@@ -27,15 +26,9 @@ func (unusual) Error() string { return "http: not of the usual form" }
 // readRequest reads the next request.
 func (c *conn) readRequest() (*response, error) {
 	s, x := c.s, c.work
-	var whole time.Time
-	if s.ReadTimeout > 0 {
-		whole = time.Now().Add(s.ReadTimeout)
-	}
+	whole := after(s.ReadTimeout)
 	if d := s.WriteTimeout; d > 0 {
-		defer func() { c.setWriteDeadline(time.Now().Add(d)) }()
-	} else if c.writeTimed { // an answer that waits has the time of its handler
-		c.flush()
-		c.setWriteDeadline(time.Time{})
+		defer func() { c.nc.SetWriteDeadline(after(d)) }()
 	}
 	if c.wasPost {
 		start, _ := x.in.Peek(4)
@@ -68,11 +61,7 @@ func (c *conn) readRequest() (*response, error) {
 	}
 	w.req.RemoteAddr = c.remote
 	w.req.TLS = c.tlsState
-	if !whole.IsZero() {
-		c.setReadDeadline(whole)
-	} else if c.readTimed {
-		c.setReadDeadline(time.Time{})
-	}
+	c.nc.SetReadDeadline(whole)
 	x.body.Reset((*chunkWriter)(w))
 	return w, nil
 }

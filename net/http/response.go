@@ -211,10 +211,13 @@ func (w *response) FlushError() error {
 }
 
 // SetReadDeadline is for http.ResponseController.
-func (w *response) SetReadDeadline(t time.Time) error { return w.c.setReadDeadline(t) }
+func (w *response) SetReadDeadline(t time.Time) error { return w.c.nc.SetReadDeadline(t) }
 
 // SetWriteDeadline is for http.ResponseController.
-func (w *response) SetWriteDeadline(t time.Time) error { return w.c.setWriteDeadline(t) }
+func (w *response) SetWriteDeadline(t time.Time) error {
+	w.c.writeTimed = true
+	return w.c.nc.SetWriteDeadline(t)
+}
 
 // EnableFullDuplex is for http.ResponseController.
 func (w *response) EnableFullDuplex() error {

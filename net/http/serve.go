@@ -31,7 +31,7 @@ func (s *Server) serve(l net.Listener, config *stdtls.Config) error {
 	if errors.Is(err, coroutine.ErrShutdown) || draining() {
 		s.Shutdown(context.Background())
 	}
-	if s.shuttingDown() {
+	if s.inShutdown.Load() {
 		return ErrServerClosed
 	}
 	return err
@@ -107,7 +107,7 @@ func (l *sorter) serveConn(nc net.Conn) net.Conn {
 		tc = tls.Server(raw, l.config)
 		nc = tc
 	}
-	c := &conn{s: s, nc: nc, ctx: l.base}
+	c := &conn{s: s, nc: nc, tc: tc, ctx: l.base}
 	if s.ConnContext != nil {
 		if c.ctx = s.ConnContext(l.base, nc); c.ctx == nil {
 			panic("ConnContext returned nil")

@@ -70,7 +70,8 @@ func (s *Server) init() {
 		s.conns.Opened = s.opened
 		s.conns.Closed = func(sc *socket.ServerConn, _ error) {
 			if c, ok := sc.Value.(*conn); ok {
-				c.closed()
+				c.forget()
+				c.setState(StateClosed)
 			}
 		}
 		s.conns.Name = "http"
@@ -140,13 +141,10 @@ func (s *Server) ListenAndServeTLS(certFile, keyFile string) error {
 }
 
 func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) error {
-	if s.shuttingDown() {
+	if s.inShutdown.Load() {
 		return ErrServerClosed
 	}
-	if s.Addr != "" {
-		addr = s.Addr
-	}
-	l, err := netconet.Listen("tcp", addr)
+	l, err := netconet.Listen("tcp", cmp.Or(s.Addr, addr))
 	if err != nil {
 		return err
 	}
@@ -157,33 +155,29 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 // requests under way are answered or ctx ends, whose error it then returns.
 // Hijacked connections are left alone. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.init()
-	s.inShutdown.Store(true)
-	std := aside(func() error { return s.std.Shutdown(ctx) })
-	h2 := aside(func() error { return s.h2.Shutdown(ctx) })
-	return cmp.Or(s.conns.Shutdown(ctx), await(std), await(h2))
-}
-
-// aside calls a function that blocks on a goroutine.
-func aside(f func() error) *sync.Future[error] {
-	done := sync.NewFuture[error]()
-	go func() { done.Set(f()) }()
-	return done
-}
-
-// await returns the result of aside's function. Parks.
-func await(done *sync.Future[error]) error {
-	err, stopped := done.Get()
-	return cmp.Or(stopped, err)
+	return s.end(func() error { return s.conns.Shutdown(ctx) },
+		func(std *http.Server) error { return std.Shutdown(ctx) })
 }
 
 // Close closes the listeners and all connections but those hijacked, at once.
 func (s *Server) Close() error {
+	return s.end(s.conns.Close, (*http.Server).Close)
+}
+
+// end ends conns in the caller, and beside it the standard's servers on
+// goroutines.
+func (s *Server) end(conns func() error, each func(*http.Server) error) error {
 	s.init()
 	s.inShutdown.Store(true)
-	std, h2 := aside(s.std.Close), aside(s.h2.Close)
-	s.conns.Close()
-	return cmp.Or(await(std), await(h2))
+	others := sync.NewFuture[error]()
+	go func() {
+		h2 := make(chan error, 1)
+		go func() { h2 <- each(&s.h2) }()
+		others.Set(cmp.Or(each(&s.std), <-h2))
+	}()
+	own := conns()
+	err, stopped := others.Get()
+	return cmp.Or(own, stopped, err)
 }
 
 // RegisterOnShutdown has Shutdown, or the end of the Scheduler, call f on a
@@ -210,11 +204,9 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 
 var longAgo = time.Unix(1, 0)
 
-func (s *Server) shuttingDown() bool { return s.inShutdown.Load() }
-
 // doKeepAlives reports whether a connection may serve another request, unless
 // the Scheduler is ending.
-func (s *Server) doKeepAlives() bool { return !s.disableKeepAlives.Load() && !s.shuttingDown() }
+func (s *Server) doKeepAlives() bool { return !s.disableKeepAlives.Load() && !s.inShutdown.Load() }
 
 // draining reports whether the Scheduler of the caller is ending.
 func draining() bool {
