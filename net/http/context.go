@@ -10,15 +10,29 @@ import (
 
 // requestContext is a request's context, which is its response under another
 // type. Most handlers do not ask whether it is done, and finding out costs a
-// read of the connection. So Done and Err make the standard's context inside it
-// and begin the read. Derived contexts use that inner context.
+// read of the connection. So Done and Err begin the read. Derived contexts use
+// the standard's context inside it, which the first call makes.
 type requestContext response
 
 // Deadline implements context.Context.
 func (x *requestContext) Deadline() (time.Time, bool) { return x.c.ctx.Deadline() }
 
 // Done implements context.Context.
-func (x *requestContext) Done() <-chan struct{} {
+func (x *requestContext) Done() <-chan struct{} { return x.std(true).Done() }
+
+// Err implements context.Context.
+func (x *requestContext) Err() error { return x.std(true).Err() }
+
+// Value implements context.Context.
+func (x *requestContext) Value(key any) any {
+	if key == LocalAddrContextKey {
+		return x.c.nc.LocalAddr()
+	}
+	return x.std(false).Value(key)
+}
+
+// std returns the standard's context. watch says that its end is of interest.
+func (x *requestContext) std(watch bool) context.Context {
 	x.ctxMu.Lock()
 	defer x.ctxMu.Unlock()
 	if x.inner == nil {
@@ -27,36 +41,10 @@ func (x *requestContext) Done() <-chan struct{} {
 			x.cancel()
 		}
 	}
-	x.watchLocked()
-	return x.inner.Done()
-}
-
-// Err implements context.Context.
-func (x *requestContext) Err() error {
-	x.ctxMu.Lock()
-	defer x.ctxMu.Unlock()
-	x.watchLocked()
-	switch {
-	case x.inner != nil:
-		return x.inner.Err()
-	case x.ended:
-		return context.Canceled
+	if watch {
+		x.watchLocked()
 	}
-	return x.c.ctx.Err()
-}
-
-// Value implements context.Context.
-func (x *requestContext) Value(key any) any {
-	if key == LocalAddrContextKey {
-		return x.c.nc.LocalAddr()
-	}
-	x.ctxMu.Lock()
-	inner := x.inner
-	x.ctxMu.Unlock()
-	if inner != nil {
-		return inner.Value(key)
-	}
-	return x.c.ctx.Value(key)
+	return x.inner
 }
 
 // watchLocked starts a read beside the handler, once the body has been read.

@@ -73,9 +73,7 @@ func (w *response) call() bool {
 	if h != nil && h.blocks() {
 		w.aside.Store(true)
 		if w.bodyRead { // most blocking handlers ask for it, and here it costs less
-			w.ctxMu.Lock()
-			(*requestContext)(w).watchLocked()
-			w.ctxMu.Unlock()
+			(*requestContext)(w).Done()
 		}
 		call := func() { s.handler().ServeHTTP(w, &w.req) }
 		return goroutines.Do(context.Background(), call) == nil
