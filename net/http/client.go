@@ -5,7 +5,6 @@ import (
 	"io"
 	stdhttp "net/http"
 	"net/url"
-	"strings"
 
 	"github.com/netco-go/netco/internal/http2"
 )
@@ -22,50 +21,40 @@ type Client stdhttp.Client
 // DefaultClient is what Get, Head, Post and PostForm use.
 var DefaultClient = &Client{}
 
-// Do sends a request and returns the response, as the standard's Client.Do.
-// Parks.
-func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) {
+// std returns the standard's Client with the same settings.
+func (c *Client) std() *stdhttp.Client {
 	std := stdhttp.Client(*c)
 	std.Transport = c.transport()
-	t, own := std.Transport.(*Transport)
-	// The round trips of another scheme are a RegisterProtocol's, and may end
-	// with Request.Cancel only, which the standard sets for a Transport that it
-	// does not know: TestAltProtoCancellation of interop/stdhttp.
-	if own && c.Timeout > 0 && req.URL != nil && strings.HasPrefix(req.URL.Scheme, "http") {
+	// Registered protocols may end with Request.Cancel only, which the standard
+	// sets for a Transport that it does not know.
+	if t, own := std.Transport.(*Transport); own && c.Timeout > 0 && !t.registered.Load() {
 		std.Transport = &http2.Transport{RoundTripper: t}
 	}
-	return std.Do(req)
+	return &std
 }
 
 func (c *Client) transport() stdhttp.RoundTripper {
 	return cmp.Or(c.Transport, DefaultTransport)
 }
 
+// Do sends a request and returns the response, as the standard's Client.Do.
+// Parks.
+func (c *Client) Do(req *stdhttp.Request) (*stdhttp.Response, error) { return c.std().Do(req) }
+
 // Get sends a GET request. Parks.
-func (c *Client) Get(url string) (*stdhttp.Response, error) { return c.send("GET", url, "", nil) }
+func (c *Client) Get(url string) (*stdhttp.Response, error) { return c.std().Get(url) }
 
 // Head sends a HEAD request. Parks.
-func (c *Client) Head(url string) (*stdhttp.Response, error) { return c.send("HEAD", url, "", nil) }
+func (c *Client) Head(url string) (*stdhttp.Response, error) { return c.std().Head(url) }
 
 // Post sends a POST request with a body of a type. Parks.
 func (c *Client) Post(url, contentType string, body io.Reader) (*stdhttp.Response, error) {
-	return c.send("POST", url, contentType, body)
-}
-
-func (c *Client) send(method, url, contentType string, body io.Reader) (*stdhttp.Response, error) {
-	req, err := stdhttp.NewRequest(method, url, body)
-	if err != nil {
-		return nil, err
-	}
-	if method == "POST" {
-		req.Header.Set("Content-Type", contentType)
-	}
-	return c.Do(req)
+	return c.std().Post(url, contentType, body)
 }
 
 // PostForm is Post of the values of a form.
 func (c *Client) PostForm(url string, data url.Values) (*stdhttp.Response, error) {
-	return c.Post(url, "application/x-www-form-urlencoded", strings.NewReader(data.Encode()))
+	return c.std().PostForm(url, data)
 }
 
 // CloseIdleConnections calls the Transport's method, if it has one.

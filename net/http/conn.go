@@ -86,7 +86,9 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 	}
 	c.sc = sc
 	c.remote = remoteOf(sc.Stream)
-	c.remember()
+	open.mu.Lock()
+	open.conns[c] = struct{}{}
+	open.mu.Unlock()
 	if c.tc != nil {
 		if err := c.handshake(); err != nil || c.gone {
 			return err

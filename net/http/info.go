@@ -1,6 +1,7 @@
 package http
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -19,15 +20,10 @@ func init() {
 	httpinfo.Register(eachRequest)
 	serving.RegisterEnd(ErrServerClosed)
 	open.conns = map[*conn]struct{}{}
+	goroutines.SetLimit(math.MaxInt)
 }
 
-// remember lists the connection, until forget.
-func (c *conn) remember() {
-	open.mu.Lock()
-	defer open.mu.Unlock()
-	open.conns[c] = struct{}{}
-}
-
+// forget takes the connection, which is closed or given up, off the list.
 func (c *conn) forget() {
 	open.mu.Lock()
 	defer open.mu.Unlock()

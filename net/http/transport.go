@@ -99,8 +99,9 @@ type Transport struct {
 	standard stdhttp.Transport // see std
 	// All requests go to the standard's Transport: a dial has returned a
 	// connection that does not park, or RegisterProtocol was called for "http".
-	foreign atomic.Bool
-	pool    pool
+	foreign    atomic.Bool
+	registered atomic.Bool // RegisterProtocol was called
+	pool       pool
 }
 
 // Clone returns a copy of t's exported fields, made as the standard's.
@@ -115,6 +116,7 @@ func (t *Transport) Clone() *Transport {
 // RegisterProtocol has rt make the round trips of a URL scheme, on goroutines.
 func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
 	t.standard.RegisterProtocol(scheme, rt)
+	t.registered.Store(true)
 	if scheme == "http" {
 		t.foreign.Store(true)
 	}
@@ -177,11 +179,11 @@ type trip struct {
 	pc   *persistConn
 	stop func() bool // undoes the AfterFunc that closes pc with ctx
 
-	body   io.ReadCloser // constant: the response's, as the standard's code reads it
-	keep   bool          // constant: pc may be reused
-	err    error         // the reader's: of the Read that failed, for good
-	closed atomic.Bool   // Close was called
-	done   atomic.Bool   // finish was called
+	body   io.Reader   // constant: the response's, as the standard's code reads it
+	keep   bool        // constant: pc may be reused
+	err    error       // the reader's: of the Read that failed, for good
+	closed atomic.Bool // Close was called
+	done   atomic.Bool // finish was called
 }
 
 func newTrip(t *Transport, req *stdhttp.Request) *trip {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"math"
 	stdhttp "net/http"
 	"sync"
 	"sync/atomic"
@@ -22,17 +21,9 @@ func (t *Transport) std() *stdhttp.Transport {
 	return &t.standard
 }
 
-// goroutines runs functions that block. It is not the default pool: functions
-// that wait for one another would reach its limit.
-var goroutines = unlimited()
-
-func unlimited() *blocking.Pool {
-	p := new(blocking.Pool)
-	if err := p.SetLimit(math.MaxInt); err != nil {
-		panic(err)
-	}
-	return p
-}
+// goroutines runs functions that block. It has no limit, which functions that
+// wait for one another would reach.
+var goroutines blocking.Pool
 
 // onGoroutine runs fn on a goroutine. If the error is not fn's, fn may still
 // run.

@@ -54,29 +54,23 @@ func (x *trip) finish(whole bool) {
 	x.end()
 }
 
-// gzipBody decompresses a response's body.
-type gzipBody struct {
-	*trip
-	zr    *gzip.Reader // the reader's: nil before the first Read, and after the end
-	ended error        // the reader's
+// gunzip decompresses a response's body, up to the first error.
+type gunzip struct {
+	in io.Reader    // constant
+	zr *gzip.Reader // nil before the first Read, and after the last
 }
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-func (g *gzipBody) Read(p []byte) (n int, err error) {
-	switch {
-	case g.closed.Load():
-		return 0, errReadOnClosedBody
-	case g.ended != nil:
-		return 0, g.ended
-	case g.zr == nil:
+func (g *gunzip) Read(p []byte) (n int, err error) {
+	if g.zr == nil {
 		g.zr = gzips.Get().(*gzip.Reader)
-		err = g.zr.Reset(g.trip)
+		err = g.zr.Reset(g.in)
 	}
 	if err == nil {
 		n, err = g.zr.Read(p)
 	}
-	if g.ended = err; err != nil {
+	if err != nil {
 		gzips.Put(g.zr)
 		g.zr = nil
 	}

@@ -230,10 +230,10 @@ func (x *trip) deliver(resp *stdhttp.Response) {
 	case x.req.Method == "HEAD" || resp.ContentLength == 0:
 		x.finish(true)
 	case x.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"):
-		resp.Body = &gzipBody{trip: x}
+		x.body = &gunzip{in: resp.Body}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
-		resp.ContentLength, resp.Uncompressed = -1, true
+		resp.Body, resp.ContentLength, resp.Uncompressed = x, -1, true
 	default:
 		resp.Body = x
 	}
