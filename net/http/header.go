@@ -5,19 +5,8 @@ import (
 	"net/textproto"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/netco-go/netco/internal/clock"
 )
-
-// get returns the first value of key, which is canonical.
-func get(h Header, key string) string {
-	if v := h[key]; len(v) > 0 {
-		return v[0]
-	}
-	return ""
-}
 
 // has reports whether h has key, which is canonical, if only without a value.
 func has(h Header, key string) bool {
@@ -30,13 +19,12 @@ func has(h Header, key string) bool {
 type chunkWriter response
 
 // Write implements io.Writer.
-func (cw *chunkWriter) Write(p []byte) (n int, err error) { return cw.put(p, false, false) }
+func (w *chunkWriter) Write(p []byte) (int, error) { return (*response)(w).put(p, false, false) }
 
 // put writes the header, unless it is written, and p, and flushes if asked to.
 // last means that p ends the body: then put flushes as well, unless there is
 // another request.
-func (cw *chunkWriter) put(p []byte, last, send bool) (n int, err error) {
-	w := (*response)(cw)
+func (w *response) put(p []byte, last, send bool) (n int, err error) {
 	var lines []byte
 	if !w.headerSent {
 		w.headerSent = true
@@ -123,13 +111,13 @@ func (w *response) ownLines(p []byte) []byte {
 			trailers = true
 		}
 	}
-	te := get(w.sent, "Transfer-Encoding")
+	te := w.sent.Get("Transfer-Encoding")
 	counted := w.done.Load() && !trailers && te == "" && withBody &&
 		!has(w.sent, "Content-Length") && (!isHead || len(p) > 0)
 	if counted {
 		w.contentLength = int64(len(p))
 	}
-	if !keepAlives || w.wantsClose || get(w.sent, "Connection") == "close" {
+	if !keepAlives || w.wantsClose || w.sent.Get("Connection") == "close" {
 		w.closeAfter = true
 	}
 	if b := w.body; b != nil && !w.closeAfter && !w.fullDuplex {
@@ -163,17 +151,17 @@ func (w *response) ownLines(p []byte) []byte {
 	x := w.c.work
 	b := x.lines[:0]
 	if !has(w.sent, "Date") {
-		b = appendDate(b)
+		b = time.Now().UTC().AppendFormat(append(b, "Date: "...), TimeFormat+"\r\n")
 	}
 	if counted {
 		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(p)), 10)
 		b = append(b, "\r\n"...)
 	}
-	if withBody && len(p) > 0 && te == "" && get(w.sent, "Content-Encoding") == "" &&
+	if withBody && len(p) > 0 && te == "" && w.sent.Get("Content-Encoding") == "" &&
 		!has(w.sent, "Content-Type") {
 		b = append(append(append(b, "Content-Type: "...), contentType(p)...), "\r\n"...)
 	}
-	if w.closeAfter && (!keepAlives || !listsToken(get(w.sent, "Connection"), "close")) &&
+	if w.closeAfter && (!keepAlives || !listsToken(w.sent.Get("Connection"), "close")) &&
 		!w.switches() {
 		delete(w.sent, "Connection")
 		if is11 {
@@ -189,8 +177,8 @@ func (w *response) ownLines(p []byte) []byte {
 
 // switches reports whether the answer accepts an Upgrade.
 func (w *response) switches() bool {
-	return w.status == StatusSwitchingProtocols && get(w.sent, "Upgrade") != "" &&
-		listsToken(get(w.sent, "Connection"), "Upgrade")
+	return w.status == StatusSwitchingProtocols && w.sent.Get("Upgrade") != "" &&
+		listsToken(w.sent.Get("Connection"), "Upgrade")
 }
 
 // appendStatus appends the status line.
@@ -204,27 +192,6 @@ func appendStatus(b []byte, proto string, code int) []byte {
 		b = strconv.AppendInt(append(b, "status code "...), int64(code), 10)
 	}
 	return append(b, "\r\n"...)
-}
-
-// dateLine is a Date of one second, which ends at a time of package clock.
-type dateLine struct {
-	ends int64
-	line []byte
-}
-
-var lastDate atomic.Pointer[dateLine]
-
-func appendDate(b []byte) []byte {
-	d, now := lastDate.Load(), clock.Now()
-	if d == nil || now >= d.ends || d.ends-now > int64(time.Second) {
-		now := time.Now()
-		d = &dateLine{
-			ends: clock.Of(now) + int64(time.Second) - int64(now.Nanosecond()),
-			line: []byte("Date: " + now.UTC().Format(TimeFormat) + "\r\n"),
-		}
-		lastDate.Store(d)
-	}
-	return append(b, d.line...)
 }
 
 func bodyAllowed(status int) bool {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"path"
 	"runtime"
 	"strconv"
@@ -24,7 +23,6 @@ import (
 type response struct {
 	c    *conn   // constant
 	req  Request // the handler's to change
-	url  url.URL // as a rule what its URL points to
 	body *body   // constant: what its Body is at first, nil for NoBody
 	// Constant: of the request.
 	method, target, proto string
@@ -83,7 +81,7 @@ func (w *response) WriteHeader(code int) {
 	w.wroteHeader = true
 	w.status = code
 	w.sent = w.header.Clone()
-	if cl := get(w.header, "Content-Length"); cl != "" {
+	if cl := w.header.Get("Content-Length"); cl != "" {
 		v, err := strconv.ParseInt(cl, 10, 64)
 		if err == nil && v >= 0 {
 			w.contentLength = v
@@ -204,7 +202,7 @@ func (w *response) FlushError() error {
 		w.WriteHeader(StatusOK)
 	}
 	err := w.c.work.body.Flush()
-	if _, flushed := (*chunkWriter)(w).put(nil, false, true); err == nil {
+	if _, flushed := w.put(nil, false, true); err == nil {
 		err = flushed
 	}
 	return err
@@ -241,7 +239,7 @@ func (w *response) finish(returned bool) {
 			w.WriteHeader(StatusOK)
 		}
 		x := w.c.work
-		(*chunkWriter)(w).put(x.bodyBuf[:x.body.Buffered()], true, false)
+		w.put(x.bodyBuf[:x.body.Buffered()], true, false)
 	}
 	w.body.Close()
 	if w.req.MultipartForm != nil {
@@ -267,7 +265,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, ErrHijacked
 	}
 	if w.wroteHeader {
-		(*chunkWriter)(w).put(nil, false, true)
+		w.put(nil, false, true)
 	} else {
 		c.flush()
 	}
