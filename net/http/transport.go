@@ -192,8 +192,7 @@ func newTrip(t *Transport, req *stdhttp.Request) *trip {
 	x.gzip = !t.DisableCompression && len(r.Header["Accept-Encoding"]) == 0 &&
 		len(r.Header["Range"]) == 0 && r.Method != "HEAD"
 	if x.gzip {
-		r.Header = make(stdhttp.Header, len(req.Header)+1)
-		maps.Copy(r.Header, req.Header)
+		r.Header = maps.Clone(req.Header)
 		r.Header["Accept-Encoding"] = []string{"gzip"}
 	}
 	r.Close = r.Close || t.DisableKeepAlives && len(r.Header["Upgrade"]) == 0

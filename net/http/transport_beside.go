@@ -33,8 +33,7 @@ func onGoroutine[T any](fn func() (T, error)) (T, error) {
 		err   error
 	})
 	if err := goroutines.Do(context.Background(), func() { r.value, r.err = fn() }); err != nil {
-		var none T
-		return none, err
+		return *new(T), err
 	}
 	return r.value, r.err
 }

@@ -21,12 +21,12 @@ import (
 type pool struct {
 	mu      stdsync.Mutex // never held across a wait or a user's function
 	closing bool          // connections are not kept: CloseIdleConnections was the last call
-	hosts   map[string]*host
+	hosts   map[string]host
 	idle    int  // in all hosts
 	sweeps  bool // sweep will be called
 }
 
-// host is the pool's state for one key. Under the pool's mu.
+// host is the pool's state for one key, if there is any. Under the pool's mu.
 type host struct {
 	idle    []*persistConn // the most recently used is at the end
 	waiting []*sync.Future[*persistConn]
@@ -36,23 +36,15 @@ type host struct {
 // the address.
 func keyOf(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")) }
 
-func (p *pool) hostLocked(key string) *host {
-	h := p.hosts[key]
-	if h == nil {
-		if p.hosts == nil {
-			p.hosts = map[string]*host{}
-		}
-		h = new(host)
-		p.hosts[key] = h
-	}
-	return h
-}
-
-// forgetLocked removes a host without idle connections and waiting requests.
-func (p *pool) forgetLocked(key string, h *host) {
-	if len(h.idle)+len(h.waiting) == 0 {
+func (p *pool) setLocked(key string, h host) {
+	switch {
+	case len(h.idle)+len(h.waiting) == 0:
 		delete(p.hosts, key)
+		return
+	case p.hosts == nil:
+		p.hosts = map[string]host{}
 	}
+	p.hosts[key] = h
 }
 
 // getConn returns a connection, idle or new. Parks.
@@ -81,13 +73,13 @@ func (t *Transport) takeIdle(key string) *persistConn {
 	for {
 		t.pool.mu.Lock()
 		t.pool.closing = false
-		h := t.pool.hosts[key]
-		if h == nil || len(h.idle) == 0 {
+		idle := t.pool.hosts[key].idle
+		if len(idle) == 0 {
 			t.pool.mu.Unlock()
 			return nil
 		}
-		pc := h.idle[len(h.idle)-1]
-		t.removeIdleLocked(h, len(h.idle)-1)
+		pc := idle[len(idle)-1]
+		t.pool.removeIdleLocked(key, len(idle)-1)
 		t.pool.mu.Unlock()
 		if !t.expired(pc, time.Now()) && !pc.spoilt() {
 			return pc
@@ -96,9 +88,11 @@ func (t *Transport) takeIdle(key string) *persistConn {
 	}
 }
 
-func (t *Transport) removeIdleLocked(h *host, i int) {
+func (p *pool) removeIdleLocked(key string, i int) {
+	h := p.hosts[key]
 	h.idle = slices.Delete(h.idle, i, i+1)
-	t.pool.idle--
+	p.setLocked(key, h)
+	p.idle--
 }
 
 // expired reports whether a connection has been idle for too long. It uses the
@@ -112,8 +106,9 @@ func (t *Transport) expired(pc *persistConn, now time.Time) bool {
 func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	got := sync.NewFuture[*persistConn]()
 	t.pool.mu.Lock()
-	if h := t.pool.hostLocked(key); !t.DisableKeepAlives {
+	if h := t.pool.hosts[key]; !t.DisableKeepAlives {
 		h.waiting = append(h.waiting, got)
+		t.pool.setLocked(key, h)
 	}
 	t.pool.mu.Unlock()
 	beside.Go(func() {
@@ -132,11 +127,11 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 		pc, err = got.Get()
 	}
 	t.pool.mu.Lock()
-	h := t.pool.hostLocked(key)
-	if i := slices.Index(h.waiting, got); i >= 0 {
-		h.waiting = slices.Delete(h.waiting, i, i+1)
-	}
-	t.pool.forgetLocked(key, h)
+	h := t.pool.hosts[key]
+	h.waiting = slices.DeleteFunc(h.waiting, func(w *sync.Future[*persistConn]) bool {
+		return w == got
+	})
+	t.pool.setLocked(key, h)
 	t.pool.mu.Unlock()
 	return pc, err
 }
@@ -144,59 +139,50 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 var errDialEnded = errors.New("net/http: Transport's dial function did not return")
 
 func (t *Transport) putOrClose(pc *persistConn) {
-	if !t.putIdle(pc) {
-		pc.close()
+	if surplus := t.putIdle(pc); surplus != nil {
+		surplus.close()
 	}
 }
 
 // putIdle gives a connection to a waiting request, or keeps it for the next
-// one. It returns false if the connection is not to be kept.
-func (t *Transport) putIdle(pc *persistConn) bool {
+// one. It returns the connection to close, this one or another, or nil.
+func (t *Transport) putIdle(pc *persistConn) (surplus *persistConn) {
 	if t.DisableKeepAlives || t.MaxIdleConnsPerHost < 0 || pc.closed.Load() {
-		return false
+		return pc
 	}
 	pc.reused = true
 	limit := cmp.Or(t.MaxIdleConnsPerHost, stdhttp.DefaultMaxIdleConnsPerHost)
 	t.pool.mu.Lock()
-	h := t.pool.hostLocked(pc.key)
-	for len(h.waiting) > 0 {
-		w := h.waiting[0]
-		h.waiting = slices.Delete(h.waiting, 0, 1)
+	defer t.pool.mu.Unlock()
+	h := t.pool.hosts[pc.key]
+	for _, w := range h.waiting { // awaitConn takes it off the list
 		if w.Set(pc) {
-			t.pool.mu.Unlock()
-			return true
+			return nil
 		}
 	}
 	if t.pool.closing || len(h.idle) >= limit {
-		t.pool.forgetLocked(pc.key, h)
-		t.pool.mu.Unlock()
-		return false
+		return pc
 	}
 	pc.idleAt = time.Now()
 	pc.releaseBuffer()
 	h.idle = append(h.idle, pc)
+	t.pool.setLocked(pc.key, h)
 	t.pool.idle++
-	var oldest *persistConn
 	if t.MaxIdleConns > 0 && t.pool.idle > t.MaxIdleConns {
-		oldest = t.oldestLocked()
+		surplus = t.pool.oldestLocked()
 	}
 	t.sweepLaterLocked()
-	t.pool.mu.Unlock()
-	if oldest != nil {
-		oldest.close()
-	}
-	return true
+	return surplus
 }
 
 // oldestLocked removes the connection that has been idle for longest.
-func (t *Transport) oldestLocked() (oldest *persistConn) {
-	var of *host
-	for _, h := range t.pool.hosts {
+func (p *pool) oldestLocked() (oldest *persistConn) {
+	for _, h := range p.hosts {
 		if len(h.idle) > 0 && (oldest == nil || h.idle[0].idleAt.Before(oldest.idleAt)) {
-			oldest, of = h.idle[0], h
+			oldest = h.idle[0]
 		}
 	}
-	t.removeIdleLocked(of, 0)
+	p.removeIdleLocked(oldest.key, 0)
 	return oldest
 }
 
@@ -212,7 +198,7 @@ func (t *Transport) closeIdle(goes func(*persistConn) bool) {
 			}
 			return false
 		})
-		t.pool.forgetLocked(key, h)
+		t.pool.setLocked(key, h)
 	}
 	t.pool.idle -= len(gone)
 	t.pool.mu.Unlock()
