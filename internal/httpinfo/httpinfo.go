@@ -25,19 +25,22 @@ type Request struct {
 	Goroutine bool `json:"goroutine"`
 }
 
-// A Lister calls f for the requests under way, until it returns false.
-type Lister func(f func(Request) bool)
+var requests func() []Request // constant once packages are initialised
 
-var lister Lister // constant once packages are initialised
-
-// Register sets what Each calls. Called once, when net/http is initialised.
-func Register(l Lister) { lister = l }
+// Register sets what lists the requests under way. Called once, when net/http
+// is initialised.
+func Register(list func() []Request) { requests = list }
 
 // Each calls f for every request under way of HTTP/1, in no order, until f
 // returns false. One that comes or goes meanwhile may be missing.
 func Each(f func(Request) bool) {
-	if lister != nil {
-		lister(f)
+	if requests == nil {
+		return
+	}
+	for _, r := range requests() {
+		if !f(r) {
+			return
+		}
 	}
 }
 

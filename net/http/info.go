@@ -17,7 +17,7 @@ var open struct {
 }
 
 func init() {
-	httpinfo.Register(eachRequest)
+	httpinfo.Register(requests)
 	serving.RegisterEnd(ErrServerClosed)
 	open.conns = map[*conn]struct{}{}
 	goroutines.SetLimit(math.MaxInt)
@@ -30,24 +30,19 @@ func (c *conn) forget() {
 	delete(open.conns, c)
 }
 
-// eachRequest implements httpinfo.Each.
-func eachRequest(f func(httpinfo.Request) bool) {
-	var all []*response
+// requests lists the requests under way.
+func requests() (all []httpinfo.Request) {
 	open.mu.Lock()
+	defer open.mu.Unlock()
 	for c := range open.conns {
 		if w := c.current.Load(); w != nil {
-			all = append(all, w)
+			r := httpinfo.Request{Method: w.method, Target: w.target, Proto: w.proto,
+				Remote: c.remote, Goroutine: w.aside.Load()}
+			if w.began != 0 {
+				r.Age = time.Duration(clock.Now() - w.began)
+			}
+			all = append(all, r)
 		}
 	}
-	open.mu.Unlock()
-	for _, w := range all {
-		r := httpinfo.Request{Method: w.method, Target: w.target, Proto: w.proto,
-			Remote: w.c.remote, Goroutine: w.aside.Load()}
-		if w.began != 0 {
-			r.Age = time.Duration(clock.Now() - w.began)
-		}
-		if !f(r) {
-			return
-		}
-	}
+	return all
 }
