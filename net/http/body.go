@@ -132,5 +132,3 @@ func (b *body) received() bool {
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-var _ io.ReadCloser = (*body)(nil)

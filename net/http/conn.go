@@ -57,7 +57,7 @@ type work struct {
 
 	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
-	flusher bool          // under mu: flushSoon has been started
+	flusher bool          // under mu: flushAhead's coroutine is under way
 
 	beside sync.WaitGroup // the read beside a handler, which then owns in
 }
@@ -137,7 +137,8 @@ var errServed = errors.New("http: connection served")
 // connection is to be closed.
 func (c *conn) serve() (err error) {
 	c.idle.Store(false)
-	c.begin()
+	c.work = works.Get().(*work)
+	c.work.reset(c)
 	returned := false
 	defer func() {
 		if !returned {
@@ -163,41 +164,31 @@ func (c *conn) serve() (err error) {
 	return nil
 }
 
-// begin gets the buffers.
-func (c *conn) begin() {
-	w := works.Get().(*work)
-	w.in.Reset(c)
-	w.mu.Lock()
-	w.out.Reset(c)
-	w.mu.Unlock()
-	c.work = w
+// reset empties the buffers, for a connection or nil.
+func (x *work) reset(rw io.ReadWriter) {
+	x.in.Reset(rw)
+	x.mu.Lock()
+	x.out.Reset(rw)
+	x.mu.Unlock()
 }
 
 // end gives the buffers back.
 func (c *conn) end() {
-	w := c.work
-	if w == nil {
-		return
+	if x := c.work; x != nil {
+		c.work = nil
+		x.reset(nil)
+		works.Put(x)
 	}
-	c.work = nil
-	w.in.Reset(nil)
-	w.mu.Lock()
-	w.out.Reset(nil)
-	w.mu.Unlock()
-	works.Put(w)
 }
 
 // abort ends a connection whose handler has panicked with v or ended its
 // coroutine.
 func (c *conn) abort(v any) {
-	var stack []byte
+	stack := debug.Stack()
 	if p, ok := v.(*netco.PanicError); ok { // on a goroutine
 		v, stack = p.Value, p.Stack
 	}
 	if v != nil && v != ErrAbortHandler {
-		if stack == nil {
-			stack = debug.Stack()
-		}
 		c.s.logf("http: panic serving %v: %v\n%s", c.remote, v, stack)
 	}
 	if w := c.current.Load(); w != nil {
@@ -217,18 +208,6 @@ func (c *conn) close() {
 	}
 }
 
-// closeWriteAndWait is close for a peer that may still be sending: it gets time
-// to read the answer before the reset.
-func (c *conn) closeWriteAndWait() {
-	c.flush()
-	if cw, ok := c.nc.(interface{ CloseWrite() error }); ok {
-		cw.CloseWrite()
-	}
-	netco.Sleep(rstAvoidanceDelay)
-}
-
-const rstAvoidanceDelay = 500 * time.Millisecond
-
 // flush sends the written bytes.
 func (c *conn) flush() error {
 	x := c.work
@@ -238,16 +217,6 @@ func (c *conn) flush() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.out.Flush()
-}
-
-// flushSoon sends answers that wait for the next request's handler, if that
-// handler waits. If the buffer belongs to another connection by then, it sends
-// that connection's answers early.
-func (x *work) flushSoon() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.flusher = false
-	x.out.Flush()
 }
 
 // requests serves one request after the other.
@@ -262,10 +231,7 @@ func (c *conn) requests() error {
 			return c.handOver(&c.s.std, nil)
 		}
 		w, err := c.readRequest()
-		if other, ok := err.(unusual); ok && !c.failed.Load() {
-			return c.handOver(&c.s.std, other.end)
-		}
-		if err != nil {
+		if w == nil {
 			return err
 		}
 		c.setState(StateActive)
@@ -292,7 +258,9 @@ func (c *conn) requests() error {
 	}
 }
 
-// flushAhead starts flushSoon if answers wait.
+// flushAhead starts a coroutine that sends answers which wait for the next
+// request's handler, if that handler waits. If the buffer belongs to another
+// connection by then, it sends that connection's answers early.
 func (x *work) flushAhead() {
 	if !x.unsent {
 		return
@@ -301,12 +269,20 @@ func (x *work) flushAhead() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.out.Buffered() > 0 && !x.flusher {
-		_, err := netco.GoWith(netco.Spawn{Local: true, Fn: x.flushSoon})
+		_, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.flusher = false
+			x.out.Flush()
+		}})
 		if x.flusher = err == nil; err != nil {
 			x.out.Flush()
 		}
 	}
 }
+
+// rstAvoidanceDelay is a peer's time to read the answer before the reset.
+const rstAvoidanceDelay = 500 * time.Millisecond
 
 // serveRequest calls the handler. It returns false if the connection is to be
 // closed.
@@ -338,8 +314,11 @@ func (c *conn) serveRequest(w *response) bool {
 		return true
 	}
 	c.flush()
-	if w.body != nil && w.body.early {
-		c.closeWriteAndWait()
+	if w.body != nil && w.body.early { // the peer may still be sending
+		if cw, ok := c.nc.(interface{ CloseWrite() error }); ok {
+			cw.CloseWrite()
+		}
+		netco.Sleep(rstAvoidanceDelay)
 	}
 	return false
 }

@@ -41,19 +41,18 @@ func (x *requestContext) std(watch bool) context.Context {
 			x.cancel()
 		}
 	}
-	if watch {
-		x.watchLocked()
-	}
+	x.wanted = x.wanted || watch
+	(*response)(x).watchLocked()
 	return x.inner
 }
 
-// watchLocked starts a read beside the handler, once the body has been read.
-func (x *requestContext) watchLocked() {
-	if !x.watched && !x.ended && x.bodyRead {
-		x.watched = true
-		x.c.startRead()
+// watchLocked starts a read beside the handler, if one is wanted, once the body
+// has been read.
+func (w *response) watchLocked() {
+	if w.wanted && w.bodyRead && !w.watched && !w.ended {
+		w.watched = true
+		w.c.startRead()
 	}
-	x.wanted = true
 }
 
 // bodyAtEnd notes that the whole body has been read.
@@ -61,9 +60,7 @@ func (w *response) bodyAtEnd() {
 	w.ctxMu.Lock()
 	defer w.ctxMu.Unlock()
 	w.bodyRead = true
-	if w.wanted {
-		(*requestContext)(w).watchLocked()
-	}
+	w.watchLocked()
 }
 
 // finishContext ends the context.

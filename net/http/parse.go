@@ -12,35 +12,26 @@ import (
 )
 
 // This parser takes heads of the form that almost all requests have. All other
-// input goes to the standard's server, with the connection: so this parser
-// accepts less than the standard's, never more, and has no errors of its own.
+// input stays in the buffer and goes to the standard's server, with the
+// connection: so this parser accepts less than the standard's, never more, and
+// has no errors of its own.
 
-// unusual leaves a request, and the bytes behind it, to the standard's server:
-// none were taken from the buffer. end is the error that follows the read
-// bytes, or nil.
-type unusual struct{ end error }
-
-// Error implements error.
-func (unusual) Error() string { return "http: not of the usual form" }
-
-// readRequest reads the next request.
+// readRequest reads the next request. It returns nil if there is an error, or
+// if it has handed the connection over.
 func (c *conn) readRequest() (*response, error) {
 	s, x := c.s, c.work
 	whole := after(s.ReadTimeout)
-	if d := s.WriteTimeout; d > 0 {
-		defer func() { c.nc.SetWriteDeadline(after(d)) }()
-	}
 	if c.wasPost {
 		start, _ := x.in.Peek(4)
 		x.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n"))) // as old clients send
 	}
 	head, err := c.readHead()
-	if err != nil {
+	if head == "" {
 		return nil, err
 	}
 	w := &response{c: c, contentLength: -1}
 	if !w.parse(head) {
-		return nil, unusual{}
+		return nil, c.handOver(&s.std, nil)
 	}
 	if w.req.TransferEncoding == nil {
 		x.in.Discard(len(head) + len("\r\n"))
@@ -54,20 +45,19 @@ func (c *conn) readRequest() (*response, error) {
 	c.wasPost = w.req.Method == MethodPost
 	w.method, w.target, w.proto = w.req.Method, w.req.RequestURI, w.req.Proto
 	w.bodyRead = w.body == nil
-	if w.body != nil {
-		w.req.Body = w.body
-	} else {
-		w.req.Body = NoBody
-	}
 	w.req.RemoteAddr = c.remote
 	w.req.TLS = c.tlsState
 	c.nc.SetReadDeadline(whole)
+	if s.WriteTimeout > 0 {
+		c.nc.SetWriteDeadline(after(s.WriteTimeout))
+	}
 	x.body.Reset((*chunkWriter)(w))
 	return w, nil
 }
 
 // readHead returns the next head, without the empty line. It stays in the
-// buffer. A head that is cut off, or does not fit in the buffer, is unusual.
+// buffer. If it is cut off, or does not fit in the buffer, the standard's
+// server gets the connection, and readHead returns nothing.
 func (c *conn) readHead() (string, error) {
 	in, limit := c.work.in, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
 	limit = min(limit, in.Size())
@@ -77,18 +67,15 @@ func (c *conn) readHead() (string, error) {
 			return string(head[:end+2]), nil
 		}
 		if len(head) == limit || len(head) > 0 && !allIn(head[:1], &tokenBytes) {
-			return "", unusual{} // the latter may be TLS, whose client waits
+			return "", c.handOver(&c.s.std, nil) // the latter may be TLS, whose client waits
 		}
 		if _, err := in.Peek(len(head) + 1); err != nil && len(head) > 0 {
-			return "", unusual{err}
+			return "", c.handOver(&c.s.std, err)
 		} else if err != nil {
 			return "", err
 		}
 	}
 }
-
-// blank is copied for each request, with its context.
-var blank Request
 
 // parse fills w from a head, without the empty line. It returns false if the
 // head does not have the usual form.
@@ -104,7 +91,7 @@ func (w *response) parse(head string) bool {
 	if err != nil {
 		return false
 	}
-	w.req = *blank.WithContext((*requestContext)(w)) // which is on the stack
+	w.req = *new(Request).WithContext((*requestContext)(w)) // both are on the stack
 	req := &w.req
 	req.Method, req.URL, req.RequestURI = method, u, target
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, int(proto[7]-'0')
@@ -125,8 +112,10 @@ func (w *response) parse(head string) bool {
 		req.Header["Cache-Control"] = []string{"no-cache"}
 	}
 	w.wantsClose = req.Close
+	req.Body = NoBody
 	if req.ContentLength != 0 || chunked {
 		w.body = &body{w: w, in: w.c.work.in, unread: req.ContentLength}
+		req.Body = w.body
 	}
 	if chunked {
 		req.ContentLength = -1

@@ -2,6 +2,7 @@ package http
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,11 +101,10 @@ func (w *response) writeInformation(code int) {
 	x := w.c.work
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := x.out
-	out.Write(appendStatus(out.AvailableBuffer(), w.proto, code))
-	w.header.WriteSubset(out, framing)
-	out.WriteString("\r\n")
-	out.Flush()
+	x.out.Write(appendStatus(x.out.AvailableBuffer(), w.proto, code))
+	w.header.WriteSubset(x.out, framing)
+	x.out.WriteString("\r\n")
+	x.out.Flush()
 }
 
 // Write implements http.ResponseWriter.
@@ -125,7 +125,7 @@ func (w *response) WriteString(s string) (int, error) {
 
 var errDone = errors.New("http: Write after the handler has returned")
 
-// beforeWrite accounts for n bytes of the body.
+// beforeWrite begins the answer, and accounts for n bytes of the body.
 func (w *response) beforeWrite(n int) error {
 	switch {
 	case w.c.hijacked.Load():
@@ -192,20 +192,12 @@ func (w *response) Flush() { w.FlushError() }
 
 // FlushError is Flush with its error, for http.ResponseController.
 func (w *response) FlushError() error {
-	if w.c.hijacked.Load() {
-		return ErrHijacked
-	}
-	if w.done.Load() {
-		return errDone
-	}
-	if !w.wroteHeader {
-		w.WriteHeader(StatusOK)
+	if err := w.beforeWrite(0); err != nil {
+		return err
 	}
 	err := w.c.work.body.Flush()
-	if _, flushed := w.put(nil, false, true); err == nil {
-		err = flushed
-	}
-	return err
+	_, flushed := w.put(nil, false, true)
+	return cmp.Or(err, flushed)
 }
 
 // SetReadDeadline is for http.ResponseController.

@@ -127,17 +127,18 @@ func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
 	if tc != nil {
 		c = tc.NetConn()
 	}
-	switch raw := c.(type) {
-	case *socket.TCPConn:
-		return raw, tc
-	case *socket.UnixConn:
-		return raw, tc
+	switch c.(type) {
+	case *socket.TCPConn, *socket.UnixConn:
+		return c.(socket.Stream), tc
 	}
 	return nil, nil
 }
 
 // oneConn is a listener that returns one connection, and then fails.
-type oneConn struct{ conn net.Conn }
+type oneConn struct {
+	net.Listener // nil: its Addr is not called
+	conn         net.Conn
+}
 
 // Accept implements net.Listener.
 func (l *oneConn) Accept() (net.Conn, error) {
@@ -151,9 +152,6 @@ func (l *oneConn) Accept() (net.Conn, error) {
 
 // Close implements net.Listener.
 func (l *oneConn) Close() error { return nil }
-
-// Addr implements net.Listener.
-func (l *oneConn) Addr() net.Addr { return nil }
 
 // ownKey is the key of a context's value: the *conn that had the connection
 // before the standard's server.
@@ -261,6 +259,9 @@ func (c *begun) CloseWrite() error {
 // bytes that were not taken, and the error that followed, if any: a connection
 // that speaks HTTP/2, or has a request that this package does not parse.
 func (c *conn) handOver(std *http.Server, end error) error {
+	if c.failed.Load() {
+		return errServed
+	}
 	var read []byte
 	if x := c.work; x != nil {
 		c.flush()
@@ -273,7 +274,7 @@ func (c *conn) handOver(std *http.Server, end error) error {
 	c.sc.Detach()
 	c.forget()
 	c.nc.SetDeadline(time.Time{})
-	if std.Serve(&oneConn{rest}) == ErrServerClosed {
+	if std.Serve(&oneConn{conn: rest}) == ErrServerClosed {
 		c.nc.Close()
 	}
 	return nil

@@ -160,9 +160,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // Close closes the listeners and all connections but those hijacked, at once.
-func (s *Server) Close() error {
-	return s.end(s.conns.Close, (*http.Server).Close)
-}
+func (s *Server) Close() error { return s.end(s.conns.Close, (*http.Server).Close) }
 
 // end ends conns in the caller, and beside it the standard's servers on
 // goroutines.
@@ -215,11 +213,7 @@ func draining() bool {
 }
 
 func (s *Server) logf(format string, args ...any) {
-	if s.ErrorLog != nil {
-		s.ErrorLog.Printf(format, args...)
-		return
-	}
-	log.Printf(format, args...)
+	cmp.Or(s.ErrorLog, log.Default()).Printf(format, args...)
 }
 
 func (s *Server) protocols() Protocols {
@@ -253,9 +247,7 @@ func (s *Server) handshakeTimeout() (least time.Duration) {
 	return least
 }
 
-func (s *Server) handler() Handler {
-	return cmp.Or[Handler](s.Handler, DefaultServeMux)
-}
+func (s *Server) handler() Handler { return cmp.Or[Handler](s.Handler, DefaultServeMux) }
 
 // ListenAndServe listens on addr and serves, with DefaultServeMux if handler is
 // nil. Parks.
