@@ -148,7 +148,10 @@ func startDefault(o Options) (*scheduler.Scheduler, error) {
 // then on, until Start or Run is called. Blocks; not to be called from a
 // coroutine (ErrInCoroutine).
 func Shutdown(ctx context.Context) error {
+	def.mu.Lock() // a start may be under way
 	s := def.s.Load()
+	engine.DefaultOver = engine.DefaultOver || s == nil
+	def.mu.Unlock()
 	if s == nil {
 		return nil
 	}

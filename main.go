@@ -85,6 +85,9 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //go:noinline
 func Main(main func(ctx context.Context) error, o MainOptions) int {
 	site := asm.CallerPC()
+	if main == nil {
+		panic("netco: Main without a function")
+	}
 	signals := make(chan os.Signal, 2)
 	if len(o.Signals) == 0 {
 		o.Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}

@@ -124,15 +124,18 @@ func parkGoroutine(w *coroutine.Waiter, reason coroutine.Reason) coroutine.Wake 
 }
 
 // goroutineReg is an fd's registration with the goroutine poller, or notes that
-// there is none yet.
+// there was no poller.
 type goroutineReg struct {
-	at  *goroutinePoller // nil: no goroutine has waited, or each wait was a pollWait
+	at  *goroutinePoller // nil: there was none, and a wait is a pollWait
 	reg epoller.Registration
 	of  *Group // the group whose end ends the fd's waits; nil: the default Scheduler's, if any
 }
 
 // defaultGroup is the default Scheduler's group while it runs, or nil.
 var defaultGroup atomic.Pointer[Group]
+
+// defaultEnds counts the default Schedulers that have ended.
+var defaultEnds atomic.Uint32
 
 // SetDefaultGroup sets the running group whose end ends the waits of goroutines
 // that began while no Processor ran.
@@ -185,7 +188,7 @@ func (pd *PollDesc) registerForGoroutine(fd int) error {
 		currentPoller.CompareAndSwap(l, nil) // l has just ended
 	}
 	pd.goroutine.Store(o)
-	if g := pd.group(); g != nil && g.Phase() >= Stopped {
+	if g := pd.group(); g != nil && g.Phase() >= Stopped || g == nil && pd.orphaned() {
 		pd.flags.Or(flagDetached) // g may have ended without seeing this fd
 	}
 	return nil
@@ -208,7 +211,10 @@ func (g *Group) advanceGoroutineFDs(to Phase) {
 	switch {
 	case to >= Stopped:
 		eachGoroutineFD(g, (*PollDesc).detach)
-		defaultGroup.CompareAndSwap(g, nil)
+		if defaultGroup.Load() == g {
+			defaultEnds.Add(1) // first: see orphaned
+			defaultGroup.CompareAndSwap(g, nil)
+		}
 	case to >= Draining:
 		eachGoroutineFD(g, func(pd *PollDesc) {
 			if pd.isListener() {

@@ -38,12 +38,13 @@ type PollDesc struct {
 	// The fields that a wait touches come first: one cache line.
 	read, write gate
 	flags       atomic.Uint32
+	opened      uint32                     // constant: of Opened, or 0
 	home        atomic.Pointer[Processor]  // its epoll watches the fd; changed under mu
 	shared      atomic.Pointer[sharedRegs] // set if the home's domain watches it; changed under mu
 	to          atomic.Pointer[Processor]  // its reader is to move it there, see migrate.go; or nil
 
 	Owner     any                          // constant: the struct around it, for PollDescs; or nil
-	goroutine atomic.Pointer[goroutineReg] // nil until a wait, or SetListener; changed under mu
+	goroutine atomic.Pointer[goroutineReg] // nil until a goroutine has waited; changed under mu
 
 	mu  inside.Mutex
 	reg epoller.Registration // with home, unless shared; under mu
@@ -126,19 +127,15 @@ func (pd *PollDesc) checkSlow(m Mode) Verdict {
 
 // draining reports whether the fd's group is ending or has ended.
 func (pd *PollDesc) draining() bool {
-	g := pd.group()
-	return g != nil && g.Phase() >= Draining
+	if g := pd.group(); g != nil {
+		return g.Phase() >= Draining
+	}
+	return pd.orphaned()
 }
 
-// SetListener marks the fd as a listener's, of the default Scheduler if that
-// runs: its end ends a goroutine's wait even if none began before. It is called
-// before the fd's first use.
-func (pd *PollDesc) SetListener() {
-	pd.flags.Or(flagListener)
-	if g := defaultGroup.Load(); g != nil {
-		pd.goroutine.Store(&goroutineReg{of: g})
-	}
-}
+// SetListener marks the fd as a listener's. It is called before the fd's first
+// use.
+func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
 
 // isListener reports whether SetListener was called.
 func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
@@ -160,7 +157,20 @@ func (pd *PollDesc) group() *Group {
 	if o := pd.goroutine.Load(); o != nil {
 		return o.group()
 	}
+	if pd.opened == defaultEnds.Load()+1 {
+		return defaultGroup.Load()
+	}
 	return nil
+}
+
+// Opened notes that the fd has just been opened. The next end of the default
+// Scheduler is the fd's too, if nothing has waited for the fd by then.
+func (pd *PollDesc) Opened() { pd.opened = defaultEnds.Load() + 1 }
+
+// orphaned reports whether the default Scheduler has ended since Opened, and
+// none has been started since. Precondition: group returned nil.
+func (pd *PollDesc) orphaned() bool {
+	return pd.opened != 0 && pd.opened != defaultEnds.Load()+1 && runningGroup() == nil
 }
 
 // Clear clears the mark of an edge, before an operation that acts on the edge,

@@ -54,9 +54,9 @@ func New(o Options) (*Scheduler, error) {
 	})}, nil
 }
 
-// Start makes the threads and their fds. It returns ErrStarted the second time,
-// ErrBubble in a bubble of testing/synctest, or the operating system's error,
-// after which the Scheduler is as before.
+// Start makes the threads and their fds. It returns ErrStarted the second time
+// and after Shutdown, ErrBubble in a bubble of testing/synctest, or the
+// operating system's error, after which the Scheduler is as before.
 //
 // The first Scheduler with as many Processors as GOMAXPROCS raises that by one,
 // unless the environment sets GOMAXPROCS. From then on the Go runtime does not

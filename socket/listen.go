@@ -107,8 +107,9 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 // kernel spreads connections over them by a hash of the peer's address. With
 // one for each Processor, accepted by a coroutine that stays there (Spawn.On),
 // no connection changes threads. A single TCPListener and Go spread more
-// evenly. With port 0 all get the port of the first. The network is tcp, tcp4
-// or tcp6.
+// evenly. Closing one of them resets the connections that it has not accepted,
+// unless the sysctl net.ipv4.tcp_migrate_req is 1: then the others get them.
+// With port 0 all get the port of the first. The network is tcp, tcp4 or tcp6.
 func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 	lc := ListenConfig{Control: reusePort}
 	return listenMany(network, address, n, tcp, func(at string) (*TCPListener, net.Addr, error) {

@@ -56,6 +56,7 @@ func (d *Descriptor) init(fd int) {
 	if d.pd.Owner == nil {
 		d.pd.Owner = d
 	}
+	d.pd.Opened()
 	d.uses.Store(ownedUse)
 	countOpen(1)
 }
