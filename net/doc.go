@@ -49,7 +49,8 @@
 //     *net.TCPConn or *net.Resolver do not take those of this package, and do
 //     not compile: crypto/tls's Dialer.NetDialer and DialWithDialer (use
 //     tls.Client on a connection dialled here). A type assertion to the
-//     standard's *net.TCPConn fails.
+//     standard's *net.TCPConn fails. So does ReadFrom of a PacketConn of
+//     golang.org/x/net/ipv4 or ipv6, for that reason; ReadBatch works.
 //   - Packages that call net themselves, such as http.ListenAndServe,
 //     http.DefaultTransport and SQL drivers, use the standard's. Give them a
 //     listener, or a Dialer's DialContext, of this package.

@@ -321,6 +321,7 @@ type allocSockets struct {
 }
 
 func newAllocSockets(t *testing.T, at string) *allocSockets {
+	needIPv6(t, at)
 	pc := testenv.Closing(t, testenv.Must(conet.ListenPacket("udp", at)))
 	x := &allocSockets{c: pc.(*socket.UDPConn), buf: make([]byte, 100), oob: make([]byte, 100)}
 	self := udpAddr(x.c)

@@ -508,6 +508,13 @@ func freePort(t *testing.T) *net.TCPAddr {
 // haveIPv6 reports whether this host has ::1.
 func haveIPv6() bool { return shut(net.Listen("tcp6", "[::1]:0")) == nil }
 
+// needIPv6 skips the test if at is ::1 and this host does not have it.
+func needIPv6(t testing.TB, at string) {
+	if strings.Contains(at, "::1") && !haveIPv6() {
+		t.Skip("no IPv6 here")
+	}
+}
+
 // dialControlled sets the hooks of d, dials, and returns what the hooks saw:
 // the networks and addresses, the socket's type, and, withContext, the context.
 // It also returns the last fd that they were given.

@@ -67,13 +67,9 @@ func TestFacadeNil(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
 	l.SetDeadline(past)
-	for what, err := range map[string]error{
-		"Listen": shut(netco.Listen("tcp", "127.0.0.1:99999")),
-		"Dial":   shut(netco.Dial("tcp", testenv.ClosedPort(t))),
-		"Accept": shut(net.Listener(l).Accept()),
-	} {
-		testenv.True(t, err != nil, "%s succeeded", what)
-	}
+	testenv.True(t, shut(netco.Listen("tcp", "127.0.0.1:99999")) != nil, "Listen succeeded")
+	testenv.True(t, shut(netco.Dial("tcp", testenv.ClosedPort(t))) != nil, "Dial succeeded")
+	testenv.True(t, shut(net.Listener(l).Accept()) != nil, "Accept succeeded")
 }
 
 // echoes accepts connections of l and echoes on each, on goroutines.
@@ -98,9 +94,7 @@ func echoes(l net.Listener) net.Listener {
 // fd of it is left. All Processors and a watchdog were started, for good.
 func TestGoroutinesLeaveNothing(t *testing.T) {
 	// package net and the runtime make these once
-	if c, err := net.Dial("tcp", echoNet(t)); err == nil {
-		c.Close()
-	}
+	testenv.Must(net.Dial("tcp", echoNet(t))).Close()
 	before := testenv.Snapshot()
 	for range 3 { // it starts anew each time
 		ln := echoes(testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))

@@ -396,6 +396,7 @@ func TestAddrsOnceAllocation(t *testing.T) {
 func TestRemoteAddrPort(t *testing.T) {
 	start(t, 1)
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
+		needIPv6(t, at)
 		l := testenv.Closing(t, testenv.Must(conet.Listen("tcp", at)))
 		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 		tcp := testenv.Closing(t, testenv.Must(l.Accept())).(*socket.TCPConn)

@@ -152,8 +152,7 @@ const (
 
 func tcpState(t testing.TB, fd int) int {
 	t.Helper()
-	info := testenv.Must(unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO))
-	return int(info.State)
+	return int(testenv.Must(unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)).State)
 }
 
 // queued returns how many bytes wait to be read.
