@@ -33,7 +33,7 @@ var zone = map[string][]record{
 	"two.test.":   addresses("192.0.2.2"),
 	"three.test.": addresses("192.0.2.3"),
 	"four.test.":  addresses("192.0.2.4"),
-	"both.test.":  addresses("192.0.2.5", "2001:db8::5"),
+	"both.test.":  addresses("127.0.0.1", "::1"),
 	"six.test.":   addresses("2001:db8::6"),
 	"empty.test.": {},
 	"mail.test.": {
