@@ -62,11 +62,8 @@ func (c *children) leave() {
 	}
 }
 
-// any reports whether there are children. c may be nil.
+// any reports whether there are children.
 func (c *children) any() bool {
-	if c == nil {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.list) != 0

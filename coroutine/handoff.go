@@ -116,7 +116,7 @@ func Rejoin() { CurrentWorker() }
 // LeftMark marks a moment in a coroutine's life; the zero value marks none.
 type LeftMark struct {
 	w     *worker
-	times uint64
+	times uint32
 	run   uint64
 }
 
@@ -306,7 +306,7 @@ func (ex *Executor) wentOn() {
 	ex.leftBehind = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
-	w.timesLeft.Inc()
+	w.timesLeft.Add(1)
 	w.creditLeft()
 	w.away.Store(outside)
 }

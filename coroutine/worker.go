@@ -2,6 +2,7 @@ package coroutine
 
 import (
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
@@ -26,19 +27,20 @@ type worker struct {
 	pinning inside.Pinning             // odd while its goroutine may be left behind, or move
 	away    away                       // whether the loop drives the coroutine
 
-	fiber    *fiber                 // the fiber that it belongs to, or nil
-	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
-	gone     bool                   // its goroutine is ending: a later goroutine gets its identity
-	hooked   bool                   // owner: its coroutine has started with hooks
-	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield
-	moved    bool                   // owner: its coroutine began on another executor
-	credit   uint8                  // owner: runs of its coroutine that are to have a standby
+	gone     bool // its goroutine is ending: a later goroutine gets its identity
+	hooked   bool // owner: its coroutine has started with hooks
+	shielded bool // owner: no wait of its coroutine is ended by force, see Shield
+	moved    bool // owner: its coroutine began on another executor
+
+	fiber *fiber                 // the fiber that it belongs to, or nil
+	inner counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
 
 	watch *contextWatch // owner: of the context that limits its coroutine's present waits
 
 	race      raceWorker
-	timesLeft counter.Counter         // owner: writes; times that its coroutines were left behind
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
+	timesLeft atomic.Uint32           // owner: writes; times that its coroutines were left behind
+	credit    uint8                   // owner: runs of its coroutine that are to have a standby
 }
 
 // attach gives co a worker to run on. It makes new workers on the loop's stack:
@@ -210,9 +212,9 @@ func (w *worker) end() {
 		w.rejoin()
 	}
 	co.checkLocks(w.ex, "ends")
-	for co.locals.any() || co.children.any() {
-		if co.children.any() { // first, since children may use values of the locals
-			co.children.end()
+	for co.locals.any() || co.children != nil && co.children.any() {
+		if c := co.children; c != nil && c.any() {
+			c.end() // before the locals, whose values the children may use
 		}
 		w.dropLocals()
 		w.rejoin()
@@ -239,7 +241,9 @@ func (w *worker) end() {
 		j.wake()
 	}
 	ex.Stats.Live.Dec()
-	children.leave()
+	if children != nil {
+		children.leave()
+	}
 	ex.pool.Put(co)
 }
 
