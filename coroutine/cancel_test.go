@@ -140,9 +140,9 @@ func TestStopBeforeStart(t *testing.T) {
 		hooked = false
 		queued := ex.Spawn(Spawn{Fn: never}).Handle()
 		queued.Stop()
-		made := Make(ex, Spawn{Fn: never})
+		made := Make(ex, &Spawn{Fn: never})
 		made.Handle().Stop()
-		unadopted := Make(nil, Spawn{Fn: never})
+		unadopted := Make(nil, &Spawn{Fn: never})
 		unadopted.Handle().Stop()
 		handles := []Handle{queued, made.Handle(), unadopted.Handle()}
 		ex.Adopt(made)

@@ -157,7 +157,7 @@ func (ex *Executor) Leave() {
 
 // Spawn makes a coroutine and queues it to run here. Owner only. Does not park.
 func (ex *Executor) Spawn(s Spawn) *Coroutine {
-	co := Make(ex, s)
+	co := Make(ex, &s)
 	ex.Adopt(co)
 	return co
 }

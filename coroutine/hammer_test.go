@@ -166,7 +166,7 @@ func (h *staleHammer) life() {
 // make makes coroutines on the maker, for both threads.
 func (h *staleHammer) make(lives int) {
 	for i := range lives {
-		co := Make(&h.maker.ex, Spawn{Fn: h.life})
+		co := Make(&h.maker.ex, &Spawn{Fn: h.life})
 		if h.made[co] {
 			h.reused++
 		}
@@ -189,7 +189,7 @@ func (h *staleHammer) make(lives int) {
 // travel both ways.
 func (h *staleHammer) makeBack(lives int) {
 	for i := range lives {
-		co := Make(&h.stealer.ex, Spawn{Fn: h.life})
+		co := Make(&h.stealer.ex, &Spawn{Fn: h.life})
 		if made := h.maker.submit(co); i%64 == 63 {
 			made.Join()
 		}

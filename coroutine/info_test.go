@@ -240,7 +240,7 @@ func TestRangeHammer(t *testing.T) {
 		}
 		churn.Add(1)
 		live := func() { defer churn.Done(); h.live(k, name) }
-		threads[k%2].submit(Make(nil, Spawn{Fn: live, Name: name,
+		threads[k%2].submit(Make(nil, &Spawn{Fn: live, Name: name,
 			internals: internals{Site: uintptr(k)}}))
 		if k%64 == 63 {
 			churn.Wait()

@@ -132,7 +132,7 @@ func (th *thread) ring() {
 	}
 }
 
-func (th *thread) spawn(fn func()) Handle { return th.submit(Make(nil, Spawn{Fn: fn})) }
+func (th *thread) spawn(fn func()) Handle { return th.submit(Make(nil, &Spawn{Fn: fn})) }
 
 // submit gives th a coroutine from Make.
 func (th *thread) submit(co *Coroutine) Handle {

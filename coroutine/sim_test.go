@@ -333,9 +333,9 @@ func (w *world) birth(h *simHost) {
 		h.ex.Spawn(Spawn{Fn: fn})
 	case h != nil && w.rnd.IntN(2) == 0:
 		w.stats["stolen"]++
-		to.ex.Adopt(Make(&h.ex, Spawn{Fn: fn}))
+		to.ex.Adopt(Make(&h.ex, &Spawn{Fn: fn}))
 	default:
-		to.ex.Adopt(Make(nil, Spawn{Fn: fn}))
+		to.ex.Adopt(Make(nil, &Spawn{Fn: fn}))
 	}
 }
 

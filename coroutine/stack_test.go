@@ -48,7 +48,7 @@ func parksWithin() Wake { return parksHere() }
 func TestStackOf(t *testing.T) {
 	th := newThread(plain)
 	woken := make(chan Wake, 1)
-	h := th.submit(Make(nil, Spawn{Fn: func() {
+	h := th.submit(Make(nil, &Spawn{Fn: func() {
 		woken <- parksWithin()
 	}, Name: "sleeper", internals: internals{Site: asm.CallerPC()}}))
 	testenv.Until(t, "it parks", func() bool { return waits(h) })
@@ -132,7 +132,7 @@ func TestStackOfNone(t *testing.T) {
 	testenv.Until(t, "it parks", func() bool { return waits(h) })
 	info, _ := Find(h.ID())
 	th.stopByForce()
-	unstarted := Make(nil, Spawn{Fn: func() {}})
+	unstarted := Make(nil, &Spawn{Fn: func() {}})
 	for what, id := range map[string]uint64{
 		"0": 0, "one that has ended": h.ID(),
 		"one that has not started": unstarted.ID(), "one to come": 1 << 60,

@@ -71,7 +71,7 @@ func (p Place) Processor() (i int, ok bool) {
 // may make a Child. Does not park.
 //
 //go:norace
-func Make(here *Executor, s Spawn) *Coroutine {
+func Make(here *Executor, s *Spawn) *Coroutine {
 	co, id := here.newCoroutine()
 	co.fn = s.Fn
 	co.tags = goruntime.Labels()

@@ -10,7 +10,7 @@ import (
 
 // join starts a coroutine from another and waits for its end.
 func join(t *testing.T, g *Group, s coroutine.Spawn) {
-	h, err := g.Go(Current(), nil, s)
+	h, err := g.Go(Current(), nil, &s)
 	testenv.NoError(t, err)
 	h.Join()
 }

@@ -23,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	h, err := g.Go(nil, nil, coroutine.Spawn{Name: "sleeper", Fn: func() {
+	h, err := g.Go(nil, nil, &coroutine.Spawn{Name: "sleeper", Fn: func() {
 		processor.Sleep(1)
 		fmt.Println("on processor", processor.Current().Index())
 	}})

@@ -93,7 +93,7 @@ func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 // StartHere implements coroutine.Host.
 func (p *Processor) StartHere(s coroutine.Spawn) (coroutine.Handle, error) {
 	s.Pinned = true
-	return p.group.Go(p, p, s)
+	return p.group.Go(p, p, &s)
 }
 
 // acquirePermit takes a permit for a coroutine of the woken Watches, or leaves

@@ -99,8 +99,8 @@ func (p *Processor) Open(fn func()) coroutine.Handle {
 }
 
 // spawnOf returns a Spawn with the fields that a literal cannot set.
-func spawnOf(fn func(), pinned, unlimited bool) coroutine.Spawn {
-	s := coroutine.Spawn{Fn: fn}
+func spawnOf(fn func(), pinned, unlimited bool) *coroutine.Spawn {
+	s := &coroutine.Spawn{Fn: fn}
 	s.Pinned, s.Unlimited = pinned, unlimited
 	return s
 }

@@ -44,7 +44,7 @@ func TestReaderStaysInGroup(t *testing.T) {
 	bindTo(t, l, theirs.members[0])
 	at := make(chan *Group, 2)
 	var over atomic.Bool
-	h := testenv.Must(own.Go(nil, own.members[0], coroutine.Spawn{Fn: func() {
+	h := testenv.Must(own.Go(nil, own.members[0], &coroutine.Spawn{Fn: func() {
 		for range 2 {
 			l.read()
 			at <- Current().group
@@ -61,7 +61,7 @@ func TestReaderStaysInGroup(t *testing.T) {
 	}
 	testenv.True(t, own.Alive() == 1 && theirs.Alive() == 0, "%d are its own, %d the other's",
 		own.Alive(), theirs.Alive())
-	_, err := own.Go(nil, nil, coroutine.Spawn{Fn: func() {}})
+	_, err := own.Go(nil, nil, &coroutine.Spawn{Fn: func() {}})
 	testenv.Equal(t, err, ErrTooManyCoroutines, "beside it")
 	theirs.Advance(Stopping)
 	end(theirs)

@@ -22,10 +22,11 @@ import (
 
 // Go starts a coroutine of the group on the Processor on; nil means the least
 // loaded. here is the caller's Processor, nil for a caller that runs on none of
-// the group. Unless the coroutine is pinned another Processor may steal it. The
-// error is ErrTooManyCoroutines, or ErrShutdown: from Stopping on only the
-// library itself starts coroutines, on Processors that it names. Any thread.
-func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, error) {
+// the group. Unless the coroutine is pinned another Processor may steal it; Go
+// pins a Local s. The error is ErrTooManyCoroutines, or ErrShutdown: from
+// Stopping on only the library itself starts coroutines, on Processors that it
+// names. Any thread.
+func (g *Group) Go(here, on *Processor, s *coroutine.Spawn) (coroutine.Handle, error) {
 	switch {
 	case s.Fn == nil:
 		panic("netco: Go of a nil func")
@@ -79,8 +80,8 @@ func (g *Group) Go(here, on *Processor, s coroutine.Spawn) (coroutine.Handle, er
 
 // own returns the Spawn of a coroutine that the library starts on a given
 // Processor.
-func own(fn func()) coroutine.Spawn {
-	s := coroutine.Spawn{Fn: fn}
+func own(fn func()) *coroutine.Spawn {
+	s := &coroutine.Spawn{Fn: fn}
 	s.Pinned, s.Unlimited = true, true
 	return s
 }

@@ -48,7 +48,7 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 		g.takeToken()
 		p.holding = true
 		p.sub.stealable = append(p.sub.stealable,
-			submission{co: coroutine.Make(nil, coroutine.Spawn{Fn: func() {}})})
+			submission{co: coroutine.Make(nil, &coroutine.Spawn{Fn: func() {}})})
 		p.sub.offered.Store(1)
 		p.sub.waiting.Store(1)
 		quiet := g.Quiet()
@@ -160,7 +160,7 @@ func TestPlaceFromOutside(t *testing.T) {
 func TestTake(t *testing.T) {
 	var q, all []submission
 	for range 3000 {
-		s := submission{co: coroutine.Make(nil, coroutine.Spawn{Fn: func() {}})}
+		s := submission{co: coroutine.Make(nil, &coroutine.Spawn{Fn: func() {}})}
 		q, all = append(q, s), append(all, s)
 	}
 	var got []submission

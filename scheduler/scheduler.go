@@ -245,7 +245,7 @@ func (s *Scheduler) GoWith(sp Spawn) (coroutine.Handle, error) {
 	if sp.Child && coroutine.Current() == nil {
 		return coroutine.Handle{}, coroutine.ErrNotCoroutine
 	}
-	return s.group.Load().Go(here, on, sp)
+	return s.group.Load().Go(here, on, &sp)
 }
 
 // place returns Processor i for a Spawn that names it.
