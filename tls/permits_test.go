@@ -157,7 +157,7 @@ func TestMaxHandshakesEnds(t *testing.T) {
 				over.Wait()
 				return nil, errors.New("the first is over, too")
 			}
-			limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: test.handshake}
+			limits := &tls.Limits{MaxHandshakes: 1, HandshakeTimeout: -1} // the first's
 			a, first := pair(t)
 			b, second := pair(t)
 			testenv.Must(first.Write(hello()))
@@ -168,6 +168,7 @@ func TestMaxHandshakesEnds(t *testing.T) {
 			}, func() error {
 				defer over.Done()
 				begun.Wait()
+				limits.HandshakeTimeout = test.handshake
 				ctx, cancel := context.Background(), func() {}
 				if test.context != 0 {
 					ctx, cancel = context.WithTimeout(ctx, test.context)
