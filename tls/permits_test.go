@@ -4,7 +4,6 @@ import (
 	"context"
 	stdtls "crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
@@ -176,9 +175,7 @@ func TestMaxHandshakesEnds(t *testing.T) {
 				defer cancel()
 				return isError(test.want)(0, limits.Server(b, sc).HandshakeContext(ctx))
 			})
-			if n := hellos.Load(); n != 1 {
-				t.Error(fmt.Sprint(n, " hellos were looked at"))
-			}
+			testenv.Equal(t, hellos.Load(), 1, "hellos that were looked at")
 		})
 	}
 }
