@@ -213,9 +213,7 @@ func TestManyOnOne(t *testing.T) {
 				}
 				defer resp.Body.Close()
 				text, err := io.ReadAll(resp.Body)
-				if string(text) != "head body" || err != nil {
-					t.Errorf("%q, %v", text, err)
-				}
+				testenv.Gives(t, "head body", nil)(string(text), err)
 			}))
 		}
 		tasks = append(tasks, testrun.On(0).Go(arrived.Done))
