@@ -264,7 +264,7 @@ func TestUrgentIsIdle(t *testing.T) {
 			}
 			testenv.OK(t, s.ServeConn(c, nil))
 			if !early {
-				sendUrgent(t, c, peer)
+				sendOOB(t, peer)
 			}
 			testenv.Fails(t, testenv.Await(t, ended, "IdleTimeout"), os.ErrDeadlineExceeded)
 		})
