@@ -144,7 +144,8 @@ func opened() (all []string) {
 }
 
 // Files returns how many fds are open, but for epoll's and eventfds: those of
-// the poller of goroutines come and go by themselves.
+// the poller of goroutines come and go by themselves. So does a file that the C
+// library opens for a new thread: wait with Until for as few as before.
 func Files() (n int) {
 	for _, to := range opened() {
 		if to != "anon_inode:[eventpoll]" && to != "anon_inode:[eventfd]" {
