@@ -213,6 +213,6 @@ func TestHandshakeCloses(t *testing.T) {
 	ctx := endsLate{context.Background(), make(chan struct{})}
 	err := limits.Client(c, cc).HandshakeContext(ctx)
 	testenv.Fails(t, err, context.Canceled, "HandshakeContext")
-	testenv.OK(t, peer.SetReadDeadline(time.Now().Add(10*time.Second)))
+	testenv.OK(t, peer.SetReadDeadline(time.Now().Add(testenv.Limit)))
 	testenv.Fails(t, testenv.Err(peer.Read(make([]byte, 1))), io.EOF, "the peer's Read")
 }

@@ -62,7 +62,7 @@ func both(t testing.TB, h http.Handler) (ours, theirs string) {
 func dial(t testing.TB, addr string) *net.TCPConn {
 	t.Helper()
 	c := testenv.Closing(t, testenv.Must(net.Dial("tcp", addr)))
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(testenv.Limit))
 	return c.(*net.TCPConn)
 }
 
@@ -74,7 +74,7 @@ func talk(addr string, parts ...[]byte) (string, error) {
 		return "", err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
+	c.SetDeadline(time.Now().Add(testenv.Limit))
 	for _, p := range parts {
 		if _, err := c.Write(p); err != nil {
 			break // it has answered and closed
