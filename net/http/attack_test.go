@@ -180,7 +180,7 @@ func TestIdleMemory(t *testing.T) {
 	before := heap()
 	all := open()
 	after := heap()
-	each := float64(after-before) / conns
+	each := (float64(after) - float64(before)) / conns
 	// The client's end is a connection of package net: some 500 bytes.
 	t.Logf("%.0f bytes for each connection, both ends", each)
 	if each > 3<<10 {
