@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Limits of goroutines.
@@ -64,9 +65,14 @@ type Stack struct {
 	Bystander bool // as All finds it
 }
 
-// suspended is the state of a goroutine that is parked in the switch from one
-// coroutine to another.
-const suspended = "coroutine"
+// suspended begins the state of a goroutine that is parked in the switch from
+// one coroutine to another.
+var suspended = []byte("[coroutine")
+
+// texts are buffers of All. As garbage they would start the collector, and thus
+// the runtime's scavenger, which sets a timer: as any timer of Go's it keeps
+// the watchdog from being sure of a deadlock.
+var texts sync.Pool
 
 // All returns the stacks, at one instant, of all goroutines but the runtime's
 // own and those that are parked in the switch between coroutines. The error is
@@ -78,14 +84,22 @@ func All(limit int) ([]Stack, error) {
 		return nil, ErrTooMany
 	}
 	marked := bystanderIDs()
-	buf := make([]byte, 64<<10+n<<12) // garbage afterwards: this is rare
-	size := runtime.Stack(buf, true)
-	if size == len(buf) {
+	last, _ := texts.Get().(*[]byte)
+	if least := 64<<10 + n<<12; last == nil || len(*last) < least {
+		buf := make([]byte, least)
+		last = &buf
+	}
+	defer texts.Put(last)
+	size := runtime.Stack(*last, true)
+	if size == len(*last) {
 		return nil, ErrTooMany // the last ones are missing
 	}
 	var all []Stack
-	for one := range bytes.SplitSeq(buf[:size], []byte("\n\n")) {
-		if s, ok := parse(string(one)); ok && s.State != suspended {
+	for one := range bytes.SplitSeq((*last)[:size], []byte("\n\n")) {
+		if head, _, _ := bytes.Cut(one, []byte("\n")); bytes.Contains(head, suspended) {
+			continue
+		}
+		if s, ok := parse(string(one)); ok {
 			s.Bystander = marked[s.ID]
 			all = append(all, s)
 		}

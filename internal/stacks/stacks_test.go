@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/goruntime"
@@ -108,15 +107,11 @@ func TestOthersStacks(t *testing.T) {
 		}
 		c.end()
 		<-who.done
-		gone(t, func() error { _, err := who.stack(); return err })
-		gone(t, func() error { _, err := ByRoot(self + "root"); return err })
+		testenv.Until(t, "its end", func() bool {
+			return errors.Is(testenv.Err(who.stack()), ErrGone) &&
+				errors.Is(testenv.Err(ByRoot(self+"root")), ErrGone)
+		})
 	}
-}
-
-// gone waits until a goroutine that is about to end has ended.
-func gone(t *testing.T, take func() error) {
-	t.Helper()
-	testenv.Until(t, "its end", func() bool { return errors.Is(take(), ErrGone) })
 }
 
 // TestTooMany: the world is not stopped for ten thousand goroutines, nor for
@@ -128,6 +123,14 @@ func TestTooMany(t *testing.T) {
 		others.Go(func() { <-end })
 	}
 	testenv.Fails(t, testenv.Err(All(MaxShort)), ErrTooMany)
+	// As garbage, the text would keep the watchdog unsure of a deadlock.
+	testenv.Until(t, "an All without a new buffer", func() bool {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		testenv.Must(All(MaxAll))
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc-before.TotalAlloc < MaxShort<<12
+	})
 	close(end)
 	others.Wait()
 	others.Go(func() {
@@ -192,13 +195,8 @@ func TestOfThread(t *testing.T) {
 	})
 	id := <-tid
 	var th Thread
-	for end := time.Now().Add(10 * time.Second); th.State != 'S' && time.Now().Before(end); {
-		th = OfThread(id)
-	}
-	if th.State != 'S' || th.Fault {
-		t.Errorf("%+v", th)
-	}
-	t.Logf("%+v", th)
+	testenv.Until(t, "its wait", func() bool { th = OfThread(id); return th.State == 'S' })
+	testenv.Equal(t, th.Fault, false, "a fault")
 	syscall.Write(pipe[1], []byte{1})
 	<-who.done
 	runtime.LockOSThread()
