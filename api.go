@@ -118,8 +118,8 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 	if err := s.Start(); err != nil {
 		return nil, err
 	}
+	processor.SetDefaultGroup(engine.Of(s).Group()) // first: Shutdown of s takes it back
 	def.s.Store(s)
-	processor.SetDefaultGroup(engine.Of(s).Group())
 	engine.DefaultOver = false
 	return s, nil
 }

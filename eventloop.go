@@ -25,9 +25,9 @@ func EventLoop(o Options, turn func() bool) error {
 		if first {
 			first = false
 			def.mu.Lock() // a Start may be under way
-			taken = !def.s.CompareAndSwap(nil, s)
-			if !taken {
+			if taken = def.s.Load() != nil; !taken {
 				processor.SetDefaultGroup(engine.Of(s).Group())
+				def.s.Store(s)
 			}
 			engine.DefaultOver = engine.DefaultOver && taken
 			def.mu.Unlock()
