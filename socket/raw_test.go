@@ -32,7 +32,8 @@ func TestSocketTCP(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
 		testenv.OK(t, errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-			l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), l.Listen(10)))
+			l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
+			l.WaitReadable(), l.Listen(10)))
 		at := testenv.Must(l.Getsockname())
 		server := p.Go(func() {
 			c, peer, err := l.Accept()
