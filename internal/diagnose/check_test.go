@@ -209,7 +209,7 @@ func TestReconsider(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	g, p := startGroup(t, true)
 	var runs, stop atomic.Bool
-	h := testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: func() {
+	h := testenv.Must(g.Go(nil, nil, &coroutine.Spawn{Fn: func() {
 		for runs.Store(true); !stop.Load(); {
 		}
 	}}))
