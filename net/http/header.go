@@ -1,7 +1,7 @@
 package http
 
 import (
-	"cmp"
+	"math"
 	"net/textproto"
 	"strconv"
 	"strings"
@@ -58,7 +58,9 @@ func (w *response) put(p []byte, last, send bool) (n int, err error) {
 	}
 	switch {
 	case send, last && (w.closeAfter || x.in.Buffered() == 0):
-		err = cmp.Or(err, out.Flush())
+		if flushed := out.Flush(); err == nil {
+			err = flushed
+		}
 	case last:
 		x.unsent = true
 	}
@@ -157,7 +159,7 @@ func (w *response) ownLines(p []byte) []byte {
 	}
 	if withBody && len(p) > 0 && te == "" && w.sent.Get("Content-Encoding") == "" &&
 		!has(w.sent, "Content-Type") {
-		b = append(append(append(b, "Content-Type: "...), DetectContentType(p)...), "\r\n"...)
+		b = append(append(append(b, "Content-Type: "...), contentType(p)...), "\r\n"...)
 	}
 	if w.closeAfter && (!keepAlives || !listsToken(w.sent.Get("Connection"), "close")) &&
 		!w.switches() {
@@ -181,12 +183,15 @@ func (w *response) switches() bool {
 
 // appendStatus appends the status line.
 func appendStatus(b []byte, proto string, code int) []byte {
-	b = strconv.AppendInt(append(b, proto+" "...), int64(code), 10)
-	text := StatusText(code)
-	if text == "" {
-		text = "status code " + strconv.Itoa(code)
+	b = append(append(b, proto...), ' ')
+	b = strconv.AppendInt(b, int64(code), 10)
+	b = append(b, ' ')
+	if text := StatusText(code); text != "" {
+		b = append(b, text...)
+	} else {
+		b = strconv.AppendInt(append(b, "status code "...), int64(code), 10)
 	}
-	return append(b, " "+text+"\r\n"...)
+	return append(b, "\r\n"...)
 }
 
 func bodyAllowed(status int) bool {
@@ -201,4 +206,22 @@ func listsToken(v, token string) bool {
 		}
 	}
 	return false
+}
+
+// textBegins are bytes that no signature of DetectContentType begins with.
+var textBegins = bytesOf("0123456789abcdefghijklmnopqrsuvxyz{[\"")
+
+// textBytes are what text consists of for DetectContentType.
+var textBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t' | 1<<'\n' | 1<<'\f' | 1<<'\r' | 1<<27,
+	math.MaxUint64, math.MaxUint64, math.MaxUint64}
+
+// contentType is DetectContentType, faster for text, which takes the latter a
+// third of a microsecond. One of its signatures may begin with any byte.
+func contentType(p []byte) string {
+	const at, anySignature = 34, "LP"
+	if p = p[:min(len(p), sniffLen)]; !allIn(p[:1], &textBegins) || !allIn(p, &textBytes) ||
+		len(p) >= at+2 && string(p[at:at+2]) == anySignature {
+		return DetectContentType(p)
+	}
+	return "text/plain; charset=utf-8"
 }
