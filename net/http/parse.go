@@ -84,16 +84,12 @@ func (w *response) parse(head string) bool {
 	method, target, _ := strings.Cut(line, " ")
 	target, proto, _ := strings.Cut(target, " ")
 	if proto != "HTTP/1.1" && proto != "HTTP/1.0" || target == "" || target[0] != '/' ||
-		!isToken(method) || method == MethodConnect {
-		return false
-	}
-	u, err := url.ParseRequestURI(target)
-	if err != nil {
+		!isToken(method) || method == MethodConnect || !w.parseTarget(target) {
 		return false
 	}
 	w.req = *new(Request).WithContext((*requestContext)(w)) // both are on the stack
 	req := &w.req
-	req.Method, req.URL, req.RequestURI = method, u, target
+	req.Method, req.URL, req.RequestURI = method, &w.url, target
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, int(proto[7]-'0')
 	req.Close = req.ProtoMinor == 0
 	req.Header = make(Header, min(strings.Count(rest, "\n"), 8))
@@ -120,6 +116,22 @@ func (w *response) parse(head string) bool {
 	if chunked {
 		req.ContentLength = -1
 	}
+	return true
+}
+
+// parseTarget parses a target that begins with a slash. A path that needs no
+// unescaping, and its query, are taken as they are.
+func (w *response) parseTarget(target string) bool {
+	path, query, has := strings.Cut(target, "?")
+	if allIn(path, &pathBytes) && allIn(query, &queryBytes) && has == (query != "") {
+		w.url = url.URL{Path: path, RawQuery: query}
+		return true
+	}
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return false
+	}
+	w.url = *u
 	return true
 }
 
@@ -194,6 +206,9 @@ const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 
 var (
 	tokenBytes = bytesOf(lettersAndDigits + "!#$%&'*+-.^_`|~")
+	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // url leaves them as they are
+	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
+		math.MaxUint64, math.MaxUint64} // all but spaces and control characters
 	valueBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t', math.MaxUint64 >> 1, // no controls
 		math.MaxUint64, math.MaxUint64}
 	hostBytes = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")

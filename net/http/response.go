@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"path"
 	"runtime"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 type response struct {
 	c    *conn   // constant
 	req  Request // the handler's to change
+	url  url.URL // as a rule what its URL points to
 	body *body   // constant: what its Body is at first, nil for NoBody
 	// Constant: of the request.
 	method, target, proto string
