@@ -122,7 +122,7 @@ func spawnHere(fn func()) {
 	p := processor.Current()
 	sp := coroutine.Spawn{Fn: fn}
 	sp.Pinned = true
-	p.Group().Go(p, p, sp)
+	p.Group().Go(p, p, &sp)
 }
 
 // busy opens connections, one after the other, and talks through each;

@@ -269,9 +269,9 @@ func reconsiderAnother(t *testing.T, before Stall) {
 	g, p := startGroup(t, true)
 	var runs, stop atomic.Bool
 	t.Cleanup(func() { stop.Store(true) })
-	first := testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: func() {}}))
+	first := testenv.Must(g.Go(nil, nil, &coroutine.Spawn{Fn: func() {}}))
 	testenv.OK(t, first.Join())
-	testenv.Must(g.Go(nil, nil, coroutine.Spawn{Name: "victim", Fn: func() {
+	testenv.Must(g.Go(nil, nil, &coroutine.Spawn{Name: "victim", Fn: func() {
 		for runs.Store(true); !stop.Load(); {
 		}
 	}}))
