@@ -58,7 +58,7 @@ func TestOtherScheduler(t *testing.T) {
 	found := func() bool { return findDeadlock(func() bool { return true }) != nil }
 	testenv.Until(t, "a deadlock", found)
 	var timer processor.Func
-	h := testenv.Must(other.Go(nil, nil, coroutine.Spawn{Fn: func() {
+	h := testenv.Must(other.Go(nil, nil, &coroutine.Spawn{Fn: func() {
 		timer.Init(processor.Current(), time.Hour, func() { c.Send(1) }, 0)
 	}}))
 	testenv.OK(t, h.Join())
@@ -101,7 +101,7 @@ func TestMayMoveLater(t *testing.T) {
 	c := channel.Make[int](0)
 	startOn(g, func() { c.Recv() })
 	testenv.Until(t, "one that waits for others", may)
-	sleeper := testenv.Must(g.Go(nil, nil, coroutine.Spawn{
+	sleeper := testenv.Must(g.Go(nil, nil, &coroutine.Spawn{
 		Fn: func() { processor.Sleep(time.Hour) }}))
 	testenv.Until(t, "a timer", func() bool { return !may() })
 	sleeper.Stop()
@@ -148,5 +148,5 @@ func startGroup(t *testing.T, lockThread bool) (*processor.Group, *processor.Pro
 
 // startOn starts a coroutine of the group.
 func startOn(g *processor.Group, fn func()) {
-	testenv.Must(g.Go(nil, nil, coroutine.Spawn{Fn: fn}))
+	testenv.Must(g.Go(nil, nil, &coroutine.Spawn{Fn: fn}))
 }
