@@ -219,10 +219,9 @@ func TestContextDoneUntold(t *testing.T) {
 	g, k := occupy(t, p)
 	ctx := &held{Context: context.Background()}
 	ran := false
-	queued := testrun.Second.Go(func() {
+	queued := testrun.Second.Park(t, coroutine.ReasonBlocking, func() {
 		testenv.Equal(t, p.Do(ctx, func() { ran = true }), errOwn, "Do")
 	})
-	queued.UntilParked(t, coroutine.ReasonBlocking)
 	ctx.err.Store(&errOwn)
 	close(g.opened)
 	k.Wait(t)

@@ -43,10 +43,9 @@ func TestForcedShutdown(t *testing.T) {
 			testenv.Await(t, g.entered, "the function")
 			tasks := []*testrun.Task{first}
 			for _, c := range []context.Context{bg, ctx} {
-				queued := where.Go(func() {
+				queued := where.Park(t, coroutine.ReasonBlocking, func() {
 					testenv.Fails(t, p.Do(c, starts), netco.ErrShutdown, "of one in the queue", c)
 				})
-				queued.UntilParked(t, coroutine.ReasonBlocking)
 				tasks = append(tasks, queued)
 			}
 			testrun.ShutdownByForce(t)

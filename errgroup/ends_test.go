@@ -82,10 +82,9 @@ func TestShutdown(t *testing.T) {
 	}
 	inside := testrun.First.Go(func() { testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait") })
 	inside.UntilParked(t, coroutine.ReasonGroup)
-	other := testrun.Goroutine.Go(func() {
+	other := testrun.Goroutine.Park(t, coroutine.ReasonGroup, func() {
 		testenv.Equal(t, g.Wait(), netco.ErrShutdown, "Wait on a goroutine")
 	})
-	other.UntilParked(t, coroutine.ReasonGroup)
 	testrun.ShutdownByForce(t)
 	other.Wait(t)
 	testrun.WaitAll(t, tasks...)

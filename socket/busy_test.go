@@ -249,13 +249,12 @@ func TestBusyLetsOthersRun(t *testing.T) {
 			testrun.First.Go(func() { echo(pong) })
 			var trips atomic.Int64
 			var stop atomic.Bool
-			pinger := testrun.First.Go(func() {
+			pinger := testrun.First.Park(t, coroutine.ReasonRead, func() {
 				defer ping.Close()
 				for ; !stop.Load(); trips.Add(1) {
 					testenv.NoError(t, errors.Join(writeOne(ping), readOne(ping)))
 				}
 			})
-			pinger.UntilParked(t, coroutine.ReasonRead)
 			testrun.First.Do(t, func() {
 				defer func() { stop.Store(true) }()
 				for range 10 {

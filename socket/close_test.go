@@ -31,12 +31,11 @@ import (
 func TestCloseParked(t *testing.T) {
 	startLocked(t, 1)
 	c, _ := withPeer(t)
-	reader := testrun.First.Go(func() {
+	reader := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		for range 3 {
 			testenv.Gives(t, 0, net.ErrClosed)(c.Read(make([]byte, 10)))
 		}
 	})
-	reader.UntilParked(t, coroutine.ReasonRead)
 	release := hog(t, 0) // so that the reader cannot return
 	fd, before := c.FD(), sockinfo.OpenCount()
 	c.Close()
@@ -68,8 +67,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 			})
 		})
 		// a user that is parked does not hide one that is not
-		reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
-		reader.UntilParked(t, coroutine.ReasonRead)
+		reader := testrun.First.Park(t, coroutine.ReasonRead, func() { c.Read(make([]byte, 1)) })
 		testenv.Await(t, inside, "the user")
 		fd, before := c.FD(), sockinfo.OpenCount()
 		closer.Do(t, func() { c.Close() }) // a goroutine's waits a while
@@ -117,8 +115,7 @@ func TestCloseWaits(t *testing.T) {
 func TestCloseDoesNotHang(t *testing.T) {
 	start(t, 1)
 	a, _ := withPeer(t)
-	k := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
-	k.UntilParked(t, coroutine.ReasonRead)
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() { a.Read(make([]byte, 1)) })
 	testrun.First.Do(t, func() {
 		done := make(chan struct{})
 		go func() {
@@ -274,11 +271,10 @@ func closeDoesNotLingerTheEndByForce(t *testing.T) {
 	c.SetLinger(forHours)
 	n := unsent(t, c)
 	c.SetDeadline(time.Time{})
-	k := testrun.First.Go(func() {
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		defer c.Close()
 		c.Read(make([]byte, 1))
 	})
-	k.UntilParked(t, coroutine.ReasonRead)
 	testrun.Force(t)
 	k.Wait(t)
 	readsRest(t, peer, n)
@@ -335,11 +331,10 @@ func TestUnixCloseStopped(t *testing.T) {
 	start(t, 1)
 	path := testenv.SocketPath(t, "s")
 	l := testenv.Must(conet.Listen("unix", path))
-	k := testrun.First.Go(func() {
+	k := testrun.First.Park(t, coroutine.ReasonAccept, func() {
 		defer l.Close()
 		testenv.Fails(t, testenv.Err(l.Accept()), netco.ErrShutdown)
 	})
-	k.UntilParked(t, coroutine.ReasonAccept)
 	k.Co.Handle().Stop()
 	k.Wait(t)
 	testenv.True(t, !exists(path), "the file is still there")
@@ -400,11 +395,10 @@ func TestStopConnect(t *testing.T) {
 		"both.test.:" + deaf:              coroutine.ReasonBlocking,
 	} {
 		before := testenv.Files()
-		k := testrun.First.Go(func() {
+		k := testrun.First.Park(t, reason, func() {
 			d := socket.Dialer{Resolver: s.resolver()}
 			testenv.Fails(t, testenv.Err(d.Dial("tcp", address)), netco.ErrShutdown, address)
 		})
-		k.UntilParked(t, reason)
 		k.Co.Handle().Stop()
 		k.Wait(t)
 		testenv.Until(t, "the sockets to be closed", func() bool {

@@ -307,12 +307,11 @@ func TestMoveShutdown(t *testing.T) {
 		})
 		otherUp.Write(make([]byte, 1000))
 		lock.UntilParked(t, coroutine.ReasonLock)
-		source := p.Go(func() {
+		p.Park(t, coroutine.ReasonRead, func() {
 			defer idle.Close()
 			testenv.Gives(t, int64(0), coroutine.ErrShutdown, "waiting for the source")(
 				io.Copy(idle, idle))
 		})
-		source.UntilParked(t, coroutine.ReasonRead)
 	}
 	testrun.Force(t)
 	untilOpen(t, 0)

@@ -342,10 +342,9 @@ func TestSavedOnce(t *testing.T) {
 		b.Read(make([]byte, 10))
 	})
 	for range 3 {
-		k := testrun.First.Go(func() {
+		k := testrun.First.Park(t, coroutine.ReasonRead, func() {
 			testenv.Fails(t, testenv.Err(b.Read(make([]byte, 10))), os.ErrDeadlineExceeded)
 		})
-		k.UntilParked(t, coroutine.ReasonRead)
 		b.SetReadDeadline(past)
 		k.Wait(t)
 		b.SetReadDeadline(time.Time{})

@@ -188,8 +188,7 @@ func TestEpollFull(t *testing.T) {
 			}
 		})
 		remove()
-		reader := p.Go(func() { expect(t, c, "hello") })
-		reader.UntilParked(t, coroutine.ReasonRead)
+		reader := p.Park(t, coroutine.ReasonRead, func() { expect(t, c, "hello") })
 		peer.Write([]byte("hello"))
 		reader.Wait(t)
 	})

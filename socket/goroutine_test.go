@@ -136,10 +136,9 @@ func TestGoroutinesOneByOne(t *testing.T) {
 func TestAcceptBeforeStart(t *testing.T) {
 	for range 2 {
 		ln := testenv.Closing(t, testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
-		k := testrun.Goroutine.Go(func() {
+		k := testrun.Goroutine.Park(t, coroutine.ReasonAccept, func() {
 			testenv.Fails(t, testenv.Err(ln.Accept()), netco.ErrShutdown, "Accept")
 		})
-		k.UntilParked(t, coroutine.ReasonAccept)
 		c := testenv.Closing(t, testenv.Must(conet.Dial("tcp", echoNet(t))))
 		testenv.NoError(t, answered(c, "hello"))
 		early := testenv.Closing(t, testenv.Must(conet.Listen("tcp", "127.0.0.1:0")))
@@ -213,8 +212,7 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 func TestGoroutineAccepts(t *testing.T) {
 	startLocked(t, 2)
 	l := listen(t)
-	k := testrun.Goroutine.Go(func() { acceptAll(t, l, func(c net.Conn) { go echo(c) }) })
-	k.UntilParked(t, 0)
+	k := testrun.Goroutine.Park(t, 0, func() { acceptAll(t, l, func(c net.Conn) { go echo(c) }) })
 	let, letOther := hog(t, 0), hog(t, 1)
 	for range 3 {
 		c := testenv.Must(net.Dial("tcp", l.Addr().String()))

@@ -362,8 +362,7 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	var conns []*socket.UDPConn
 	for range sockets {
 		c := listenUDP(t, loopback4)
-		k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
-		k.UntilParked(t, coroutine.ReasonRead)
+		k := testrun.First.Park(t, coroutine.ReasonRead, func() { c.Read(make([]byte, 1)) })
 		conns, tasks = append(conns, c), append(tasks, k)
 	}
 	besideOthers(t, func(x *others) {

@@ -31,14 +31,13 @@ func TestListenContext(t *testing.T) {
 	s.hold("here.test.")
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		ctx, cancel := context.WithCancel(context.Background())
-		k := p.Go(func() {
+		k := p.Park(t, coroutine.ReasonBlocking, func() {
 			_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
 			testenv.Fails(t, err, context.Canceled)
 			_, want := new(net.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
 			same(t, "Listen", err, want)
 			testenv.NoError(t, shut(new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")))
 		})
-		k.UntilParked(t, coroutine.ReasonBlocking)
 		cancel()
 		k.Wait(t)
 	})

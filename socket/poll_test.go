@@ -319,13 +319,12 @@ func TestPollWakes(t *testing.T) {
 				set := in(eventfd(t, 0), fd, -1, file)
 				set[1].Events = events
 				set[3].Events = 0 // an fd that epoll refuses, and that is never ready for nothing
-				k := p.Go(func() {
+				k := p.Park(t, coroutine.ReasonRead, func() {
 					n, err := socket.Poll(set, -1)
 					testenv.True(t, n == 1 && err == nil && set[1].Revents == c.want &&
 						set[0].Revents == 0 && set[2].Revents == 0 && set[3].Revents == 0,
 						"%d, %v, %v", n, err, set)
 				})
-				k.UntilParked(t, coroutine.ReasonRead)
 				happen()
 				k.Wait(t)
 			})
@@ -494,12 +493,11 @@ func TestPollMany(t *testing.T) {
 	for _, p := range testrun.Places {
 		set := in(fds...)
 		for _, i := range []int{0, 1000, n - 1} {
-			k := p.Go(func() {
+			k := p.Park(t, coroutine.ReasonRead, func() {
 				got, err := socket.Poll(set, -1)
 				testenv.True(t, got == 1 && err == nil && set[i].Revents == unix.POLLIN,
 					"%s: %d, %v", p.Name, got, err)
 			})
-			k.UntilParked(t, coroutine.ReasonRead)
 			ring(fds[i])
 			k.Wait(t)
 			drain(fds[i])
@@ -645,11 +643,10 @@ func TestPollContext(t *testing.T) {
 			testenv.Gives(t, 0, context.DeadlineExceeded, "deadline")(socket.PollContext(late,
 				in(fd)))
 		})
-		k = p.Go(func() {
+		k = p.Park(t, coroutine.ReasonRead, func() {
 			testenv.Gives(t, 1, nil, "without an end")(
 				socket.PollContext(context.Background(), in(fd)))
 		})
-		k.UntilParked(t, coroutine.ReasonRead)
 		ring(fd)
 		k.Wait(t)
 	})
@@ -680,13 +677,12 @@ func TestPollShutdown(t *testing.T) {
 				poll := func() {
 					testenv.Gives(t, 0, netco.ErrShutdown)(socket.Poll(in(fd, fd), -1))
 				}
-				k := p.Go(func() {
+				k := p.Park(t, reason, func() {
 					poll()
 					if p.Name != testrun.Goroutine.Name {
 						poll() // is not begun any more
 					}
 				})
-				k.UntilParked(t, reason)
 				if p.Name == testrun.Goroutine.Name {
 					testenv.NoError(t, netco.Shutdown(context.Background()))
 				} else {

@@ -35,7 +35,7 @@ func TestSocketTCP(t *testing.T) {
 			l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
 			l.WaitReadable(), l.Listen(10)))
 		at := testenv.Must(l.Getsockname())
-		server := p.Go(func() {
+		server := p.Park(t, coroutine.ReasonRead, func() {
 			c, peer, err := l.Accept()
 			if err != nil {
 				t.Error(err)
@@ -51,7 +51,6 @@ func TestSocketTCP(t *testing.T) {
 			}
 			c.Write([]byte("done"))
 		})
-		server.UntilParked(t, coroutine.ReasonRead)
 		c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 		p.Do(t, func() {
 			testenv.NoError(t, c.Connect(at))
@@ -85,7 +84,7 @@ func TestSocketNetlink(t *testing.T) {
 		}
 		defer s.Close()
 		testenv.OK(t, s.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
-		reader := p.Go(func() {
+		reader := p.Park(t, coroutine.ReasonRead, func() {
 			found := false
 			for {
 				b := make([]byte, 1<<20)
@@ -107,7 +106,6 @@ func TestSocketNetlink(t *testing.T) {
 				}
 			}
 		})
-		reader.UntilParked(t, coroutine.ReasonRead)
 		request := make([]byte, 17+3) // nlmsghdr and rtgenmsg
 		request[0], request[4], request[5], request[6], request[7] = byte(len(request)),
 			unix.RTM_GETLINK, 0, unix.NLM_F_REQUEST, unix.NLM_F_DUMP>>8
@@ -133,7 +131,7 @@ func TestSocketFlags(t *testing.T) {
 			unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
 			t.Errorf("MSG_DONTWAIT: %v", err)
 		}
-		reader := p.Go(func() {
+		reader := p.Park(t, coroutine.ReasonRead, func() {
 			a.SetReadDeadline(time.Now().Add(limit))
 			testenv.NoError(t, a.WaitReadable())
 			if _, _, _, _, err := a.Recvmsg(buf, nil,
@@ -152,7 +150,6 @@ func TestSocketFlags(t *testing.T) {
 				t.Errorf("a short buffer: flags %#x, %v", got, err)
 			}
 		})
-		reader.UntilParked(t, coroutine.ReasonRead)
 		for _, msg := range []string{"one", "", "two", "three"} {
 			testenv.Gives(t, len(msg), nil)(b.Write([]byte(msg)))
 		}
@@ -211,8 +208,7 @@ func TestAdoptSocket(t *testing.T) {
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0))
 	defer unix.Close(fds[1])
 	x := testenv.Must(socket.AdoptSocket(fds[0]))
-	reader := testrun.First.Go(func() { readsText(t, x, "hello") })
-	reader.UntilParked(t, coroutine.ReasonRead)
+	reader := testrun.First.Park(t, coroutine.ReasonRead, func() { readsText(t, x, "hello") })
 	unix.Write(fds[1], []byte("hello"))
 	reader.Wait(t)
 	rawOf(t, x).Control(func(fd uintptr) {
@@ -281,8 +277,7 @@ func rawConnReads(t *testing.T, p testrun.Place, c, peer net.Conn) {
 	}
 	reader.Wait(t)
 	testenv.Equal(t, string(got), "onetwo")
-	reader = p.Go(func() { readsText(t, c, "three") })
-	reader.UntilParked(t, coroutine.ReasonRead)
+	reader = p.Park(t, coroutine.ReasonRead, func() { readsText(t, c, "three") })
 	peer.Write([]byte("three"))
 	reader.Wait(t)
 }
@@ -427,8 +422,7 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 				c, fd := again()
 				twice = twice || seen[fd]
 				seen[fd] = true
-				reader := p.Go(func() { readsText(t, c, "x") })
-				reader.UntilParked(t, coroutine.ReasonRead)
+				reader := p.Park(t, coroutine.ReasonRead, func() { readsText(t, c, "x") })
 				peer.Write([]byte("x"))
 				reader.Wait(t)
 				c.Close()
@@ -466,8 +460,7 @@ func TestSharedMadeBlocking(t *testing.T) {
 		other := sharing(t, dst)
 		var s moveOps
 		defer s.install(t)()
-		k := testrun.First.Go(func() { io.Copy(dst, src) })
-		k.UntilParked(t, coroutine.ReasonRead)
+		k := testrun.First.Park(t, coroutine.ReasonRead, func() { io.Copy(dst, src) })
 		block(t, other)
 		go func() {
 			peer.Write(make([]byte, 16<<20))
@@ -485,8 +478,7 @@ func TestSharedMadeBlocking(t *testing.T) {
 		f := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "big"))))
 		testenv.OK(t, f.Truncate(16<<20))
 		block(t, other)
-		k := testrun.First.Go(func() { c.ReadFrom(f) })
-		k.UntilParked(t, coroutine.ReasonWrite)
+		k := testrun.First.Park(t, coroutine.ReasonWrite, func() { c.ReadFrom(f) })
 		go io.Copy(io.Discard, peer)
 		k.Wait(t)
 	})
@@ -502,8 +494,7 @@ func TestSharedMadeBlocking(t *testing.T) {
 		address, _ := testenv.Deaf(t)
 		at := sockaddr(t, address)
 		block(t, other)
-		k := testrun.First.Go(func() { x.Connect(at) })
-		k.UntilParked(t, coroutine.ReasonConnect)
+		k := testrun.First.Park(t, coroutine.ReasonConnect, func() { x.Connect(at) })
 		x.Close()
 		k.Wait(t)
 	})
@@ -538,23 +529,21 @@ func sharedMadeBlockingSyscallConn(t *testing.T) {
 	other := sharing(t, c)
 	raw := testenv.Must(c.SyscallConn())
 	block(t, other)
-	k := testrun.First.Go(func() {
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		raw.Read(func(fd uintptr) bool {
 			_, err := unix.Read(int(fd), make([]byte, 1))
 			return err != unix.EAGAIN
 		})
 	})
-	k.UntilParked(t, coroutine.ReasonRead)
 	peer.Write([]byte("x"))
 	k.Wait(t)
 	block(t, other)
-	k = testrun.First.Go(func() {
+	k = testrun.First.Park(t, coroutine.ReasonWrite, func() {
 		raw.Write(func(fd uintptr) bool {
 			_, err := unix.Write(int(fd), make([]byte, 64<<10))
 			return err != nil && err != unix.EAGAIN
 		})
 	})
-	k.UntilParked(t, coroutine.ReasonWrite)
 	peer.SetLinger(0)
 	peer.Close()
 	k.Wait(t)
@@ -566,26 +555,23 @@ func sharedMadeBlockingFile(t *testing.T) {
 	in := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
 	out := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
 	block(t, r)
-	k := testrun.First.Go(func() { in.Read(make([]byte, 1)) })
-	k.UntilParked(t, coroutine.ReasonRead)
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() { in.Read(make([]byte, 1)) })
 	raw, _ := in.SyscallConn()
 	out.Write([]byte("x"))
 	k.Wait(t)
 
 	block(t, r)
-	k = testrun.First.Go(func() {
+	k = testrun.First.Park(t, coroutine.ReasonRead, func() {
 		raw.Read(func(fd uintptr) bool {
 			_, err := unix.Read(int(fd), make([]byte, 1))
 			return err != unix.EAGAIN
 		})
 	})
-	k.UntilParked(t, coroutine.ReasonRead)
 	out.Write([]byte("x"))
 	k.Wait(t)
 
 	block(t, w)
-	k = testrun.First.Go(func() { out.Write(make([]byte, 1<<20)) })
-	k.UntilParked(t, coroutine.ReasonWrite)
+	k = testrun.First.Park(t, coroutine.ReasonWrite, func() { out.Write(make([]byte, 1<<20)) })
 	go func() {
 		for b := make([]byte, 64<<10); ; {
 			if _, err := in.Read(b); err != nil {

@@ -198,11 +198,10 @@ func TestResolverShutdown(t *testing.T) {
 	release := s.hold("one.test.")
 	r := s.resolver()
 	start(t, 1)
-	k := testrun.First.Go(func() {
+	k := testrun.First.Park(t, coroutine.ReasonBlocking, func() {
 		testenv.Fails(t, testenv.Err(r.LookupHost(context.Background(), "one.test.")),
 			coroutine.ErrShutdown, "LookupHost")
 	})
-	k.UntilParked(t, coroutine.ReasonBlocking)
 	testrun.Force(t)
 	k.Wait(t)
 	release() // else Go's resolver waits for as long as the host's configuration says

@@ -855,8 +855,7 @@ func TestServeStoppedEarly(t *testing.T) {
 	s := &socket.Server{Name: "first of its connection", Handle: echoOnce}
 	calls := countCalls(s)
 	a, _ := withPeer(t)
-	reader := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
-	reader.UntilParked(t, coroutine.ReasonRead)
+	reader := testrun.First.Park(t, coroutine.ReasonRead, func() { a.Read(make([]byte, 1)) })
 	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a, nil)) })
 	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
 		coroutine.Range(func(info coroutine.Info) bool {
@@ -1288,7 +1287,7 @@ func hangUpWithData(t *testing.T, network string, reset bool, most, size int) {
 	if reset {
 		end = unix.ECONNRESET
 	}
-	reader := testrun.First.Go(func() {
+	reader := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		var got []byte
 		buf := make([]byte, size)
 		var err error
@@ -1301,7 +1300,6 @@ func hangUpWithData(t *testing.T, network string, reset bool, most, size int) {
 		}
 		testenv.Fails(t, testenv.Err(c.Read(buf)), io.EOF, "after the end")
 	})
-	reader.UntilParked(t, coroutine.ReasonRead)
 	defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
 		if op == sysx.Recv && at == fd {
 			return min(asked, most), 0

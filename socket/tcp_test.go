@@ -56,8 +56,7 @@ func inOneEdge(t *testing.T, read func(*testing.T, *socket.TCPConn),
 		t.Run(p.Name+"/parked", func(t *testing.T) {
 			startLocked(t, 1)
 			c, peer := withPeer(t)
-			reader := p.Go(func() { read(t, c) })
-			reader.UntilParked(t, coroutine.ReasonRead)
+			reader := p.Park(t, coroutine.ReasonRead, func() { read(t, c) })
 			release := hog(t, 0)
 			send(t, c, peer)
 			release()
@@ -277,7 +276,7 @@ func TestUrgentIsIdle(t *testing.T) {
 func TestUrgentAndBuffers(t *testing.T) {
 	startWith(t, netco.Options{Processors: 1, BufferMemory: 16 << 10, BufferSize: 16 << 10})
 	c, peer := withPeer(t)
-	reader := testrun.First.Go(func() {
+	reader := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		for c.WaitReadable() == nil {
 			b := socket.AcquireBuffer()
 			_, err := c.Read(b.Bytes())
@@ -287,7 +286,6 @@ func TestUrgentAndBuffers(t *testing.T) {
 			}
 		}
 	})
-	reader.UntilParked(t, coroutine.ReasonRead)
 	sendUrgent(t, c, peer)
 	peer.Write([]byte("x")) // wakes it with the mark set
 	testenv.Until(t, "the byte to be read", func() bool { return queued(t, c.FD()) == 0 })
@@ -317,8 +315,7 @@ func TestHangupBeforeConnect(t *testing.T) {
 		}
 		x.SetReadDeadline(time.Time{})
 	})
-	k := testrun.First.Go(func() { x.WaitReadable() })
-	k.UntilParked(t, coroutine.ReasonRead)
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() { x.WaitReadable() })
 	staysParked(t, k)
 	x.Close()
 	k.Wait(t)
@@ -333,11 +330,10 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	dst, down := withPeer(t)
 	var s moveOps
 	defer s.install(t)()
-	k := testrun.First.Go(func() {
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		io.Copy(dst, src)
 		dst.Close()
 	})
-	k.UntilParked(t, coroutine.ReasonRead)
 	got := make(chan []byte, 1)
 	go func() {
 		p, err := io.ReadAll(down)

@@ -457,8 +457,7 @@ func TestUDPRefused(t *testing.T) {
 			failsIn(t, op, err, unix.ECONNREFUSED)
 			testenv.True(t, strings.Contains(err.Error(), ": "+call+": "), "%s: %v", call, err)
 		}
-		reader := p.Go(func() { refused("read", "read", readOne(c)) })
-		reader.UntilParked(t, coroutine.ReasonRead)
+		reader := p.Park(t, coroutine.ReasonRead, func() { refused("read", "read", readOne(c)) })
 		testenv.NoError(t, testenv.Err(c.Write([]byte("x"))))
 		reader.Wait(t)
 		p.Do(t, func() { refusals(t, c, at, refused) })

@@ -171,7 +171,7 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 	defer s.install(t)()
 	// registers the socket, so no more edge comes of that
 	c.Read(make([]byte, 1))
-	writer := p.Go(func() {
+	writer := p.Park(t, coroutine.ReasonWrite, func() {
 		if named {
 			_, err = c.WriteToUnix([]byte("late"), at)
 		} else {
@@ -179,7 +179,6 @@ func writeWaits(t *testing.T, p testrun.Place, named bool) {
 		}
 		testenv.True(t, err == nil, "the write: %v", err)
 	})
-	writer.UntilParked(t, coroutine.ReasonWrite)
 	tries, began := s.called[sysx.Send].Load(), time.Now()
 	// long enough to see a Write that does not wait at all
 	time.Sleep(50 * time.Millisecond)
@@ -219,8 +218,7 @@ func passFDs(t *testing.T, p testrun.Place, network string) {
 		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
 	})
 	for _, payload := range []string{"take this", ""} {
-		reader := p.Go(func() { takeFD(t, a, network, payload, oob) })
-		reader.UntilParked(t, coroutine.ReasonRead)
+		reader := p.Park(t, coroutine.ReasonRead, func() { takeFD(t, a, network, payload, oob) })
 		rights := unix.UnixRights(int(w.Fd()))
 		var n, oobn int
 		if network == "unixgram" {
@@ -292,7 +290,7 @@ func TestUnixReadStopsAtFDs(t *testing.T) {
 			startLocked(t, 2)
 			a, b := unixPair(t, "unix")
 			reads := 0
-			reader := p.Go(func() {
+			reader := p.Park(t, coroutine.ReasonRead, func() {
 				a.SetReadDeadline(time.Now().Add(limit))
 				var got []byte
 				buf := make([]byte, 100)
@@ -301,7 +299,6 @@ func TestUnixReadStopsAtFDs(t *testing.T) {
 					got = append(got, buf[:n]...)
 				}
 			})
-			reader.UntilParked(t, coroutine.ReasonRead)
 			release := func() {}
 			if p.Name == testrun.First.Name {
 				release = hog(t, 0) // the three arrive under one event

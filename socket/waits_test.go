@@ -427,8 +427,7 @@ func eachWait(t *testing.T, places []testrun.Place,
 func TestWaitReleased(t *testing.T) {
 	forWaits(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
 		for range 3 {
-			k := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
-			k.UntilParked(t, o.reason)
+			k := p.Park(t, o.reason, func() { testenv.Fails(t, w.do(), nil, o.name) })
 			w.release()
 			if k.Wait(t); w.again == nil {
 				return
@@ -460,8 +459,7 @@ func TestWaitDeadline(t *testing.T) {
 		for _, first := range []time.Time{{}, future} {
 			for _, then := range []time.Duration{-time.Hour, time.Millisecond} {
 				w.set(first)
-				k := p.Go(func() { o.timedOut(t, w.do()) })
-				k.UntilParked(t, o.reason)
+				k := p.Park(t, o.reason, func() { o.timedOut(t, w.do()) })
 				w.set(future)
 				k.UntilParked(t, o.reason)
 				w.set(time.Now().Add(then))
@@ -540,8 +538,7 @@ func TestWaitClosed(t *testing.T) {
 			tasks := []*testrun.Task{p.Go(func() { o.closed(t, w.do()) })}
 			tasks[0].UntilParked(t, o.reason)
 			if !w.alone {
-				queued := closer.Go(func() { o.closed(t, w.do()) })
-				queued.UntilParked(t, coroutine.ReasonLock)
+				queued := closer.Park(t, coroutine.ReasonLock, func() { o.closed(t, w.do()) })
 				tasks = append(tasks, queued)
 			}
 			closer.Do(t, func() {
@@ -564,8 +561,7 @@ func TestWaitFalseAlarms(t *testing.T) {
 			strings.Contains(o.name, "RawConn") {
 			return // it is not released twice, or calls the kernel itself
 		}
-		k := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
-		k.UntilParked(t, o.reason)
+		k := p.Park(t, o.reason, func() { testenv.Fails(t, w.do(), nil, o.name) })
 		var tries atomic.Int64
 		remove := sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
 			if op != sysx.Recv && op != sysx.Accept && op != sysx.FileRead {
@@ -595,8 +591,7 @@ func TestWaitInOrder(t *testing.T) {
 			return // there is room for both, or they are two operations each
 		}
 		for _, second := range inTurn(len(o.name), testrun.Places) {
-			a := p.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
-			a.UntilParked(t, o.reason)
+			a := p.Park(t, o.reason, func() { testenv.Fails(t, w.do(), nil, o.name) })
 			b := second.Go(func() { testenv.Fails(t, w.do(), nil, o.name) })
 			b.UntilParked(t, coroutine.ReasonLock)
 			w.release()
@@ -613,16 +608,14 @@ func TestWaitInOrder(t *testing.T) {
 // socket is closed as ever.
 func TestWaitStopped(t *testing.T) {
 	forWaits(t, testrun.Coroutines, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
-		k := p.Go(func() {
+		k := p.Park(t, o.reason, func() {
 			for range 2 {
 				testenv.Fails(t, w.do(), netco.ErrShutdown)
 			}
 		})
-		k.UntilParked(t, o.reason)
 		k.Co.Handle().Stop()
 		k.Wait(t)
-		next := testrun.First.Go(func() { o.closed(t, w.do()) })
-		next.UntilParked(t, o.reason)
+		next := testrun.First.Park(t, o.reason, func() { o.closed(t, w.do()) })
 		testenv.NoError(t, w.close())
 		next.Wait(t)
 	})
@@ -633,8 +626,7 @@ func TestWaitStopped(t *testing.T) {
 // coroutines ends in order.
 func TestWaitForcedEnd(t *testing.T) {
 	forWaitsAlone(t, testrun.Places, func(t *testing.T, p testrun.Place, o waitOp, w wait) {
-		k := p.Go(func() { testenv.Fails(t, w.do(), netco.ErrShutdown) })
-		k.UntilParked(t, o.reason)
+		k := p.Park(t, o.reason, func() { testenv.Fails(t, w.do(), netco.ErrShutdown) })
 		if p.Name == testrun.Goroutine.Name {
 			testenv.NoError(t, netco.Shutdown(context.Background()))
 		} else {
@@ -655,8 +647,7 @@ func TestWaitDraining(t *testing.T) {
 		if o.op == "accept" {
 			want = netco.ErrShutdown
 		}
-		k := p.Go(func() { testenv.Fails(t, w.do(), want, o.name) })
-		k.UntilParked(t, o.reason)
+		k := p.Park(t, o.reason, func() { testenv.Fails(t, w.do(), want, o.name) })
 		ended := make(chan error, 1)
 		go func() { ended <- netco.Shutdown(context.Background()) }()
 		testenv.Until(t, "the end to begin", func() bool {

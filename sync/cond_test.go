@@ -205,7 +205,7 @@ func stopInWait(t *testing.T, l, holder stdsync.Locker, bounded bool) {
 	var held atomic.Bool
 	var err error
 	returned := false
-	victim := testrun.First.Go(func() {
+	victim := testrun.First.Park(t, coroutine.ReasonCond, func() {
 		l.Lock()
 		defer l.Unlock()
 		defer func() { testenv.Equal(t, held.Load(), false, "L is another's") }()
@@ -216,15 +216,13 @@ func stopInWait(t *testing.T, l, holder stdsync.Locker, bounded bool) {
 		}
 		returned = true
 	})
-	victim.UntilParked(t, coroutine.ReasonCond)
-	other := testrun.First.Go(func() {
+	other := testrun.First.Park(t, coroutine.ReasonChannel, func() {
 		holder.Lock()
 		defer holder.Unlock()
 		held.Store(true)
 		defer held.Store(false)
 		over.Recv()
 	})
-	other.UntilParked(t, coroutine.ReasonChannel)
 	for range 2 { // the second is without effect
 		victim.Co.Handle().Stop()
 		victim.UntilParked(t, coroutine.ReasonLock)

@@ -81,7 +81,7 @@ func TestWaitGroupGoAtTheEnd(t *testing.T) {
 	testrun.Start(t, 2)
 	var wg sync.WaitGroup
 	var on atomic.Int32 // 1: a goroutine
-	task := testrun.First.Go(func() {
+	testrun.First.Park(t, coroutine.ReasonSemaphore, func() {
 		defer wg.Go(func() {
 			if netco.Self().ID() == 0 {
 				on.Add(1)
@@ -89,7 +89,6 @@ func TestWaitGroupGoAtTheEnd(t *testing.T) {
 		})
 		waitAndUnwind()
 	})
-	task.UntilParked(t, coroutine.ReasonSemaphore)
 	testrun.ShutdownByForce(t)
 	wg.Wait()
 	if on.Load() != 1 || !wg.AsNew() {

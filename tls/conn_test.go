@@ -257,11 +257,10 @@ func TestReadAfterStop(t *testing.T) {
 	go server.Handshake()
 	testenv.OK(t, client.Handshake())
 	ended := make(chan error, 1)
-	k := testrun.First.Go(func() {
+	k := testrun.First.Park(t, coroutine.ReasonRead, func() {
 		_, err := client.Read(make([]byte, 1))
 		ended <- err
 	})
-	k.UntilParked(t, coroutine.ReasonRead)
 	k.Co.Handle().Stop()
 	testenv.Fails(t, testenv.Await(t, ended, "the Read"), netco.ErrShutdown,
 		"the Read that was stopped")

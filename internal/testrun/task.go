@@ -96,6 +96,15 @@ func (k *Task) Over() bool {
 	}
 }
 
+// Park starts f in p, and waits until it is parked for the given reason, on a
+// goroutine for any.
+func (p Place) Park(t testing.TB, reason coroutine.Reason, f func()) *Task {
+	t.Helper()
+	k := p.Go(f)
+	k.UntilParked(t, reason)
+	return k
+}
+
 // UntilParked waits until the task is parked for the given reason, on a
 // goroutine for any.
 func (k *Task) UntilParked(t testing.TB, reason coroutine.Reason) {
