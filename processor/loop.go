@@ -21,6 +21,15 @@ const (
 // next system call.
 const yieldNs = 5_000_000
 
+// alone reports whether no other thread has worked for coroutines of p since
+// the last call. Otherwise goroutines may block in system calls and keep their
+// Ps: the signals then have the runtime look for such Ps. Owner.
+func (p *Processor) alone() bool {
+	before := p.answers
+	p.answers = p.posted.Load() + p.ex.Stats.Handoffs.Own()
+	return p.answers == before
+}
+
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
 	for polled, found := false, 0; ; { // idle has polled, and left found coroutines ready
@@ -33,8 +42,10 @@ func (p *Processor) loop() {
 			p.ran = 0
 			if now-int64(p.yielded.Own()) > yieldNs {
 				p.yielded.Set(uint64(now))
-				goruntime.Yield()
-				now = clock.Now()
+				if p.alone() {
+					goruntime.Yield()
+					now = clock.Now()
+				}
 			}
 		}
 		p.Stats.Turns.Inc()

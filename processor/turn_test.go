@@ -46,6 +46,17 @@ func TestLoopYields(t *testing.T) {
 	testenv.NoError(t, h.Join())
 }
 
+// TestAlone: a wake by another thread and a handoff each keep the loop from its
+// next yield.
+func TestAlone(t *testing.T) {
+	p := new(Processor)
+	testenv.True(t, p.alone(), "not alone at first")
+	p.posted.Add(1)
+	testenv.True(t, !p.alone() && p.alone(), "a wake does not count, or twice")
+	p.ex.Stats.Handoffs.Inc()
+	testenv.True(t, !p.alone() && p.alone(), "a handoff does not count, or twice")
+}
+
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that
 // began before its sleep.
 func TestNoOldTurnAfterSleep(t *testing.T) {
