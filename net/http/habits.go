@@ -25,14 +25,13 @@ type habits struct {
 // habit tracks how often the handler of a pattern blocks.
 type habit struct {
 	score atomic.Int32  // up for a call that blocked, down for one that did not
-	calls atomic.Uint32 // on goroutines, and probes, since a probe that did not block
+	calls atomic.Uint32 // on goroutines, and probes
 }
 
 // The score rises while one call in some nine blocks. A few calls of a handler
-// on goroutines are probes, made on the coroutine to see whether the handler
-// still blocks: calls whose number is a power of two from firstProbe on, or a
-// multiple of probeEvery. At 8,000 calls a second some 60 other requests wait
-// for a probe for up to 8 ms. One probe in 1024 calls would show at p99.
+// on goroutines are probes, made on the coroutine: a handler that waits in
+// netco does not block there. At 8,000 calls a second some 60 other requests
+// wait for a probe for up to 8 ms.
 const (
 	blockedScore = 8
 	blocksScore  = 32
@@ -40,6 +39,10 @@ const (
 	firstProbe   = 1 << 10
 	probeEvery   = 1 << 16
 )
+
+// quickNs is the longest call on a goroutine that counts as one that did not
+// block.
+const quickNs = 20_000
 
 // shortNs is how long a handler known to block may run without a wait in netco.
 // A longer call holds up its Processor, even if it ends before the Processor
@@ -75,7 +78,11 @@ func (w *response) call() bool {
 		if w.bodyRead { // most blocking handlers ask for it, and here it costs less
 			(*requestContext)(w).Done()
 		}
-		call := func() { s.handler().ServeHTTP(w, &w.req) }
+		call := func() {
+			began := clock.Now()
+			s.handler().ServeHTTP(w, &w.req)
+			h.note(clock.Now()-began > quickNs)
+		}
 		return goroutines.Do(context.Background(), call) == nil
 	}
 	mark, began := coroutine.MarkLeft(), int64(0)
@@ -89,9 +96,9 @@ func (w *response) call() bool {
 	case left && h == nil:
 		s.habits.any.Store(true)
 		v, _ := s.habits.patterns.LoadOrStore(s.pattern(&w.req), new(habit))
-		v.(*habit).note(left)
+		v.(*habit).noteOwn(left)
 	case h != nil:
-		h.note(left || !mark.Suspended() && clock.Now()-began > shortNs)
+		h.noteOwn(left || !mark.Suspended() && clock.Now()-began > shortNs)
 	}
 	return true
 }
@@ -102,17 +109,22 @@ func (h *habit) blocks() bool {
 		return false
 	}
 	n := h.calls.Add(1)
-	return n < firstProbe || n&(n-1) != 0 && n%probeEvery != 0
+	return n != firstProbe && n%probeEvery != 0
 }
 
-// note learns from a call made on the coroutine.
+// noteOwn learns from a call made on the coroutine.
+func (h *habit) noteOwn(blocked bool) {
+	if !blocked && h.score.Load() >= blocksScore { // a probe, which stands for many
+		h.score.Store(0)
+	}
+	h.note(blocked)
+}
+
+// note learns from a call.
 func (h *habit) note(blocked bool) {
 	switch score := h.score.Load(); {
 	case blocked && score < maxScore:
 		h.score.Add(blockedScore)
-	case !blocked && score >= blocksScore:
-		h.score.Add(-blockedScore) // a probe, which stands for many
-		h.calls.Store(0)
 	case !blocked && score > 0:
 		h.score.Add(-1)
 	}

@@ -87,20 +87,17 @@ func (b *blocker) quick(t *testing.T) {
 	}
 }
 
-// learn calls /blocks until its calls run on goroutines.
+// learn calls /blocks until its calls run on goroutines, and stay there.
 func (b *blocker) learn(t *testing.T) {
 	const post = "POST /blocks HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi"
-	for n := 0; ; n++ {
+	for n := range 48 {
 		in, on := b.ask(t, post)
 		b.quick(t) // so the Processor went on
 		b.free <- true
 		res := testenv.Must(http.ReadResponse(in, nil))
 		testenv.Equal(t, string(testenv.Must(io.ReadAll(res.Body))), "hi")
-		if !on {
-			return
-		}
-		if n == 8 {
-			t.Fatal("it has not learned that the handler blocks")
+		if on && n >= 8 {
+			t.Fatalf("call %d: it has not learned that the handler blocks", n)
 		}
 	}
 }
@@ -157,9 +154,9 @@ func TestSuspended(t *testing.T) {
 	})
 }
 
-// TestProbes: the longer a handler has blocked, the rarer are calls that try a
-// coroutine. Once such a call does not block they are frequent, until all calls
-// are coroutines again.
+// TestProbes: calls of a handler that blocks, and may wait in netco, rarely try
+// a coroutine. Once such a call does not block, or calls on goroutines are
+// quick, all calls are coroutines again.
 func TestProbes(t *testing.T) {
 	var h http.Habit
 	calls := func() (n int) { // on goroutines, before one on a coroutine
@@ -170,20 +167,21 @@ func TestProbes(t *testing.T) {
 		}
 		return n
 	}
-	for range 8 { // to the highest score
-		h.Note(true)
+	note := func(n int, blocked, own bool) {
+		for range n {
+			h.Note(blocked, own)
+		}
 	}
-	var seen []int
-	for range 9 {
-		seen = append(seen, calls())
-		h.Note(true)
-	}
-	for range 5 { // to one at which handlers do not block
-		seen = append(seen, calls())
-		h.Note(false)
-	}
+	note(8, true, true) // to the highest score
+	seen := []int{calls(), calls()}
+	note(1, false, true)
 	seen = append(seen, calls())
-	want := []int{1<<10 - 1, 1<<10 - 1, 1<<11 - 1, 1<<12 - 1, 1<<13 - 1, 1<<14 - 1, 1<<15 - 1,
-		1<<16 - 1, 1<<16 - 1, 1<<16 - 1, 1<<10 - 1, 1<<10 - 1, 1<<10 - 1, 1<<10 - 1, 0}
+	note(8, true, false)
+	seen = append(seen, calls())
+	note(32, false, false)
+	seen = append(seen, calls())
+	note(1, false, false)
+	seen = append(seen, calls())
+	want := []int{1<<10 - 1, 1<<16 - 1<<10 - 1, 0, 1<<16 - 1, 1<<16 - 1, 0}
 	testenv.Equal(t, fmt.Sprint(seen), fmt.Sprint(want))
 }
