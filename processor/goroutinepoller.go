@@ -131,21 +131,38 @@ type goroutineReg struct {
 	of  *Group // the group whose end ends the fd's waits; nil: the default Scheduler's, if any
 }
 
-// defaultGroup is the default Scheduler's group while it runs, or nil.
-var defaultGroup atomic.Pointer[Group]
+// defaultScheduler is the default Scheduler that runs, or the next one.
+type defaultScheduler struct {
+	group  *Group // nil: it has not started
+	number uint32 // from 1: how many have ended before it, and itself
+}
 
-// defaultEnds counts the default Schedulers that have ended.
-var defaultEnds atomic.Uint32
+// byDefault is replaced as a whole, so that each fd belongs to a default
+// Scheduler or is orphaned, at any time. Its value is constant.
+var byDefault atomic.Pointer[defaultScheduler]
+
+func init() { byDefault.Store(&defaultScheduler{number: 1}) }
 
 // SetDefaultGroup sets the running group whose end ends the waits of goroutines
 // that began while no Processor ran.
-func SetDefaultGroup(g *Group) { defaultGroup.Store(g) }
+func SetDefaultGroup(g *Group) {
+	for d := byDefault.Load(); d.group != g; d = byDefault.Load() {
+		byDefault.CompareAndSwap(d, &defaultScheduler{g, d.number})
+	}
+}
+
+// endDefault makes g, which has ended, the default group no more.
+func endDefault(g *Group) {
+	for d := byDefault.Load(); d.group == g; d = byDefault.Load() {
+		byDefault.CompareAndSwap(d, &defaultScheduler{number: d.number + 1})
+	}
+}
 
 func (o *goroutineReg) group() *Group {
 	if o.of != nil {
 		return o.of
 	}
-	return defaultGroup.Load()
+	return byDefault.Load().group
 }
 
 // goroutineRegistration returns pd's registration with the goroutine poller, or
@@ -211,10 +228,7 @@ func (g *Group) advanceGoroutineFDs(to Phase) {
 	switch {
 	case to >= Stopped:
 		eachGoroutineFD(g, (*PollDesc).detach)
-		if defaultGroup.Load() == g {
-			defaultEnds.Add(1) // first: see orphaned
-			defaultGroup.CompareAndSwap(g, nil)
-		}
+		endDefault(g)
 	case to >= Draining:
 		eachGoroutineFD(g, func(pd *PollDesc) {
 			if pd.isListener() {

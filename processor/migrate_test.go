@@ -209,7 +209,7 @@ func TestWriterStays(t *testing.T) {
 			testenv.Until(t, "it has moved", func() bool {
 				return l.pd.Home() == home && l.waits()
 			})
-			testenv.Until(t, "the writer waits", l.pd.write.hasWaiter)
+			testenv.Until(t, "the writer waits", l.pd.write.waited)
 			l.pd.to.Store(g.members[round%3]) // an order for the reader
 			for before := wrote.Load(); wrote.Load() == before; {
 				n, err := unix.Read(l.peer, into)

@@ -157,20 +157,20 @@ func (pd *PollDesc) group() *Group {
 	if o := pd.goroutine.Load(); o != nil {
 		return o.group()
 	}
-	if pd.opened == defaultEnds.Load()+1 {
-		return defaultGroup.Load()
+	if d := byDefault.Load(); pd.opened == d.number {
+		return d.group
 	}
 	return nil
 }
 
 // Opened notes that the fd has just been opened. The next end of the default
 // Scheduler is the fd's too, if nothing has waited for the fd by then.
-func (pd *PollDesc) Opened() { pd.opened = defaultEnds.Load() + 1 }
+func (pd *PollDesc) Opened() { pd.opened = byDefault.Load().number }
 
 // orphaned reports whether the default Scheduler has ended since Opened, and
 // none has been started since. Precondition: group returned nil.
 func (pd *PollDesc) orphaned() bool {
-	return pd.opened != 0 && pd.opened != defaultEnds.Load()+1 && runningGroup() == nil
+	return pd.opened != 0 && pd.opened != byDefault.Load().number && runningGroup() == nil
 }
 
 // Clear clears the mark of an edge, before an operation that acts on the edge,

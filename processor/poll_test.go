@@ -15,10 +15,9 @@ import (
 
 func socketpair(t *testing.T) (a, b int) {
 	t.Helper()
-	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX,
-		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
-	t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
-	return fds[0], fds[1]
+	l := newLine(t)
+	t.Cleanup(func() { unix.Close(l.fd); unix.Close(l.peer) })
+	return l.fd, l.peer
 }
 
 // endsOfWaits are for TestWaitVerdicts.
@@ -45,12 +44,6 @@ func evict(pd *PollDesc, _ int) { pd.Evict() }
 
 func deadlineIn(d time.Duration) func(*PollDesc, int) {
 	return func(pd *PollDesc, _ int) { pd.SetDeadline(Read, clock.Now()+int64(d)) }
-}
-
-// hasWaiter reports whether a coroutine or a goroutine waits.
-func (g *gate) hasWaiter() bool {
-	w := g.w.Load()
-	return w != nil && w != readyW
 }
 
 // TestWaitVerdicts: what ends a wait, before it and during it, for a coroutine
@@ -82,7 +75,7 @@ func TestWaitVerdicts(t *testing.T) {
 									pd.Evict()
 								}
 							}()
-							testenv.Until(t, "a waiter", pd.read.hasWaiter)
+							testenv.Until(t, "a waiter", pd.read.waited)
 							c.while(pd, peer)
 						})
 					}
@@ -158,4 +151,26 @@ func TestWaitEndsEarly(t *testing.T) {
 		testenv.Gives(t, Try, nil, "verdict")(pd.Wait(fd, Read, coroutine.ReasonRead, 0))
 	})
 	pd.Unbind()
+}
+
+// TestEndDefault: a default Scheduler that two threads end ends once, and an fd
+// opened before seems to go on at no time.
+func TestEndDefault(t *testing.T) {
+	for range strikes(testenv.Rounds(20_000), 100) {
+		g, pd := NewGroup(nil), new(PollDesc)
+		pd.Opened()
+		SetDefaultGroup(g)
+		var ends sync.WaitGroup
+		var at atomic.Int32
+		for range 2 {
+			ends.Go(func() {
+				for at.Add(1); at.Load() < 2; {
+				}
+				g.Advance(Stopped)
+				testenv.True(t, pd.draining(), "an fd goes on")
+			})
+		}
+		ends.Wait()
+		testenv.Equal(t, *byDefault.Load(), defaultScheduler{nil, pd.opened + 1}, "after the end")
+	}
 }

@@ -253,7 +253,7 @@ func AllRunning() []*Processor {
 // runningGroup returns the default Scheduler's or any other running group, or
 // nil.
 func runningGroup() *Group {
-	if g := defaultGroup.Load(); g != nil {
+	if g := byDefault.Load().group; g != nil {
 		return g
 	}
 	if p := leastEnding(); p != nil {
