@@ -2,6 +2,7 @@ package http
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"net"
@@ -29,7 +30,7 @@ type pool struct {
 // host is the pool's state for one key, if there is any. Under the pool's mu.
 type host struct {
 	idle    []*persistConn // the most recently used is at the end
-	waiting []*sync.Future[*persistConn]
+	waiting *list.List     // of *sync.Future[*persistConn]; nil or empty: none
 }
 
 // keyOf returns the key shared by all requests that one connection can serve:
@@ -38,7 +39,7 @@ func keyOf(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.P
 
 func (p *pool) setLocked(key string, h host) {
 	switch {
-	case len(h.idle)+len(h.waiting) == 0:
+	case len(h.idle) == 0 && (h.waiting == nil || h.waiting.Len() == 0):
 		delete(p.hosts, key)
 		return
 	case p.hosts == nil:
@@ -106,10 +107,12 @@ func (t *Transport) expired(pc *persistConn, now time.Time) bool {
 func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	got := sync.NewFuture[*persistConn]()
 	t.pool.mu.Lock()
-	if h := t.pool.hosts[key]; !t.DisableKeepAlives {
-		h.waiting = append(h.waiting, got)
-		t.pool.setLocked(key, h)
+	h := t.pool.hosts[key]
+	if h.waiting == nil {
+		h.waiting = list.New()
 	}
+	waiting, place := h.waiting, h.waiting.PushBack(got)
+	t.pool.setLocked(key, h)
 	t.pool.mu.Unlock()
 	beside.Go(func() {
 		pc, err := (*persistConn)(nil), errDialEnded
@@ -127,11 +130,8 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 		pc, err = got.Get()
 	}
 	t.pool.mu.Lock()
-	h := t.pool.hosts[key]
-	h.waiting = slices.DeleteFunc(h.waiting, func(w *sync.Future[*persistConn]) bool {
-		return w == got
-	})
-	t.pool.setLocked(key, h)
+	waiting.Remove(place) // unless putIdle has
+	t.pool.setLocked(key, t.pool.hosts[key])
 	t.pool.mu.Unlock()
 	return pc, err
 }
@@ -155,7 +155,8 @@ func (t *Transport) putIdle(pc *persistConn) (surplus *persistConn) {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
 	h := t.pool.hosts[pc.key]
-	for _, w := range h.waiting { // awaitConn takes it off the list
+	for h.waiting != nil && h.waiting.Len() > 0 {
+		w := h.waiting.Remove(h.waiting.Front()).(*sync.Future[*persistConn])
 		if w.Set(pc) {
 			return nil
 		}
