@@ -273,7 +273,8 @@ func TestSharedWriterHammer(t *testing.T) {
 }
 
 // TestSharingEnds: an fd is one Processor's again at the next wait after
-// sharing, and its reader learns of the peer's end.
+// sharing, which draining ends for good, and its reader learns of the peer's
+// end.
 func TestSharingEnds(t *testing.T) {
 	g := sharing(t, 3)
 	p, l := g.members[0], newLine(t)
@@ -287,22 +288,19 @@ func TestSharingEnds(t *testing.T) {
 			}
 		}
 	})
-	for _, on := range []bool{true, false, true, false} {
+	drain := func() { g.Advance(Draining) }
+	for i, ends := range []func(){g.Share, g.EndSharing, g.Share, drain, g.Share} {
 		testenv.Until(t, "it waits", l.waits)
-		if p.group.Share(); !on {
-			p.group.EndSharing()
-		}
+		g.Share()
+		ends()
 		l.send(1)
-		want := 1
-		if on {
-			want = 3
-		}
+		on := i == 0 || i == 2
 		testenv.Until(t, "the fd is where it belongs", func() bool {
 			n := 0
 			for _, q := range g.members {
 				n += q.ep.Registered()
 			}
-			return n == want && l.waits() && (l.pd.shared.Load() != nil) == on
+			return (n == 3 && on || n == 1 && !on) && l.waits() && l.pd.Shared() == on
 		})
 	}
 	unix.Shutdown(l.peer, unix.SHUT_WR)
