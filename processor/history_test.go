@@ -24,17 +24,13 @@ func TestHistoryForgets(t *testing.T) {
 		p.history.note(now+i*sliceNs, 1000)
 		p.history.note(now+i*sliceNs+1, 3_000_000_000)
 	}
-	if got := starts(); !slices.Equal(got, []int64{1000, 1001, 1002}) {
-		t.Errorf("slices %v", got)
-	}
+	testenv.True(t, slices.Equal(starts(), []int64{1000, 1001, 1002}), "slices %v", starts())
 	s := p.History()[0]
 	testenv.True(t, s.Turns == 2 && s.BusyNs == 3_000_001_000 && s.MaxNs == 3_000_000_000 &&
 		s.Lengths[0] == 1 && s.Lengths[sliceLengths-1] == 1, "%+v", s)
 	p.history.note(now+40*sliceNs, 1)
 	p.history.note(now+49*sliceNs, 1) // where 1001 was
-	if got := starts(); !slices.Equal(got, []int64{1002, 1040, 1049}) {
-		t.Errorf("slices %v", got)
-	}
+	testenv.True(t, slices.Equal(starts(), []int64{1002, 1040, 1049}), "slices %v", starts())
 	p.history.note(now+200*sliceNs, 1)
 	got := starts()
 	testenv.True(t, slices.Equal(got, []int64{1200}), "slices %v", got)

@@ -31,9 +31,7 @@ func TestCounts(t *testing.T) {
 	before := GoroutineIO()
 	on(t, p, count)
 	testenv.Equal(t, p.IO().Snapshot(), want, "in a coroutine")
-	if got := GoroutineIO(); got != before {
-		t.Errorf("outside: %+v, before %+v", got, before)
-	}
+	testenv.Equal(t, GoroutineIO(), before, "outside")
 	if before == (IOSnapshot{}) {
 		count()
 		testenv.Equal(t, GoroutineIO(), want, "on a goroutine")

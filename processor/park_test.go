@@ -189,9 +189,7 @@ func TestPinnedOrderIsFIFO(t *testing.T) {
 		last = g.members[0].Pinned(func() { order = append(order, i) })
 	}
 	last.Join()
-	if len(order) != 500 || !slices.IsSorted(order) {
-		t.Errorf("%d ran, sorted %v", len(order), slices.IsSorted(order))
-	}
+	testenv.True(t, len(order) == 500 && slices.IsSorted(order), "%d ran: %v", len(order), order)
 }
 
 // TestParkUntilAgainstReady races wakes from another thread with deadlines on a

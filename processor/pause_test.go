@@ -8,6 +8,29 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
+// TestPause: a pause begins only while all sleep, and what has ended one does
+// not end the next.
+func TestPause(t *testing.T) {
+	g := newGroup(t, 2)
+	defer g.Discard()
+	for i, p := range g.members {
+		for _, ps := range []*pauseState{&g.watchdogPause, &g.monitorPause} {
+			testenv.True(t, !ps.begin(g) && !ps.pausing.Load(), "%d asleep: a pause", i)
+			g.resumeWatchers()
+			testenv.Equal(t, len(ps.resumed), 0, "resumed without a pause")
+		}
+		p.time.asleep(1)
+	}
+	for range 2 {
+		for _, ps := range []*pauseState{&g.watchdogPause, &g.monitorPause} {
+			testenv.True(t, ps.begin(g) && len(ps.resumed) == 0, "no pause")
+			g.resumeWatchers()
+			testenv.Equal(t, len(ps.resumed), 1, "resumed")
+			ps.end()
+		}
+	}
+}
+
 // TestPauseHammer: a watcher pauses whenever it can, and never misses a
 // Processor that gets stuck meanwhile: each coroutine blocks its thread until
 // the watcher has seen it, which in a pause takes a resume.

@@ -67,15 +67,9 @@ func TestTimeIsAccountedFor(t *testing.T) {
 
 func TestCPUTime(t *testing.T) {
 	p := newOne(t)
-	if p.Tid() != 0 {
-		t.Error("a thread before Start")
-	}
-	if _, ok := p.CPUNs(); ok {
-		t.Error("CPU time before Start")
-	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	_, ok := p.CPUNs()
+	testenv.True(t, !ok && p.Tid() == 0, "a thread, or CPU time, before Start")
+	testenv.OK(t, p.Start())
 	before, ok := p.CPUNs()
 	if !ok || p.Tid() == 0 || p.Tid() == unix.Getpid() && unix.Gettid() == p.Tid() {
 		t.Fatalf("thread %d, %v", p.Tid(), ok)
@@ -86,13 +80,9 @@ func TestCPUTime(t *testing.T) {
 		return now-before > int64(time.Millisecond)/2
 	})
 	end(p.group)
-	if _, ok := p.CPUNs(); ok || p.Tid() != 0 {
-		t.Error("CPU time of a thread that has ended")
-	}
-	busy := p.BusyNs()
-	if again := p.BusyNs(); again != busy {
-		t.Errorf("busy for %d, then %d, after the end", busy, again)
-	}
+	_, ok = p.CPUNs()
+	testenv.True(t, !ok && p.Tid() == 0, "a thread that has ended, or its CPU time")
+	testenv.Equal(t, p.BusyNs(), p.BusyNs(), "busy after the end")
 }
 
 // newOne makes one Processor that has not been started.

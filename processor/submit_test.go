@@ -79,9 +79,8 @@ func TestPlaceReachesAll(t *testing.T) {
 			g.place(nil).Pinned(func() {})
 		}
 		for _, p := range g.members {
-			if got := p.load(); got < each/2 || got > 2*each {
-				t.Errorf("%d Processors: number %d got %d of %d", n, p.Index(), got, n*each)
-			}
+			testenv.True(t, p.load() >= each/2 && p.load() <= 2*each,
+				"%d Processors: number %d got %d of %d", n, p.Index(), p.load(), n*each)
 		}
 		g.Discard()
 	}
@@ -194,9 +193,8 @@ func TestStealBehindALongOne(t *testing.T) {
 	for _, h := range open {
 		h.Join()
 	}
-	if got := where[1].Load(); got != 50 || where[0].Load() != 0 {
-		t.Errorf("%d of 50 ran on the idle Processor, %d on the stalled one", got, where[0].Load())
-	}
+	testenv.Equal(t, where[1].Load(), 50, "ran on the idle Processor")
+	testenv.Equal(t, where[0].Load(), 0, "ran on the stalled one")
 	testenv.Equal(t, other.Stats.Stolen.Load(), 50, "counted as stolen")
 	release()
 	for _, h := range append(pinned, parked...) {
@@ -227,9 +225,7 @@ func TestWakeStealer(t *testing.T) {
 		}
 		g.members[0].wakeStealer()
 		for i, q := range g.members[1:] {
-			if woken := c.asleep[i] && !q.ep.Sleeping(); woken != (i+1 == c.want) {
-				t.Errorf("%s: Processor %d woken: %v", c.name, i+1, woken)
-			}
+			testenv.Equal(t, c.asleep[i] && !q.ep.Sleeping(), i+1 == c.want, c.name, "woken", i+1)
 		}
 		g.Discard()
 	}
