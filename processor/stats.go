@@ -101,9 +101,9 @@ func (t *times) asleep(now int64) {
 	t.slept.Set(uint64(now-int64(t.slept.Own()/2))<<1 | 1)
 }
 
-// awake notes that a sleep has ended.
+// awake notes that a sleep has ended, before the owner reads pausing.
 func (t *times) awake(now int64) {
-	t.slept.Set(uint64(now-int64(t.slept.Own()/2)) << 1)
+	t.slept.Publish(uint64(now-int64(t.slept.Own()/2)) << 1)
 }
 
 // IdleNs returns how long the Processor has been asleep so far, including the
