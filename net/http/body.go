@@ -46,19 +46,16 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 		}
 	} else {
 		n, err = b.in.Read(p[:min(int64(len(p)), b.unread)])
-		b.unread -= int64(n)
-		switch {
-		case err == io.EOF && b.unread > 0:
-			b.sawEnd = true // of the connection
-			b.w.bodyAtEnd()
-			err = io.ErrUnexpectedEOF
-		case b.unread == 0 && err == nil:
+		if b.unread -= int64(n); b.unread == 0 && err == nil {
 			err = io.EOF
 		}
 	}
 	if err == io.EOF {
 		b.sawEnd = true
 		b.w.bodyAtEnd()
+		if b.unread > 0 { // it is the end of the connection
+			err = io.ErrUnexpectedEOF
+		}
 	}
 	return n, err
 }
@@ -99,9 +96,9 @@ func (b *body) Close() error {
 		b.early = b.unread > int64(b.in.Buffered())
 		return nil
 	}
-	n, err := io.CopyN(io.Discard, readerFunc(b.readLocked), maxDiscard+1)
-	if err == io.EOF && n <= maxDiscard {
-		return nil
+	_, err := io.CopyN(io.Discard, readerFunc(b.readLocked), maxDiscard+1)
+	if err == io.EOF {
+		return nil // within maxDiscard
 	}
 	b.early = true
 	return err

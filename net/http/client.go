@@ -24,17 +24,13 @@ var DefaultClient = &Client{}
 // std returns the standard's Client with the same settings.
 func (c *Client) std() *stdhttp.Client {
 	std := stdhttp.Client(*c)
-	std.Transport = c.transport()
+	std.Transport = cmp.Or(c.Transport, DefaultTransport)
 	// Registered protocols may end with Request.Cancel only, which the standard
 	// sets for a Transport that it does not know.
 	if t, own := std.Transport.(*Transport); own && c.Timeout > 0 && !t.registered.Load() {
 		std.Transport = &http2.Transport{RoundTripper: t}
 	}
 	return &std
-}
-
-func (c *Client) transport() stdhttp.RoundTripper {
-	return cmp.Or(c.Transport, DefaultTransport)
 }
 
 // Do sends a request and returns the response, as the standard's Client.Do.
@@ -59,9 +55,8 @@ func (c *Client) PostForm(url string, data url.Values) (*stdhttp.Response, error
 
 // CloseIdleConnections calls the Transport's method, if it has one.
 func (c *Client) CloseIdleConnections() {
-	if t, ok := c.transport().(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
-	}
+	std := stdhttp.Client{Transport: cmp.Or(c.Transport, DefaultTransport)}
+	std.CloseIdleConnections()
 }
 
 // Get is DefaultClient.Get.

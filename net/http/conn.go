@@ -148,20 +148,18 @@ func (c *conn) serve() (err error) {
 	}()
 	err = c.requests()
 	returned = true
-	if c.gone {
-		return nil
+	if err == nil && !c.gone {
+		c.idle.Store(true)
+		if c.s.doKeepAlives() {
+			c.end()
+			return nil
+		}
+		err = errServed // SetKeepAlivesEnabled may have found it busy
 	}
-	if err != nil {
+	if !c.gone {
 		c.close()
-		return err
 	}
-	c.idle.Store(true)
-	if !c.s.doKeepAlives() { // SetKeepAlivesEnabled may have found it busy
-		c.close()
-		return errServed
-	}
-	c.end()
-	return nil
+	return err
 }
 
 // reset empties the buffers, for a connection or nil.
@@ -203,9 +201,7 @@ func (c *conn) abort(v any) {
 func (c *conn) close() {
 	c.flush()
 	c.end()
-	if c.tc != nil {
-		c.tc.Close()
-	}
+	c.nc.Close()
 }
 
 // flush sends the written bytes.
@@ -226,7 +222,9 @@ func (c *conn) requests() error {
 			if _, err := c.work.in.Peek(4); err != nil { // within IdleTimeout
 				return err
 			}
-			c.nc.SetReadDeadline(after(c.s.readHeaderTimeout()))
+			if d := c.s.readHeaderTimeout(); d != 0 || c.s.IdleTimeout != 0 {
+				c.nc.SetReadDeadline(after(d))
+			}
 		} else if p := c.s.protocols(); !p.HTTP1() {
 			return c.handOver(&c.s.std, nil)
 		}
@@ -238,11 +236,8 @@ func (c *conn) requests() error {
 		if c.s.inShutdown.Load() {
 			return ErrServerClosed
 		}
-		if !c.serveRequest(w) {
-			return errServed
-		}
-		if c.gone {
-			return nil
+		if err := c.serveRequest(w); err != nil || c.gone {
+			return err
 		}
 		c.begun = true
 		c.setState(StateIdle)
@@ -252,7 +247,9 @@ func (c *conn) requests() error {
 		c.nc.SetReadDeadline(after(cmp.Or(c.s.IdleTimeout, c.s.ReadTimeout)))
 		if c.work.in.Buffered() == 0 && !c.decrypted() {
 			err := c.flush()
-			c.nc.SetWriteDeadline(time.Time{})
+			if c.s.WriteTimeout > 0 {
+				c.nc.SetWriteDeadline(time.Time{})
+			}
 			return err
 		}
 	}
@@ -284,9 +281,9 @@ func (x *work) flushAhead() {
 // rstAvoidanceDelay is a peer's time to read the answer before the reset.
 const rstAvoidanceDelay = 500 * time.Millisecond
 
-// serveRequest calls the handler. It returns false if the connection is to be
-// closed.
-func (c *conn) serveRequest(w *response) bool {
+// serveRequest calls the handler. It returns errServed if the connection is to
+// be closed.
+func (c *conn) serveRequest(w *response) error {
 	c.work.flushAhead()
 	if httpinfo.Counting() {
 		w.began = clock.Now()
@@ -295,12 +292,12 @@ func (c *conn) serveRequest(w *response) bool {
 	if !w.call() {
 		c.gone = true
 		c.nc.Close()
-		return true
+		return nil
 	}
 	w.finish(true)
 	c.current.Store(nil)
 	if c.gone {
-		return true
+		return nil
 	}
 	if w.began != 0 {
 		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
@@ -311,7 +308,7 @@ func (c *conn) serveRequest(w *response) bool {
 		c.writeTimed = false
 	}
 	if w.reusable() {
-		return true
+		return nil
 	}
 	c.flush()
 	if w.body != nil && w.body.early { // the peer may still be sending
@@ -320,7 +317,7 @@ func (c *conn) serveRequest(w *response) bool {
 		}
 		netco.Sleep(rstAvoidanceDelay)
 	}
-	return false
+	return errServed
 }
 
 // handshake shakes hands, and hands the connection over if HTTP/2 was
@@ -331,7 +328,8 @@ func (c *conn) handshake() error {
 		reason := err.Error()
 		var header tls.RecordHeaderError
 		if errors.As(err, &header) && header.Conn != nil &&
-			slices.Contains(httpBegins, string(header.RecordHeader[:])) {
+			slices.Contains([]string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"},
+				string(header.RecordHeader[:])) {
 			io.WriteString(header.Conn, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP "+
 				"request to an HTTPS server.\n")
 			reason = "client sent an HTTP request to an HTTPS server"
@@ -342,17 +340,14 @@ func (c *conn) handshake() error {
 	c.nc.SetDeadline(time.Time{})
 	c.tlsState = new(tls.ConnectionState)
 	*c.tlsState = c.tc.ConnectionState()
-	switch proto := c.tlsState.NegotiatedProtocol; {
-	case proto == "", proto == "http/1.1", proto == "http/1.0":
+	switch c.tlsState.NegotiatedProtocol {
+	case "", "http/1.1", "http/1.0":
 		return nil
-	case proto == "h2":
+	case "h2":
 		return c.handOver(&c.s.h2, nil)
 	}
 	return errServed
 }
-
-// httpBegins are the beginnings that net/http takes for HTTP without TLS.
-var httpBegins = []string{"GET /", "HEAD ", "POST ", "PUT /", "OPTIO"}
 
 // Read implements io.Reader, below the connection's buffer. It sends the
 // written bytes before it waits.

@@ -69,9 +69,8 @@ func (w *response) call() bool {
 	s := w.c.s
 	var h *habit
 	if s.habits.any.Load() {
-		if v, ok := s.habits.patterns.Load(s.pattern(&w.req)); ok {
-			h = v.(*habit)
-		}
+		v, _ := s.habits.patterns.Load(s.pattern(&w.req))
+		h, _ = v.(*habit)
 	}
 	if h != nil && h.blocks() {
 		w.aside.Store(true)

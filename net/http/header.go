@@ -117,7 +117,7 @@ func (w *response) ownLines(p []byte) []byte {
 	if counted {
 		w.contentLength = int64(len(p))
 	}
-	if !keepAlives || w.wantsClose || w.sent.Get("Connection") == "close" {
+	if !keepAlives || w.sent.Get("Connection") == "close" {
 		w.closeAfter = true
 	}
 	if b := w.body; b != nil && !w.closeAfter && !w.fullDuplex {

@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	stdtls "crypto/tls"
 	"fmt"
@@ -195,20 +196,13 @@ func TestContext(t *testing.T) {
 func TestPipelined(t *testing.T) {
 	needsHandoff(t)
 	testrun.Start(t, 1)
-	leave := make(chan bool)
+	leave := make(chan bool, 1)
 	addr := serve(t, &http.Server{Handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/sleep" {
-				for left := false; !left; {
-					select {
-					case <-leave:
-						left = true
-					default:
-						netco.Sleep(time.Millisecond)
-					}
-				}
+			for r.URL.Path == "/sleep" && len(leave) == 0 {
+				netco.Sleep(time.Millisecond)
 			}
-			if r.URL.Path == "/block" {
+			if r.URL.Path == "/sleep" || r.URL.Path == "/block" {
 				<-leave
 			}
 			io.WriteString(w, r.URL.Path)
@@ -256,6 +250,12 @@ func TestHijack(t *testing.T) {
 	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
 }
 
+// calls waits until a goroutine or a coroutine is in a function.
+func calls(t testing.TB, name string) {
+	t.Helper()
+	testenv.Until(t, name, func() bool { return bytes.Contains(testenv.Stacks(), []byte(name)) })
+}
+
 // TestBodyReadElsewhere: the end of a handler ends a Read of the body that is
 // under way elsewhere, and with it the connection; so does its panic.
 func TestBodyReadElsewhere(t *testing.T) {
@@ -275,10 +275,7 @@ func TestBodyReadElsewhere(t *testing.T) {
 							read <- err
 						}()
 						<-reading
-						testenv.Until(t, "the second Read", func() bool {
-							all := string(testenv.Stacks())
-							return strings.Contains(all, "http.(*body).readLocked")
-						})
+						calls(t, "http.(*body).readLocked")
 						if r.URL.Path == "/panic" {
 							panic("a test's")
 						}
@@ -392,6 +389,14 @@ func TestConnState(t *testing.T) {
 		testenv.Equal(t, seen[c.LocalAddr().String()], want, request)
 		mu.Unlock()
 	}
+	c := dial(t, addr)
+	testenv.Must(io.WriteString(c, "x")) // not a request that is parsed here
+	calls(t, "http.(*conn).readHead")
+	s.RegisterOnShutdown(func() { over <- true })
+	go s.Shutdown(context.Background())
+	testenv.Await(t, over, "the beginning of Shutdown")
+	testenv.Must(io.WriteString(c, "\r\n\r\n"))
+	testenv.Await(t, over, "the end after that")
 }
 
 // TestClosedWhileNew: a connection that is closed before it has a coroutine, as
@@ -485,7 +490,8 @@ func TestNextProto(t *testing.T) {
 	testrun.Start(t, 2)
 	for _, on := range []string{"netco", "net"} {
 		t.Run(on, func(t *testing.T) {
-			s := &http.Server{ErrorLog: quiet}
+			s, shuts := &http.Server{ErrorLog: quiet}, make(chan bool, 1)
+			s.RegisterOnShutdown(func() { shuts <- true })
 			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				fmt.Fprintf(w, "%q %v", r.TLS.NegotiatedProtocol, r.RemoteAddr != "")
 			})
@@ -518,13 +524,7 @@ func TestNextProto(t *testing.T) {
 			testenv.Equal(t, string(got), want)
 			ended := make(chan error, 1)
 			go func() { ended <- s.Shutdown(context.Background()) }()
-			testenv.Until(t, "it shuts down", func() bool {
-				refused, err := net.Dial("tcp", strings.TrimPrefix(url, "https://"))
-				if err == nil {
-					refused.Close()
-				}
-				return err != nil
-			})
+			testenv.Await(t, shuts, "the beginning of Shutdown")
 			testenv.Must(io.WriteString(c, "on"))
 			testenv.Must(io.ReadFull(c, got[:2]))
 			testenv.Equal(t, string(got[:2]), "on")
@@ -539,10 +539,8 @@ func TestNextProto(t *testing.T) {
 func TestPlainToTLS(t *testing.T) {
 	testrun.Start(t, 2)
 	url, _ := withTLS(t, &http.Server{ErrorLog: quiet}, "netco", false)
-	got, err := talk(strings.TrimPrefix(url, "https://"), []byte(plain))
-	testenv.NoError(t, err)
-	testenv.Equal(t, got, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an "+
-		"HTTPS server.\n")
+	testenv.Gives(t, "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS "+
+		"server.\n", nil)(talk(strings.TrimPrefix(url, "https://"), []byte(plain)))
 }
 
 // TestUnencryptedHTTP2: a connection that begins with HTTP/2's preface is

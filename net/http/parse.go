@@ -42,12 +42,14 @@ func (c *conn) readRequest() (*response, error) {
 		}
 		w.body.std = std
 	}
-	c.wasPost = w.req.Method == MethodPost
 	w.method, w.target, w.proto = w.req.Method, w.req.RequestURI, w.req.Proto
+	c.wasPost = w.method == MethodPost
 	w.bodyRead = w.body == nil
 	w.req.RemoteAddr = c.remote
 	w.req.TLS = c.tlsState
-	c.nc.SetReadDeadline(whole)
+	if s.ReadHeaderTimeout != 0 { // else the deadline is that of the whole request
+		c.nc.SetReadDeadline(whole)
+	}
 	if s.WriteTimeout > 0 {
 		c.nc.SetWriteDeadline(after(s.WriteTimeout))
 	}
@@ -107,7 +109,7 @@ func (w *response) parse(head string) bool {
 	if req.Header.Get("Pragma") == "no-cache" && !has(req.Header, "Cache-Control") {
 		req.Header["Cache-Control"] = []string{"no-cache"}
 	}
-	w.wantsClose = req.Close
+	w.closeAfter = req.Close
 	req.Body = NoBody
 	if req.ContentLength != 0 || chunked {
 		w.body = &body{w: w, in: w.c.work.in, unread: req.ContentLength}

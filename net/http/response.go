@@ -29,7 +29,6 @@ type response struct {
 	body *body   // constant: what its Body is at first, nil for NoBody
 	// Constant: of the request.
 	method, target, proto string
-	wantsClose            bool // the connection is not for another
 
 	wroteHeader bool        // WriteHeader was called
 	headerSent  bool        // it has gone to the connection's buffer

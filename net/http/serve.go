@@ -23,7 +23,8 @@ import (
 // serve is Serve, with TLS if config is not nil. The standard's server accepts.
 func (s *Server) serve(l net.Listener, config *stdtls.Config) error {
 	s.init()
-	sorts := &sorter{Listener: l, s: s, config: config, closed: sync.OnceValue(l.Close)}
+	sorts := &sorter{Listener: l, s: s, config: config, base: s.base}
+	sorts.closed = sync.OnceValue(l.Close)
 	if p := processor.Current(); p != nil {
 		defer p.Group().OnDraining(func() { sorts.Close() })()
 	}
@@ -42,9 +43,9 @@ func (s *Server) serve(l net.Listener, config *stdtls.Config) error {
 type sorter struct {
 	net.Listener
 	s      *Server
-	config *stdtls.Config // nil without TLS
-	closed func() error   // closes the listener, once
-	base   context.Context
+	config *stdtls.Config  // nil without TLS
+	closed func() error    // closes the listener, once
+	base   context.Context // parent of the contexts of its connections
 }
 
 // Close implements net.Listener. The listener may be closed: by s.conns.
@@ -57,18 +58,6 @@ func (l *sorter) Close() error {
 
 // Accept implements net.Listener. It serves the connections of netco.
 func (l *sorter) Accept() (net.Conn, error) {
-	for {
-		c, err := l.accept()
-		if err == nil {
-			c = l.serveConn(c)
-		}
-		if c != nil || err != nil {
-			return c, err
-		}
-	}
-}
-
-func (l *sorter) accept() (net.Conn, error) {
 	s := l.s
 	switch l.Listener.(type) {
 	case *socket.TCPListener, *socket.UnixListener:
@@ -76,20 +65,15 @@ func (l *sorter) accept() (net.Conn, error) {
 			return nil, s.conns.Serve(l.Listener) // connections cost less memory
 		}
 	}
-	return l.Listener.Accept()
-}
-
-// context returns the parent of the contexts of l's connections.
-func (l *sorter) context() context.Context {
-	l.base = l.s.base
-	if f := l.s.BaseContext; f != nil {
-		base := f(l.Listener)
-		if base == nil {
-			return nil // the standard's server panics
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
 		}
-		l.base = context.WithValue(base, ServerContextKey, l.s)
+		if c = l.serveConn(c); c != nil {
+			return c, nil
+		}
 	}
-	return l.base
 }
 
 // serveConn serves one connection and returns nil at once, or returns the
@@ -141,13 +125,11 @@ type oneConn struct {
 }
 
 // Accept implements net.Listener.
-func (l *oneConn) Accept() (net.Conn, error) {
-	if l.conn == nil {
-		return nil, net.ErrClosed
+func (l *oneConn) Accept() (c net.Conn, err error) {
+	if c, l.conn = l.conn, nil; c == nil {
+		err = net.ErrClosed
 	}
-	c := l.conn
-	l.conn = nil
-	return c, nil
+	return c, err
 }
 
 // Close implements net.Listener.
@@ -165,20 +147,24 @@ func (s *Server) initStandard(std *http.Server) {
 	std.ErrorLog = log.New((*errorLog)(s), "", 0)
 	std.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
-		own, _ := ctx.Value(ownKey{}).(*conn)
 		if ctx.Value(ServerContextKey) != any(s) { // HTTP/2 puts std there
 			r = r.WithContext(context.WithValue(ctx, ServerContextKey, s))
 		}
-		if own != nil {
+		if own, ok := ctx.Value(ownKey{}).(*conn); ok {
 			r.TLS = own.tlsState
 		}
 		s.handler().ServeHTTP(w, r)
 	})
 	std.BaseContext = func(l net.Listener) context.Context {
-		if l, ok := l.(*sorter); ok {
-			return l.context()
+		sorts, ok := l.(*sorter)
+		if !ok || s.BaseContext == nil {
+			return s.base
 		}
-		return s.base
+		base := s.BaseContext(sorts.Listener)
+		if base != nil { // else the standard's server panics
+			sorts.base = context.WithValue(base, ServerContextKey, s)
+		}
+		return base
 	}
 	std.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if c, ok := c.(*begun); ok {
@@ -274,8 +260,10 @@ func (c *conn) handOver(std *http.Server, end error) error {
 	c.sc.Detach()
 	c.forget()
 	c.nc.SetDeadline(time.Time{})
-	if std.Serve(&oneConn{conn: rest}) == ErrServerClosed {
+	l := &oneConn{conn: rest}
+	if std.Serve(l); l.conn != nil { // std is closed, and has not accepted it
 		c.nc.Close()
+		c.setState(StateClosed)
 	}
 	return nil
 }

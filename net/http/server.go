@@ -99,10 +99,7 @@ func (s *Server) Serve(l net.Listener) error { return s.serve(l, nil) }
 // ServeTLS is Serve with TLS; see net/http for what the files may be. HTTP/2 is
 // served on goroutines, by net/http's own server.
 func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
-	config := &stdtls.Config{}
-	if s.TLSConfig != nil {
-		config = s.TLSConfig.Clone()
-	}
+	config := cmp.Or(s.TLSConfig, &stdtls.Config{}).Clone()
 	config.NextProtos = adjustNextProtos(config.NextProtos, s.protocols())
 	if len(config.Certificates) == 0 && config.GetCertificate == nil &&
 		config.GetConfigForClient == nil || certFile != "" || keyFile != "" {
@@ -167,15 +164,13 @@ func (s *Server) Close() error { return s.end(s.conns.Close, (*http.Server).Clos
 func (s *Server) end(conns func() error, each func(*http.Server) error) error {
 	s.init()
 	s.inShutdown.Store(true)
-	others := sync.NewFuture[error]()
-	go func() {
-		h2 := make(chan error, 1)
-		go func() { h2 <- each(&s.h2) }()
-		others.Set(cmp.Or(each(&s.std), <-h2))
-	}()
+	std, h2 := sync.NewFuture[error](), sync.NewFuture[error]()
+	go func() { std.Set(each(&s.std)) }()
+	go func() { h2.Set(each(&s.h2)) }()
 	own := conns()
-	err, stopped := others.Get()
-	return cmp.Or(own, stopped, err)
+	errStd, stopped := std.Get()
+	errH2, stoppedToo := h2.Get()
+	return cmp.Or(own, stopped, stoppedToo, errStd, errH2)
 }
 
 // RegisterOnShutdown has Shutdown, or the end of the Scheduler, call f on a
@@ -188,13 +183,10 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	s.disableKeepAlives.Store(!v)
 	s.std.SetKeepAlivesEnabled(v)
 	s.h2.SetKeepAlivesEnabled(v)
-	if v {
-		return
-	}
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	for c := range open.conns {
-		if c.s == s && c.idle.Load() {
+		if !v && c.s == s && c.idle.Load() {
 			c.sc.SetReadDeadline(longAgo) // the connection wakes, and ends
 		}
 	}
@@ -216,18 +208,16 @@ func (s *Server) logf(format string, args ...any) {
 	cmp.Or(s.ErrorLog, log.Default()).Printf(format, args...)
 }
 
-func (s *Server) protocols() Protocols {
+func (s *Server) protocols() (p Protocols) {
 	if s.Protocols != nil {
-		p := *s.Protocols
-		if p == (Protocols{}) {
-			p.SetHTTP1(true)
-		}
-		return p
+		p = *s.Protocols
+	} else {
+		_, hasH2 := s.TLSNextProto["h2"]
+		p.SetHTTP2(hasH2 || s.TLSNextProto == nil && !http2Off)
 	}
-	var p Protocols
-	p.SetHTTP1(true)
-	_, hasH2 := s.TLSNextProto["h2"]
-	p.SetHTTP2(hasH2 || s.TLSNextProto == nil && !http2Off)
+	if s.Protocols == nil || p == (Protocols{}) {
+		p.SetHTTP1(true)
+	}
 	return p
 }
 

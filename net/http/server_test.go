@@ -11,6 +11,7 @@ import (
 	stdhttp "net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,16 +86,10 @@ func talk(addr string, parts ...[]byte) (string, error) {
 	if err != nil && !strings.Contains(err.Error(), "reset") {
 		return "", err
 	}
-	return undated(string(all)), nil
+	return dates.ReplaceAllString(string(all), ""), nil
 }
 
-// undated drops Date.
-func undated(s string) string {
-	lines := strings.SplitAfter(s, "\r\n")
-	return strings.Join(slices.DeleteFunc(lines, func(l string) bool {
-		return strings.HasPrefix(l, "Date: ")
-	}), "")
-}
+var dates = regexp.MustCompile(`(?m)^Date: .*\n`)
 
 // shows is a handler that answers with a description of the request, in the way
 // that the query says.
@@ -133,8 +128,7 @@ func reply(w http.ResponseWriter, q map[string][]string, b []byte) {
 		w.Header().Add(k, v)
 	}
 	for _, code := range q["code"] {
-		var n int
-		fmt.Sscan(code, &n)
+		n, _ := strconv.Atoi(code)
 		w.WriteHeader(n)
 	}
 	for _, how := range q["how"] {

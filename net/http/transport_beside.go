@@ -25,17 +25,18 @@ func (t *Transport) std() *stdhttp.Transport {
 // wait for one another would reach.
 var goroutines blocking.Pool
 
-// onGoroutine runs fn on a goroutine. If the error is not fn's, fn may still
-// run.
-func onGoroutine[T any](fn func() (T, error)) (T, error) {
-	r := new(struct {
-		value T
-		err   error
-	})
-	if err := goroutines.Do(context.Background(), func() { r.value, r.err = fn() }); err != nil {
-		return *new(T), err
+// onGoroutine runs fn on a goroutine, in any case. If the caller is stopped
+// meanwhile, abandon gets fn's result.
+func onGoroutine[T any](fn func() (T, error), abandon func(T)) (value T, err error) {
+	call := sync.OnceValues(fn)
+	if err = goroutines.Do(context.Background(), func() { call() }); err == nil {
+		return call()
 	}
-	return r.value, r.err
+	go func() {
+		value, _ := call()
+		abandon(value)
+	}()
+	return value, err
 }
 
 // roundTripBeside has the standard's Transport make the round trip, on a
@@ -43,30 +44,23 @@ func onGoroutine[T any](fn func() (T, error)) (T, error) {
 func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, error) {
 	ctx, end := context.WithCancel(req.Context())
 	own := req.WithContext(ctx)
-	call := sync.OnceValues(func() (*stdhttp.Response, error) { return t.std().RoundTrip(own) })
-	if err := goroutines.Do(context.Background(), func() { call() }); err != nil {
-		end() // so it returns soon, and closes the request's body in any case
-		go func() {
-			if resp, _ := call(); resp != nil && resp.Body != nil {
-				resp.Body.Close()
-			}
-		}()
-		return nil, err
-	}
-	resp, failed := call()
+	resp, err := onGoroutine(func() (*stdhttp.Response, error) {
+		return t.std().RoundTrip(own)
+	}, func(resp *stdhttp.Response) {
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
+	})
 	if resp != nil && resp.Request == own {
 		resp.Request = req
 	}
-	if failed != nil || resp == nil || resp.Body == nil || resp.Body == stdhttp.NoBody {
-		end()
-		return resp, failed // Client handles each combination
+	if err != nil || resp == nil || resp.Body == nil || resp.Body == stdhttp.NoBody {
+		end()            // an abandoned round trip as well
+		return resp, err // Client handles each combination
 	}
 	b := &besideBody{base: resp.Body, end: end}
-	size := readAhead
-	if n := resp.ContentLength; n >= 0 && n < readAhead {
-		size = int(n)
-	}
-	b.in = bufio.NewReaderSize(readerFunc(b.readOnGoroutine), size)
+	size := min(uint64(resp.ContentLength), readAhead) // the former is -1 if it is unknown
+	b.in = bufio.NewReaderSize(readerFunc(b.readOnGoroutine), int(size))
 	resp.Body = b
 	if w, ok := b.base.(io.Writer); ok {
 		resp.Body = upgraded{b, w}
@@ -128,12 +122,9 @@ func (b *besideBody) Close() error {
 	if b.ended.Load() {
 		return b.base.Close() // which does not wait
 	}
-	failed, err := onGoroutine(func() (error, error) { return b.base.Close(), nil })
-	if err != nil {
-		go b.base.Close() // perhaps a second time, which does nothing
-		return err
-	}
-	return failed
+	_, err := onGoroutine(func() (none struct{}, err error) { return none, b.base.Close() },
+		func(struct{}) {})
+	return err
 }
 
 // upgraded is the body of a 101 response, a connection.
@@ -145,5 +136,5 @@ type upgraded struct {
 // Write implements io.Writer. Parks.
 func (u upgraded) Write(p []byte) (int, error) {
 	own := bytes.Clone(p) // the goroutine may outlive this call
-	return onGoroutine(func() (int, error) { return u.w.Write(own) })
+	return onGoroutine(func() (int, error) { return u.w.Write(own) }, func(int) {})
 }

@@ -46,7 +46,7 @@ func (x *trip) finish(whole bool) {
 		return
 	}
 	pc := x.pc
-	if x.stop() && whole && x.keep && (pc.br == nil || pc.br.Buffered() == 0) {
+	if x.stop() && whole && x.keep && pc.br.Buffered() == 0 {
 		x.t.putOrClose(pc)
 	} else {
 		pc.close()

@@ -48,24 +48,6 @@ func (p *pool) setLocked(key string, h host) {
 	p.hosts[key] = h
 }
 
-// getConn returns a connection, idle or new. Parks.
-func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
-	if err := x.cancelled(); err != nil {
-		return nil, err
-	}
-	pc, err := t.takeIdle(key), error(nil)
-	if pc == nil {
-		pc, err = t.awaitConn(x, key)
-	}
-	if cancelled := x.cancelled(); cancelled != nil {
-		if err == nil {
-			t.putOrClose(pc)
-		}
-		return nil, cancelled
-	}
-	return pc, err
-}
-
 // takeIdle returns a usable idle connection, or nil.
 func (t *Transport) takeIdle(key string) *persistConn {
 	if t.DisableKeepAlives {
@@ -79,8 +61,7 @@ func (t *Transport) takeIdle(key string) *persistConn {
 			t.pool.mu.Unlock()
 			return nil
 		}
-		pc := idle[len(idle)-1]
-		t.pool.removeIdleLocked(key, len(idle)-1)
+		pc := t.pool.removeIdleLocked(key, len(idle)-1)
 		t.pool.mu.Unlock()
 		if !t.expired(pc, time.Now()) && !pc.spoilt() {
 			return pc
@@ -89,11 +70,13 @@ func (t *Transport) takeIdle(key string) *persistConn {
 	}
 }
 
-func (p *pool) removeIdleLocked(key string, i int) {
+func (p *pool) removeIdleLocked(key string, i int) *persistConn {
 	h := p.hosts[key]
+	pc := h.idle[i]
 	h.idle = slices.Delete(h.idle, i, i+1)
 	p.setLocked(key, h)
 	p.idle--
+	return pc
 }
 
 // expired reports whether a connection has been idle for too long. It uses the
@@ -102,9 +85,16 @@ func (t *Transport) expired(pc *persistConn, now time.Time) bool {
 	return t.IdleConnTimeout > 0 && now.Round(0).Sub(pc.idleAt.Round(0)) >= t.IdleConnTimeout
 }
 
-// awaitConn waits for a connection: from its own dial, or one that becomes idle
-// earlier. In that case the dial goes on, for the next request.
-func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
+// getConn returns an idle connection, or waits for one: from its own dial, or
+// one that becomes idle earlier. In that case the dial goes on, for the next
+// request. Parks.
+func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
+	if err := x.cancelled(); err != nil {
+		return nil, err
+	}
+	if pc := t.takeIdle(key); pc != nil {
+		return pc, nil
+	}
 	got := sync.NewFuture[*persistConn]()
 	t.pool.mu.Lock()
 	h := t.pool.hosts[key]
@@ -133,6 +123,12 @@ func (t *Transport) awaitConn(x *trip, key string) (*persistConn, error) {
 	waiting.Remove(place) // unless putIdle has
 	t.pool.setLocked(key, t.pool.hosts[key])
 	t.pool.mu.Unlock()
+	if cancelled := x.cancelled(); cancelled != nil {
+		if err == nil {
+			t.putOrClose(pc)
+		}
+		return nil, cancelled
+	}
 	return pc, err
 }
 
@@ -183,8 +179,7 @@ func (p *pool) oldestLocked() (oldest *persistConn) {
 			oldest = h.idle[0]
 		}
 	}
-	p.removeIdleLocked(oldest.key, 0)
-	return oldest
+	return p.removeIdleLocked(oldest.key, 0)
 }
 
 // closeIdle closes the idle connections for which goes returns true.
