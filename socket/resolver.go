@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 )
 
 // Resolver looks up names without blocking a Processor: a coroutine parks while
@@ -209,10 +210,14 @@ var lookups = func() *blocking.Pool {
 	return p
 }()
 
-// ask calls fn where fn may block, and waits for it until ctx ends.
+// ask calls fn where fn may block, and waits for it until ctx ends. With a nil
+// ctx net answers at once, or panics.
 func ask[T any](r *Resolver, ctx context.Context, name string,
 	fn func(*net.Resolver, context.Context) (T, error)) (v T, err error) {
 	of := r.asked()
+	if ctx == nil || coroutine.Current() == nil {
+		return fn(of, ctx)
+	}
 	got := new(struct { // the look-up's, even after the caller has given up
 		v   T
 		err error

@@ -336,6 +336,7 @@ func TestResolverAtOnce(t *testing.T) {
 		r.LookupIPAddr(ctx, "fe80::1%1")
 		r.LookupPort(ctx, "tcp", "80")
 		r.LookupHost(ctx, "")
+		testenv.Gives(t, "localhost", nil, "of a nil context")(r.LookupCNAME(nil, "localhost"))
 		conet.ResolveTCPAddr("tcp", "[::1]:80")
 		conet.ResolveUDPAddr("udp", ":53")
 		conet.ResolveIPAddr("ip", "192.0.2.1")
@@ -659,10 +660,8 @@ func TestResolverLikeNet(t *testing.T) {
 		p.Do(t, func() {
 			asked = 0
 			r := &socket.Resolver{PreferGo: true, StrictErrors: true, Dial: dial}
-			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil ||
-				asked == 0 {
-				t.Errorf("%s: Dial was called %d times: %v", p.Name, asked, err)
-			}
+			_, err := r.LookupTXT(context.Background(), "name.example.")
+			testenv.True(t, err != nil && asked > 0, "%s: Dial was called %d times", p.Name, asked)
 			asked = 0
 			elsewhere := 0
 			r = &socket.Resolver{PreferGo: true, Dial: dial, Net: &net.Resolver{PreferGo: true,
@@ -670,11 +669,9 @@ func TestResolverLikeNet(t *testing.T) {
 					elsewhere++
 					return nil, os.ErrPermission
 				}}}
-			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil ||
-				asked != 0 || elsewhere == 0 {
-				t.Errorf("%s: with Net, Dial was called %d times, Net's %d times: %v", p.Name,
-					asked, elsewhere, err)
-			}
+			_, err = r.LookupTXT(context.Background(), "name.example.")
+			testenv.True(t, err != nil && asked == 0 && elsewhere > 0,
+				"%s: with Net, Dial was called %d times, Net's %d times", p.Name, asked, elsewhere)
 		})
 	}
 }
