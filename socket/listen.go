@@ -164,11 +164,8 @@ func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: addrOf(laddr),
 			Err: net.UnknownNetworkError(network)}
 	}
-	switch {
-	case laddr == nil:
+	if laddr == nil {
 		laddr = new(net.TCPAddr)
-	case n == tcp6 && laddr.IP.Equal(net.IPv4zero):
-		laddr = &net.TCPAddr{Port: laddr.Port} // net takes it for any address
 	}
 	if !speakable(n, laddr) {
 		// Net's own function returns the error.
@@ -178,6 +175,9 @@ func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 		}
 		theirs.Close()
 	}
+	if n == tcp6 && laddr.IP.Equal(net.IPv4zero) {
+		laddr = &net.TCPAddr{Port: laddr.Port} // net takes it for any address
+	}
 	l, err := new(ListenConfig).borrowListener(context.Background(), n, laddr.String())
 	if err != nil {
 		return nil, err
@@ -186,13 +186,14 @@ func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 }
 
 // speakable reports whether an address keeps its meaning when it is written as
-// host:port and parsed for a network.
+// host:port and parsed for a network. For tcp [::] becomes 0.0.0.0.
 func speakable(n network, a *net.TCPAddr) bool {
 	_, err := netip.ParseAddrPort(a.String())
 	if len(a.IP) == 0 {
 		return a.Port >= 0 && a.Port <= 0xffff
 	}
-	return err == nil && (n == tcp || (a.IP.To4() != nil) == (n == tcp4))
+	return err == nil && (n == tcp && !a.IP.Equal(net.IPv6unspecified) ||
+		n != tcp && (a.IP.To4() != nil) == (n == tcp4))
 }
 
 // ListenPacket announces on a local address, as net.ListenPacket does and with

@@ -757,7 +757,9 @@ func TestMakingAsNet(t *testing.T) {
 					}
 				}
 			}
-			makingAsNet(t, n, inUse)
+			for _, ip := range []net.IP{inUse.IP, net.IPv6zero, net.IPv4zero} {
+				makingAsNet(t, n, &net.UDPAddr{IP: ip, Port: inUse.Port})
+			}
 			for _, at := range unixes {
 				d, ctx := new(socket.Dialer), context.Background()
 				testenv.Equal(t, made(d.DialUnix(ctx, n, nil, at)), made(net.DialUnix(n, nil, at)),
