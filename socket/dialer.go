@@ -168,8 +168,13 @@ func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
 	raddr netip.AddrPort) (*UDPConn, error) {
 	from, to := net.UDPAddrFromAddrPort(laddr), net.UDPAddrFromAddrPort(raddr)
 	n, err := parseNetwork(network)
-	if err != nil || !n.isUDP() || !suit(n, from.IP, to.IP) {
-		return netDialUDP(network, from, to) // which has the error
+	unfit := err != nil || !n.isUDP() || !suit(n, from.IP, to.IP)
+	if unfit || to.IP.Equal(net.IPv6unspecified) { // written, that is 0.0.0.0 too
+		c, err := netDialUDP(network, from, to) // which has the error
+		if unfit || err != nil {
+			return c, err
+		}
+		c.Close()
 	}
 	return as[*UDPConn](d.borrow(ctx, n, from, to.String()))
 }
