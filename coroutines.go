@@ -104,10 +104,10 @@ func AddHooks(h Hooks) (remove func()) { return coroutine.AddHooks(h) }
 //	                                without what is netco's own at either end
 //
 // A Fiber's stack comes before its resumer's. The coroutine does not notice.
-// Stack returns ErrNotFound for one that has ended; an error that wraps ErrBusy
-// and ctx's if ctx ends first, because the coroutine computes without a pause;
-// ErrShutdown; or an error on a Go release whose stacks netco does not
-// understand. It parks a coroutine, blocks a goroutine.
+// Stack returns ErrNotFound for a coroutine that has ended; an error that wraps
+// ErrBusy and ctx's error if ctx ends first, because the coroutine computes
+// without a pause; ErrShutdown; or an error on a Go release whose stacks netco
+// does not understand. Stack parks a coroutine and blocks a goroutine.
 type Info = coroutine.Info
 
 // Range calls f for every coroutine of the process that has started and not
@@ -130,8 +130,8 @@ var (
 
 // CurrentProcessor returns the number of the Processor that the caller runs on,
 // as OnProcessor takes it; -1 on an ordinary goroutine. After a wait a
-// coroutine may be on another one, unless it was started with On or Local. It
-// takes a few nanoseconds and does not park.
+// coroutine may be on another Processor, unless it was started with On or
+// Local. It takes a few nanoseconds and does not park.
 func CurrentProcessor() int {
 	if p := processor.Current(); p != nil {
 		return p.Index()

@@ -19,14 +19,14 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Results of Main, for os.Exit. After a second signal it is 128 and the
-// signal's number, as shells have it.
+// Results of Main, for os.Exit. After a second signal it is 128 plus the
+// signal's number, as in a shell.
 const (
 	ExitOK     = 0 // everything has ended by itself
 	ExitFailed = 1 // the Scheduler could not be started, or main has failed
 	ExitStuck  = 2 // a deadlock, see ErrDeadlock, as where Go's runtime finds one
 	ExitForced = 3 // coroutines were ended by force after the grace; their deferred calls have run
-	ExitLeft   = 4 // some have not ended even then
+	ExitLeft   = 4 // some coroutines have not ended even then
 )
 
 // MainOptions are the settings of [Main]. The zero value is useful.
@@ -103,7 +103,8 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	defer cancel(nil)
 	ended := make(chan error, 2) // main's error if there is one, and then Run's result
 	go func() {
-		// Of this Scheduler: after its end Run would start another.
+		// s.Run, not Run: after the end of s, Run would start another
+		// Scheduler.
 		ended <- s.Run(coroutine.SpawnAt(func() {
 			err := errMainEnded
 			defer func() {

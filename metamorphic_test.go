@@ -179,13 +179,13 @@ type tree struct {
 	leaf        int
 }
 
-func (n *tree) walk(y *coroutine.Yielder[struct{}, int]) {
-	if n.left == nil {
-		y.Yield(n.leaf)
+func (tr *tree) walk(y *coroutine.Yielder[struct{}, int]) {
+	if tr.left == nil {
+		y.Yield(tr.leaf)
 		return
 	}
-	n.left.walk(y)
-	n.right.walk(y)
+	tr.left.walk(y)
+	tr.right.walk(y)
 }
 
 // grow makes trees of the same leaves and different shapes.

@@ -56,8 +56,8 @@ func Dial(network, address string) (net.Conn, error) {
 // Serve returns when accepting fails, and always with an error: net.ErrClosed
 // after ln was closed, ErrShutdown when the Scheduler is ending, which closes
 // ln, os.ErrDeadlineExceeded after its deadline. It closes ln, and leaves the
-// handlers running. Errors that pass, such as those for want of fds, make it
-// pause for 1 ms, doubled each time up to 100 ms, and are logged.
+// handlers running. Temporary errors, such as a lack of fds, make it pause for
+// 1 ms, doubled each time up to 100 ms, and are logged.
 //
 // ln may be a listener of netco, which parks a coroutine, or any other: a
 // listener of package net blocks, as do its connections. [socket.LimitListener]

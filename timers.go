@@ -11,7 +11,7 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Timer is one event in the future: package time's, for coroutines and
+// Timer is package time's Timer, one event in the future, for coroutines and
 // goroutines alike. NewTimer or AfterFunc makes one. Its methods may be called
 // from anywhere.
 //
@@ -71,7 +71,7 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 	site := asm.CallerPC()
 	p := processor.Current()
 	if p == nil {
-		return &Timer{on: afterOutside(d, f, site)}
+		return &Timer{on: afterOnGoroutine(d, f, site)}
 	}
 	t := &struct {
 		Timer
@@ -82,9 +82,9 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 	return &t.Timer
 }
 
-// afterOutside is AfterFunc for an ordinary goroutine: it uses Go's timer, and
-// a coroutine of the default Scheduler.
-func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
+// afterOnGoroutine is AfterFunc for an ordinary goroutine: it uses Go's timer,
+// and a coroutine of the default Scheduler.
+func afterOnGoroutine(d time.Duration, f func(), site uintptr) *time.Timer {
 	if clock.InBubble() {
 		return time.AfterFunc(d, f)
 	}
@@ -118,9 +118,9 @@ func (t *Timer) alarm(method string) alarm {
 	return t.on
 }
 
-// Ticker gives the time at regular intervals: package time's, for coroutines
-// and goroutines alike. NewTicker makes one. Its methods may be called from
-// anywhere.
+// Ticker is package time's Ticker: it gives the time at regular intervals, to
+// coroutines and goroutines alike. NewTicker makes one. Its methods may be
+// called from anywhere.
 //
 // A late receiver gets only the latest tick, and the next tick comes at its
 // regular time. As in package time since Go 1.23, no tick from before a Stop or

@@ -310,8 +310,8 @@ func newCounted(withFunc bool) *countedTimer {
 }
 
 // adds reports whether each setting has come, was stopped, or was replaced.
-func (x *countedTimer) adds() bool {
-	return x.set.Load() == x.came.Load()+x.stopped.Load()+x.replaced.Load()
+func (c *countedTimer) adds() bool {
+	return c.set.Load() == c.came.Load()+c.stopped.Load()+c.replaced.Load()
 }
 
 // strike stops or sets one of the timers.

@@ -124,7 +124,7 @@ func withFrame(n int) (uintptr, int) { // a frame large enough to be checked for
 type thing struct{ pc uintptr }
 
 //go:noinline
-func (x *thing) method() { x.pc = asm.CallerPC() }
+func (t *thing) method() { t.pc = asm.CallerPC() }
 
 //go:noinline
 func variadic(args ...any) uintptr { return asm.CallerPC() }

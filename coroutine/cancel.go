@@ -30,11 +30,11 @@ import "github.com/netco-go/netco/internal/goruntime"
 // Cond locks L first. Stop returns at once; Join waits for the end.
 //
 // The request takes effect at the coroutine's next wait. A coroutine that
-// computes runs on, and so does one that ignores ErrShutdown. An operation of a
-// socket that need not wait succeeds; if a coroutine's operations never wait,
-// one in 32 fails. No other coroutine is touched: the stopped coroutine's locks
-// stay locked until its deferred calls unlock them, and its sockets stay as
-// they were, since another coroutine may use them.
+// computes, or ignores ErrShutdown, runs on. An operation of a socket that need
+// not wait succeeds; if a coroutine's operations never wait, one in 32 fails.
+// No other coroutine is touched: the stopped coroutine's locks stay locked
+// until its deferred calls unlock them, and its sockets stay as they were,
+// since another coroutine may use them.
 //
 // A coroutine that has not started ends without a call of its function. If the
 // coroutine has ended, or was stopped before, Stop does nothing. A coroutine

@@ -18,7 +18,7 @@ var ErrNotCoroutine = errors.New("netco: called from an ordinary goroutine, not 
 // ends, on any thread. So a long-running parent's list does not grow with
 // children that have ended.
 type children struct {
-	of     Handle    // constant: the coroutine whose children these are
+	self   Handle    // constant: the coroutine that the struct belongs to
 	parent *children // constant: the parent's struct, whose list has this one; nil for no child
 	index  int       // in parent.list; under parent.mu
 
@@ -26,13 +26,13 @@ type children struct {
 	list []*children  // under mu; emptied by end
 }
 
-// bind makes a new coroutine a child of the calling one.
+// bind makes a new coroutine a child of the calling coroutine.
 func (co *Coroutine) bind(caller *Coroutine) {
 	if caller.children == nil {
-		caller.children = &children{of: caller.Handle()}
+		caller.children = &children{self: caller.Handle()}
 	}
 	parent := caller.children
-	c := &children{of: co.Handle(), parent: parent}
+	c := &children{self: co.Handle(), parent: parent}
 	co.children = c
 	parent.mu.Lock()
 	c.index = len(parent.list)
@@ -83,13 +83,13 @@ func (c *children) end() {
 	c.mu.Unlock()
 	Shield(func() {
 		for i, child := range list {
-			child.of.Stop()
+			child.self.Stop()
 			if i%stopsAtOnce == stopsAtOnce-1 {
 				CurrentWorker().pass(false)
 			}
 		}
 		for _, child := range list {
-			child.of.join()
+			child.self.join()
 		}
 	})
 	c.raceEnded()

@@ -118,7 +118,7 @@ type Coroutine struct {
 	tags labels                  // owner: its creator's profiler labels, until it starts
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
-	id   counter.Counter         // 0 when dead; set last and cleared first, see Info.of
+	id   counter.Counter         // 0 when dead; set last and cleared first, see Info.read
 
 	locals        localValues   // owner: of this incarnation
 	cancelRequest atomic.Uint64 // the id of the incarnation that Stop was called for; any thread
@@ -211,7 +211,7 @@ func Current() *Coroutine {
 	return nil
 }
 
-// Node returns the node by which a host's inbox queues it.
+// Node returns the node by which a host's inbox queues co.
 func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
 
 // prefetch loads the coroutine's worker into the cache, for a resume. Owner

@@ -25,8 +25,8 @@ type Host interface {
 	// Panicked reports whether the host has dealt with a panic of co. If not,
 	// the program crashes.
 	Panicked(co *Coroutine, value any, stack []byte) bool
-	// StartHere is Executor.Spawn; its error says why it started none. Owner
-	// only.
+	// StartHere is Executor.Spawn; the error says why it started no coroutine.
+	// Owner only.
 	StartHere(Spawn) (Handle, error)
 	// Reap starts a coroutine on the executor's thread, unless the thread has
 	// ended. Any thread.
@@ -63,36 +63,36 @@ type Config struct {
 // Executor runs the coroutines of one Processor: its loop, a goroutine, resumes
 // them one after the other, and each gives control back to the loop. Its owner
 // is the loop or the current coroutine, whichever runs: one thread at a time.
-// The owner has all fields whose comment does not say otherwise.
+// All fields are the owner's unless their comment says otherwise.
 type Executor struct {
-	budget      int // resumes left in this turn
-	runq        runQueue
-	loop        context.Context            // identity only: it is not resumed
-	current     counter.Pointer[Coroutine] // read by any thread
-	leftBehind  *worker                    // the worker that the loop has left behind, see wentOn
-	moving      *Coroutine                 // suspended, to go to movingTo, see MoveTo; or nil
-	movingTo    *Executor
-	stamp       uint64 // the time of the turn, for status words, see stampUnit and SetClock
-	deadline    int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
-	remoteBoost int    // remote wakes that may still go in front, see Arrive
-	stopping    bool   // by force: parks return at once
-	regions     bool   // runs are regions of the execution trace, see runs.go
-	careful     bool   // this turn: regions are made, or credit is checked, see standby.go
-	wary        uint8  // how many of the next starts get a standby without credit
+	budget       int // resumes left in this turn
+	runq         runQueue
+	loop         context.Context            // identity only: it is not resumed
+	current      counter.Pointer[Coroutine] // read by any thread
+	leftBehind   *worker                    // the worker that the loop has left behind, see wentOn
+	moving       *Coroutine                 // suspended, to go to movingTo, see MoveTo; or nil
+	movingTo     *Executor
+	stamp        uint64 // the time of the turn, for status words, see stampUnit and SetClock
+	deadline     int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
+	remoteBoost  int    // remote wakes that may still go in front, see Arrive
+	stopping     bool   // by force: parks return at once
+	regions      bool   // runs are regions of the execution trace, see runs.go
+	slowResume   bool   // this turn: regions are made, or credit is checked, see standby.go
+	freeStandbys uint8  // how many of the next starts get a standby without credit
 
 	lend atomic.Pointer[func() *Executor] // owner: writes; see Lend
 
 	shared  *Executor // constant: the home of coroutines that wait shared; nil for none
 	sharing *byte     // constant: the same for all executors that share; nil for none
 
-	host   Host
-	ended  func() // Config.Ended
-	keep   int
-	idle   []*worker // LIFO: the stack used last is the warmest
-	pool   *objpool.Pool[Coroutine]
-	loopIs *worker // the loop's entry in the table
-	locks  uintptr // the loop's thread locks, see asm.Where
-	ids    ids
+	host       Host
+	ended      func() // Config.Ended
+	keep       int
+	idle       []*worker // LIFO: the stack used last is the warmest
+	pool       *objpool.Pool[Coroutine]
+	loopWorker *worker // the loop's entry in the table
+	locks      uintptr // the loop's thread locks, see asm.Where
+	ids        ids
 
 	idleFibers []*fiberHandle // LIFO
 
@@ -125,16 +125,16 @@ type Stats struct {
 // Init prepares the executor. The goroutine that will be its loop then calls
 // Enter.
 func (ex *Executor) Init(c Config) {
-	ex.host, ex.keep, ex.ended, ex.wary = c.Host, c.Idle, c.Ended, waryAtFirst
+	ex.host, ex.keep, ex.ended, ex.freeStandbys = c.Host, c.Idle, c.Ended, freeAtFirst
 	ex.pool = objpool.New[Coroutine](int(poolChunk), c.Idle)
 }
 
 // Enter makes the calling goroutine the loop. It remains so until Leave.
 func (ex *Executor) Enter() {
 	ex.loop.Identify()
-	ex.loopIs = &worker{ex: ex}
-	ex.loopIs.ctx.Identify()
-	enroll(ex.loopIs)
+	ex.loopWorker = &worker{ex: ex}
+	ex.loopWorker.ctx.Identify()
+	enroll(ex.loopWorker)
 	_, ex.locks = asm.Where()
 	ex.raceEnter() // last: the coroutines see everything that Enter did
 }
@@ -151,7 +151,7 @@ func (ex *Executor) Leave() {
 	}
 	ex.trimFibers()
 	ex.runq.free()
-	expel(ex.loopIs)
+	expel(ex.loopWorker)
 	ex.raceLeave()
 }
 
@@ -228,7 +228,7 @@ const maxRemoteBoost = 64
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
 	ex.regions = tracing.Load() != 0 && trace.IsEnabled()
-	ex.careful = ex.regions || ex.hasHabits()
+	ex.slowResume = ex.regions || ex.checksCredit()
 	before := ex.runq.taken()
 	// The first coroutine runs even if the turn is to end; otherwise preempt
 	// requests could starve all coroutines.
@@ -246,8 +246,8 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 			w = ex.attach(co)
 		}
 		ex.current.Set(co)
-		if ex.careful {
-			ex.takeCare(w)
+		if ex.slowResume {
+			ex.startStandby(w)
 		}
 		switch {
 		case ex.regions:

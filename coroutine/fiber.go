@@ -41,9 +41,9 @@ func (s Status) String() string {
 	return [...]string{"dead", "created", "suspended", "running", "normal"}[s]
 }
 
-// Fiber is a coroutine driven by hand, and a value: copies are the same one.
-// Package fiber has its contract. Its home (see fiber) runs one thing at a
-// time, so no operation needs an atomic instruction.
+// Fiber is a coroutine driven by hand. Copies of a Fiber are the same
+// coroutine. Package fiber has its contract. Its home (see fiber) runs one
+// thing at a time, so no operation needs an atomic instruction.
 type Fiber[In, Out any] struct {
 	handle *fiberHandle
 	y      *Yielder[In, Out]
@@ -241,8 +241,8 @@ func (y *Yielder[In, Out]) ID() uint64 { return y.id.Load() }
 // RunningID returns the ID of the innermost coroutine driven by hand that the
 // caller runs in; 0 if there is none.
 func RunningID() uint64 {
-	if w := CurrentWorker(); w != nil && w.fiber != nil && w.fiber.of != nil {
-		return w.fiber.of.id.Own()
+	if w := CurrentWorker(); w != nil && w.fiber != nil && w.fiber.core != nil {
+		return w.fiber.core.id.Own()
 	}
 	return 0
 }

@@ -22,10 +22,10 @@ func fiberMain(c *context.Context) { fiberOf(c).main() }
 func (f *fiber) main() {
 	enroll(&f.w)
 	defer f.finish()
-	for f.of != nil {
+	for f.core != nil {
 		f.call()
 		f.end(eventReturn)
-		if !f.fit() || !poolable(f) {
+		if !f.reusable() || !poolable(f) {
 			return
 		}
 		f.w.ctx.Suspend()
@@ -35,7 +35,7 @@ func (f *fiber) main() {
 // finish ends the goroutine; after a Goexit it first ends the incarnation. The
 // runtime then resumes the resumer, which is parked in the fiber's context.
 func (f *fiber) finish() {
-	if f.of != nil {
+	if f.core != nil {
 		defer f.finish() // deferred, as a Local's Drop may unwind too
 		f.end(eventGoexit)
 		return
@@ -44,9 +44,9 @@ func (f *fiber) finish() {
 	f.w.gone = true
 }
 
-// fit reports whether the goroutine may run further incarnations: it was made
-// under the same thread locks, and not in a bubble.
-func (f *fiber) fit() bool {
+// reusable reports whether the goroutine may run further incarnations: it was
+// made under the same thread locks, and not in a bubble.
+func (f *fiber) reusable() bool {
 	if ex := f.w.ex; ex != nil {
 		return !f.started || f.made == ex.locks && (f.made == 0 || asm.LocksKnown())
 	}
@@ -79,7 +79,7 @@ func (f *fiber) failed(value any) {
 
 // end ends the incarnation.
 func (f *fiber) end(why event) {
-	c := f.of
+	c := f.core
 	f.w.attached()
 	for f.locals.any() { // a Drop that panics ends the incarnation by that panic
 		catch(f.locals.drop, f.failed)
@@ -88,7 +88,7 @@ func (f *fiber) end(why event) {
 	f.exit()
 	goruntime.SetLabels(nil) // otherwise the labels' memory stays reachable
 	f.event = why
-	f.of = nil
+	f.core = nil
 	c.id.Set(0)
 	f.cancelled = false
 }

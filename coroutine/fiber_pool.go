@@ -75,7 +75,7 @@ func newFiber(ex *Executor, bubble bool) *fiber {
 func (c *core) renew(by creator) uint64 {
 	t := c.t
 	c.locks, c.begun = by.locks, false
-	t.of = c
+	t.core = c
 	t.tags = goruntime.Labels()
 	t.by, t.byG = by.w, by.g
 	if inheriting.Load() != 0 {
@@ -98,8 +98,8 @@ func (c *core) renew(by creator) uint64 {
 // rootOf returns g if it is an ordinary goroutine, else the ordinary goroutine
 // that drives g's fiber.
 func rootOf(w *worker, g uintptr) uint64 {
-	if w != nil && w.fiber != nil && w.fiber.of != nil {
-		return w.fiber.of.root.Own()
+	if w != nil && w.fiber != nil && w.fiber.core != nil {
+		return w.fiber.core.root.Own()
 	}
 	return uint64(g)
 }
@@ -144,7 +144,7 @@ func (f *fiber) conclude(s *fiberHandle) error {
 func (f *fiber) recycle(s *fiberHandle) {
 	switch ex := f.w.ex; {
 	case f.w.gone:
-	case !f.fit() || !poolable(f):
+	case !f.reusable() || !poolable(f):
 		if f.started { // it was reused, and cancelled before its first Resume
 			f.endIdle(f.by)
 		}
@@ -182,7 +182,7 @@ func (c *core) cancel(s *fiberHandle) error {
 	err := c.check()
 	t := c.t
 	if err == nil && !c.begun && !t.locals.any() {
-		t.of = nil
+		t.core = nil
 		c.id.Set(0)
 		t.last.clear()
 		t.recycle(s)

@@ -16,14 +16,14 @@ import "github.com/netco-go/netco/asm"
 //	a goroutine in a bubble               nothing: the bubble reports it
 
 // abandoned is the cleanup of t's handle. It runs on a goroutine of the Go
-// runtime, which must not be blocked. A fiber of which nothing is left to end
-// costs no coroutine, which might be one too many for Options.MaxCoroutines.
+// runtime, which must not be blocked. If nothing of the fiber is left to end,
+// abandoned starts no coroutine: that might exceed Options.MaxCoroutines.
 func abandoned(t *fiber) {
 	t.raceAcquire()
 	switch ex := t.w.ex; {
 	case t.w.gone || !t.started && !t.locals.any():
 	case ex != nil:
-		ex.host.Reap(t.reap) // each on its own: its deferred calls may park, or panic
+		ex.host.Reap(t.reap) // a coroutine for each: its deferred calls may park, or panic
 	case !t.bubble && t.made == 0:
 		go t.reap()
 	}
@@ -58,14 +58,14 @@ func (ex *Executor) Suspended() bool {
 //
 //go:norace
 func (f *fiber) toReap(ex *Executor) bool {
-	return f != nil && f.w.ex == ex && f.of != nil && f.of.locks == ex.locks && !f.running
+	return f != nil && f.w.ex == ex && f.core != nil && f.core.locks == ex.locks && !f.running
 }
 
 // reap ends f, which nothing can resume: its incarnation, if it has one, or its
 // idle goroutine.
 func (f *fiber) reap() {
 	f.raceAcquire()
-	switch c := f.of; {
+	switch c := f.core; {
 	case c != nil:
 		if f.w.ex == nil {
 			c.root.Set(rootOf(CurrentWorker(), asm.Getg()))

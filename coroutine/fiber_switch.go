@@ -12,26 +12,26 @@ import (
 // its context, and its present resumer.
 //
 // A fiber made on a Processor's thread has that thread's Executor as its home:
-// any coroutine there may resume it. Made elsewhere, its home is one ordinary
-// goroutine, its root, together with the fibers that the root drives. A home
-// runs one thing at a time, so it owns all fields; other threads read only the
-// fields of core that identify the home.
+// any coroutine there may resume it. The home of any other fiber is one
+// ordinary goroutine, its root, together with the fibers that the root drives.
+// A home runs one thing at a time, so it owns all fields; other threads read
+// only the fields of core that identify the home.
 //
 // Its goroutine:
 //
 //	state       means                            becomes
 //	none        not made: before the first       running, by enter
 //	            Resume
-//	running,    of is not nil                    idle or gone, at the
+//	running,    core is not nil                  idle or gone, at the
 //	suspended                                    incarnation's end
 //	idle        parked in main; a pool holds     running, by New and enter;
 //	            the handle                       gone
 //	gone        ended; in no pool                nothing
 type fiber struct {
-	w  worker // first: workerOf
-	of *core  // the incarnation that it runs, or is to run; nil while idle
+	w    worker // first: workerOf
+	core *core  // the incarnation that it runs, or is to run; nil while idle
 
-	last incarnation // of's Yielder, or the previous one
+	last incarnation // the core's Yielder, or the previous one
 
 	by  *worker // its resumer; nil for an ordinary goroutine
 	byG uintptr // by's goroutine
@@ -133,7 +133,7 @@ func (c *core) caller(g, locks uintptr) (*worker, error) {
 		if g != uintptr(c.root.Load()) {
 			return nil, ErrWrongThread
 		}
-	case w.fiber == nil || w.fiber.of == nil || w.fiber.of.root.Own() != c.root.Load():
+	case w.fiber == nil || w.fiber.core == nil || w.fiber.core.root.Own() != c.root.Load():
 		return nil, ErrWrongThread
 	}
 	if locks != c.locks {
@@ -180,7 +180,7 @@ func (f *fiber) exit() {
 }
 
 // refusals are Yield's errors, by leave's result: an entry for each value of a
-// byte, so that no index is checked.
+// byte, so that Go need not check the index.
 var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 
 // leave is exit for Yield, unless it returns an index of refusals. c's
@@ -188,7 +188,7 @@ var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 func (c *core) leave() (refused uint8) {
 	t := c.t
 	g, locks := asm.Where()
-	if t == nil || t.w.ctx.G() != g || t.of != c {
+	if t == nil || t.w.ctx.G() != g || t.core != c {
 		return 1
 	}
 	if t.w.co.Own() != nil {
@@ -205,7 +205,7 @@ func (c *core) leave() (refused uint8) {
 }
 
 // inside reports whether the caller is the coroutine of c.
-func (c *core) inside() bool { return c.t != nil && c.t.w.ctx.G() == asm.Getg() && c.t.of == c }
+func (c *core) inside() bool { return c.t != nil && c.t.w.ctx.G() == asm.Getg() && c.t.core == c }
 
 // resume runs the fiber until it yields or ends. With the portable backend,
 // when the fiber parks its resumer must park too.

@@ -113,7 +113,8 @@ func (w *worker) awayWord() uint32 {
 // as a user's function, and before it touches the owner's fields. It may park.
 func Rejoin() { CurrentWorker() }
 
-// LeftMark marks a moment in a coroutine's life; the zero value marks none.
+// LeftMark marks a moment in a coroutine's life; the zero value marks no
+// moment.
 type LeftMark struct {
 	w     *worker
 	times uint32
@@ -126,7 +127,7 @@ func MarkLeft() LeftMark {
 	if w == nil {
 		return LeftMark{}
 	}
-	return LeftMark{w, w.timesLeft.Load(), w.pinning.Run()}
+	return LeftMark{w, w.handoffs.Load(), w.pinning.Run()}
 }
 
 // Left rejoins, and reports whether the calling coroutine was left behind since
@@ -253,18 +254,18 @@ func (co *Coroutine) Run() uint64 {
 // ordinary goroutine that is not locked to its thread. barrier makes every
 // thread of the process execute a memory barrier. before is called just before
 // the loop runs on, and holds it up.
-func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
-	w := l.w
+func (b blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
+	w := b.w
 	if !w.away.CompareAndSwap(attached, claimed) {
 		return false
 	}
 	barrier()
-	ex := l.ex
+	ex := b.ex
 	// Whether the coroutine is still ex's is checked last: it may have moved,
 	// and be blocked elsewhere.
 	co := w.co.Load()
 	if co == nil || ex.current.Load() != co || !w.blocked() ||
-		w.pinning.Run() != l.run || co.ex.Load() != ex {
+		w.pinning.Run() != b.run || co.ex.Load() != ex {
 		w.away.Store(attached)
 		return false
 	}
@@ -281,18 +282,18 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	ex.setLeftBehind(w) // the loop is parked, and its coroutine blocked: the caller is the owner
 	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)
-	w.post(clock.Now()-begin >= worthNs)
+	w.post(clock.Now()-begin >= longAwayNs)
 	return true
 }
 
-// post sends w, whose coroutine has rejoined, to the executor's loop. worth
-// means that it was away for worthNs.
-func (w *worker) post(worth bool) {
+// post sends w, whose coroutine has rejoined, to the executor's loop. longAway
+// means that it was away for longAwayNs.
+func (w *worker) post(longAway bool) {
 	e := new(Coroutine)
 	e.fn = func() {
 		w.away.Store(attached)
 		w.ex.Stats.Outside.Dec()
-		w.cameBack(worth)
+		w.adjustCredit(longAway)
 		w.ex.runq.push(w.co.Own())
 	}
 	e.node.Value = e // Arrive recognises it by its waiter, which has no coroutine
@@ -306,7 +307,7 @@ func (ex *Executor) wentOn() {
 	ex.leftBehind = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
-	w.timesLeft.Add(1)
+	w.handoffs.Add(1)
 	w.creditLeft()
 	w.away.Store(outside)
 }

@@ -29,7 +29,7 @@ type Info struct {
 	Host  Host
 	// WaitsFor is Reason in words; "" unless the coroutine waits.
 	WaitsFor string
-	// OrContext says that the end of a context ends the wait as well.
+	// OrContext says that the end of a context ends the wait, too.
 	OrContext bool
 
 	blockedBy *Holder // of the lock that it waits for, see Held; may be nil
@@ -47,7 +47,7 @@ type Info struct {
 func Range(f func(Info) bool) {
 	for w := range workers {
 		var info Info
-		if w.fiber == nil && info.of(w) && !f(info) {
+		if w.fiber == nil && info.read(w) && !f(info) {
 			return
 		}
 	}
@@ -65,7 +65,7 @@ func Find(id uint64) (found Info, ok bool) {
 	return found, ok
 }
 
-// of fills in i for w's coroutine, and reports whether w has one.
+// read fills in i for w's coroutine, and reports whether w has one.
 //
 // The worker of a fiber that a coroutine has resumed refers to that coroutine,
 // too; the coroutine's own worker refers to it from its start to its end. So
@@ -74,7 +74,7 @@ func Find(id uint64) (found Info, ok bool) {
 // The coroutine may end and its struct be reused at any moment. Make sets the
 // id last and end clears it first, in that order for all threads; so the fields
 // read between two reads of the same id belong to that incarnation.
-func (i *Info) of(w *worker) bool {
+func (i *Info) read(w *worker) bool {
 	co := w.co.Load()
 	if co == nil {
 		return false
@@ -109,7 +109,7 @@ func (h Handle) Info() (info Info, ok bool) {
 		return Info{}, false
 	}
 	w := h.co.w.Load()
-	if w == nil || !info.of(w) || info.ID != h.id {
+	if w == nil || !info.read(w) || info.ID != h.id {
 		return Info{}, false
 	}
 	return info, true
@@ -158,7 +158,7 @@ func frameOf(site uint64) (frame runtime.Frame) {
 // of goroutines: some milliseconds for a million.
 func (ex *Executor) Goroutines(co *Coroutine) []uintptr {
 	if co == nil {
-		return []uintptr{ex.loopIs.ctx.G()}
+		return []uintptr{ex.loopWorker.ctx.G()}
 	}
 	var found []uintptr
 	for w := range workers {

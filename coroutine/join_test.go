@@ -94,7 +94,7 @@ type wokenLate struct {
 	h Handle
 }
 
-func (k wokenLate) Woken() { testenv.True(k.t, k.h.Done(), "woken before the end can be seen") }
+func (w wokenLate) Woken() { testenv.True(w.t, w.h.Done(), "woken before the end can be seen") }
 
 // TestJoinAsItEnds: a joiner that queues itself when the coroutine has already
 // looked for joiners wakes itself. Those that it finds can see the end.

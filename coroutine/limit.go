@@ -18,7 +18,7 @@ type Limit struct {
 
 // Timeout limits a wait to d from now. With d <= 0 it has expired before the
 // wait begins: an operation that need not wait succeeds, any other ends with
-// WakeTimeout. A d of centuries is for ever.
+// WakeTimeout. A d of centuries means no limit.
 func Timeout(d time.Duration) Limit {
 	now := clock.Now()
 	deadline := now + int64(max(d, 0))

@@ -170,7 +170,7 @@ func currentLocals() *localValues {
 	switch w := CurrentWorker(); {
 	case w == nil:
 	case w.fiber != nil:
-		if w.fiber.of != nil {
+		if w.fiber.core != nil {
 			return &w.fiber.locals
 		}
 	case w.co.Own() != nil:

@@ -77,10 +77,10 @@ func crash(co *Coroutine, value any, stack []byte) {
 	select {}
 }
 
-// PanicError delivers a panic to the caller that waits for the function, not to
-// the callers on its own stack. Resume, Transfer's resumer and Cancel of a
-// coroutine driven by hand panic with it; in packages sync and blocking the
-// waiting caller gets it as an error, or panics with it.
+// PanicError delivers a function's panic to the caller that waits for its
+// result, not to the callers on its own stack. Resume, Transfer's resumer and
+// Cancel of a coroutine driven by hand panic with it; in packages sync and
+// blocking the waiting caller gets it as an error, or panics with it.
 type PanicError struct {
 	Value any    // the argument of panic
 	Stack []byte // as debug.Stack gives it, from where the panic arose

@@ -192,7 +192,7 @@ func (co *Coroutine) raceWake() {
 	}
 }
 
-// raceWoken is the end of the park's half of raceWake.
+// raceWoken is the other half of raceWake, at the end of the park.
 func (co *Coroutine) raceWoken() {
 	if contexts {
 		goruntime.RaceAcquire(co.started())

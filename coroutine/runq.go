@@ -1,10 +1,10 @@
 package coroutine
 
-// runQueue is the FIFO of ready coroutines: a ring that grows by doubling. A
-// ring, not a list through the coroutines, so that looking ahead (to prefetch)
-// touches no coroutine. It is the executor's and not the host's, since each
-// resume uses it: calls through Host could not be inlined. Owner: the
-// executor's thread.
+// runQueue is the FIFO of ready coroutines: a ring that grows by doubling. It
+// is no list through the coroutines, so that looking ahead (to prefetch)
+// touches no coroutine. The executor has it, not the host, since each resume
+// uses it: calls through Host could not be inlined. Owner: the executor's
+// thread.
 type runQueue struct {
 	buf   []*Coroutine // length a power of two
 	mask  uint64       // len(buf)-1, or 0 when nothing was pushed yet

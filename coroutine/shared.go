@@ -21,7 +21,7 @@ import "github.com/netco-go/netco/internal/goruntime"
 // waker posts it to the executor where it waited last, whose Arrive takes it.
 // Every wake takes the coroutine. A wake for an old ticket is then an early
 // wake, so Handle.Stop, a late timer and a stack request need no state of their
-// own. Callers of ParkShared check again what they wait for.
+// own. Callers of ParkShared check their condition again.
 //
 // Stop does not find coroutines that wait shared. The Host wakes them first:
 // MayShare, called when wakers can find the coroutine, refuses a shared wait

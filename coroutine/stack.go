@@ -32,10 +32,10 @@ var (
 // run meanwhile, so while it runs Stack tries again and again.
 //
 // It returns ErrNotFound for a coroutine that has ended and for the zero Info;
-// an error that wraps ErrBusy and ctx's if ctx ends before the coroutine was
-// found waiting, ready or blocked; and an error where netco does not understand
-// the stacks of this Go release. Parks a coroutine, blocks a goroutine; a
-// coroutine may also get ErrShutdown. It allocates.
+// an error that wraps ErrBusy and ctx's error if ctx ends before the coroutine
+// was found waiting, ready or blocked; and an error where netco does not
+// understand the stacks of this Go release. Parks a coroutine, blocks a
+// goroutine; a coroutine may also get ErrShutdown. It allocates.
 func (i Info) Stack(ctx gocontext.Context) (string, error) {
 	if i.Coroutine == nil {
 		return "", ErrNotFound
@@ -43,8 +43,8 @@ func (i Info) Stack(ctx gocontext.Context) (string, error) {
 	if err := goruntime.FindStacks(); err != nil {
 		return "", fmt.Errorf("netco: %w", err)
 	}
-	r := &stackReader{of: Handle{i.Coroutine, i.ID}}
-	if co := Current(); co != nil && co.Handle() == r.of {
+	r := &stackReader{target: Handle{i.Coroutine, i.ID}}
+	if co := Current(); co != nil && co.Handle() == r.target {
 		r.waitOwn()
 	} else if err := r.wait(ctx); err != nil {
 		return "", err
@@ -57,14 +57,14 @@ const maxFrames = 512
 
 // stackReader reads the stacks of a coroutine.
 type stackReader struct {
-	of   Handle
-	is   Info
-	pcs  [maxFrames]uintptr
-	ends []int // of each stack in pcs, the innermost fiber's first
+	target Handle
+	info   Info
+	pcs    [maxFrames]uintptr
+	ends   []int // of each stack in pcs, the innermost fiber's first
 }
 
-// Reading is tried some times in a row, since a coroutine that is busy may give
-// up its thread for less than a microsecond, and then after a pause.
+// Reading is tried a few times in a row, since a coroutine that is busy may
+// give up its thread for less than a microsecond, and then after a pause.
 const (
 	triesInRow   = 50
 	retryAfterNs = 1_000_000
@@ -82,7 +82,7 @@ func (r *stackReader) wait(ctx gocontext.Context) error {
 		return ErrBubble
 	}
 	for !r.try() {
-		if r.of.Done() {
+		if r.target.Done() {
 			return ErrNotFound
 		}
 		w.Prepare()
@@ -91,7 +91,8 @@ func (r *stackReader) wait(ctx gocontext.Context) error {
 		case why == WakeShutdown:
 			return err
 		case why == WakeCancelled:
-			return fmt.Errorf("%w: coroutine %d is %v: %w", ErrBusy, r.of.id, r.of.co.State(), err)
+			id, state := r.target.id, r.target.co.State()
+			return fmt.Errorf("%w: coroutine %d is %v: %w", ErrBusy, id, state, err)
 		}
 	}
 	return nil
@@ -121,16 +122,16 @@ func (r *stackReader) waitOwn() {
 // read reads the stacks, and reports whether no goroutine of the coroutine has
 // run meanwhile.
 func (r *stackReader) read() bool {
-	w := r.of.co.w.Load()
+	w := r.target.co.w.Load()
 	if w == nil {
 		return false
 	}
 	nest := w.nest()
-	if !r.is.of(w) || r.is.ID != r.of.id {
+	if !r.info.read(w) || r.info.ID != r.target.id {
 		return false
 	}
-	if r.is.State == Running && nest[0].pinning&1 == 0 {
-		r.is.State = Ready // suspended, and the loop has resumed no other since
+	if r.info.State == Running && nest[0].pinning&1 == 0 {
+		r.info.State = Ready // suspended, and the loop has resumed no other since
 	}
 	used := 0
 	r.ends = r.ends[:0]
@@ -146,7 +147,7 @@ func (r *stackReader) read() bool {
 		used += n
 		r.ends = append(r.ends, used)
 	}
-	return used > 0 && slices.Equal(nest, w.nest()) && !r.of.Done()
+	return used > 0 && slices.Equal(nest, w.nest()) && !r.target.Done()
 }
 
 // goroutineOf is one goroutine of a coroutine. Two values are equal if the
@@ -156,8 +157,9 @@ type goroutineOf struct {
 	pinning uint64
 }
 
-// nest returns the goroutines of w's coroutine: w's and those of the fibers
-// that it has resumed, each by the one before. Any thread.
+// nest returns the goroutines of w's coroutine: w's own, that of the fiber that
+// it has resumed, that of the fiber that this one has resumed, and so on. Any
+// thread.
 func (w *worker) nest() (list []goroutineOf) {
 	for {
 		pinning, _ := w.pinning.Load()
@@ -172,7 +174,7 @@ func (w *worker) nest() (list []goroutineOf) {
 
 // text returns the stacks as Info.Stack does.
 func (r *stackReader) text() string {
-	i := &r.is
+	i := &r.info
 	var b strings.Builder
 	fmt.Fprintf(&b, "coroutine %d", i.ID)
 	if i.Name != "" {

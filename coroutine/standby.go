@@ -21,66 +21,67 @@ import (
 //
 // Credit decides which runs begin with a standby. A coroutine has credit
 // (worker.credit), and so has each function that coroutines are started with
-// (habit):
+// (fnCredit):
 //
-//	a start of a function with credit   takes 1 from the function; the
-//	                                    coroutine has maxCredit
-//	a start of another function         the coroutine has 1 if the executor is
-//	                                    wary, else none
-//	a run with a standby                takes 1 from the coroutine
-//	it is left behind                   gives 1 to both
-//	it rejoins after less than worthNs  halves both
-//	it rejoins after longer             fills both
+//	a start of a function with credit  takes 1 from the function; the coroutine
+//	                                   has maxCredit
+//	a start of another function        the coroutine has 1, or none if
+//	                                   freeStandbys is 0
+//	a run with a standby               takes 1 from the coroutine
+//	it is left behind                  gives 1 to both
+//	it rejoins within longAwayNs       halves both
+//	it rejoins later                   fills both
 //
 // So code that has blocked once has standbys for some runs, and code that keeps
 // blocking has them for good; code whose waits are shorter than the work of a
-// handoff soon has none. An executor is wary at its first starts, and at the
-// first starts after each handoff: coroutines that are started together often
-// block together.
+// handoff soon has none. The first starts of an executor, and the first after
+// each handoff, get a standby without credit (freeStandbys): coroutines that
+// are started together often block together.
 //
-// When no coroutine was left behind for habitNs, a resume checks
-// Executor.careful and no credit. docs/RATIONALE.md says what each part gains.
+// When no coroutine was left behind for creditNs, a resume checks
+// Executor.slowResume and no credit. docs/RATIONALE.md says what each part
+// gains.
 const (
 	maxCredit      = 8
 	standbyAfterNs = 50_000
 	standbyForNs   = 100_000 // unless Standby says otherwise
-	worthNs        = 100_000 // about the time that a handoff and the way back take, on both sides
-	habitNs        = 10_000_000_000
+	longAwayNs     = 100_000 // about the time that a handoff and the way back take, on both sides
+	creditNs       = 10_000_000_000
 
-	waryAtFirst = 16 // starts
-	waryAfter   = 8  // starts
+	freeAtFirst      = 16 // starts
+	freeAfterHandoff = 8  // starts
 )
 
-// habits are the credit of functions, as code pointer<<8 | credit. If two
+// fnCredits are the credit of functions, as code pointer<<8 | credit. If two
 // functions share an entry, the function that blocked last has it. Updates may
 // be lost, which does no harm.
-var habits [256]atomic.Uint64
+var fnCredits [256]atomic.Uint64
 
-// habitsUntil is the time, as a stamp of the status word, until which executors
+// creditUntil is the time, as a stamp of the status word, until which executors
 // check credit.
-var habitsUntil atomic.Uint64
+var creditUntil atomic.Uint64
 
-// habit is the credit of one function.
-type habit struct {
+// fnCredit is the credit of one function.
+type fnCredit struct {
 	entry *atomic.Uint64
 	code  uint64
 }
 
-// habitOf returns the habit of fn, which all closures of the same function
+// fnCreditOf returns the credit of fn, which all closures of the same function
 // share.
-func habitOf(fn func()) habit {
+func fnCreditOf(fn func()) fnCredit {
 	code := uint64(codeOf(fn)) << 8
-	return habit{&habits[code*0x9e3779b97f4a7c15>>56], code}
+	return fnCredit{&fnCredits[code*0x9e3779b97f4a7c15>>56], code}
 }
 
-func (h habit) credit() uint8 {
-	if word := h.entry.Load(); word&^0xff == h.code {
+func (c fnCredit) credit() uint8 {
+	if word := c.entry.Load(); word&^0xff == c.code {
 		return uint8(word)
 	}
 	return 0
 }
 
-func (h habit) set(credit uint8) { h.entry.Store(h.code | uint64(credit)) }
+func (c fnCredit) set(credit uint8) { c.entry.Store(c.code | uint64(credit)) }
 
 // Standby is the configuration of standbys.
 type Standby struct {
@@ -96,40 +97,40 @@ func (ex *Executor) SetStandby(s Standby) {
 		s.forNs = standbyForNs
 	}
 	ex.standby.Store(&s)
-	expectHabits()
+	renewCredit()
 }
 
-// expectHabits makes executors check credit for habitNs.
-func expectHabits() { habitsUntil.Store(stampOf(clock.Now() + habitNs)) }
+// renewCredit makes executors check credit for creditNs.
+func renewCredit() { creditUntil.Store(stampOf(clock.Now() + creditNs)) }
 
-// hasHabits reports whether credit is checked in this turn. Owner only.
-func (ex *Executor) hasHabits() bool {
-	return ex.stamp < habitsUntil.Load() && ex.standby.Load() != nil
+// checksCredit reports whether credit is checked in this turn. Owner only.
+func (ex *Executor) checksCredit() bool {
+	return ex.stamp < creditUntil.Load() && ex.standby.Load() != nil
 }
 
-// suspect reports whether co, which is about to start, is to have a standby.
-// Owner only.
-func (ex *Executor) suspect(co *Coroutine) bool {
-	return ex.wary > 0 || habitOf(co.fn).credit() > 0
+// needsStandby reports whether co, which is about to start, is to have a
+// standby. Owner only.
+func (ex *Executor) needsStandby(co *Coroutine) bool {
+	return ex.freeStandbys > 0 || fnCreditOf(co.fn).credit() > 0
 }
 
 // takeCredit returns the credit that co starts with. Owner only.
 func (ex *Executor) takeCredit(co *Coroutine) uint8 {
-	h := habitOf(co.fn)
+	h := fnCreditOf(co.fn)
 	switch c := h.credit(); {
 	case c > 0:
 		h.set(c - 1)
 		return maxCredit
-	case ex.wary > 0:
-		ex.wary--
+	case ex.freeStandbys > 0:
+		ex.freeStandbys--
 		return 1
 	}
 	return 0
 }
 
-// takeCare starts a standby for the current coroutine, which the loop is about
-// to resume, if it has credit. Owner only, on the loop.
-func (ex *Executor) takeCare(w *worker) {
+// startStandby starts a standby for the current coroutine, which the loop is
+// about to resume, if it has credit. Owner only, on the loop.
+func (ex *Executor) startStandby(w *worker) {
 	if w.credit == 0 {
 		return
 	}
@@ -182,26 +183,26 @@ func (s *Standby) run(l blockedRun, co *Coroutine, onLeft func()) {
 
 // creditLeft gives credit to a coroutine that was left behind. Owner only.
 func (w *worker) creditLeft() {
-	expectHabits()
-	w.ex.wary = max(w.ex.wary, waryAfter)
+	renewCredit()
+	w.ex.freeStandbys = max(w.ex.freeStandbys, freeAfterHandoff)
 	w.giveCredit(1)
 }
 
 // giveCredit adds to the credit of the coroutine and its function. Owner only.
 func (w *worker) giveCredit(more uint8) {
 	w.credit = min(w.credit+more, maxCredit)
-	h := habitOf(w.co.Own().fn)
+	h := fnCreditOf(w.co.Own().fn)
 	h.set(min(h.credit()+more, maxCredit))
 }
 
-// cameBack adjusts the credit of a coroutine that has rejoined; worth says
-// whether it was away for worthNs. Owner only.
-func (w *worker) cameBack(worth bool) {
-	if worth {
+// adjustCredit adjusts the credit of a coroutine that has rejoined; longAway
+// says whether it was away for longAwayNs. Owner only.
+func (w *worker) adjustCredit(longAway bool) {
+	if longAway {
 		w.giveCredit(maxCredit)
 		return
 	}
 	w.credit /= 2
-	h := habitOf(w.co.Own().fn)
+	h := fnCreditOf(w.co.Own().fn)
 	h.set(h.credit() / 2)
 }

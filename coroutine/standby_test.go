@@ -30,8 +30,8 @@ func (th *thread) guard() error {
 	if err := cmp.Or(CanLeave(), sysx.EnableBarriers()); err != nil {
 		return err
 	}
-	for i := range habits {
-		habits[i].Store(0)
+	for i := range fnCredits {
+		fnCredits[i].Store(0)
 	}
 	th.ex.SetStandby(Standby{Barrier: sysx.Barrier, forNs: 1 << 60})
 	return nil
@@ -45,7 +45,7 @@ func (th *thread) calmHere() {
 	if goruntime.RaceEnabled {
 		defer Own()()
 	}
-	th.ex.wary = 0
+	th.ex.freeStandbys = 0
 }
 
 // monitored has the current coroutine left behind, as a monitor does.
@@ -62,7 +62,7 @@ func (th *thread) block() {
 	for n := th.ex.Stats.Handoffs.Load(); th.ex.Stats.Handoffs.Load() == n; {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(2 * worthNs)
+	time.Sleep(2 * longAwayNs)
 }
 
 // TestStandbyFirst: the first coroutines that a thread runs do not hold it up,
@@ -72,12 +72,12 @@ func TestStandbyFirst(t *testing.T) {
 	defer th.stop()
 	c := make(chan int)
 	var begun atomic.Int32
-	for range 2 * waryAtFirst { // each handoff has the next ones guarded in turn
+	for range 2 * freeAtFirst { // each handoff has the next ones guarded in turn
 		th.spawn(func() { begun.Add(1); <-c })
 	}
-	testenv.Until(t, "all to begin", func() bool { return begun.Load() == 2*waryAtFirst })
+	testenv.Until(t, "all to begin", func() bool { return begun.Load() == 2*freeAtFirst })
 	n := th.ex.Stats.Handoffs.Load()
-	testenv.True(t, n >= 2*waryAtFirst-1, "%d handoffs", n)
+	testenv.True(t, n >= 2*freeAtFirst-1, "%d handoffs", n)
 	close(c)
 }
 
@@ -167,7 +167,7 @@ func TestStandbyEnds(t *testing.T) {
 		Rejoin()
 		for range 100 {
 			th.spawn(func() {})
-			th.ex.wary = 0
+			th.ex.freeStandbys = 0
 			th.ex.budget = 0 // Yield switches
 			Yield()
 		}
@@ -181,10 +181,10 @@ func TestStandbyEnds(t *testing.T) {
 func TestCredit(t *testing.T) {
 	type step func(w *worker)
 	start := func(w *worker) { w.credit = w.ex.takeCredit(w.co.Own()) }
-	runs := func(w *worker) { w.ex.takeCare(w) }
+	runs := func(w *worker) { w.ex.startStandby(w) }
 	left := func(w *worker) { w.creditLeft() }
-	short := func(w *worker) { w.cameBack(false) }
-	long := func(w *worker) { w.cameBack(true) }
+	short := func(w *worker) { w.adjustCredit(false) }
+	long := func(w *worker) { w.adjustCredit(true) }
 	for _, c := range []struct {
 		name        string
 		steps       []step
@@ -203,13 +203,13 @@ func TestCredit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &worker{ex: newExecutor()}
-			w.ex.wary = 0
+			w.ex.freeStandbys = 0
 			w.co.Set(&Coroutine{fn: func() { t.Error("called") }})
-			h := habitOf(w.co.Own().fn)
+			h := fnCreditOf(w.co.Own().fn)
 			h.set(0)
 			for _, step := range c.steps {
 				step(w)
-				w.ex.wary = 0
+				w.ex.freeStandbys = 0
 			}
 			testenv.True(t, w.credit == c.own && h.credit() == c.common, "%d and %d, not %d and %d",
 				w.credit, h.credit(), c.own, c.common)

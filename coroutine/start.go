@@ -156,8 +156,8 @@ func StartDefault() error {
 
 // Start starts a coroutine where netco.Go would: on the least loaded Processor
 // of the caller's scheduler, or of the default one. It is for packages that
-// netco itself imports. Without package netco it starts one on the caller's own
-// thread, and returns ErrNoScheduler on an ordinary goroutine.
+// netco itself imports. Without package netco it starts the coroutine on the
+// caller's own thread, and returns ErrNoScheduler on an ordinary goroutine.
 func Start(s Spawn) (Handle, error) {
 	if byDefault.start != nil {
 		return byDefault.start(s)

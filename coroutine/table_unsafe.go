@@ -124,7 +124,7 @@ func (t *gTable) probe(g uintptr) *worker {
 	}
 }
 
-// enroll adds w under its goroutine, the caller.
+// enroll adds w under its goroutine, which is the caller.
 func enroll(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()

@@ -222,10 +222,10 @@ func (w *Waiter) Waking() Waking {
 }
 
 // Wake is Waiter.Wake. Call it once.
-func (k Waking) Wake() {
-	if k.co != nil {
-		k.co.MakeReady(k.ticket, WakeReady)
+func (w Waking) Wake() {
+	if w.co != nil {
+		w.co.MakeReady(w.ticket, WakeReady)
 		return
 	}
-	k.hook.Woken()
+	w.hook.Woken()
 }

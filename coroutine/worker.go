@@ -39,7 +39,7 @@ type worker struct {
 
 	race      raceWorker
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
-	timesLeft atomic.Uint32           // owner: writes; times that its coroutines were left behind
+	handoffs  atomic.Uint32           // owner: writes; how often its coroutines were left behind
 	credit    uint8                   // owner: runs of its coroutine that are to have a standby
 }
 
@@ -59,7 +59,7 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 	}
 	w.co.Set(co)
 	co.w.Set(w)
-	if ex.careful {
+	if ex.slowResume {
 		w.credit = ex.takeCredit(co)
 	}
 	return w
@@ -75,12 +75,12 @@ func (ex *Executor) newWorker() *worker {
 }
 
 // workerMain is what a worker's context runs: one coroutine after the other
-// until the worker is not needed. Not a method value, which would be one more
-// allocation for each.
+// until the worker is not needed. It is no method value, which would be one
+// more allocation for each worker.
 //
 // The race detector must not count calls in one context and returns in another,
-// so what changes it is not instrumented: workerMain, finish, call and
-// end.
+// so the functions that change the context are not instrumented: workerMain,
+// finish, call and end.
 //
 //go:norace
 func workerMain(c *context.Context) {
@@ -132,7 +132,7 @@ func (w *worker) chain() bool {
 	if co == nil || co.w.Own() != nil || ex.budget <= 0 || ex.preempt.Load() {
 		return false
 	}
-	if ex.careful && !w.mayChain(co) {
+	if ex.slowResume && !w.mayChain(co) {
 		return false
 	}
 	ex.runq.pop()
@@ -146,11 +146,11 @@ func (w *worker) chain() bool {
 	return true
 }
 
-// mayChain reports whether w may take on co right here, while the executor is
-// careful.
+// mayChain reports whether w may take on co right here, while slowResume is
+// set.
 func (w *worker) mayChain(co *Coroutine) bool {
 	w.credit = 0
-	return !w.ex.regions && !w.ex.suspect(co)
+	return !w.ex.regions && !w.ex.needsStandby(co)
 }
 
 // call runs the coroutine's function and deals with a panic. It does not return

@@ -162,16 +162,17 @@ func (h *handler) site(i *seen) site {
 		i.Resolve()
 	}
 	fn, file := cut(i.Func, maxText), cut(i.File, maxText)
-	at := site{fn, file, made(fn, file, i.Line), i.Line}
+	at := site{fn, file, shortPlace(fn, file, i.Line), i.Line}
 	if i.Site != 0 {
 		h.sites.Store(i.Site, at)
 	}
 	return at
 }
 
-// made returns the short form of a place: the file's name with its folder, and
-// the line; the function if the file is unknown; "" if nothing is known.
-func made(fn, file string, line int) string {
+// shortPlace returns the short form of a place: the file's name with its
+// folder, and the line; the function if the file is unknown; "" if nothing is
+// known.
+func shortPlace(fn, file string, line int) string {
 	switch {
 	case file == "" && fn == "":
 		return ""
@@ -191,17 +192,17 @@ const (
 )
 
 // add counts c.
-func (n *statesJSON) add(c *seen) {
+func (s *statesJSON) add(c *seen) {
 	switch c.State {
 	case coroutine.Ready:
-		n.Ready++
+		s.Ready++
 	case coroutine.Running:
-		n.Running++
+		s.Running++
 	case coroutine.Outside:
-		n.Outside++
+		s.Outside++
 	case coroutine.Waiting:
-		n.Waiting++
-		n.Reasons[c.reason()]++
+		s.Waiting++
+		s.Reasons[c.reason()]++
 	}
 }
 

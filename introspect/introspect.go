@@ -36,7 +36,7 @@ type Options struct {
 // because it blocks.
 func New(s *scheduler.Scheduler, o Options) http.Handler {
 	httpinfo.Count()
-	return CheckHost(handlerOf(of(s), o), o.Hosts...)
+	return CheckHost(handlerOf(sourceOf(s), o), o.Hosts...)
 }
 
 type handler struct {

@@ -45,7 +45,7 @@ var templates = func() map[string]*template.Template {
 }()
 
 var functions = template.FuncMap{
-	"span": span, "short": short, "amount": amount, "count": count, "made": made,
+	"span": span, "short": short, "amount": amount, "count": count, "made": shortPlace,
 	"style":   func() template.CSS { return template.CSS(style) },
 	"lines":   func(s string) string { return visible(s, "\n\t") },
 	"visible": func(s string) string { return visible(cut(s, maxText), "") },

@@ -39,15 +39,15 @@ type seen struct {
 }
 
 // reason returns the reason of the coroutine's wait; "" if it does not wait.
-func (c *seen) reason() string {
-	if c.State != coroutine.Waiting {
+func (s *seen) reason() string {
+	if s.State != coroutine.Waiting {
 		return ""
 	}
-	return c.Reason.String()
+	return s.Reason.String()
 }
 
-// of returns s as a source.
-func of(s *scheduler.Scheduler) *source {
+// sourceOf returns s as a source.
+func sourceOf(s *scheduler.Scheduler) *source {
 	all := func() []*processor.Processor { return engine.Of(s).Processors() }
 	return &source{
 		processors: func() (figures []processorJSON) {

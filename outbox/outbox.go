@@ -140,89 +140,89 @@ func isStream(c net.Conn) bool {
 // net.ErrClosed after Close, ErrSlow, the error of a failed write, or
 // ErrShutdown; with an error p was not queued. If a Local's Inherit panics, so
 // does Send; p is queued all the same.
-func (b *Outbox) Send(p []byte) error { return b.SendContext(context.Background(), p) }
+func (o *Outbox) Send(p []byte) error { return o.SendContext(context.Background(), p) }
 
 // SendContext is Send that waits for room until ctx is done; then it returns
 // ctx's error. It allocates when it waits.
-func (b *Outbox) SendContext(ctx context.Context, p []byte) error {
-	b.mu.Lock()
-	failed := b.err != nil
-	if err := b.makeRoomLocked(ctx, len(p)); err != nil {
-		b.mu.Unlock()
+func (o *Outbox) SendContext(ctx context.Context, p []byte) error {
+	o.mu.Lock()
+	failed := o.err != nil
+	if err := o.makeRoomLocked(ctx, len(p)); err != nil {
+		o.mu.Unlock()
 		if !failed && errors.Is(err, ErrSlow) {
-			b.closeRaw()
+			o.closeRaw()
 		}
 		return err
 	}
-	b.queue.push(p)
-	start := !b.writing
-	b.writing = true
-	b.mu.Unlock()
+	o.queue.push(p)
+	start := !o.writing
+	o.writing = true
+	o.mu.Unlock()
 	if start {
-		b.startWriter()
+		o.startWriter()
 	}
 	return nil
 }
 
 // startWriter starts a writer for the queue. The writer is a goroutine if a
 // Local's Inherit panics.
-func (b *Outbox) startWriter() {
+func (o *Outbox) startWriter() {
 	started := false
 	defer func() {
 		if !started {
-			go b.run()
+			go o.run()
 		}
 	}()
-	beside.Go(b.runFunc, func() {}, b.site)
+	beside.Go(o.runFunc, func() {}, o.site)
 	started = true
 }
 
-// makeRoomLocked makes room for a message of so many bytes, by the policy.
-func (b *Outbox) makeRoomLocked(ctx context.Context, size int) error {
+// makeRoomLocked makes room for a message of size bytes, as the policy says.
+func (o *Outbox) makeRoomLocked(ctx context.Context, size int) error {
 	for {
 		switch {
-		case b.err != nil:
-			return b.err
-		case b.closing:
+		case o.err != nil:
+			return o.err
+		case o.closing:
 			return net.ErrClosed
-		case b.queue.fits(size, limit{b.o.Messages, b.o.Bytes}):
+		case o.queue.fits(size, limit{o.o.Messages, o.o.Bytes}):
 			return nil
 		}
-		switch b.o.Policy {
+		switch o.o.Policy {
 		case DropOldest:
-			b.dropLocked(b.queue.pop())
+			o.dropLocked(o.queue.pop())
 		case Disconnect:
-			b.failLocked(ErrSlow)
+			o.failLocked(ErrSlow)
 			return ErrSlow
 		default:
-			if err := b.changed.WaitContext(ctx); err != nil {
+			if err := o.changed.WaitContext(ctx); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (b *Outbox) dropLocked(p []byte) {
-	b.stats.Dropped++
-	b.stats.DroppedBytes += uint64(len(p))
+func (o *Outbox) dropLocked(p []byte) {
+	o.stats.Dropped++
+	o.stats.DroppedBytes += uint64(len(p))
 }
 
 // failLocked ends the Outbox with err, unless it has ended.
-func (b *Outbox) failLocked(err error) {
-	if b.err == nil {
-		b.err = err
+func (o *Outbox) failLocked(err error) {
+	if o.err == nil {
+		o.err = err
 	}
-	for b.queue.len() > 0 {
-		b.dropLocked(b.queue.pop())
+	for o.queue.len() > 0 {
+		o.dropLocked(o.queue.pop())
 	}
-	b.changed.Broadcast()
+	o.changed.Broadcast()
 }
 
 // closeRaw closes the innermost connection that NetConn returns, so that a
 // write under way fails. It does not wait, unlike Close of a TLS connection,
 // which sends a last record.
-func (b *Outbox) closeRaw() {
-	c := b.c
+func (o *Outbox) closeRaw() {
+	c := o.c
 	for {
 		layer, ok := c.(interface{ NetConn() net.Conn })
 		if !ok {
@@ -234,11 +234,11 @@ func (b *Outbox) closeRaw() {
 }
 
 // Stats returns the counts. It does not park.
-func (b *Outbox) Stats() Stats {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.stats
-	s.Queued = b.queue.len() + b.inFlight
+func (o *Outbox) Stats() Stats {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.stats
+	s.Queued = o.queue.len() + o.inFlight
 	return s
 }
 
@@ -246,52 +246,52 @@ func (b *Outbox) Stats() Stats {
 // closes the connection. Sends that wait return net.ErrClosed, as do later
 // calls. The error is os.ErrDeadlineExceeded if a message was not written in
 // time, or the error that closed the connection before. Parks.
-func (b *Outbox) Close() error {
-	b.mu.Lock()
-	if b.closing {
-		b.mu.Unlock()
+func (o *Outbox) Close() error {
+	o.mu.Lock()
+	if o.closing {
+		o.mu.Unlock()
 		return net.ErrClosed
 	}
-	b.closing = true
-	b.changed.Broadcast()
-	until := time.Now().Add(b.o.FlushTimeout)
+	o.closing = true
+	o.changed.Broadcast()
+	until := time.Now().Add(o.o.FlushTimeout)
 	var late error
-	for b.unwrittenLocked() && b.err == nil && late == nil {
-		late = b.changed.WaitTimeout(time.Until(until))
+	for o.unwrittenLocked() && o.err == nil && late == nil {
+		late = o.changed.WaitTimeout(time.Until(until))
 	}
-	if b.unwrittenLocked() && b.err == nil {
-		b.cutLocked(late)
+	if o.unwrittenLocked() && o.err == nil {
+		o.cutLocked(late)
 	}
-	err := b.err
-	b.mu.Unlock()
+	err := o.err
+	o.mu.Unlock()
 	if err != nil {
-		b.closeRaw()
+		o.closeRaw()
 	}
-	if failed := b.c.Close(); err == nil && !errors.Is(failed, net.ErrClosed) {
+	if failed := o.c.Close(); err == nil && !errors.Is(failed, net.ErrClosed) {
 		err = failed
 	}
 	return err
 }
 
-func (b *Outbox) unwrittenLocked() bool { return b.queue.len() > 0 || b.inFlight > 0 }
+func (o *Outbox) unwrittenLocked() bool { return o.queue.len() > 0 || o.inFlight > 0 }
 
 // cutLocked ends the Outbox with the error late while it has messages to write.
 // If all its messages are in one write that then proves to have succeeded,
 // there is no error; the result is known once the connection is closed and the
 // write has returned.
-func (b *Outbox) cutLocked(late error) {
-	dropped := b.stats.Dropped
-	b.failLocked(late)
-	b.mu.Unlock()
-	b.closeRaw()
-	b.mu.Lock()
-	for b.inFlight > 0 {
-		if b.changed.WaitTimeout(math.MaxInt64) != nil {
+func (o *Outbox) cutLocked(late error) {
+	dropped := o.stats.Dropped
+	o.failLocked(late)
+	o.mu.Unlock()
+	o.closeRaw()
+	o.mu.Lock()
+	for o.inFlight > 0 {
+		if o.changed.WaitTimeout(math.MaxInt64) != nil {
 			return
 		}
 	}
-	if b.stats.Dropped == dropped {
-		b.err = nil
+	if o.stats.Dropped == dropped {
+		o.err = nil
 	}
 }
 
@@ -299,7 +299,7 @@ func (b *Outbox) cutLocked(late error) {
 var writerName = "outbox"
 
 // run writes until nothing is queued.
-func (b *Outbox) run() {
+func (o *Outbox) run() {
 	coroutine.SetName(&writerName, 0)
 	x := works.Get().(*work)
 	emptied := false
@@ -307,21 +307,21 @@ func (b *Outbox) run() {
 		if emptied {
 			return
 		}
-		b.mu.Lock()
-		b.failLocked(coroutine.ErrShutdown) // unless the Outbox has ended already
-		b.finishLocked(x, 0)
-		b.writing = false
-		b.mu.Unlock()
-		b.c.Close()
+		o.mu.Lock()
+		o.failLocked(coroutine.ErrShutdown) // unless the Outbox has ended already
+		o.finishLocked(x, 0)
+		o.writing = false
+		o.mu.Unlock()
+		o.c.Close()
 	}()
-	for b.next(x) {
-		n, err := b.write(x)
-		b.mu.Lock()
-		b.finishLocked(x, n)
+	for o.next(x) {
+		n, err := o.write(x)
+		o.mu.Lock()
+		o.finishLocked(x, n)
 		if err != nil {
-			b.failLocked(err)
+			o.failLocked(err)
 		}
-		b.mu.Unlock()
+		o.mu.Unlock()
 		if err != nil {
 			return
 		}
@@ -331,27 +331,27 @@ func (b *Outbox) run() {
 }
 
 // next takes the next batch. If there is none, the writer ends.
-func (b *Outbox) next(x *work) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.queue.take(x, b.batch)
-	b.inFlight = len(x.messages)
-	if b.inFlight == 0 {
-		b.writing = false
+func (o *Outbox) next(x *work) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.queue.take(x, o.batch)
+	o.inFlight = len(x.messages)
+	if o.inFlight == 0 {
+		o.writing = false
 	}
-	b.changed.Broadcast() // there is room, or an end
-	return b.writing
+	o.changed.Broadcast() // there is room, or an end
+	return o.writing
 }
 
 // finishLocked counts a batch of which n bytes were written.
-func (b *Outbox) finishLocked(x *work, n int) {
-	for _, size := range x.sizes[:b.inFlight] {
+func (o *Outbox) finishLocked(x *work, n int) {
+	for _, size := range x.sizes[:o.inFlight] {
 		if n -= size; n >= 0 {
-			b.stats.Sent++
+			o.stats.Sent++
 		} else {
-			b.stats.Dropped++
-			b.stats.DroppedBytes += uint64(size)
+			o.stats.Dropped++
+			o.stats.DroppedBytes += uint64(size)
 		}
 	}
-	b.inFlight = 0
+	o.inFlight = 0
 }

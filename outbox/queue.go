@@ -75,19 +75,19 @@ type work struct {
 var works = sync.Pool{New: func() any { return new(work) }}
 
 // write writes the batch, and returns how many bytes of it were written.
-func (b *Outbox) write(x *work) (n int, err error) {
-	if d := b.o.WriteTimeout; d > 0 {
-		if err := b.c.SetWriteDeadline(time.Now().Add(d)); err != nil {
+func (o *Outbox) write(x *work) (n int, err error) {
+	if d := o.o.WriteTimeout; d > 0 {
+		if err := o.c.SetWriteDeadline(time.Now().Add(d)); err != nil {
 			return 0, err
 		}
 	}
 	defer clear(x.messages) // the pool must not hold the senders' memory
 	switch {
 	case len(x.messages) == 1:
-		return b.c.Write(x.messages[0])
-	case b.vector != nil:
+		return o.c.Write(x.messages[0])
+	case o.vector != nil:
 		x.pieces = x.messages
-		n, err := b.vector.WriteBuffers(&x.pieces)
+		n, err := o.vector.WriteBuffers(&x.pieces)
 		x.pieces = nil
 		return int(n), err
 	}
@@ -95,5 +95,5 @@ func (b *Outbox) write(x *work) (n int, err error) {
 	for _, p := range x.messages {
 		x.copied = append(x.copied, p...)
 	}
-	return b.c.Write(x.copied)
+	return o.c.Write(x.copied)
 }

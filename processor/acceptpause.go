@@ -8,16 +8,17 @@ import (
 )
 
 // When fds or memory are lacking, accepting pauses for minAcceptPause, doubled
-// each time up to maxAcceptPause, until it succeeds again. The program sees no
-// error; the log has it.
+// each time up to maxAcceptPause, until it succeeds again. The program gets no
+// error; the pause is logged.
 
 const (
 	minAcceptPause = time.Millisecond
 	maxAcceptPause = 100 * time.Millisecond
 )
 
-// AcceptPause is how long accepting from one listener has paused last. The zero
-// value means that it does not pause. Owner: the code that accepts.
+// AcceptPause is the length of the last pause in accepting from one listener.
+// The zero value means that accepting does not pause. Owner: the code that
+// accepts.
 type AcceptPause time.Duration
 
 // Next returns how long the next pause is. It logs only a pause longer than the

@@ -8,16 +8,16 @@ import (
 )
 
 // apart keeps the threads of a domain on CPUs of their own. The kernel wakes a
-// thread on its last CPU unless it knows of an idle CPU, which it may not: on a
-// guest with two CPUs one was idle for 40 % of the time while a thread waited
-// for the other.
+// thread on its last CPU unless it knows of an idle CPU, and it may not know of
+// one: on a guest with two CPUs one was idle for 40 % of the time while a
+// thread waited for the other.
 type apart struct {
 	cpu  atomic.Int32 // the CPU on which its last turn began; owner writes
 	next int64        // no move before that time (CLOCK_MONOTONIC, ns); owner
 }
 
-// apartNs is how long a thread stays where it has moved. Where a domain has
-// fewer CPUs than members, no move helps.
+// apartNs is how long a thread stays on the CPU that it has moved to. Where a
+// domain has fewer CPUs than members, no move helps.
 const apartNs = 1_000_000
 
 // keepApart moves the thread to a CPU that no Processor ran on last, if another

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// balanceEvery is the shortest interval of the policy.
+// balanceEvery is the shortest interval between two decisions of the policy.
 const balanceEvery = 20 * time.Millisecond
 
 // balancer has the monitor's measurements of a group. Owner: the monitor.
@@ -23,7 +23,7 @@ type totals struct {
 	runs   uint64
 }
 
-// actives are the Processors that get new work.
+// actives returns the Processors that get new work.
 func (g *Group) actives() iter.Seq[*Processor] {
 	return func(yield func(*Processor) bool) {
 		for _, p := range g.members {

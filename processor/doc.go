@@ -4,8 +4,8 @@
 // unless the loop is locked to it.
 //
 // Engine: the API follows netco's needs from one release to the next, and is
-// public only by its folder. A curious reader learns here the turn of an event
-// loop, and how fds and coroutines change loops.
+// public only by its folder. It shows the turn of an event loop, and how fds
+// and coroutines change loops.
 //
 // # The loop
 //
@@ -15,8 +15,8 @@
 // ready wait for the next turn, so no source of work starves the others. A turn
 // that finds nothing to run steals coroutines that have not started from the
 // busiest Processor of the group; else it polls for events for a short while,
-// if polling has been paying lately; else it blocks in epoll. Asleep a
-// Processor costs nothing: no tick, no timeout.
+// if polling has lately found some; else it blocks in epoll. A Processor that
+// sleeps costs nothing: no tick, no timeout.
 //
 // # Files
 //

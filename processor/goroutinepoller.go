@@ -38,8 +38,8 @@ const linger = 10 * time.Millisecond
 // currentPoller is the poller that registers fds, or nil.
 var currentPoller atomic.Pointer[goroutinePoller]
 
-// errNoPoller says that there is no poller, and no fds are left to make it. It
-// does not leave this package.
+// errNoPoller says that there is no poller, and no fds are left to make one. No
+// other package gets it.
 var errNoPoller = errors.New("netco: no fds are left to watch others")
 
 // openPoller returns the current poller, or starts one. It must not be called
@@ -61,47 +61,47 @@ func openPoller() (*goroutinePoller, error) {
 	return l, nil
 }
 
-func (l *goroutinePoller) loop() {
+func (gp *goroutinePoller) loop() {
 	defer stacks.Bystander()()
-	for !l.ep.Ended() {
-		n := l.ep.Poll()
+	for !gp.ep.Ended() {
+		n := gp.ep.Poll()
 		if n == 0 {
-			n = l.ep.Wait()
+			n = gp.ep.Wait()
 		}
 		for i := range n {
-			if pd, events := l.ep.Event(i); pd != nil {
+			if pd, events := gp.ep.Event(i); pd != nil {
 				pd.onEvent(nil, events)
 			}
 		}
-		// Lets the woken goroutines run here and now, not after the wake of
-		// another thread.
+		// The woken goroutines run on this thread at once, not after the wake
+		// of another thread.
 		runtime.Gosched()
 	}
-	currentPoller.CompareAndSwap(l, nil)
-	l.ep.Close()
+	currentPoller.CompareAndSwap(gp, nil)
+	gp.ep.Close()
 }
 
 // release ends a registration.
-func (l *goroutinePoller) release(r epoller.Registration) {
-	l.ep.Release(r)
-	l.released()
+func (gp *goroutinePoller) release(r epoller.Registration) {
+	gp.ep.Release(r)
+	gp.released()
 }
 
-// released makes l end soon, if no fd is registered with it.
-func (l *goroutinePoller) released() {
+// released makes gp end soon, if no fd is registered with it.
+func (gp *goroutinePoller) released() {
 	switch {
-	case l.ep.Registered() > 0:
-	case clock.InBubble(): // whose timers may never fire
-		l.ep.EndUnused()
-	case !l.ending.Swap(true):
-		time.AfterFunc(linger, l.endUnused)
+	case gp.ep.Registered() > 0:
+	case clock.InBubble(): // a bubble's timers may never fire
+		gp.ep.EndUnused()
+	case !gp.ending.Swap(true):
+		time.AfterFunc(linger, gp.endUnused)
 	}
 }
 
-// endUnused makes l end, if no fd is registered with it.
-func (l *goroutinePoller) endUnused() {
-	l.ending.Store(false) // first: a later release calls endUnused again
-	l.ep.EndUnused()
+// endUnused makes gp end, if no fd is registered with it.
+func (gp *goroutinePoller) endUnused() {
+	gp.ending.Store(false) // first: a later release calls endUnused again
+	gp.ep.EndUnused()
 }
 
 // fdWaits counts the waits of ordinary goroutines for fds that have no

@@ -10,8 +10,8 @@ import (
 // ErrTooManyCoroutines refuses the start of a coroutine at the limit.
 var ErrTooManyCoroutines = errors.New("netco: too many coroutines, see Options.MaxCoroutines")
 
-// limit bounds the live coroutines of a group. A coroutine gets its permit
-// before it is made and keeps it until its end, see coroutine.Config.Ended.
+// limit bounds the live coroutines of a group. A coroutine has a permit from
+// before it is made until its end, see coroutine.Config.Ended.
 //
 // A start by the program is refused if no permit is left. A start by the
 // library itself takes a permit in any case, except for the coroutines of woken

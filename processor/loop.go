@@ -21,13 +21,13 @@ const (
 // next system call.
 const yieldNs = 5_000_000
 
-// alone reports whether no other thread has worked for coroutines of p since
-// the last call. Otherwise goroutines may block in system calls and keep their
-// Ps: the signals then have the runtime look for such Ps. Owner.
-func (p *Processor) alone() bool {
-	before := p.answers
-	p.answers = p.posted.Load() + p.ex.Stats.Handoffs.Own()
-	return p.answers == before
+// workedAlone reports whether no other thread has worked for coroutines of p
+// since the last call. Otherwise goroutines may block in system calls and keep
+// their Ps; the signals of preemption make the runtime look for such Ps. Owner.
+func (p *Processor) workedAlone() bool {
+	before := p.helped
+	p.helped = p.posted.Load() + p.ex.Stats.Handoffs.Own()
+	return p.helped == before
 }
 
 // loop runs turns until the group has stopped and nothing lives here.
@@ -42,7 +42,7 @@ func (p *Processor) loop() {
 			p.ran = 0
 			if now-int64(p.yielded.Own()) > yieldNs {
 				p.yielded.Set(uint64(now))
-				if p.alone() {
+				if p.workedAlone() {
 					goruntime.Yield()
 					now = clock.Now()
 				}
@@ -116,7 +116,7 @@ func (p *Processor) loop() {
 		if p.runs.offers(p.waits.queued, before, sharing) {
 			p.offer()
 		}
-		if p.runs.exact {
+		if p.runs.readsCPU {
 			p.ran = p.runTimed(turnResumes, now+turnNs)
 		} else {
 			p.ran = p.ex.Run(turnResumes, now+turnNs)
@@ -198,7 +198,7 @@ func (p *Processor) advance() (over bool) {
 		p.phase = Stopping
 		if p.nothingLives() && p.ex.Suspended() {
 			// Run the deferred calls of coroutines driven by hand.
-			p.group.Go(p, p, own(p.ex.ReapAll))
+			p.group.Go(p, p, internalSpawn(p.ex.ReapAll))
 		}
 		return !p.shared.any() && p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}
@@ -206,7 +206,8 @@ func (p *Processor) advance() (over bool) {
 	return false
 }
 
-// nothingLives reports whether no coroutine lives here or is about to.
+// nothingLives reports whether no coroutine lives here or is about to live
+// here.
 func (p *Processor) nothingLives() bool {
 	return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0
 }

@@ -85,7 +85,7 @@ func (p *Processor) Pinned(fn func()) coroutine.Handle { return p.PinnedFrom(nil
 
 // PinnedFrom is Pinned for a caller on Processor here.
 func (p *Processor) PinnedFrom(here *Processor, fn func()) coroutine.Handle {
-	h, _ := p.group.Go(here, p, own(fn))
+	h, _ := p.group.Go(here, p, internalSpawn(fn))
 	return h
 }
 

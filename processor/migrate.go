@@ -11,8 +11,8 @@ import (
 // Ready coroutines move as they come out of a wait, see coroutine.MoveOn: up to
 // half of the run queue, or on an inactive Processor all of it (lending).
 //
-// Connections move with the coroutine that reads from them: it moves itself
-// when it comes out of its next wait, or before it arms a Watch
+// Connections move with the coroutine that reads from them: the coroutine moves
+// itself at the end of its next wait, or before it arms a Watch
 // (PollDesc.follow). An idle connection stays until data comes. The fd is
 // registered with the new Processor before it is taken out of the old
 // Processor's epoll, so no event is lost: adding an fd reports its present

@@ -99,7 +99,7 @@ func (l *line) read() (byte, Verdict) {
 func (l *line) send(b byte) { unix.Write(l.peer, []byte{b}) }
 
 // waits reports whether a coroutine, or a Watch, waits to read.
-func (l *line) waits() bool { return l.pd.read.waited() }
+func (l *line) waits() bool { return l.pd.read.hasWaiter() }
 
 func quiet(t testing.TB, g *Group) {
 	t.Helper()
@@ -209,7 +209,7 @@ func TestWriterStays(t *testing.T) {
 			testenv.Until(t, "it has moved", func() bool {
 				return l.pd.Home() == home && l.waits()
 			})
-			testenv.Until(t, "the writer waits", l.pd.write.waited)
+			testenv.Until(t, "the writer waits", l.pd.write.hasWaiter)
 			l.pd.to.Store(g.members[round%3]) // an order for the reader
 			for before := wrote.Load(); wrote.Load() == before; {
 				n, err := unix.Read(l.peer, into)

@@ -5,16 +5,16 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// exact is the largest group in which every Processor is compared to find the
-// least loaded.
-const exact = 16
+// compareAll is the largest group in which every Processor is compared to find
+// the least loaded.
+const compareAll = 16
 
 // burstStarts is how many waiting starts at one Processor are a burst. A burst
 // goes to all Processors: further starts are placed on others (place), and idle
 // Processors steal some (share).
 const burstStarts = 64
 
-// load returns how many coroutines live here or are submitted. Placement
+// load returns how many coroutines live here or are submitted here. Placement
 // compares loads.
 func (p *Processor) load() int {
 	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
@@ -38,7 +38,7 @@ func (g *Group) place(here *Processor) *Processor {
 func (g *Group) least(here *Processor, all bool) (best *Processor) {
 	members := g.members
 	next, looks := 0, len(members)
-	if looks > exact {
+	if looks > compareAll {
 		looks = 4
 		turn := &g.turns
 		if here != nil {

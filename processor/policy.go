@@ -71,10 +71,10 @@ const (
 	trialSettles  = 2    // intervals until the connections have moved
 	trialSamples  = 5    // intervals after these
 	trialGain     = 1.2  // by what factor the work done has to rise, unless
-	trialKeeps    = 0.97 // it falls by no more than so,
-	trialSaves    = 0.75 // such a part of the waits is saved,
-	trialBusy     = 1.2  // and the Processors together are no busier than so
-	trialGone     = 0.3  // with less work there is no verdict: the load has gone
+	trialKeeps    = 0.97 // it falls to no less than this part,
+	trialSaves    = 0.75 // the waits fall by this part or more,
+	trialBusy     = 1.2  // and the Processors together are no busier than by this factor
+	trialGone     = 0.3  // with less work the trial is not judged: the load has gone
 	trialPauseMin = 200  // intervals
 	trialPauseMax = 3200
 
@@ -86,8 +86,8 @@ const (
 	// connections are long, and now and then a turn has long runs.
 	timedNs = 10_000_000
 
-	// After that one turn in timedEvery is measured: two reads of the CPU time
-	// are system calls, and took a tenth of a request's time.
+	// After timedNs one turn in timedEvery is measured: two reads of the CPU
+	// time are system calls, and took a tenth of a request's time.
 	timedEvery = 7
 
 	// batchNs bounds how long the events that a sharing Processor takes at once
@@ -115,7 +115,7 @@ type measured struct {
 	cpuNs  int // CPU time of a run, by its runMeter; 0: not known
 }
 
-// decision says what a group is to do.
+// decision has the actions that a group is to take.
 type decision struct {
 	endSharing bool
 	moves      []move
@@ -264,7 +264,7 @@ func (po *policy) endsSharing(m interval) bool {
 		}
 	}
 	po.seldom = rising(po.seldom, m.sharing && !m.stale &&
-		(po.runNs < longBelowNs || alone(busy, po.runNs) < waitBelowNs))
+		(po.runNs < longBelowNs || waitOnOne(busy, po.runNs) < waitBelowNs))
 	if po.seldom < packAfter {
 		return false
 	}
@@ -272,10 +272,10 @@ func (po *policy) endsSharing(m interval) bool {
 	return true
 }
 
-// alone returns how long an event would wait, on average, if one Processor
+// waitOnOne returns how long an event would wait, on average, if one Processor
 // served the whole load, which keeps it busy for that share of the time with
 // runs of runNs: an M/D/1 queue, by Pollaczek and Khinchin.
-func alone(busy, runNs float64) float64 {
+func waitOnOne(busy, runNs float64) float64 {
 	if busy >= 1 {
 		return math.Inf(1)
 	}
@@ -372,13 +372,13 @@ func rising(n int, found bool) int {
 // turns include their time. So where runs seem long, CPU time is read before
 // and after a turn's runs, and decides.
 type runMeter struct {
-	runNs  float64 // from a resume to the next wait, by the clock
-	waitNs float64 // from an event or a wake to the resume
-	cpuNs  float64 // CPU time of a run; 0: not known
-	ran    int     // runs in cpuNs, since exact
-	exact  bool    // CPU time is to be read
-	turns  uint    // turns in which CPU time was wanted
-	shared bool    // the group was sharing at the last turn
+	runNs    float64 // from a resume to the next wait, by the clock
+	waitNs   float64 // from an event or a wake to the resume
+	cpuNs    float64 // CPU time of a run; 0: not known
+	ran      int     // runs in cpuNs, since readsCPU was set
+	readsCPU bool    // CPU time is to be read
+	turns    uint    // turns in which CPU time was wanted
+	shared   bool    // the group was sharing at the last turn
 }
 
 // note adds a turn whose runs waited for waitNs in all, in a group that is
@@ -394,11 +394,11 @@ func (r *runMeter) note(turnNs, waitNs int64, runs int, sharing, may bool) (begi
 	}
 	r.shared = sharing
 	if wanted := sharing || may && r.runNs >= longBelowNs; !wanted {
-		r.exact, r.cpuNs, r.ran = false, 0, 0
+		r.readsCPU, r.cpuNs, r.ran = false, 0, 0
 	} else if r.turns++; r.takes(0) {
-		r.exact = r.turns%timedEvery == 0
+		r.readsCPU = r.turns%timedEvery == 0
 	} else {
-		r.exact = true
+		r.readsCPU = true
 	}
 	if sharing {
 		return false, max(int(batchNs/cmp.Or(r.cpuNs, r.runNs)), 1)

@@ -184,7 +184,7 @@ func TestRunMeter(t *testing.T) {
 	cpuOf := func(runNs int64) int64 { return runNs }
 	turns := func(n int, runNs, waitNs int64, sharing, may bool) (begin bool, batch int) {
 		for range n {
-			if r.exact {
+			if r.readsCPU {
 				r.used(4*cpuOf(runNs), 4)
 			}
 			begin, batch = r.note(4*runNs, 4*waitNs, 4, sharing, may)
@@ -225,7 +225,7 @@ func TestTimedTurns(t *testing.T) {
 	timed := 0
 	for range 1000 {
 		r.note(timedNs/8, 0, 1, false, true)
-		if r.exact {
+		if r.readsCPU {
 			timed++
 			r.used(timedNs/8, 1)
 		}

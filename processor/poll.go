@@ -261,8 +261,8 @@ func (g *gate) unblock() {
 // the mark before it checks that condition misses nothing. Any thread.
 func (pd *PollDesc) MarkReady(m Mode) { pd.gate(m).setReady(nil) }
 
-// waited reports whether there is a waiter.
-func (g *gate) waited() bool {
+// hasWaiter reports whether there is a waiter.
+func (g *gate) hasWaiter() bool {
 	w := g.w.Load()
 	return w != nil && w != readyW
 }

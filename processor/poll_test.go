@@ -75,7 +75,7 @@ func TestWaitVerdicts(t *testing.T) {
 									pd.Evict()
 								}
 							}()
-							testenv.Until(t, "a waiter", pd.read.waited)
+							testenv.Until(t, "a waiter", pd.read.hasWaiter)
 							c.while(pd, peer)
 						})
 					}

@@ -15,7 +15,8 @@ import (
 // wake a goroutine in the bubble; or no fds are left for the poller. So the
 // goroutine calls poll(2) itself, which blocks its thread, and a waker writes
 // an eventfd. If fds are lacking the goroutine polls at intervals, with or
-// without an eventfd: a Scheduler's end reaches only fds that a poller has.
+// without an eventfd: a Scheduler's end wakes only waits for fds that a poller
+// has.
 //
 // In a bubble such a wait keeps the clock from advancing, as a wait in package
 // net does, and its deadline is real time.
@@ -31,14 +32,15 @@ const (
 )
 
 // Woken implements coroutine.Hook.
-func (a *pollWait) Woken() {
-	if a.bell >= 0 {
-		unix.Write(a.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+func (pw *pollWait) Woken() {
+	if pw.bell >= 0 {
+		unix.Write(pw.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	}
 }
 
-// waitByPoll is Wait for such a goroutine. If until is set it does not poll the
-// fd, which may have been ready all along: only an edge would count.
+// waitByPoll is Wait for a goroutine that needs a pollWait. If until is set it
+// does not poll the fd, which may have been ready all along: only an edge would
+// count.
 func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
 	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err == nil {
@@ -98,10 +100,10 @@ func earlier(a, b int64) int64 {
 // poll returns true once fd is ready in direction m, and false once the eventfd
 // is written or the time until (CLOCK_MONOTONIC ns; 0 is never) has come. fd
 // and the eventfd may be -1 for none. It may return early.
-func (a *pollWait) poll(fd int, m Mode, until int64) (ready bool, err error) {
+func (pw *pollWait) poll(fd int, m Mode, until int64) (ready bool, err error) {
 	fds := []unix.PollFd{
 		{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP},
-		{Fd: int32(a.bell), Events: unix.POLLIN},
+		{Fd: int32(pw.bell), Events: unix.POLLIN},
 	}
 	if m == Write {
 		fds[0].Events = unix.POLLOUT

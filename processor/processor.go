@@ -57,7 +57,7 @@ type Processor struct {
 	phase      Phase
 	turn       func() bool     // called in each turn; nil for none
 	yielded    counter.Counter // when the loop last passed through Go's scheduler
-	answers    uint64          // wakes by other threads, and handoffs, at the last call of alone
+	helped     uint64          // wakes by other threads, and handoffs, at the last workedAlone
 	ran        int             // how many runs the last turn had
 	history    history         // owner: writes
 	waits      waits
@@ -156,7 +156,7 @@ func (p *Processor) Wake() {
 
 // Reap implements coroutine.Host.
 func (p *Processor) Reap(fn func()) {
-	p.group.Go(nil, p, own(fn))
+	p.group.Go(nil, p, internalSpawn(fn))
 }
 
 // Ended is closed when the Processor's loop has ended and its fds are closed.
@@ -205,15 +205,15 @@ var silent = zap.NewNop()
 // Current returns the Processor on whose thread the caller runs, or nil.
 func Current() *Processor {
 	if ex := coroutine.CurrentExecutor(); ex != nil {
-		return of(ex)
+		return processorOf(ex)
 	}
 	return nil
 }
 
 func init() { coroutine.SetNetClosed(net.ErrClosed) }
 
-// of returns the Processor that hosts an executor, or nil.
-func of(ex *coroutine.Executor) *Processor {
+// processorOf returns the Processor that hosts an executor, or nil.
+func processorOf(ex *coroutine.Executor) *Processor {
 	if ex == nil {
 		return nil
 	}

@@ -34,9 +34,9 @@ import (
 //
 // Sharing is for runs that are long and wait for one another (policy.go). A
 // wake of another thread, the registrations and a poll for each event cost a
-// microsecond or two a request; where requests take no longer, one Processor
-// that serves all requests without a sleep is faster, and where no run waits
-// there is nothing to gain.
+// microsecond or two a request. Where a request takes no longer than that, one
+// Processor that serves all requests without a sleep is faster. Where no run
+// waits there is nothing to gain.
 //
 //	Group.sharing  means                     becomes
 //	false          a wait is the home's      true, by the first member whose
@@ -251,7 +251,7 @@ func (pd *PollDesc) shareLocked(fd int, domain []*Processor) error {
 	if old == nil {
 		pd.unregisterLocked(fd)
 	}
-	s := &sharedRegs{domain: domain, writes: pd.write.waited()}
+	s := &sharedRegs{domain: domain, writes: pd.write.hasWaiter()}
 	var failed error
 	done := 0
 	for i, q := range domain {

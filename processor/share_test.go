@@ -178,7 +178,7 @@ func TestSharedWriter(t *testing.T) {
 				_, v := l.fill()
 				wrote <- v
 			})
-			testenv.Until(t, "it waits to write", l.pd.write.waited)
+			testenv.Until(t, "it waits to write", l.pd.write.hasWaiter)
 		}
 		start(first)
 		if s := l.pd.shared.Load(); (s != nil) != (first == Read) || s != nil && s.writes {
@@ -325,7 +325,7 @@ func TestSharingBegins(t *testing.T) {
 			g.balanced.Store(true)
 			p := g.members[0]
 			for range 20 {
-				if p.runs.exact {
+				if p.runs.readsCPU {
 					p.runs.used(64*c.runNs, 64)
 				}
 				p.noteRuns(64*c.runNs, 64*c.waitNs, 64)

@@ -33,7 +33,7 @@ func TestNoSharedWords(t *testing.T) {
 	from := NewGroup(nil)
 	copy(page, unsafe.Slice((*byte)(unsafe.Pointer(from)), unsafe.Sizeof(*from)))
 	g := (*Group)(unsafe.Pointer(&page[0]))
-	addLike(t, g, exact+1, Config{Idle: 64, NoSpin: true}) // more than place compares
+	addLike(t, g, compareAll+1, Config{Idle: 64, NoSpin: true}) // more than place compares
 	g.SetMinActive(1)
 	start(t, g)
 	defer end(g)

@@ -330,7 +330,7 @@ func (s *simulation) noted(i int, ns int64) {
 	waits := p.before/2*n + ns*(n-1+2*int64(len(p.ready)))/2 // as noteWaits
 	p.before = ns
 	p.waits, p.noted = p.waits+waits, p.noted+n
-	if p.meter.exact {
+	if p.meter.readsCPU {
 		p.meter.used(p.cpu-p.used, p.ran)
 	}
 	begin, batch := p.meter.note(ns, waits, p.ran, s.sharing, true)

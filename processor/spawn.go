@@ -78,9 +78,9 @@ func (g *Group) Go(here, on *Processor, s *coroutine.Spawn) (coroutine.Handle, e
 	return h, nil
 }
 
-// own returns the Spawn of a coroutine that the library starts on a given
-// Processor.
-func own(fn func()) *coroutine.Spawn {
+// internalSpawn returns the Spawn of a coroutine that the library starts on a
+// given Processor.
+func internalSpawn(fn func()) *coroutine.Spawn {
 	s := &coroutine.Spawn{Fn: fn}
 	s.Pinned, s.Unlimited = true, true
 	return s

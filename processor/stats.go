@@ -77,7 +77,7 @@ func (p *Processor) Live() uint64 {
 // in its run queue yet.
 func (p *Processor) Submitted() int { return int(p.sub.waiting.Load()) }
 
-// times says how a Processor has spent its time. Any thread reads it.
+// times records how a Processor has spent its time. Any thread reads it.
 type times struct {
 	// slept is, while awake, twice the time asleep so far, in ns; while asleep,
 	// 1 + twice the time at which the sleep would have begun if all sleep so
@@ -145,17 +145,17 @@ func monotonic(seen *atomic.Int64, t int64) int64 {
 	}
 }
 
-// StartedNs returns when its loop began, in ns of CLOCK_MONOTONIC, or 0 if the
-// loop has not begun.
+// StartedNs returns when the Processor's loop began, in ns of CLOCK_MONOTONIC,
+// or 0 if the loop has not begun.
 func (p *Processor) StartedNs() int64 { return int64(p.time.started.Load()) }
 
-// Tid returns the id of its own thread, or 0 without one: before its start,
-// after its end, and unless it is locked to a thread.
+// Tid returns the id of the Processor's own thread. It is 0 before the start,
+// after the end, and for a Processor that is not locked to a thread.
 func (p *Processor) Tid() int { return int(p.time.tid.Load()) }
 
-// Thread returns the id of its own thread, or else of the thread that runs its
-// current coroutine, or 0 if neither is known. Any thread; the answer may be
-// out of date at once.
+// Thread returns the id of the Processor's own thread, or else of the thread
+// that runs its current coroutine, or 0 if neither is known. Any thread; the
+// answer may be out of date at once.
 func (p *Processor) Thread() int {
 	if tid := p.Tid(); tid != 0 {
 		return tid
@@ -163,7 +163,8 @@ func (p *Processor) Thread() int {
 	return p.ex.Thread()
 }
 
-// CPUNs returns the CPU time that its own thread has used; false without one.
+// CPUNs returns the CPU time that the Processor's own thread has used; false
+// without such a thread.
 func (p *Processor) CPUNs() (int64, bool) {
 	return ThreadCPUNs(p.Tid())
 }
@@ -174,7 +175,7 @@ func ThreadCPUNs(tid int) (int64, bool) {
 	if tid == 0 {
 		return 0, false
 	}
-	// How the kernel composes the clock id of a thread: posix-timers_types.h.
+	// Parts of the clock id of a thread, see the kernel's posix-timers_types.h.
 	const perThread, sched = 4, 2
 	var ts unix.Timespec
 	if unix.ClockGettime(int32(^tid<<3|perThread|sched), &ts) != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// submissions is what other threads have sent to a Processor: new coroutines,
-// woken Watches, and coroutines that have moved here. Another Processor may
-// steal new coroutines, except for the pinned ones.
+// submissions holds the work that other threads have sent to a Processor: new
+// coroutines, woken Watches, and coroutines that have moved here. Another
+// Processor may steal new coroutines, except for the pinned ones.
 //
 // A new coroutine becomes ready where the owner adopts it or another Processor
 // steals it.
@@ -124,9 +124,9 @@ func dequeue(q *[]submission, to []submission) int {
 	return n
 }
 
-// claim settles the token for what is about to be adopted here. The caller
-// lowers the queue's waiting afterwards, so that the queue's Processor cannot
-// conclude meanwhile that nothing lives.
+// claim settles the token of a submission that is about to be adopted here. The
+// caller lowers the queue's waiting afterwards, so that the queue's Processor
+// cannot conclude meanwhile that nothing lives.
 func (p *Processor) claim(s submission) {
 	switch {
 	case s.token && p.holding:
@@ -147,7 +147,7 @@ func (p *Processor) steal(now int64) bool {
 		if q == p || q.sub.offered.Load() == 0 {
 			continue
 		}
-		if n := p.share(q, now); n > most {
+		if n := p.stealQuota(q, now); n > most {
 			victim, most = q, n
 		}
 	}
@@ -160,7 +160,7 @@ func (p *Processor) hasStealable(now int64) (stealable, mine bool) {
 	for _, q := range p.group.members {
 		if q != p && q.sub.offered.Load() != 0 {
 			stealable = true
-			mine = mine || p.share(q, now) > 0
+			mine = mine || p.stealQuota(q, now) > 0
 		}
 	}
 	return stealable, mine
@@ -186,11 +186,11 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 	return true
 }
 
-// share returns how many of q's submissions p may steal: at most half, and at
-// most the number that evens out the two loads. Without the second limit the
+// stealQuota returns how many of q's submissions p may steal: at most half, and
+// at most the number that evens out the two loads. Without the second limit the
 // first Processor awake would steal most of a burst from Processors that are
 // about to wake, and keep it. While q is stalled only the first limit holds.
-func (p *Processor) share(q *Processor, now int64) int {
+func (p *Processor) stealQuota(q *Processor, now int64) int {
 	half := (int(q.sub.offered.Load()) + 1) / 2
 	if q.stalled(now) {
 		return half
@@ -201,9 +201,9 @@ func (p *Processor) share(q *Processor, now int64) int {
 	return min(half, (q.load()-p.load())/2)
 }
 
-// stalledNs is the length of a turn from which a coroutine is taken to compute
-// or to block its thread. It is longer than a time slice, for which another
-// thread may have had the core.
+// stalledNs is the length of a turn from which on a coroutine is assumed to
+// compute or to block its thread. It is longer than a time slice, for which
+// another thread may have had the core.
 const stalledNs = 10_000_000
 
 // stalled reports whether a coroutine has held p's thread for stalledNs. Any

@@ -21,7 +21,8 @@ type waits struct {
 // of the turn before has also waited for half of that turn, as events of a turn
 // are found at its end. A wait of the thread itself for a core shows only in
 // the length of the turn that it interrupts. Two observations stand for the
-// turn, one for each half of its runs. It returns the sum. Owner.
+// turn, one for each half of its runs. noteWaits returns the sum of all waits.
+// Owner.
 func (p *Processor) noteWaits(turnNs int64, runs int) (waitNs int64) {
 	n, w, atEnd := int64(runs), &p.waits, p.ex.Queued()
 	before := w.beforeNs * int64(min(max(w.queued-w.atEnd, 0), runs)) / (2 * n)

@@ -50,11 +50,11 @@ func TestLoopYields(t *testing.T) {
 // next yield.
 func TestAlone(t *testing.T) {
 	p := new(Processor)
-	testenv.True(t, p.alone(), "not alone at first")
+	testenv.True(t, p.workedAlone(), "helped at first")
 	p.posted.Add(1)
-	testenv.True(t, !p.alone() && p.alone(), "a wake does not count, or twice")
+	testenv.True(t, !p.workedAlone() && p.workedAlone(), "a wake does not count, or twice")
 	p.ex.Stats.Handoffs.Inc()
-	testenv.True(t, !p.alone() && p.alone(), "a handoff does not count, or twice")
+	testenv.True(t, !p.workedAlone() && p.workedAlone(), "a handoff does not count, or twice")
 }
 
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that

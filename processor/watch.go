@@ -48,8 +48,8 @@ func (wa *Watch) Init(pd *PollDesc, owner Watcher) {
 	wa.w.SetHook(wa)
 }
 
-// own is coroutine.Own for a caller that holds wa. It also orders the caller's
-// earlier accesses to wa before its later ones, for the race detector.
+// own is coroutine.Own for a caller that holds wa. For the race detector it
+// also orders the caller's earlier accesses to wa before the later ones.
 //
 //go:norace
 func (wa *Watch) own() func() {
@@ -159,7 +159,7 @@ func (wa *Watch) Woken() {
 // or from itself if the waker is not of its group.
 func (wa *Watch) take(from *Processor) {
 	wa.shared = false
-	p := of(coroutine.DrivenBy())
+	p := processorOf(coroutine.DrivenBy())
 	if p == nil || p.group != from.group {
 		from.sendWatch(arrival{x: wa, shared: true})
 		return
@@ -222,7 +222,7 @@ func (ww *wokenWatches) want(p *Processor) {
 	}
 }
 
-// startWoken is the function of these coroutines.
+// startWoken is the function of the coroutines that serve woken Watches.
 func (p *Processor) startWoken() {
 	if p.group.limit.max != 0 {
 		defer p.woken.alive.Add(-1) // before the permit is released, at the coroutine's end

@@ -113,7 +113,7 @@ func newMill(t *testing.T) *mill {
 }
 
 // block blocks outside netco for up to 3 ms.
-func (w *mill) block(rnd *rand.Rand) {
+func (m *mill) block(rnd *rand.Rand) {
 	d := time.Duration(rnd.IntN(3000)) * time.Microsecond
 	switch rnd.IntN(3) {
 	case 0:
@@ -123,94 +123,94 @@ func (w *mill) block(rnd *rand.Rand) {
 		time.AfterFunc(d, func() { close(c) })
 		<-c
 	case 2: // all readers of the pipe but the first wait for a semaphore
-		time.AfterFunc(d, func() { w.pipeIn.Write([]byte{1}) })
-		w.pipe.Read(make([]byte, 1))
+		time.AfterFunc(d, func() { m.pipeIn.Write([]byte{1}) })
+		m.pipe.Read(make([]byte, 1))
 	}
 }
 
 // oftenBlock blocks once in n calls, on average.
-func (w *mill) oftenBlock(rnd *rand.Rand, n int) {
+func (m *mill) oftenBlock(rnd *rand.Rand, n int) {
 	if rnd.IntN(n) == 0 {
-		w.block(rnd)
+		m.block(rnd)
 	}
 }
 
 // turn increments the number behind a token, and passes the token on.
-func (w *mill) turn(rnd *rand.Rand, x *int) {
+func (m *mill) turn(rnd *rand.Rand, x *int) {
 	*x++
-	w.oftenBlock(rnd, 4)
-	w.turns.Add(1)
-	w.tokens.Send(x)
+	m.oftenBlock(rnd, 4)
+	m.turns.Add(1)
+	m.tokens.Send(x)
 }
 
 // hold increments held under the Mutex.
-func (w *mill) hold(rnd *rand.Rand) {
-	w.mu.Lock()
-	w.held++
-	w.oftenBlock(rnd, 4)
+func (m *mill) hold(rnd *rand.Rand) {
+	m.mu.Lock()
+	m.held++
+	m.oftenBlock(rnd, 4)
 	if rnd.IntN(4) == 0 {
 		coroutine.Yield()
 	}
-	w.mu.Unlock()
-	w.holds.Add(1)
+	m.mu.Unlock()
+	m.holds.Add(1)
 }
 
 // write increments written under the RWMutex.
-func (w *mill) write(rnd *rand.Rand) {
-	w.rw.Lock()
-	w.written++
-	w.oftenBlock(rnd, 4)
-	w.rw.Unlock()
-	w.writes.Add(1)
+func (m *mill) write(rnd *rand.Rand) {
+	m.rw.Lock()
+	m.written++
+	m.oftenBlock(rnd, 4)
+	m.rw.Unlock()
+	m.writes.Add(1)
 }
 
 // work does operations at random while goesOn returns true.
-func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
+func (m *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	mine := rnd.Uint64()
 	number.Set(mine)
-	c, err := new(socket.Dialer).Dial("tcp", w.addr)
+	c, err := new(socket.Dialer).Dial("tcp", m.addr)
 	if err != nil {
-		w.t.Error(err)
+		m.t.Error(err)
 		return
 	}
 	defer c.Close()
 	for goesOn() {
-		w.oftenBlock(rnd, 3)
-		op := rnd.IntN(len(w.ops))
-		w.ops[op].Add(1)
+		m.oftenBlock(rnd, 3)
+		op := rnd.IntN(len(m.ops))
+		m.ops[op].Add(1)
 		switch op {
 		case 0:
 			coroutine.Yield()
 		case 1:
 			processor.Sleep(time.Duration(rnd.IntN(1000)) * time.Microsecond)
 		case 2, 3:
-			w.echoes(rnd, c)
+			m.echoes(rnd, c)
 		case 4:
-			x, _ := w.tokens.Recv()
-			w.turn(rnd, x)
+			x, _ := m.tokens.Recv()
+			m.turn(rnd, x)
 		case 5:
-			w.hold(rnd)
+			m.hold(rnd)
 		case 6:
-			w.write(rnd)
+			m.write(rnd)
 		case 7:
-			w.rw.RLock()
-			w.oftenBlock(rnd, 8)
-			w.rw.RUnlock()
+			m.rw.RLock()
+			m.oftenBlock(rnd, 8)
+			m.rw.RUnlock()
 		case 8:
-			w.fiber(rnd)
+			m.fiber(rnd)
 		case 9:
-			w.child(rnd)
+			m.child(rnd)
 		case 10:
-			w.victim(rnd)
+			m.victim(rnd)
 		case 11:
-			if x, err := w.tokens.RecvTimeout(time.Millisecond); err == nil {
-				w.turn(rnd, x)
+			if x, err := m.tokens.RecvTimeout(time.Millisecond); err == nil {
+				m.turn(rnd, x)
 			}
-			coroutine.Shield(func() { w.block(rnd); coroutine.Yield() })
+			coroutine.Shield(func() { m.block(rnd); coroutine.Yield() })
 		}
-		testenv.Equal(w.t, *number.Get(), mine, "a coroutine has another's Local")
+		testenv.Equal(m.t, *number.Get(), mine, "a coroutine has another's Local")
 	}
-	w.finished.Add(1)
+	m.finished.Add(1)
 }
 
 // number is a Local whose Inherit and Drop block.
@@ -223,31 +223,31 @@ var number = coroutine.NewLocal(coroutine.LocalOptions[uint64]{
 })
 
 // echoes sends some bytes over c and reads them back.
-func (w *mill) echoes(rnd *rand.Rand, c io.ReadWriter) {
+func (m *mill) echoes(rnd *rand.Rand, c io.ReadWriter) {
 	out, in := make([]byte, 1+rnd.IntN(5000)), make([]byte, 5000)
 	for i := range out {
 		out[i] = byte(rnd.Uint32())
 	}
 	if _, err := c.Write(out); err != nil {
-		w.t.Error("Write:", err)
+		m.t.Error("Write:", err)
 		return
 	}
 	if rnd.IntN(4) == 0 {
-		w.block(rnd)
+		m.block(rnd)
 	}
 	if _, err := io.ReadFull(c, in[:len(out)]); err != nil || string(in[:len(out)]) != string(out) {
-		w.t.Error("another echo, or", err)
+		m.t.Error("another echo, or", err)
 	}
 }
 
 // fiber drives a fiber that blocks, parks and yields; it ends, is cancelled, or
 // is left to the collector.
-func (w *mill) fiber(rnd *rand.Rand) {
+func (m *mill) fiber(rnd *rand.Rand) {
 	f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
 		for in < 4 {
 			switch rnd.IntN(3) {
 			case 0:
-				w.block(rnd)
+				m.block(rnd)
 			case 1:
 				processor.Sleep(time.Duration(rnd.IntN(500)) * time.Microsecond)
 			}
@@ -256,18 +256,18 @@ func (w *mill) fiber(rnd *rand.Rand) {
 		return in + 1
 	})
 	for in, most := 0, rnd.IntN(8); in < most && f.Status() != coroutine.StatusDead; in++ {
-		testenv.Gives(w.t, in+1, nil, "a fiber's Resume")(f.Resume(in))
+		testenv.Gives(m.t, in+1, nil, "a fiber's Resume")(f.Resume(in))
 	}
 	if rnd.IntN(2) == 0 {
-		testenv.Fails(w.t, f.Cancel(), nil, "Cancel")
+		testenv.Fails(m.t, f.Cancel(), nil, "Cancel")
 	}
 }
 
 // start starts fn on either Processor, as a child or not.
-func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
+func (m *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
 	sp := scheduler.Spawn{Child: rnd.IntN(2) == 0, Fn: func() {
-		w.begun.Add(1)
-		defer w.ended.Add(1)
+		m.begun.Add(1)
+		defer m.ended.Add(1)
 		fn()
 	}}
 	switch rnd.IntN(3) {
@@ -276,24 +276,24 @@ func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
 	case 1:
 		sp.On = scheduler.OnProcessor(rnd.IntN(2))
 	}
-	h, err := w.s.GoWith(sp)
-	testenv.Fails(w.t, err, nil, "Go")
+	h, err := m.s.GoWith(sp)
+	testenv.Fails(m.t, err, nil, "Go")
 	return h
 }
 
 // child starts a coroutine that blocks and ends in one way or another, and
 // joins it, or leaves it alone.
-func (w *mill) child(rnd *rand.Rand) {
+func (m *mill) child(rnd *rand.Rand) {
 	seed, how := rnd.Uint64(), rnd.IntN(4)
 	if how == 1 {
-		w.panics.Add(1)
+		m.panics.Add(1)
 	}
-	h := w.start(rnd, func() {
+	h := m.start(rnd, func() {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		if rnd.IntN(2) == 0 {
 			coroutine.Yield()
 		}
-		w.block(rnd)
+		m.block(rnd)
 		switch how {
 		case 1:
 			panic("child")
@@ -304,36 +304,36 @@ func (w *mill) child(rnd *rand.Rand) {
 		}
 	})
 	if rnd.IntN(4) > 0 || how == 1 {
-		testenv.Fails(w.t, h.Join(), nil, "Join of a child")
+		testenv.Fails(m.t, h.Join(), nil, "Join of a child")
 	}
 }
 
 // victim starts a coroutine that never ends by itself, and stops it.
-func (w *mill) victim(rnd *rand.Rand) {
+func (m *mill) victim(rnd *rand.Rand) {
 	seed := rnd.Uint64()
-	h := w.start(rnd, func() {
+	h := m.start(rnd, func() {
 		for rnd := rand.New(rand.NewPCG(seed, 1)); ; {
 			switch rnd.IntN(4) {
 			case 0:
 				processor.Sleep(time.Hour)
 			case 1:
-				coroutine.Shield(func() { w.block(rnd) })
+				coroutine.Shield(func() { m.block(rnd) })
 			default:
-				w.block(rnd)
+				m.block(rnd)
 			}
 			coroutine.Yield()
 		}
 	})
 	if rnd.IntN(2) == 0 {
-		w.block(rnd)
+		m.block(rnd)
 	}
 	h.Stop()
-	testenv.Fails(w.t, h.Join(), nil, "Join of a stopped coroutine")
+	testenv.Fails(m.t, h.Join(), nil, "Join of a stopped coroutine")
 }
 
 // disturb collects garbage, takes profiles and looks at stacks until the
 // function that it returns is called.
-func (w *mill) disturb() (end func()) {
+func (m *mill) disturb() (end func()) {
 	var stop atomic.Bool
 	var g sync.WaitGroup
 	again := func(f func()) {
@@ -359,20 +359,20 @@ func (w *mill) disturb() (end func()) {
 }
 
 // check compares the counts when all workers have ended.
-func (w *mill) check(workers int64) {
-	t := w.t
-	w.echo.Close()
-	shutdown(t, w.s)
+func (m *mill) check(workers int64) {
+	t := m.t
+	m.echo.Close()
+	shutdown(t, m.s)
 	sum := 0
 	for range tokens {
-		x, _, done := w.tokens.TryRecv()
+		x, _, done := m.tokens.TryRecv()
 		if !done {
 			t.Fatal("a token is lost")
 		}
 		sum += *x
 	}
 	var live, spawned, ended, handoffs, standbys uint64
-	for _, p := range engine.Of(w.s).Processors() {
+	for _, p := range engine.Of(m.s).Processors() {
 		c := p.Coroutines()
 		live, spawned, ended, handoffs = live+p.Live(), spawned+c.Spawned.Load(), ended+
 			c.Ended.Load(), handoffs+c.Handoffs.Load()
@@ -382,12 +382,12 @@ func (w *mill) check(workers int64) {
 		what      string
 		got, want int64
 	}{
-		{"workers", w.finished.Load(), workers},
-		{"turns of tokens", int64(sum), w.turns.Load()},
-		{"what the Mutex guards", int64(w.held), w.holds.Load()},
-		{"what the RWMutex guards", int64(w.written), w.writes.Load()},
-		{"coroutines that have begun and ended", w.ended.Load(), w.begun.Load()},
-		{"panics", w.panicked.Load(), w.panics.Load()},
+		{"workers", m.finished.Load(), workers},
+		{"turns of tokens", int64(sum), m.turns.Load()},
+		{"what the Mutex guards", int64(m.held), m.holds.Load()},
+		{"what the RWMutex guards", int64(m.written), m.writes.Load()},
+		{"coroutines that have begun and ended", m.ended.Load(), m.begun.Load()},
+		{"panics", m.panicked.Load(), m.panics.Load()},
 		{"coroutines that live", int64(live), 0},
 		{"ends", int64(ended), int64(spawned)},
 	} {

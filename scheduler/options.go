@@ -32,9 +32,9 @@ type Options struct {
 	// on without a coroutine that blocks outside netco; with LockThreads such a
 	// coroutine holds up its Processor (README.md, "What blocks a Processor").
 	LockThreads bool
-	// NoSpin keeps idle Processors from looking for events for up to 50 µs
-	// before they sleep, as they do while that has been paying lately, and
-	// never on one core.
+	// NoSpin makes idle Processors sleep at once. By default they first poll
+	// for events for up to 50 µs while polling has lately found some; never on
+	// one core.
 	NoSpin bool
 	// PoolCap is how many idle goroutines each Processor keeps, with their
 	// stacks, for later coroutines; default 1024; negative: none.

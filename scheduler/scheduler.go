@@ -201,13 +201,13 @@ var errLocalOn = errors.New("netco: Spawn has both Local, the caller's Processor
 // goroutine. It takes a few nanoseconds and does not park.
 func Current() *Scheduler {
 	if p := processor.Current(); p != nil {
-		return of(p)
+		return schedulerOf(p)
 	}
 	return nil
 }
 
-// of returns the Scheduler that a Processor belongs to, or nil.
-func of(p *processor.Processor) *Scheduler {
+// schedulerOf returns the Scheduler that a Processor belongs to, or nil.
+func schedulerOf(p *processor.Processor) *Scheduler {
 	s, _ := p.Group().Owner.(*Scheduler)
 	return s
 }

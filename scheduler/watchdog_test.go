@@ -146,13 +146,13 @@ func computation(*testing.T) (wait, release func()) {
 //go:noinline
 func stallIn(wait func()) { wait() }
 
-// fits reports whether s is a stall by b. Where others have the CPUs, a
+// fits reports whether s is a stall by st. Where others have the CPUs, a
 // computation was not scheduled.
-func (b staller) fits(s scheduler.Stall) bool {
-	if b.cause == diagnose.CauseComputation && s.Cause == diagnose.CauseNotScheduled {
-		s.Cause = b.cause
+func (st staller) fits(s scheduler.Stall) bool {
+	if st.cause == diagnose.CauseComputation && s.Cause == diagnose.CauseNotScheduled {
+		s.Cause = st.cause
 	}
-	return in(b.name, "stallIn", b.cause)(s)
+	return in(st.name, "stallIn", st.cause)(s)
 }
 
 // TestStalls: a stall of each kind is reported once, with its coroutine, place,

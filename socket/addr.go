@@ -17,7 +17,8 @@ import (
 type endpoints struct {
 	network       network
 	local, remote sysx.RawAddr // constant; not of a Unix socket
-	// Set once: by the first to ask, and for a Unix socket when it is made.
+	// Set once: by the first call that asks for an address, or for a Unix
+	// socket when it is made.
 	known atomic.Pointer[addrs]
 }
 
@@ -79,33 +80,33 @@ type inetAddr struct {
 	ip   [net.IPv6len]byte
 }
 
-// set stores an address in x and returns x, or nil if there is no address.
-func (x *inetAddr) set(n network, a *sysx.RawAddr) net.Addr {
+// set stores an address in ia and returns ia, or nil if there is no address.
+func (ia *inetAddr) set(n network, a *sysx.RawAddr) net.Addr {
 	ap, zone := a.AddrPort()
 	if !ap.IsValid() {
 		return nil
 	}
-	x.setAddrPort(ap, zone)
+	ia.setAddrPort(ap, zone)
 	if n.isUDP() {
-		return &x.addr
+		return &ia.addr
 	}
-	return (*net.TCPAddr)(&x.addr)
+	return (*net.TCPAddr)(&ia.addr)
 }
 
 // setAddrPort converts a valid address: four bytes on an IPv4 socket, sixteen
 // on an IPv6 socket, also for an IPv4-mapped address, as net does.
-func (x *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
+func (ia *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
 	ip := ap.Addr()
 	if ip.Is4() {
 		b := ip.As4()
-		x.addr.IP = append(x.ip[:0:len(b)], b[:]...)
+		ia.addr.IP = append(ia.ip[:0:len(b)], b[:]...)
 	} else {
-		x.ip = ip.As16()
-		x.addr.IP = x.ip[:]
+		ia.ip = ip.As16()
+		ia.addr.IP = ia.ip[:]
 	}
-	x.addr.Port = int(ap.Port())
+	ia.addr.Port = int(ap.Port())
 	if zone != 0 {
-		x.addr.Zone = zoneName(zone)
+		ia.addr.Zone = zoneName(zone)
 	}
 }
 
@@ -203,10 +204,10 @@ func (n network) isTCP() bool  { return n >= tcp && n <= tcp6 }
 func (n network) isUDP() bool  { return n >= udp && n <= udp6 }
 func (n network) isUnix() bool { return n >= unixNet }
 
-// like reports whether n is of the same protocol as m: TCP, UDP or Unix.
+// like reports whether n and m are networks of one protocol: TCP, UDP or Unix.
 func (n network) like(m network) bool { return n.isTCP() == m.isTCP() && n.isUDP() == m.isUDP() }
 
-// kind says what the results of reads mean on the network's connections.
+// kind returns the meaning of a read's result on the network's connections.
 func (n network) kind() fd.Kind {
 	switch {
 	case n.isTCP():

@@ -68,8 +68,9 @@ func taken[C any, T net.Conn](op, network string, dialled bool, theirs T,
 	return as[C](takeConn(op, n, dialled, theirs))
 }
 
-// duplicate returns an fd of ours for a socket or file of net's or os's, or -1.
-// An error other than fcntl's says that the socket or file is closed.
+// duplicate duplicates the fd of a socket or file of package net or os; -1 with
+// an error. An error other than fcntl's means that the socket or file is
+// closed.
 func duplicate(c syscall.Conn) (fd int, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -85,10 +86,10 @@ func duplicate(c syscall.Conn) (fd int, err error) {
 
 // netFileConn is net.FileConn: a *TCPConn, *UDPConn, *UnixConn or *net.IPConn
 // of a duplicate of f's fd. The socket is non-blocking from then on, for f too.
-// For a socket of any other family or type there is AdoptSocket.
+// AdoptSocket takes a socket of any other family or type.
 func netFileConn(f *os.File) (net.Conn, error) { return takeFile(f, net.FileConn) }
 
-// netFilePacketConn is net.FilePacketConn, otherwise as netFileConn.
+// netFilePacketConn is net.FilePacketConn. Otherwise it is like netFileConn.
 func netFilePacketConn(f *os.File) (net.PacketConn, error) {
 	return as[net.PacketConn](takeFile(f, net.FilePacketConn))
 }
@@ -99,7 +100,7 @@ func takeFile[C any](f *os.File, nets func(f *os.File) (C, error)) (net.Conn, er
 		return nil, err
 	}
 	n, _ := parseNetwork(theirs.LocalAddr().Network())
-	c, err := takeConn("file", n, false, theirs) // as with net WriteTo is allowed, peer or not
+	c, err := takeConn("file", n, false, theirs) // as with net, WriteTo is allowed even with a peer
 	if own, ok := c.(interface{ base() *conn }); ok {
 		own.base().s.Share()
 	}
@@ -109,7 +110,7 @@ func takeFile[C any](f *os.File, nets func(f *os.File) (C, error)) (net.Conn, er
 // netFileListener is net.FileListener: a *TCPListener or *UnixListener, whose
 // file stays when it is closed. As with net, Accept finds out whether the
 // socket listens, and TCP connections get net's options (TCP_NODELAY,
-// keep-alive every 15 s) whatever the socket's own are. The rest is as for
+// keep-alive every 15 s) whatever the socket's own are. Otherwise it is like
 // netFileConn.
 func netFileListener(f *os.File) (net.Listener, error) {
 	theirs, err := ofDuplicate(f, net.FileListener)
@@ -170,7 +171,7 @@ var kernelNetworks = map[[2]int]network{
 	{unix.AF_UNIX, unix.SOCK_SEQPACKET}: unixpacket,
 }
 
-// listens reports whether a socket is one that listens.
+// listens reports whether a socket listens.
 func listens(fd int) bool {
 	yes, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	return err == nil && yes != 0

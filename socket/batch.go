@@ -34,8 +34,8 @@ type Message struct {
 	SegmentSize int
 }
 
-// The most that one system call moves, so that its coroutine does not keep the
-// Processor from the others for long.
+// Limits of one system call, so that its coroutine does not keep the Processor
+// from the others for long.
 const (
 	batchMessages = 32
 	batchBytes    = 256 << 10

@@ -17,7 +17,7 @@ import (
 // receiving. A control message holds their size; this file writes and reads it,
 // and Message.OOB does not show it.
 
-// maxDatagram is larger than any datagram.
+// maxDatagram is more than the largest datagram.
 const maxDatagram = 64 << 10
 
 var (
@@ -32,11 +32,11 @@ var (
 		errors.ErrUnsupported)
 )
 
-// SetGRO lets the kernel join datagrams of one peer that come close together
-// into a large one, or not (the default). Then every Buf should have room for
-// 64 KiB, and only ReadBatch reports where each ends, by SegmentSize; other
-// reads return them joined. On a kernel before Linux 5.0 the error is
-// errors.ErrUnsupported.
+// SetGRO sets whether the kernel joins datagrams of one peer that come close
+// together into a large one; by default it does not. If it does, every Buf
+// should have room for 64 KiB, and only ReadBatch reports where each datagram
+// ends, by SegmentSize; other reads return them joined. On a kernel before
+// Linux 5.0 the error is errors.ErrUnsupported.
 func (c *UDPConn) SetGRO(join bool) error {
 	if join {
 		// Set before joined datagrams can come, and for good: some may be on
@@ -51,7 +51,7 @@ func (c *UDPConn) SetGRO(join bool) error {
 }
 
 // gsoMissing reports whether the kernel does not know UDP_SEGMENT. Such a
-// kernel ignores it, and sends one datagram instead of many.
+// kernel ignores the control message, and sends one datagram instead of many.
 var gsoMissing = sync.OnceValue(func() bool {
 	fd, err := sysx.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {

@@ -55,7 +55,7 @@ import (
 // bytes are dropped.
 type Buffered struct {
 	stream Stream
-	c      *conn  // the same
+	c      *conn  // of stream
 	s      *fd.FD // c's
 
 	// The reading side. Owner: the reader.

@@ -115,7 +115,7 @@ func (b *Buffered) take(n int) []byte {
 
 // ReadLine takes a line and returns it without its end, \n or \r\n. A stream
 // that ends within a line is io.ErrUnexpectedEOF, so that a command cut short
-// is not taken for a shorter one. Otherwise as ReadSlice.
+// is not taken for a shorter one. Otherwise it is like ReadSlice.
 func (b *Buffered) ReadLine() ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {
@@ -154,9 +154,9 @@ func (b *Buffered) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// WaitReadable waits until a read will probably not have to. It returns at once
-// if bytes are buffered; otherwise it sends the written bytes first, and holds
-// no buffer while it waits. Parks.
+// WaitReadable waits until a read will probably return without a wait. It
+// returns at once if bytes are buffered; otherwise it sends the written bytes
+// first, and holds no buffer while it waits. Parks.
 func (b *Buffered) WaitReadable() error {
 	if b.r < b.w {
 		return nil
@@ -233,7 +233,8 @@ func (b *Buffered) release() {
 
 // hasRead sends the written bytes after maxReads reads in a row that found
 // data: a peer that never stops sending would otherwise get no answer until a
-// buffer is full. The error is net.ErrClosed only; others are remembered.
+// buffer is full. The error is net.ErrClosed only; later calls return other
+// errors.
 func (b *Buffered) hasRead() error {
 	if b.reads++; b.reads < maxReads {
 		return nil
@@ -262,7 +263,7 @@ func (b *Buffered) idle(found error) error {
 	}
 	b.turn.units = 0
 	if b.r < b.w {
-		b.s.NoteRead() // a part of a request, though all before it are answered
+		b.s.NoteRead() // part of a request is here, though all before it are answered
 	}
 	return b.stream.WaitReadable()
 }
@@ -284,33 +285,33 @@ const (
 	maxStep   = 64 // eight calls: the clock is read, some 40 ns, once for eight requests
 )
 
-func (x *turnCheck) call() {
-	if x.units += callUnits; x.units >= x.step {
-		x.check()
+func (tc *turnCheck) call() {
+	if tc.units += callUnits; tc.units >= tc.step {
+		tc.check()
 	}
 }
 
-func (x *turnCheck) byte() {
-	if x.units++; x.units >= x.step {
-		x.check()
+func (tc *turnCheck) byte() {
+	if tc.units++; tc.units >= tc.step {
+		tc.check()
 	}
 }
 
 // check yields if the turn is over, and adapts the step: down to one call when
 // the turn has lasted twice its limit, up again by doubling.
-func (x *turnCheck) check() {
-	if x.step == 0 {
-		x.step = maxStep // the first request of all
+func (tc *turnCheck) check() {
+	if tc.step == 0 {
+		tc.step = maxStep // the first request of all
 		return
 	}
-	x.units = 0
+	tc.units = 0
 	age := processor.TurnAge()
 	switch {
 	case age < processor.TurnLimit:
-		x.step = min(2*x.step, maxStep)
+		tc.step = min(2*tc.step, maxStep)
 		return
 	case age >= 2*processor.TurnLimit:
-		x.step = callUnits
+		tc.step = callUnits
 	}
 	// A cancelled coroutine notices when the buffer is empty.
 	processor.YieldTurn()

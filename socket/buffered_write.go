@@ -35,9 +35,9 @@ func (b *Buffered) unlock(err error) error {
 		if !b.needsFlush.Load() || !b.s.TryLock(fd.Write) {
 			return err
 		}
-		unsent := b.flushOwedLocked()
+		unsent := b.flushForReaderLocked()
 		if err == nil && errors.Is(unsent, net.ErrClosed) {
-			err = unsent // others are remembered
+			err = unsent // later calls return other errors
 		}
 	}
 	if b.lastLocked() != nil && err == nil {
@@ -60,12 +60,12 @@ func (b *Buffered) autoFlush() error {
 			return nil
 		}
 	}
-	return b.unlock(b.flushOwedLocked())
+	return b.unlock(b.flushForReaderLocked())
 }
 
-// flushOwedLocked is Flush for a reader: a slice that AvailableBuffer gave to a
-// writer stays valid.
-func (b *Buffered) flushOwedLocked() error {
+// flushForReaderLocked is Flush for a reader: a slice that AvailableBuffer gave
+// to a writer stays valid.
+func (b *Buffered) flushForReaderLocked() error {
 	if b.needsFlush.Load() {
 		b.needsFlush.Store(false)
 	}

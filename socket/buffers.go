@@ -19,45 +19,45 @@ var (
 )
 
 // WriteTo writes the pieces to w, waiting for room if need be, and removes the
-// written bytes from v: after an error v holds the unwritten rest, and n counts
-// the written bytes. It sets elements of v and shortens v, but changes no byte.
+// written bytes from b: after an error b holds the unwritten rest, and n counts
+// the written bytes. It sets elements of b and shortens b, but changes no byte.
 // To a *TCPConn or *UnixConn the pieces go together, and no other caller's
 // bytes come between them; to a *UDPConn they make one datagram. Errors are
 // those of WriteBuffers. To any other writer they go one by one. Parks. It does
 // not allocate by itself.
-func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
+func (b *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 	switch c := w.(type) {
 	case *TCPConn:
-		return c.writeBuffers(v)
+		return c.writeBuffers(b)
 	case *UnixConn:
-		return c.writeBuffers(v)
+		return c.writeBuffers(b)
 	case *UDPConn:
-		return c.writeBuffers(v)
+		return c.writeBuffers(b)
 	case plainWriter:
-		return c.c.writeBuffers(v)
+		return c.c.writeBuffers(b)
 	}
-	for _, p := range *v {
+	for _, p := range *b {
 		done, err := w.Write(p)
 		n += int64(done)
 		if err != nil {
-			fd.Consume((*[][]byte)(v), n)
+			fd.Consume((*[][]byte)(b), n)
 			return n, err
 		}
 	}
-	fd.Consume((*[][]byte)(v), n)
+	fd.Consume((*[][]byte)(b), n)
 	return n, nil
 }
 
-// Read copies from the pieces into p and removes the copied bytes from v. At
+// Read copies from the pieces into p and removes the copied bytes from b. At
 // the end of the last piece it returns io.EOF, which may come together with
 // bytes.
-func (v *Buffers) Read(p []byte) (n int, err error) {
-	for n < len(p) && len(*v) > 0 {
-		got := copy(p[n:], (*v)[0])
-		fd.Consume((*[][]byte)(v), int64(got))
+func (b *Buffers) Read(p []byte) (n int, err error) {
+	for n < len(p) && len(*b) > 0 {
+		got := copy(p[n:], (*b)[0])
+		fd.Consume((*[][]byte)(b), int64(got))
 		n += got
 	}
-	if len(*v) == 0 {
+	if len(*b) == 0 {
 		err = io.EOF
 	}
 	return n, err

@@ -61,9 +61,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, c.opError("read", err)
 }
 
-// WaitReadable waits until a Read will probably not have to, because of data,
-// the end of the stream, or an error. It holds no buffer meanwhile. It returns
-// the error of a deadline or Close as Read does. Parks. It does not allocate.
+// WaitReadable waits until a Read will probably return without a wait: with
+// data, at the end of the stream, or with an error. It holds no buffer
+// meanwhile. It returns the error of a deadline or Close as Read does. Parks.
+// It does not allocate.
 func (c *conn) WaitReadable() error { return c.opError("read", c.s.WaitReadable()) }
 
 // Readable reports whether a Read would return at once, with bytes, the end of

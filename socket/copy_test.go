@@ -120,7 +120,7 @@ func messages(t *testing.T, up, down streamPeer, n, size int) {
 	}
 }
 
-func (s *moveOps) splices() int64 { return s.called[sysx.SpliceIn].Load() }
+func (m *moveOps) splices() int64 { return m.called[sysx.SpliceIn].Load() }
 
 // TestMoveAdapts: bulk is spliced, messages are not, and a copy can go from one
 // to the other and back. A copy that waits holds no pipe: many copies that have

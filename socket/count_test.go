@@ -56,12 +56,12 @@ func each(a, b *processor.IOSnapshot, f func(a, b *uint64)) {
 	}
 }
 
-// since returns the counts since before, and their sum.
-func (before tally) since(t testing.TB) (d tally, sum processor.IOSnapshot) {
+// since returns the counts since ta, and their sum.
+func (ta tally) since(t testing.TB) (d tally, sum processor.IOSnapshot) {
 	t.Helper()
 	d = counted(t)
 	for i := range d {
-		each(&d[i], &before[i], func(a, b *uint64) { *a -= *b })
+		each(&d[i], &ta[i], func(a, b *uint64) { *a -= *b })
 		each(&sum, &d[i], func(a, b *uint64) { *a += *b })
 	}
 	return d, sum

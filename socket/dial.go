@@ -70,8 +70,8 @@ func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, 
 	return c, nil
 }
 
-// toItself reports whether both ends are the same, or the peer is unknown,
-// which is as strange.
+// toItself reports whether both ends are the same, or the peer is unknown: in
+// both cases dialTCP tries again.
 func (c *TCPConn) toItself() bool {
 	local, _ := c.local.AddrPort()
 	remote, _ := c.remote.AddrPort()

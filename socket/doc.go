@@ -46,9 +46,9 @@
 //	package net's functions              netco/net: ListenTCP, FileConn and
 //	                                     all others
 //	pipes, terminals, eventfds, files    File
-//	several fds at once, or of others    Poll, PollContext
+//	several fds, of any package          Poll, PollContext
 //	another family, raw IP               Socket
-//	options and calls that are not here  SyscallConn
+//	options and calls that are missing   SyscallConn
 //	listeners from systemd, restarts     File, and netco/net's FileListener
 //	which sockets there are              package introspect
 //

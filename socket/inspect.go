@@ -34,14 +34,14 @@ type inspection struct {
 
 // visit describes one fd if it belongs to this package, and reports whether to
 // go on.
-func (v *inspection) visit(pd *processor.PollDesc) bool {
-	if info, open := describe(pd); open && !v.f(info) {
-		v.over = true
+func (i *inspection) visit(pd *processor.PollDesc) bool {
+	if info, open := describe(pd); open && !i.f(info) {
+		i.over = true
 	}
-	if v.seen++; v.seen%inspectTurn == 0 && coroutine.YieldTurn() {
-		v.over = true
+	if i.seen++; i.seen%inspectTurn == 0 && coroutine.YieldTurn() {
+		i.over = true
 	}
-	return !v.over
+	return !i.over
 }
 
 // describe describes the fd of pd; false means that the fd is closed, or

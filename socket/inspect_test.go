@@ -132,11 +132,11 @@ type inspectedStream interface {
 
 // parked runs f in a place until it waits, and returns its coroutine's id; 0
 // for a goroutine's.
-func (x *inspected) parked(p testrun.Place, reason coroutine.Reason, f func()) uint64 {
-	x.t.Helper()
+func (in *inspected) parked(p testrun.Place, reason coroutine.Reason, f func()) uint64 {
+	in.t.Helper()
 	k := p.Go(f)
-	k.UntilParked(x.t, reason)
-	x.tasks = append(x.tasks, k)
+	k.UntilParked(in.t, reason)
+	in.tasks = append(in.tasks, k)
 	if k.Co == nil {
 		return 0
 	}
@@ -145,13 +145,13 @@ func (x *inspected) parked(p testrun.Place, reason coroutine.Reason, f func()) u
 
 // reads is parked for a Read. Some readers get a byte, at any time: each has a
 // buffer of its own.
-func (x *inspected) reads(p testrun.Place, c io.Reader) uint64 {
-	return x.parked(p, coroutine.ReasonRead, func() { c.Read(make([]byte, 1)) })
+func (in *inspected) reads(p testrun.Place, c io.Reader) uint64 {
+	return in.parked(p, coroutine.ReasonRead, func() { c.Read(make([]byte, 1)) })
 }
 
 // writes is parked for Writes that nothing reads.
-func (x *inspected) writes(p testrun.Place, c io.Writer) uint64 {
-	return x.parked(p, coroutine.ReasonWrite, func() {
+func (in *inspected) writes(p testrun.Place, c io.Writer) uint64 {
+	return in.parked(p, coroutine.ReasonWrite, func() {
 		for much := make([]byte, 100_000); ; {
 			if _, err := c.Write(much); err != nil {
 				return
@@ -160,104 +160,104 @@ func (x *inspected) writes(p testrun.Place, c io.Writer) uint64 {
 	})
 }
 
-func (x *inspected) begin(c io.Closer) { x.closers = append(x.closers, c) }
+func (in *inspected) begin(c io.Closer) { in.closers = append(in.closers, c) }
 
-func (x *inspected) expect(c inspectedStream, w sockinfo.Info) {
-	x.begin(c)
+func (in *inspected) expect(c inspectedStream, w sockinfo.Info) {
+	in.begin(c)
 	w.FD, w.Local, w.Remote = rawFD(c), c.LocalAddr(), c.RemoteAddr()
 	if w.Network == "" {
 		w.Network = c.LocalAddr().Network()
 	}
-	x.wants = append(x.wants, w)
+	in.wants = append(in.wants, w)
 }
 
-func (x *inspected) streams(network string) {
+func (in *inspected) streams(network string) {
 	two := func() (a, b inspectedStream) {
 		if network == "tcp" {
-			a, b := pair(x.t)
+			a, b := pair(in.t)
 			return a, b
 		}
-		a, b = unixPair(x.t, network)
+		a, b = unixPair(in.t, network)
 		return a, b
 	}
 	a, b := two()
-	x.expect(a, sockinfo.Info{Processor: 0, ReadWaiter: x.reads(testrun.First, a)})
-	x.expect(b, sockinfo.Info{Processor: 1, ReadWaiter: x.reads(testrun.Second, b)})
+	in.expect(a, sockinfo.Info{Processor: 0, ReadWaiter: in.reads(testrun.First, a)})
+	in.expect(b, sockinfo.Info{Processor: 1, ReadWaiter: in.reads(testrun.Second, b)})
 	a, b = two()
-	x.expect(a, sockinfo.Info{Processor: 1, WriteWaiter: x.writes(testrun.Second, a),
-		ReadWaiter: x.reads(testrun.First, a)}) // across threads
-	x.begin(b) // nothing has waited for it
+	in.expect(a, sockinfo.Info{Processor: 1, WriteWaiter: in.writes(testrun.Second, a),
+		ReadWaiter: in.reads(testrun.First, a)}) // across threads
+	in.begin(b) // nothing has waited for it
 	a, b = two()
-	x.reads(testrun.Goroutine, a)
-	x.expect(a, sockinfo.Info{Processor: -1})
-	x.reads(testrun.Goroutine, b)
-	x.expect(b, sockinfo.Info{Processor: 0, WriteWaiter: x.writes(testrun.First, b)})
+	in.reads(testrun.Goroutine, a)
+	in.expect(a, sockinfo.Info{Processor: -1})
+	in.reads(testrun.Goroutine, b)
+	in.expect(b, sockinfo.Info{Processor: 0, WriteWaiter: in.writes(testrun.First, b)})
 }
 
-func (x *inspected) listeners() {
+func (in *inspected) listeners() {
 	for i, network := range []string{"tcp", "unix"} {
-		l := listenAny(x.t, network)
+		l := listenAny(in.t, network)
 		w := sockinfo.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(),
 			Listener: true, Processor: -1}
 		p := []testrun.Place{testrun.Second, testrun.Goroutine}[i]
-		w.ReadWaiter = x.parked(p, coroutine.ReasonAccept, func() { l.Accept() })
+		w.ReadWaiter = in.parked(p, coroutine.ReasonAccept, func() { l.Accept() })
 		if i == 0 {
 			w.Processor = 1
 		}
-		x.wants = append(x.wants, w)
-		x.begin(l)
+		in.wants = append(in.wants, w)
+		in.begin(l)
 	}
 }
 
-func (x *inspected) datagrams() {
-	u, c := udpTo(x.t)
-	x.expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: x.reads(testrun.First, c)})
-	x.expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: x.parked(testrun.First,
+func (in *inspected) datagrams() {
+	u, c := udpTo(in.t)
+	in.expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: in.reads(testrun.First, c)})
+	in.expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: in.parked(testrun.First,
 		coroutine.ReasonRead, func() { u.ReadFrom(make([]byte, 1)) })})
 }
 
-func (x *inspected) files() {
-	r, w := filePipe(x.t)
-	x.begin(r)
-	x.begin(w)
-	x.wants = append(x.wants, sockinfo.Info{FD: int(r.Fd()), Network: "file",
-		Local: socket.FileName("r"), Processor: 1, ReadWaiter: x.reads(testrun.Second, r)})
+func (in *inspected) files() {
+	r, w := filePipe(in.t)
+	in.begin(r)
+	in.begin(w)
+	in.wants = append(in.wants, sockinfo.Info{FD: int(r.Fd()), Network: "file",
+		Local: socket.FileName("r"), Processor: 1, ReadWaiter: in.reads(testrun.Second, r)})
 }
 
-func (x *inspected) raw() {
+func (in *inspected) raw() {
 	raw := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
-	x.begin(raw)
+	in.begin(raw)
 	raw.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-	testenv.OK(x.t, raw.Listen(1))
+	testenv.OK(in.t, raw.Listen(1))
 	at, _ := raw.Getsockname()
-	x.wants = append(x.wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true,
-		ReadWaiter: x.parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() }),
+	in.wants = append(in.wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true,
+		ReadWaiter: in.parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() }),
 		Local:      &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
 	netlink := testenv.Must(socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
-	x.begin(netlink)
-	x.wants = append(x.wants, sockinfo.Info{FD: rawFD(netlink), Network: "socket",
-		ReadWaiter: x.reads(testrun.First, netlink)})
+	in.begin(netlink)
+	in.wants = append(in.wants, sockinfo.Info{FD: rawFD(netlink), Network: "socket",
+		ReadWaiter: in.reads(testrun.First, netlink)})
 }
 
 // check compares the list with the expected entries. A peer's kernel that takes
 // bytes late wakes a writer once more.
-func (x *inspected) check() {
+func (in *inspected) check() {
 	var all map[int]sockinfo.Info
-	testenv.Until(x.t, "the writers to be stuck", func() bool {
-		all = inspectAll(x.t)
-		for _, w := range x.wants {
+	testenv.Until(in.t, "the writers to be stuck", func() bool {
+		all = inspectAll(in.t)
+		for _, w := range in.wants {
 			if w.WriteWaiter != 0 && all[w.FD].WriteWaiter == 0 {
 				return false
 			}
 		}
 		return true
 	})
-	for _, w := range x.wants {
-		want(x.t, all, w)
+	for _, w := range in.wants {
+		want(in.t, all, w)
 		delete(all, w.FD)
 	}
 	if len(all) != 0 {
-		x.t.Errorf("besides these are listed: %+v", all)
+		in.t.Errorf("besides these are listed: %+v", all)
 	}
 }
 

@@ -37,7 +37,7 @@ func (lc *ListenConfig) MultipathTCP() bool { return false }
 func (lc *ListenConfig) SetMultipathTCP(use bool) {}
 
 // keepAlive returns the settings for a listener's connections. If they are not
-// enabled, connections keep the kernel's.
+// enabled, connections keep the kernel's settings.
 func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig {
 	if config.Enable {
 		return config
@@ -54,9 +54,9 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	return announce(ctx, network, address, tcp, lc.borrowListener)
 }
 
-// announce has borrow make a socket at a local address, with names resolved.
-// Without files it takes networks like one; for others the error is net's or
-// this package's.
+// announce makes a socket by borrow, at a local address whose names it
+// resolves. The network must be like the given one, or a Unix network of the
+// same kind; otherwise the error is net's or this package's.
 func announce[S io.Closer](ctx context.Context, name, address string, like network,
 	borrow func(ctx context.Context, n network, address string) (S, error)) (none S, err error) {
 	n, err := parseNetwork(name)

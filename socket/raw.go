@@ -64,8 +64,8 @@ func newSocket(sysfd int, k fd.Kind) *Socket {
 	return x
 }
 
-// kindOf says what the results of reads mean on sockets of a type. It assumes
-// of a stream only that it has an end.
+// kindOf returns the meaning of a read's result on sockets of a type. It
+// assumes of a stream only that it has an end.
 func kindOf(typ int) fd.Kind {
 	switch typ {
 	case unix.SOCK_STREAM:
@@ -84,13 +84,13 @@ func rawError(op string, err error) error {
 }
 
 // call makes a system call that does not wait.
-func (x *Socket) call(op, name string, do func(fd int) error) error {
-	return rawError(op, x.s.Control(func(fd int) error { return os.NewSyscallError(name, do(fd)) }))
+func (s *Socket) call(op, name string, do func(fd int) error) error {
+	return rawError(op, s.s.Control(func(fd int) error { return os.NewSyscallError(name, do(fd)) }))
 }
 
 // Bind gives the socket its address.
-func (x *Socket) Bind(to unix.Sockaddr) error {
-	return x.call("bind", "bind", func(fd int) error {
+func (s *Socket) Bind(to unix.Sockaddr) error {
+	return s.call("bind", "bind", func(fd int) error {
 		if to == nil {
 			// What the kernel says to a nil pointer; package unix would follow
 			// it.
@@ -103,9 +103,9 @@ func (x *Socket) Bind(to unix.Sockaddr) error {
 // Listen makes the socket accept connections, with a queue of the given length.
 // Call it before the first Accept. Once the scheduler is draining, Accept
 // returns netco.ErrShutdown.
-func (x *Socket) Listen(backlog int) error {
-	return x.call("listen", "listen", func(fd int) error {
-		x.s.SetListener()
+func (s *Socket) Listen(backlog int) error {
+	return s.call("listen", "listen", func(fd int) error {
+		s.s.SetListener()
 		return unix.Listen(fd, backlog)
 	})
 }
@@ -114,13 +114,13 @@ func (x *Socket) Listen(backlog int) error {
 // which is nil if package unix does not know the family. A connection that
 // ended while it waited is skipped. Unlike the listeners' Accept, it fails when
 // there is no fd or memory left. Parks.
-func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
+func (s *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 	var from sysx.RawAddr
 	got := -1
-	err := x.s.ReadWith("accept4", func(int) (int, bool, syscall.Errno) {
+	err := s.s.ReadWith("accept4", func(int) (int, bool, syscall.Errno) {
 		for {
 			var errno syscall.Errno
-			if got, errno = x.s.TryAccept(&from); errno != unix.ECONNABORTED {
+			if got, errno = s.s.TryAccept(&from); errno != unix.ECONNABORTED {
 				return 0, false, errno
 			}
 		}
@@ -129,24 +129,24 @@ func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 		return nil, nil, rawError("accept", err)
 	}
 	peer, _ := unix.Getpeername(got)
-	return newSocket(got, x.s.Kind()), peer, nil
+	return newSocket(got, s.s.Kind()), peer, nil
 }
 
 // Connect connects the socket to addr, or sets the peer of a datagram socket. A
 // write deadline ends it. Parks.
-func (x *Socket) Connect(to unix.Sockaddr) error { return rawError("connect", x.s.Connect(to)) }
+func (s *Socket) Connect(to unix.Sockaddr) error { return rawError("connect", s.s.Connect(to)) }
 
 // Read takes available bytes, or one packet, and returns io.EOF at the end of a
 // socket that has an end. Parks. It does not allocate.
-func (x *Socket) Read(p []byte) (int, error) {
-	n, err := x.s.Read(p)
+func (s *Socket) Read(p []byte) (int, error) {
+	n, err := s.s.Read(p)
 	return n, rawError("read", err)
 }
 
 // Write sends all of p to the peer, as one packet if the type has packets.
 // Parks. It does not allocate.
-func (x *Socket) Write(p []byte) (int, error) {
-	n, err := x.s.Write(p)
+func (s *Socket) Write(p []byte) (int, error) {
+	n, err := s.s.Write(p)
 	return n, rawError("write", err)
 }
 
@@ -155,19 +155,19 @@ func (x *Socket) Write(p []byte) (int, error) {
 // peer or package unix does not know the family. With MSG_DONTWAIT among flags
 // it does not wait, and the error is EAGAIN. 0 bytes are no error, also at the
 // end. Received fds are closed on exec. Parks.
-func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
+func (s *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
 	err error) {
 	var failed syscall.Errno
 	const special = unix.MSG_DONTWAIT | unix.MSG_ERRQUEUE | unix.MSG_OOB | unix.MSG_PEEK
 	if flags&special == 0 {
-		err = x.s.ReadWith("recvmsg", func(fd int) (int, bool, syscall.Errno) {
+		err = s.s.ReadWith("recvmsg", func(fd int) (int, bool, syscall.Errno) {
 			n, oobn, got, from, failed = sysx.Recvmsg(fd, p, oob, flags)
 			processor.CountRead(n, failed)
 			return n, false, failed
 		})
 	} else {
 		// With these flags, EAGAIN does not mean that there is nothing to read.
-		err = x.s.RawRead(func(fd uintptr) bool {
+		err = s.s.RawRead(func(fd uintptr) bool {
 			n, oobn, got, from, failed = sysx.Recvmsg(int(fd), p, oob, flags)
 			if flags&(unix.MSG_PEEK|unix.MSG_ERRQUEUE) != 0 {
 				processor.CountRead(0, failed) // no incoming data was taken
@@ -190,9 +190,9 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 // to the peer if the address is nil. It returns how many bytes of p were sent,
 // on a stream perhaps not all. With MSG_DONTWAIT among flags it does not wait,
 // and the error is EAGAIN. It never raises SIGPIPE. Parks.
-func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err error) {
+func (s *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err error) {
 	var failed syscall.Errno
-	err = x.s.RawWrite(func(fd uintptr) bool {
+	err = s.s.RawWrite(func(fd uintptr) bool {
 		n, failed = sysx.Sendmsg(int(fd), p, oob, to, flags)
 		processor.CountWrite(n, failed)
 		return failed != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0
@@ -206,20 +206,20 @@ func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err
 	return n, nil
 }
 
-// WaitReadable waits until a Read or Accept will probably not have to. Parks.
-// It does not allocate.
-func (x *Socket) WaitReadable() error { return rawError("read", x.s.WaitReadable()) }
+// WaitReadable waits until a Read or Accept will probably return without a
+// wait. Parks. It does not allocate.
+func (s *Socket) WaitReadable() error { return rawError("read", s.s.WaitReadable()) }
 
 // SetsockoptInt sets an option.
-func (x *Socket) SetsockoptInt(level, name, value int) error {
-	return x.call("set", "setsockopt", func(fd int) error {
+func (s *Socket) SetsockoptInt(level, name, value int) error {
+	return s.call("set", "setsockopt", func(fd int) error {
 		return unix.SetsockoptInt(fd, level, name, value)
 	})
 }
 
 // GetsockoptInt returns an option.
-func (x *Socket) GetsockoptInt(level, name int) (value int, err error) {
-	err = x.call("get", "getsockopt", func(fd int) (err error) {
+func (s *Socket) GetsockoptInt(level, name int) (value int, err error) {
+	err = s.call("get", "getsockopt", func(fd int) (err error) {
 		value, err = unix.GetsockoptInt(fd, level, name)
 		return err
 	})
@@ -227,8 +227,8 @@ func (x *Socket) GetsockoptInt(level, name int) (value int, err error) {
 }
 
 // Getsockname returns the socket's own address.
-func (x *Socket) Getsockname() (at unix.Sockaddr, err error) {
-	err = x.call("get", "getsockname", func(fd int) (err error) {
+func (s *Socket) Getsockname() (at unix.Sockaddr, err error) {
+	err = s.call("get", "getsockname", func(fd int) (err error) {
 		at, err = unix.Getsockname(fd)
 		return err
 	})
@@ -236,8 +236,8 @@ func (x *Socket) Getsockname() (at unix.Sockaddr, err error) {
 }
 
 // Getpeername returns the peer's address.
-func (x *Socket) Getpeername() (at unix.Sockaddr, err error) {
-	err = x.call("get", "getpeername", func(fd int) (err error) {
+func (s *Socket) Getpeername() (at unix.Sockaddr, err error) {
+	err = s.call("get", "getpeername", func(fd int) (err error) {
 		at, err = unix.Getpeername(fd)
 		return err
 	})
@@ -245,32 +245,32 @@ func (x *Socket) Getpeername() (at unix.Sockaddr, err error) {
 }
 
 // Shutdown ends one direction or both: unix.SHUT_RD, SHUT_WR or SHUT_RDWR.
-func (x *Socket) Shutdown(how int) error {
-	return x.call("close", "shutdown", func(fd int) error { return unix.Shutdown(fd, how) })
+func (s *Socket) Shutdown(how int) error {
+	return s.call("close", "shutdown", func(fd int) error { return unix.Shutdown(fd, how) })
 }
 
 // Close closes the socket. Operations under way end with net.ErrClosed. A
 // second Close returns net.ErrClosed.
-func (x *Socket) Close() error { return rawError("close", x.s.Close()) }
+func (s *Socket) Close() error { return rawError("close", s.s.Close()) }
 
 // SetDeadline sets when operations, present and future, end with
 // os.ErrDeadlineExceeded. The zero time is never.
-func (x *Socket) SetDeadline(t time.Time) error {
-	return rawError("set", x.s.SetDeadline(t, fd.Read, fd.Write))
+func (s *Socket) SetDeadline(t time.Time) error {
+	return rawError("set", s.s.SetDeadline(t, fd.Read, fd.Write))
 }
 
 // SetReadDeadline is SetDeadline for Read, Recvmsg, Accept and WaitReadable.
-func (x *Socket) SetReadDeadline(t time.Time) error {
-	return rawError("set", x.s.SetDeadline(t, fd.Read))
+func (s *Socket) SetReadDeadline(t time.Time) error {
+	return rawError("set", s.s.SetDeadline(t, fd.Read))
 }
 
 // SetWriteDeadline is SetDeadline for Write, Sendmsg and Connect.
-func (x *Socket) SetWriteDeadline(t time.Time) error {
-	return rawError("set", x.s.SetDeadline(t, fd.Write))
+func (s *Socket) SetWriteDeadline(t time.Time) error {
+	return rawError("set", s.s.SetDeadline(t, fd.Write))
 }
 
 // SyscallConn gives access to the fd while it is sure to be open, for calls
 // that Socket lacks. See UnixConn.SyscallConn.
-func (x *Socket) SyscallConn() (syscall.RawConn, error) {
-	return rawConn{&x.s, rawError, rawError}, nil
+func (s *Socket) SyscallConn() (syscall.RawConn, error) {
+	return rawConn{&s.s, rawError, rawError}, nil
 }

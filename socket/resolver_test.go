@@ -683,40 +683,40 @@ type traced struct {
 	open   int // starts without their end
 }
 
-func (r *traced) add(open int, format string, args ...any) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.open += open
-	r.events = append(r.events, fmt.Sprintf(format, args...))
+func (tr *traced) add(open int, format string, args ...any) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.open += open
+	tr.events = append(tr.events, fmt.Sprintf(format, args...))
 }
 
 // context returns a context with hooks.
-func (r *traced) context(ctx context.Context) context.Context {
+func (tr *traced) context(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		DNSStart: func(i httptrace.DNSStartInfo) { r.add(1, "DNSStart %s", i.Host) },
+		DNSStart: func(i httptrace.DNSStartInfo) { tr.add(1, "DNSStart %s", i.Host) },
 		DNSDone: func(i httptrace.DNSDoneInfo) {
-			r.add(-1, "DNSDone %#v %v %s", i.Addrs, i.Coalesced, describeError(i.Err))
+			tr.add(-1, "DNSDone %#v %v %s", i.Addrs, i.Coalesced, describeError(i.Err))
 		},
-		ConnectStart: func(network, addr string) { r.add(1, "ConnectStart %s %s", network, addr) },
+		ConnectStart: func(network, addr string) { tr.add(1, "ConnectStart %s %s", network, addr) },
 		ConnectDone: func(network, addr string, err error) {
-			r.add(-1, "ConnectDone %s %s %s", network, addr, describeError(err))
+			tr.add(-1, "ConnectDone %s %s %s", network, addr, describeError(err))
 		},
 	})
 }
 
 // text waits until all that began has ended: attempts that lost a race end
 // late.
-func (r *traced) text(t *testing.T) string {
+func (tr *traced) text(t *testing.T) string {
 	t.Helper()
 	testenv.Until(t, "the hooks to be called", func() bool {
 		netco.Yield()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.open == 0
+		tr.mu.Lock()
+		defer tr.mu.Unlock()
+		return tr.open == 0
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Join(r.events, "\n")
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return strings.Join(tr.events, "\n")
 }
 
 // tracedDial is a case of TestTraceDial.

@@ -89,9 +89,10 @@ var (
 // is refused at once, and any other at its first connection that is not a
 // *TCPConn or *UnixConn itself, with an error that names the type.
 //
-// Each connection belongs to the Processor that has the fewest when it comes,
-// and moves when a busy Processor gives work away, see Options.MinActive. Where
-// Options.MaxCoroutines live it waits there for its coroutine.
+// Each connection belongs to the Processor that has the fewest when the
+// connection comes, and moves when a busy Processor gives work away, see
+// Options.MinActive. While Options.MaxCoroutines are alive, the connection
+// waits on its Processor for a coroutine.
 //
 //go:noinline
 func (s *Server) Serve(l net.Listener) error {
@@ -205,7 +206,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	case w.InBubble():
 		s.mu.Unlock()
-		return coroutine.ErrBubble // what ends the connections is not in there
+		return coroutine.ErrBubble // the connections' coroutines are not in the bubble
 	}
 	s.empty.Push(w, waitq.AnyKind)
 	s.mu.Unlock()
@@ -220,7 +221,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// shut begins the end, and calls each for every connection.
+// shut begins the Server's end, and calls each for every connection.
 func (s *Server) shut(each func(*ServerConn)) {
 	s.mu.Lock()
 	s.closing.Store(true)

@@ -779,10 +779,10 @@ func countCalls(s *socket.Server) *serverCalls {
 }
 
 // check checks that Opened and Closed were each called so many times.
-func (n *serverCalls) check(t *testing.T, want int32) {
+func (s *serverCalls) check(t *testing.T, want int32) {
 	t.Helper()
-	testenv.Equal(t, n.opened.Load(), want, "calls of Opened")
-	testenv.Equal(t, n.closed.Load(), want, "calls of Closed")
+	testenv.Equal(t, s.opened.Load(), want, "calls of Opened")
+	testenv.Equal(t, s.closed.Load(), want, "calls of Closed")
 }
 
 // TestServeClosedIsOfOpened: Opened is called once for each connection, and

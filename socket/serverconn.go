@@ -11,8 +11,8 @@ import (
 )
 
 // ServerConn is a connection as a Server's Handle sees it. Its own methods are
-// for Handle and Opened only. Those of the Stream may be called anywhere, but
-// while it is idle a Read elsewhere waits until Handle was called.
+// for Handle and Opened only. The Stream's methods may be called anywhere, but
+// while the connection is idle a Read elsewhere waits until Handle was called.
 type ServerConn struct {
 	Stream
 
@@ -103,8 +103,8 @@ func (c *ServerConn) unlock() { c.sock().Unlock(fd.Read) }
 type served ServerConn
 
 // Readable implements processor.Watcher.
-func (c *served) Readable() {
-	sc := (*ServerConn)(c)
+func (s *served) Readable() {
+	sc := (*ServerConn)(s)
 	coroutine.SetName(sc.server.label, sc.server.site)
 	if sc.begun {
 		sc.woken()
@@ -129,8 +129,8 @@ func (c *ServerConn) stopTimer() {
 
 // run handles the connection until it is idle, closed or detached. The caller
 // holds the read lock, which an idle connection keeps, so that a Read elsewhere
-// waits its turn. woken means that the Watch has just ended: an edge is then of
-// something unread, unless edges may come twice.
+// waits its turn. woken means that the Watch has just ended: an edge then means
+// unread data, unless edges may come twice.
 func (c *ServerConn) run(woken bool) {
 	for ; ; woken = false {
 		idle, err := c.awaitLocked(woken)
@@ -162,8 +162,8 @@ func (c *ServerConn) run(woken bool) {
 }
 
 // awaitLocked arms the Watch, which starts a coroutine when there is something
-// to handle, and returns true. It returns false if there is something already.
-// An error is the reason to close the connection.
+// to handle, and returns true. It returns false if there is something to handle
+// already. An error is the reason to close the connection.
 func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 	s := c.sock()
 	for {

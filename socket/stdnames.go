@@ -34,8 +34,8 @@ func (c *TCPConn) MultipathTCP() (bool, error) {
 const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
 
 // DialIP makes a raw IP socket of package net, from laddr if that is valid,
-// with the settings that apply. It is not a type of this package: a coroutine
-// that reads from it does not park; use [Socket], or an ordinary goroutine.
+// with the settings that apply. The result is not of this package: a coroutine
+// that reads from it does not park. Use [Socket], or an ordinary goroutine.
 func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn,
 	error) {
 	theirs := d.nets()

@@ -511,32 +511,32 @@ type unixProbe struct {
 	errs    []error
 }
 
-func (x *unixProbe) add(err error) { x.errs = append(x.errs, err) }
+func (u *unixProbe) add(err error) { u.errs = append(u.errs, err) }
 
 // writes writes by every method, to every sort of address.
-func (x *unixProbe) writes(c unixIO) {
-	for _, to := range []*net.UnixAddr{nil, unixAt(x.network, "s"), unixAt(x.network, "none"),
+func (u *unixProbe) writes(c unixIO) {
+	for _, to := range []*net.UnixAddr{nil, unixAt(u.network, "s"), unixAt(u.network, "none"),
 		unixAt("unixx", "s"),
-		unixAt(x.network, ""), unixAt(x.network, strings.Repeat("x", 200))} {
-		x.add(testenv.Err(c.WriteToUnix([]byte("x"), to)))
-		x.add(err3(c.WriteMsgUnix([]byte("x"), nil, to)))
-		if x.network == "unix" {
-			x.add(err3(c.WriteMsgUnix(nil, unix.UnixRights(2), to)))
+		unixAt(u.network, ""), unixAt(u.network, strings.Repeat("x", 200))} {
+		u.add(testenv.Err(c.WriteToUnix([]byte("x"), to)))
+		u.add(err3(c.WriteMsgUnix([]byte("x"), nil, to)))
+		if u.network == "unix" {
+			u.add(err3(c.WriteMsgUnix(nil, unix.UnixRights(2), to)))
 		}
 	}
-	x.add(testenv.Err(c.WriteTo([]byte("x"), &net.UDPAddr{})))
-	x.add(testenv.Err(c.WriteTo([]byte("x"), nil)))
-	x.add(testenv.Err(c.Write(nil)))
-	if x.network != "unix" {
-		x.add(testenv.Err(c.Write(make([]byte, 16<<20))))
-		x.add(err3(c.WriteMsgUnix(make([]byte, 16<<20), nil, nil)))
+	u.add(testenv.Err(c.WriteTo([]byte("x"), &net.UDPAddr{})))
+	u.add(testenv.Err(c.WriteTo([]byte("x"), nil)))
+	u.add(testenv.Err(c.Write(nil)))
+	if u.network != "unix" {
+		u.add(testenv.Err(c.Write(make([]byte, 16<<20))))
+		u.add(err3(c.WriteMsgUnix(make([]byte, 16<<20), nil, nil)))
 	}
-	x.add(err3(c.WriteMsgUnix([]byte("x"), []byte("not ancillary data"), nil)))
+	u.add(err3(c.WriteMsgUnix([]byte("x"), []byte("not ancillary data"), nil)))
 }
 
 // reads reads by every method. It reads all that has come, however late this
 // thread is; on a datagram socket that has nothing it waits for the deadline.
-func (x *unixProbe) reads(c unixIO) {
+func (u *unixProbe) reads(c unixIO) {
 	for _, read := range []func() error{
 		func() error { return err3(c.ReadFrom(make([]byte, 1))) },
 		func() error { return err3(c.ReadFromUnix(make([]byte, 1))) },
@@ -550,44 +550,44 @@ func (x *unixProbe) reads(c unixIO) {
 		if emptyUnix(c) {
 			c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		}
-		x.add(read())
+		u.add(read())
 	}
 }
 
 // ending tries both ends while one after the other is shut down and closed.
-func (x *unixProbe) ending(p unixEnds) {
-	x.writes(p.dialled)
-	x.writes(p.other)
+func (u *unixProbe) ending(p unixEnds) {
+	u.writes(p.dialled)
+	u.writes(p.other)
 	for _, err := range []error{p.dialled.CloseRead(), p.dialled.CloseWrite(), p.other.CloseRead(),
 		p.other.CloseRead(),
 		p.other.SetReadBuffer(-1), p.other.SetWriteBuffer(4096)} {
-		x.add(err)
+		u.add(err)
 	}
 	drainUnix(p.dialled)
-	x.reads(p.dialled)
-	x.writes(p.dialled)
-	x.add(p.dialled.Close())
-	x.add(p.dialled.Close())
-	x.writes(p.other)
+	u.reads(p.dialled)
+	u.writes(p.dialled)
+	u.add(p.dialled.Close())
+	u.add(p.dialled.Close())
+	u.writes(p.other)
 	drainUnix(p.other)
-	x.reads(p.other)
-	x.add(p.other.Close())
+	u.reads(p.other)
+	u.add(p.other.Close())
 }
 
 // closed tries an end that is closed.
-func (x *unixProbe) closed(c unixIO) {
-	x.reads(c)
-	x.writes(c)
-	x.add(c.CloseRead())
-	x.add(c.CloseWrite())
-	x.add(testenv.Err(c.File()))
+func (u *unixProbe) closed(c unixIO) {
+	u.reads(c)
+	u.writes(c)
+	u.add(c.CloseRead())
+	u.add(c.CloseWrite())
+	u.add(testenv.Err(c.File()))
 	raw, err := c.SyscallConn()
-	x.add(err)
-	x.add(raw.Control(func(uintptr) {}))
-	x.add(raw.Read(func(uintptr) bool { return true }))
-	x.add(raw.Write(func(uintptr) bool { return true }))
-	x.add(c.SetReadBuffer(4096))
-	x.add(testenv.Err(c.Read(nil)))
+	u.add(err)
+	u.add(raw.Control(func(uintptr) {}))
+	u.add(raw.Read(func(uintptr) bool { return true }))
+	u.add(raw.Write(func(uintptr) bool { return true }))
+	u.add(c.SetReadBuffer(4096))
+	u.add(testenv.Err(c.Read(nil)))
 }
 
 // TestUnixIOErrors compares the errors of reads and writes with net's: on both

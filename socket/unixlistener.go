@@ -155,7 +155,7 @@ func openElsewhere[T io.Closer](pool *blocking.Pool, fn func() (T, error)) (none
 	var o struct {
 		value T
 		err   error
-		over  atomic.Bool // fn has returned, or the caller has given up; the second closes
+		over  atomic.Bool // fn has returned, or the caller has given up; the later closes
 	}
 	err = pool.Do(context.Background(), func() {
 		if o.value, o.err = fn(); o.over.Swap(true) && o.err == nil {

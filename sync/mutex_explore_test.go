@@ -68,54 +68,54 @@ type mutexModel struct {
 }
 
 // hold is a critical section.
-func (x *mutexModel) hold(th *explore.Thread) {
-	if i := slices.Index(x.order, th.ID()); i > 0 {
-		x.failed = fmt.Sprintf("thread %d has passed %v", th.ID(), x.order[:i])
+func (mm *mutexModel) hold(th *explore.Thread) {
+	if i := slices.Index(mm.order, th.ID()); i > 0 {
+		mm.failed = fmt.Sprintf("thread %d has passed %v", th.ID(), mm.order[:i])
 	} else if i == 0 {
-		x.order = slices.Clone(x.order[1:])
+		mm.order = slices.Clone(mm.order[1:])
 	}
-	x.inside++
+	mm.inside++
 	th.Step("inside")
-	x.inside--
+	mm.inside--
 }
 
-func (x *mutexModel) check(*explore.Thread) string {
-	queue := x.w.Queue(&x.m.queue)
+func (mm *mutexModel) check(*explore.Thread) string {
+	queue := mm.w.Queue(&mm.m.queue)
 	for _, id := range queue {
-		if !slices.Contains(x.order, id) {
-			x.order = append(x.order, id)
+		if !slices.Contains(mm.order, id) {
+			mm.order = append(mm.order, id)
 		}
 	}
-	for _, id := range x.queue {
-		gaveUp := !slices.Contains(queue, id) && !waitq.IsClaimed(x.w.Thread(id).Waiter())
+	for _, id := range mm.queue {
+		gaveUp := !slices.Contains(queue, id) && !waitq.IsClaimed(mm.w.Thread(id).Waiter())
 		if gaveUp {
-			x.order = slices.DeleteFunc(slices.Clone(x.order),
+			mm.order = slices.DeleteFunc(slices.Clone(mm.order),
 				func(other int) bool { return other == id })
 		}
 	}
-	x.queue = queue
-	if x.inside > 1 {
+	mm.queue = queue
+	if mm.inside > 1 {
 		return "two are inside"
 	}
-	return x.failed
+	return mm.failed
 }
 
-func (x *mutexModel) end() string {
-	if x.m.state.Load()&^quick != free || x.m.waiters.Load() != noWaiters || !x.m.queue.Empty() {
+func (mm *mutexModel) end() string {
+	if mm.m.state.Load()&^quick != free || mm.m.waiters.Load() != noWaiters || !mm.m.queue.Empty() {
 		return "not as new"
 	}
 	return ""
 }
 
-func (x *mutexModel) appendState(b []byte) []byte {
-	m := &x.m
+func (mm *mutexModel) appendState(b []byte) []byte {
+	m := &mm.m
 	b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()),
 		byte(m.noted))
-	b = append(b, byte(x.inside), byte(len(x.order)))
-	for _, id := range x.order {
+	b = append(b, byte(mm.inside), byte(len(mm.order)))
+	for _, id := range mm.order {
 		b = append(b, byte(id))
 	}
-	return x.w.AppendQueue(b, &m.queue)
+	return mm.w.AppendQueue(b, &m.queue)
 }
 
 // seams explores all outcomes of what Mutex asks the clock and the waiter.

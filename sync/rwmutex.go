@@ -42,7 +42,7 @@ type RWMutex struct {
 //	count       count+1        RLock                                    free
 //	count       count-1        RUnlock; a pending reader, if count > 0  free
 //	count > 0   draining       the holder of w, which queues            held
-//	draining,   not draining   whoever took the last 1, which gives     held
+//	draining,   not draining   the taker of the last 1, which gives     held
 //	count 0                    the lock to that writer
 //	draining    not draining   that writer, as it gives up              held
 //	            queued         a reader, which queues                   held
@@ -56,11 +56,11 @@ type RWMutex struct {
 // let in all readers in the queue, and so does a writer that finds queued after
 // it has unlocked w. If the attempt fails, the other holder of w lets them in.
 //
-// An RUnlock too many subtracts 1 from the count, too. If that makes the count
-// negative, RUnlock adds the 1 again and panics; readers that are let in before
-// that add it again too. If the 1 was that of a reader or a pending reader, the
-// misuse goes unnoticed and that reader loses its lock, as with any lock that
-// counts. Whatever the misuse, the count ends at 0.
+// An RUnlock without its RLock subtracts 1 from the count, too. If that makes
+// the count negative, RUnlock adds the 1 again and panics; readers that are let
+// in before that add it again too. If the 1 was that of a reader or a pending
+// reader, the misuse goes unnoticed and that reader loses its lock, as with any
+// lock that counts. Whatever the misuse, the count ends at 0.
 const (
 	readersQueued int64 = 1 << iota
 	writerDraining

@@ -74,107 +74,107 @@ type rwModel struct {
 //	C        W with a context
 //	O, P     W, R with no time
 //	w, r     the same with TryLock or TryRLock
-//	x, y     an RUnlock, Unlock too many
+//	rm, y     an RUnlock, Unlock too many
 //	!, &     behind them: the thread's parks may be ended by shutdown; it is a
 //	         goroutine
-func (x *rwModel) run(th *explore.Thread) {
-	program := x.programs[th.ID()]
+func (rm *rwModel) run(th *explore.Thread) {
+	program := rm.programs[th.ID()]
 	th.Stoppable = strings.Contains(program, "!")
 	th.Goroutine = strings.Contains(program, "&")
 	for _, letter := range strings.TrimRight(program, "!&") {
 		th.Step("begin")
 		switch letter {
 		case 'W':
-			x.lock(th)
-			x.write(th, true)
+			rm.lock(th)
+			rm.write(th, true)
 		case 'R':
-			x.rlock(th)
-			x.read(th, true)
+			rm.rlock(th)
+			rm.read(th, true)
 		case 'T':
-			x.write(th, x.m.LockTimeout(time.Hour) == nil)
+			rm.write(th, rm.m.LockTimeout(time.Hour) == nil)
 		case 'C':
-			x.write(th, x.m.LockContext(th.Context()) == nil)
+			rm.write(th, rm.m.LockContext(th.Context()) == nil)
 		case 'O':
-			x.write(th, x.m.LockTimeout(0) == nil)
+			rm.write(th, rm.m.LockTimeout(0) == nil)
 		case 'U':
-			x.read(th, x.m.RLockTimeout(time.Hour) == nil)
+			rm.read(th, rm.m.RLockTimeout(time.Hour) == nil)
 		case 'P':
-			x.read(th, x.m.RLockTimeout(0) == nil)
+			rm.read(th, rm.m.RLockTimeout(0) == nil)
 		case 'w':
-			x.write(th, x.m.TryLock())
+			rm.write(th, rm.m.TryLock())
 		case 'r':
-			x.read(th, x.m.TryRLock())
+			rm.read(th, rm.m.TryRLock())
 		case 'x':
-			if x.m.load() < oneReader { // else it would be a reader's
-				x.misuse(th, "sync: RUnlock of unlocked RWMutex", x.m.RUnlock)
+			if rm.m.load() < oneReader { // else it would be a reader's
+				rm.misuse(th, "sync: RUnlock of unlocked RWMutex", rm.m.RUnlock)
 			}
 		case 'y':
-			x.misuse(th, "sync: Unlock of unlocked RWMutex", x.m.Unlock)
+			rm.misuse(th, "sync: Unlock of unlocked RWMutex", rm.m.Unlock)
 		}
 	}
 }
 
 // lock is Lock, with a step between its two accesses.
-func (x *rwModel) lock(th *explore.Thread) {
-	if !x.m.w.state.CompareAndSwap(quick, quick|locked) {
-		x.m.w.lockSlow()
+func (rm *rwModel) lock(th *explore.Thread) {
+	if !rm.m.w.state.CompareAndSwap(quick, quick|locked) {
+		rm.m.w.lockSlow()
 	}
 	th.Step("w locked")
-	if x.m.load() >= oneReader && x.m.drain(coroutine.Limit{}) != coroutine.WakeReady {
+	if rm.m.load() >= oneReader && rm.m.drain(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
 // rlock is RLock, with a step between its two accesses.
-func (x *rwModel) rlock(th *explore.Thread) {
-	r := x.m.add(oneReader)
+func (rm *rwModel) rlock(th *explore.Thread) {
+	r := rm.m.add(oneReader)
 	th.Step("pending")
-	if r < oneReader || !x.m.w.isFree() {
-		x.m.rlockSlow()
+	if r < oneReader || !rm.m.w.isFree() {
+		rm.m.rlockSlow()
 	}
 }
 
-func (x *rwModel) write(th *explore.Thread, has bool) {
+func (rm *rwModel) write(th *explore.Thread, has bool) {
 	if !has {
 		return
 	}
-	for _, id := range x.w.Queue(&x.m.reading) {
-		if x.passed[id]++; x.passed[id] > 1 {
-			x.failed = fmt.Sprintf("two writers have passed %d", id)
+	for _, id := range rm.w.Queue(&rm.m.reading) {
+		if rm.passed[id]++; rm.passed[id] > 1 {
+			rm.failed = fmt.Sprintf("two writers have passed %d", id)
 		}
 	}
-	x.writers++
+	rm.writers++
 	th.Step("stay inside")
-	x.writers--
-	x.m.release()
+	rm.writers--
+	rm.m.release()
 }
 
-func (x *rwModel) read(th *explore.Thread, has bool) {
-	x.passed[th.ID()] = 0
+func (rm *rwModel) read(th *explore.Thread, has bool) {
+	rm.passed[th.ID()] = 0
 	if !has {
 		return
 	}
-	x.readers++
+	rm.readers++
 	th.Step("stay inside")
-	x.readers--
-	x.m.RUnlock()
+	rm.readers--
+	rm.m.RUnlock()
 }
 
-func (x *rwModel) misuse(th *explore.Thread, want string, f func()) {
+func (rm *rwModel) misuse(th *explore.Thread, want string, f func()) {
 	if got := th.Panics(f); !strings.HasPrefix(fmt.Sprint(got), want) {
-		x.failed = fmt.Sprintf("misuse gave %v, want a panic with %q", got, want)
+		rm.failed = fmt.Sprintf("misuse gave %v, want a panic with %q", got, want)
 	}
 }
 
-func (x *rwModel) check(*explore.Thread) string {
-	if x.writers > 1 || x.writers == 1 && x.readers > 0 {
-		return fmt.Sprintf("%d writers and %d readers are inside", x.writers, x.readers)
+func (rm *rwModel) check(*explore.Thread) string {
+	if rm.writers > 1 || rm.writers == 1 && rm.readers > 0 {
+		return fmt.Sprintf("%d writers and %d readers are inside", rm.writers, rm.readers)
 	}
-	return x.failed
+	return rm.failed
 }
 
-func (x *rwModel) end() string {
-	m := &x.m
+func (rm *rwModel) end() string {
+	m := &rm.m
 	if !m.w.isFree() || m.w.waiters.Load() != noWaiters || m.load() != 0 {
 		return fmt.Sprintf("not as new: %b", m.load())
 	}
@@ -182,26 +182,26 @@ func (x *rwModel) end() string {
 }
 
 // seen returns what a thread reads into its local variables by the access op.
-func (x *rwModel) seen(op waitq.Op) uint64 {
+func (rm *rwModel) seen(op waitq.Op) uint64 {
 	switch op {
 	case opState:
-		return uint64(x.m.w.state.Load())
+		return uint64(rm.m.w.state.Load())
 	case opWaiters:
-		return uint64(x.m.w.waiters.Load())
+		return uint64(rm.m.w.waiters.Load())
 	}
-	return uint64(x.m.load())
+	return uint64(rm.m.load())
 }
 
-func (x *rwModel) appendState(b []byte) []byte {
-	m := &x.m
+func (rm *rwModel) appendState(b []byte) []byte {
+	m := &rm.m
 	b = append(b, byte(m.w.state.Load()), byte(m.w.waiters.Load()), byte(m.w.barges.Load()),
-		byte(m.w.noted), byte(x.readers), byte(x.writers))
-	for _, n := range x.passed {
+		byte(m.w.noted), byte(rm.readers), byte(rm.writers))
+	for _, n := range rm.passed {
 		b = append(b, byte(n))
 	}
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.load()))
 	for _, q := range []*waitq.Queue{&m.w.queue, &m.reading, &m.draining} {
-		b = x.w.AppendQueue(b, q)
+		b = rm.w.AppendQueue(b, q)
 	}
 	return b
 }

@@ -14,7 +14,7 @@
 // never. Setting the wall clock changes nothing. The package never reads a
 // clock: callers pass the time in.
 //
-// A loop uses the two together so:
+// A loop uses the two together like this:
 //
 //	for {
 //		now = monotonic()

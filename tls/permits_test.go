@@ -46,12 +46,12 @@ type awaiting struct {
 	waits func()
 }
 
-func (c *awaiting) Read(p []byte) (int, error) {
-	if c.bytes == 0 {
-		c.waits()
+func (a *awaiting) Read(p []byte) (int, error) {
+	if a.bytes == 0 {
+		a.waits()
 	}
-	n, err := c.Conn.Read(p)
-	c.bytes -= n
+	n, err := a.Conn.Read(p)
+	a.bytes -= n
 	return n, err
 }
 
@@ -187,19 +187,19 @@ type endsLate struct {
 	done chan struct{}
 }
 
-func (c endsLate) Done() <-chan struct{} { return c.done }
+func (e endsLate) Done() <-chan struct{} { return e.done }
 
-func (c endsLate) Err() error {
+func (e endsLate) Err() error {
 	select {
-	case <-c.done:
+	case <-e.done:
 		return context.Canceled
 	default:
 		return nil
 	}
 }
 
-func (c endsLate) AfterFunc(func()) (stop func() bool) {
-	close(c.done)
+func (e endsLate) AfterFunc(func()) (stop func() bool) {
+	close(e.done)
 	return func() bool { return true }
 }
 

@@ -118,25 +118,25 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return nil
 }
 
-func (cfg *fairConfig) cases(ctx context.Context) (cases []fairCase) {
+func (fc *fairConfig) cases(ctx context.Context) (cases []fairCase) {
 	add := func(way, beside string, once func() (*fairRound, error)) {
 		cases = append(cases, fairCase{way, beside, once})
 	}
-	if cfg.pipeline == nil {
+	if fc.pipeline == nil {
 		for _, way := range []string{"coroutine each", "Server"} {
 			add(way, "false", func() (*fairRound, error) {
-				return cfg.once(ctx, way, func(*fairServer) (func() error, error) {
+				return fc.once(ctx, way, func(*fairServer) (func() error, error) {
 					return func() error { return nil }, nil
 				})
 			})
-			add(way, "true", func() (*fairRound, error) { return cfg.once(ctx, way, cfg.firehose) })
+			add(way, "true", func() (*fairRound, error) { return fc.once(ctx, way, fc.firehose) })
 		}
 	}
 	for _, way := range pipelineWays {
-		for _, cost := range cfg.pipeline {
+		for _, cost := range fc.pipeline {
 			add(way, cost.String(), func() (*fairRound, error) {
-				p := pipeliner{cfg: cfg, way: way, cost: cost}
-				return cfg.once(ctx, "coroutine each", func(f *fairServer) (func() error, error) {
+				p := pipeliner{cfg: fc, way: way, cost: cost}
+				return fc.once(ctx, "coroutine each", func(f *fairServer) (func() error, error) {
 					return p.start(ctx, f)
 				})
 			})
@@ -146,14 +146,14 @@ func (cfg *fairConfig) cases(ctx context.Context) (cases []fairCase) {
 }
 
 // print prints the medians of each case.
-func (cfg *fairConfig) print(w io.Writer, cases []fairCase, all []fairRound) {
-	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, ", cfg.conns)
+func (fc *fairConfig) print(w io.Writer, cases []fairCase, all []fairRound) {
+	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, ", fc.conns)
 	beside, rate := "firehose", "firehose MB/s"
-	if cfg.pipeline != nil {
+	if fc.pipeline != nil {
 		fmt.Fprintf(w, "beside one that pipelines %d-byte requests, ", len(request))
 		beside, rate = "a request", "requests/s"
 	}
-	fmt.Fprintf(w, "median of %d rounds\n\n", cfg.rounds)
+	fmt.Fprintf(w, "median of %d rounds\n\n", fc.rounds)
 	fmt.Fprintf(w, "  %-16s%-10s%10s%10s%10s%16s\n", "served by", beside, "p50 µs", "p99 µs",
 		"max µs", rate)
 	for _, c := range cases {
@@ -186,7 +186,7 @@ type fairServer struct {
 }
 
 // once makes one measurement, beside what start starts and stop ends.
-func (cfg *fairConfig) once(ctx context.Context, way string,
+func (fc *fairConfig) once(ctx context.Context, way string,
 	start func(*fairServer) (stop func() error, err error)) (*fairRound, error) {
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -222,7 +222,7 @@ func (cfg *fairConfig) once(ctx context.Context, way string,
 	}
 	stop, err := start(f)
 	if err == nil {
-		err = errors.Join(cfg.sendPings(ctx, f.addr), stop())
+		err = errors.Join(fc.sendPings(ctx, f.addr), stop())
 	}
 	ln.Close()
 	accepting.Join()
@@ -233,7 +233,7 @@ func (cfg *fairConfig) once(ctx context.Context, way string,
 		}
 	}
 	us := func(p float64) float64 { return float64(f.delays.At(p)) / 1000 }
-	return &fairRound{perSecond: f.beside() / cfg.duration.Seconds(), p50: us(50), p99: us(99),
+	return &fairRound{perSecond: f.beside() / fc.duration.Seconds(), p50: us(50), p99: us(99),
 		max: us(100)}, err
 }
 
@@ -263,14 +263,14 @@ func (f *fairServer) take(data []byte, now int64) {
 
 // lockThread gives the caller a thread of its own, on the clients' CPUs if
 // there are such.
-func (cfg *fairConfig) lockThread() (release func(), err error) {
-	return cpulist.Bind(cfg.clientCPUs)
+func (fc *fairConfig) lockThread() (release func(), err error) {
+	return cpulist.Bind(fc.clientCPUs)
 }
 
 // onThread runs f on a thread of its own, and sends what it returns.
-func (cfg *fairConfig) onThread(ended chan<- error, f func() error) {
+func (fc *fairConfig) onThread(ended chan<- error, f func() error) {
 	go func() {
-		release, err := cfg.lockThread()
+		release, err := fc.lockThread()
 		if err == nil {
 			err = f()
 			release()
@@ -294,9 +294,9 @@ func connect(to *net.TCPAddr) (fd int, err error) {
 }
 
 // firehose writes zeros as fast as they are taken.
-func (cfg *fairConfig) firehose(f *fairServer) (stop func() error, err error) {
+func (fc *fairConfig) firehose(f *fairServer) (stop func() error, err error) {
 	fd := -1
-	if cfg.hose == "unix" {
+	if fc.hose == "unix" {
 		fd, err = unixHose(f.serve)
 	} else {
 		fd, err = connect(f.addr)
@@ -305,7 +305,7 @@ func (cfg *fairConfig) firehose(f *fairServer) (stop func() error, err error) {
 		return nil, err
 	}
 	ended := make(chan error, 1)
-	cfg.onThread(ended, func() error {
+	fc.onThread(ended, func() error {
 		for block := make([]byte, 64<<10); ; {
 			if _, err := unix.Write(fd, block); err != nil {
 				return err
@@ -340,28 +340,28 @@ func unixHose(serve func(net.Conn)) (fd int, err error) {
 }
 
 // sendPings opens the connections and sends pings for the time of one round.
-func (cfg *fairConfig) sendPings(ctx context.Context, to *net.TCPAddr) error {
+func (fc *fairConfig) sendPings(ctx context.Context, to *net.TCPAddr) error {
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
 	}()
-	for range cfg.conns {
+	for range fc.conns {
 		fd, err := connect(to)
 		if err != nil {
 			return err
 		}
 		fds = append(fds, fd)
 	}
-	release, err := cfg.lockThread()
+	release, err := fc.lockThread()
 	if err != nil {
 		return err
 	}
 	defer release()
 	var ping [pingSize]byte
-	end := monotonic() + int64(cfg.duration)
-	pause := unix.NsecToTimespec(int64(cfg.every))
+	end := monotonic() + int64(fc.duration)
+	pause := unix.NsecToTimespec(int64(fc.every))
 	for i := 0; monotonic() < end && ctx.Err() == nil; i++ {
 		binary.NativeEndian.PutUint64(ping[:], uint64(monotonic()))
 		if _, err := unix.Write(fds[i%len(fds)], ping[:]); err != nil {

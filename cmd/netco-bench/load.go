@@ -103,8 +103,8 @@ func brokenThresholds(r *result.Result) error {
 }
 
 // watch starts what accompanies a run: the live view and -pid. stop ends them.
-func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func()) {
-	if cfg.quiet {
+func (lc *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func()) {
+	if lc.quiet {
 		stderr = io.Discard
 	}
 	view := liveView{w: stderr}
@@ -131,13 +131,13 @@ func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Write
 }
 
 // writeFiles writes what -json and its like ask for.
-func (cfg *loadConfig) writeFiles(r *result.Result, stdout io.Writer) error {
+func (lc *loadConfig) writeFiles(r *result.Result, stdout io.Writer) error {
 	for _, f := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
-		{cfg.json, func(w io.Writer) error { return encode(w, r) }},
-		{cfg.csv, func(w io.Writer) error { return writeCSV(w, r) }},
+		{lc.json, func(w io.Writer) error { return encode(w, r) }},
+		{lc.csv, func(w io.Writer) error { return writeCSV(w, r) }},
 	} {
 		if f.name == "" {
 			continue

@@ -25,8 +25,8 @@ type loadConfig struct {
 }
 
 // outputs are the files that are written at the end.
-func (cfg *loadConfig) outputs() []string {
-	return []string{cfg.json, cfg.csv}
+func (lc *loadConfig) outputs() []string {
+	return []string{lc.json, lc.csv}
 }
 
 const loadUsage = `URL [flags]
@@ -127,13 +127,13 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 }
 
 // check is what concerns more than one flag.
-func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) error {
-	if err := cfg.readTargets(text.targets); err != nil {
+func (lc *loadConfig) check(text *loadTexts, given map[string]bool) error {
+	if err := lc.readTargets(text.targets); err != nil {
 		return err
 	}
-	scheme, _, _ := strings.Cut(cfg.urls[0], "://")
+	scheme, _, _ := strings.Cut(lc.urls[0], "://")
 	if !slices.Contains(gen.Protocols, scheme) {
-		return usagef("target %q: want a URL with one of %s://", cfg.urls[0],
+		return usagef("target %q: want a URL with one of %s://", lc.urls[0],
 			strings.Join(gen.Protocols, ":// "))
 	}
 	for name, schemes := range flagsOf {
@@ -142,38 +142,38 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) error {
 		}
 	}
 	for _, name := range []string{"arrival", "ramp"} {
-		if given[name] && cfg.Rate == 0 {
+		if given[name] && lc.Rate == 0 {
 			return usagef("-%s is for an open loop: give a -rate", name)
 		}
 	}
-	if cfg.Requests > 0 && !given["d"] {
-		cfg.Duration = 0
+	if lc.Requests > 0 && !given["d"] {
+		lc.Duration = 0
 	}
-	cfg.Threads = min(cfg.Threads, cfg.Connections)
+	lc.Threads = min(lc.Threads, lc.Connections)
 	switch text.arrival {
 	case "uniform", "poisson":
-		cfg.Poisson = text.arrival == "poisson"
+		lc.Poisson = text.arrival == "poisson"
 	default:
 		return usagef("-arrival %q: want uniform or poisson", text.arrival)
 	}
-	if inFlight := cfg.Pipeline * cfg.Mix.Largest(); inFlight > maxInFlight {
+	if inFlight := lc.Pipeline * lc.Mix.Largest(); inFlight > maxInFlight {
 		return usagef("-pipeline %d of -size %s: %d bytes in flight on a connection, want %d at "+
-			"most", cfg.Pipeline, cfg.Mix, inFlight, maxInFlight)
+			"most", lc.Pipeline, lc.Mix, inFlight, maxInFlight)
 	}
 	if text.alpn != "" {
-		cfg.ALPN = strings.Split(text.alpn, ",")
+		lc.ALPN = strings.Split(text.alpn, ",")
 	}
-	if cfg.Body = text.body; strings.HasPrefix(text.body, "@") {
+	if lc.Body = text.body; strings.HasPrefix(text.body, "@") {
 		b, err := os.ReadFile(text.body[1:])
 		if err != nil {
 			return usagef("-body: %v", err)
 		}
-		cfg.Body = string(b)
+		lc.Body = string(b)
 	}
-	if err := cfg.readCertificates(text); err != nil {
+	if err := lc.readCertificates(text); err != nil {
 		return err
 	}
-	return cfg.parseRamp(text.ramp)
+	return lc.parseRamp(text.ramp)
 }
 
 var (
@@ -190,18 +190,18 @@ var flagsOf = map[string][]string{
 	"redis": {"redis"}, "verify": overEcho, "work": {"tcp", "udp", "unix", "tls"},
 }
 
-func (cfg *loadConfig) parseRamp(s string) (err error) {
+func (lc *loadConfig) parseRamp(s string) (err error) {
 	if s == "" {
 		return nil
 	}
 	from, over, ok := strings.Cut(s, ":")
 	if ok {
-		cfg.RampFrom, err = parseNumber(from)
+		lc.RampFrom, err = parseNumber(from)
 	}
 	if ok && err == nil {
-		cfg.Ramp, err = time.ParseDuration(over)
+		lc.Ramp, err = time.ParseDuration(over)
 	}
-	if !ok || err != nil || cfg.Ramp <= 0 || cfg.RampFrom < 0 {
+	if !ok || err != nil || lc.Ramp <= 0 || lc.RampFrom < 0 {
 		return usagef("-ramp %q: want the rate to begin with and how long it grows, such as 0:30s",
 			s)
 	}

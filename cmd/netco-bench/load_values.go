@@ -79,27 +79,27 @@ func durationValue(d *time.Duration, least time.Duration) *value {
 }
 
 // setCount reads a number of requests; 0: no limit.
-func (cfg *loadConfig) setCount(s string) error {
+func (lc *loadConfig) setCount(s string) error {
 	v, err := parseNumber(s)
 	if err != nil || v != math.Trunc(v) || v < 0 || v > 1e15 {
 		return fmt.Errorf("want a whole number such as 5000 or 1M; 0: no limit")
 	}
-	cfg.Requests = uint64(v)
+	lc.Requests = uint64(v)
 	return nil
 }
 
 // setRate reads requests per second; 0: a closed loop.
-func (cfg *loadConfig) setRate(s string) error {
+func (lc *loadConfig) setRate(s string) error {
 	v, err := parseNumber(strings.TrimSuffix(s, "/s"))
 	if err != nil || v < 0 || v > maxRate {
 		return fmt.Errorf("want requests per second up to %d, such as 500 or 10k; 0: a closed "+
 			"loop", maxRate)
 	}
-	cfg.Rate = v
+	lc.Rate = v
 	return nil
 }
 
-func (cfg *loadConfig) setMix(s string) error {
+func (lc *loadConfig) setMix(s string) error {
 	var mix gen.Mix
 	for part := range strings.SplitSeq(s, ",") {
 		size, weight, weighted := strings.Cut(part, ":")
@@ -118,24 +118,24 @@ func (cfg *loadConfig) setMix(s string) error {
 		}
 		mix = append(mix, share)
 	}
-	cfg.Mix = mix
+	lc.Mix = mix
 	return nil
 }
 
-func (cfg *loadConfig) setWork(s string) error {
+func (lc *loadConfig) setWork(s string) error {
 	mix, err := work.Parse(s)
-	if cfg.Classes = nil; len(mix) > 1 {
-		cfg.Classes = mix
+	if lc.Classes = nil; len(mix) > 1 {
+		lc.Classes = mix
 	}
 	return err
 }
 
-func (cfg *loadConfig) addHeader(s string) error {
+func (lc *loadConfig) addHeader(s string) error {
 	if name, _, ok := strings.Cut(s, ":"); !ok || strings.TrimSpace(name) == "" ||
 		strings.ContainsAny(s, "\r\n") {
 		return fmt.Errorf("want 'Name: value'")
 	}
-	cfg.Header = append(cfg.Header, s)
+	lc.Header = append(lc.Header, s)
 	return nil
 }
 
@@ -147,7 +147,7 @@ type limit struct {
 	most    float64 // ns, a number, or a share
 }
 
-func (cfg *loadConfig) addLimit(s string) error {
+func (lc *loadConfig) addLimit(s string) error {
 	wrong := fmt.Errorf("want p50, p99.9 or the like, max or mean with a time, or errors with a " +
 		"number or percentage: p99=5ms, errors=0.1%%")
 	metric, value, ok := strings.Cut(s, "=")
@@ -178,7 +178,7 @@ func (cfg *loadConfig) addLimit(s string) error {
 	if err != nil || l.most < 0 {
 		return wrong
 	}
-	cfg.limits = append(cfg.limits, l)
+	lc.limits = append(lc.limits, l)
 	return nil
 }
 

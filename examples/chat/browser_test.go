@@ -84,21 +84,21 @@ func open(t *testing.T, browser, page string) *tab {
 }
 
 // eval returns the value of an expression, which is a string.
-func (p *tab) eval(expression string) string {
-	p.t.Helper()
-	p.calls++
-	testenv.OK(p.t, wsutil.WriteClientText(p, testenv.Must(json.Marshal(map[string]any{
-		"id": p.calls, "method": "Runtime.evaluate",
+func (t *tab) eval(expression string) string {
+	t.t.Helper()
+	t.calls++
+	testenv.OK(t.t, wsutil.WriteClientText(t, testenv.Must(json.Marshal(map[string]any{
+		"id": t.calls, "method": "Runtime.evaluate",
 		"params": map[string]any{"expression": expression}}))))
 	for {
-		text, err := wsutil.ReadServerText(p)
-		testenv.OK(p.t, err)
+		text, err := wsutil.ReadServerText(t)
+		testenv.OK(t.t, err)
 		var answer struct {
 			ID     int
 			Result struct{ Result struct{ Value any } }
 		}
-		testenv.OK(p.t, json.Unmarshal(text, &answer))
-		if answer.ID == p.calls {
+		testenv.OK(t.t, json.Unmarshal(text, &answer))
+		if answer.ID == t.calls {
 			value, _ := answer.Result.Result.Value.(string)
 			return value
 		}
@@ -106,24 +106,24 @@ func (p *tab) eval(expression string) string {
 }
 
 // wait waits until the text of an element ends so.
-func (p *tab) wait(id, want string) {
-	p.t.Helper()
+func (t *tab) wait(id, want string) {
+	t.t.Helper()
 	var got string
 	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
-		got = p.eval("document.getElementById('" + id + "')?.textContent || ''")
+		got = t.eval("document.getElementById('" + id + "')?.textContent || ''")
 		if strings.HasSuffix(got, want) {
 			return
 		}
 		if time.Now().After(end) {
-			p.t.Fatalf("%s: %q, want %q at its end", id, got, want)
+			t.t.Fatalf("%s: %q, want %q at its end", id, got, want)
 		}
 	}
 }
 
 // say enters a line as a user does.
-func (p *tab) say(line string) {
-	p.t.Helper()
-	p.eval("document.getElementById('text').value = " + string(testenv.Must(json.Marshal(line))) +
+func (t *tab) say(line string) {
+	t.t.Helper()
+	t.eval("document.getElementById('text').value = " + string(testenv.Must(json.Marshal(line))) +
 		"; document.getElementById('form').requestSubmit(); ''")
 }
 

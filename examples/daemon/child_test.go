@@ -102,30 +102,30 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *child {
 	return d
 }
 
-func (d *child) line(text string, ready chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.log = append(d.log, text)
+func (ch *child) line(text string, ready chan struct{}) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.log = append(ch.log, text)
 	var said struct{ Msg, Network, Address string }
 	json.Unmarshal([]byte(text), &said)
 	switch {
 	case said.Msg == "listening" && said.Network == "tcp":
-		d.tcp = said.Address
+		ch.tcp = said.Address
 	case said.Msg == "listening" && said.Network == "unix":
-		d.unix = said.Address
+		ch.unix = said.Address
 	case said.Msg == "admin":
-		d.admin = said.Address
+		ch.admin = said.Address
 	case said.Msg == "ready":
 		close(ready)
 	}
 }
 
 // said reports whether a line of the log has all of the words.
-func (d *child) said(words ...string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (ch *child) said(words ...string) bool {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
 next:
-	for _, line := range d.log {
+	for _, line := range ch.log {
 		for _, w := range words {
 			if !strings.Contains(line, w) {
 				continue next
@@ -136,80 +136,80 @@ next:
 	return false
 }
 
-func (d *child) signal(sig syscall.Signal) {
-	d.t.Helper()
-	if err := d.cmd.Process.Signal(sig); err != nil {
-		d.t.Fatal(err)
+func (ch *child) signal(sig syscall.Signal) {
+	ch.t.Helper()
+	if err := ch.cmd.Process.Signal(sig); err != nil {
+		ch.t.Fatal(err)
 	}
 }
 
 // code waits for the end and returns the exit code.
-func (d *child) code() int {
-	d.t.Helper()
+func (ch *child) code() int {
+	ch.t.Helper()
 	select {
-	case <-d.exited:
+	case <-ch.exited:
 	case <-time.After(limit):
-		d.t.Fatal("the daemon does not end")
+		ch.t.Fatal("the daemon does not end")
 	}
-	return d.cmd.ProcessState.ExitCode()
+	return ch.cmd.ProcessState.ExitCode()
 }
 
 // ends waits for the end and wants that exit code.
-func (d *child) ends(code int) {
-	d.t.Helper()
-	if got := d.code(); got != code {
-		d.t.Errorf("exit code %d (%v), want %d", got, d.err, code)
+func (ch *child) ends(code int) {
+	ch.t.Helper()
+	if got := ch.code(); got != code {
+		ch.t.Errorf("exit code %d (%v), want %d", got, ch.err, code)
 	}
 }
 
 // get returns an admin page.
-func (d *child) get(path string) (status int, body string) {
-	d.t.Helper()
+func (ch *child) get(path string) (status int, body string) {
+	ch.t.Helper()
 	c := http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
-	r, err := c.Get("http://" + d.admin + path)
+	r, err := c.Get("http://" + ch.admin + path)
 	if err != nil {
-		d.t.Fatal(err)
+		ch.t.Fatal(err)
 	}
 	defer r.Body.Close()
 	p, err := io.ReadAll(r.Body)
 	if err != nil {
-		d.t.Fatal(err)
+		ch.t.Fatal(err)
 	}
 	return r.StatusCode, string(p)
 }
 
 // answers reports whether an admin page has that status and text.
-func (d *child) answers(path string, status int, has string) bool {
-	d.t.Helper()
-	got, body := d.get(path)
+func (ch *child) answers(path string, status int, has string) bool {
+	ch.t.Helper()
+	got, body := ch.get(path)
 	return got == status && strings.Contains(body, has)
 }
 
 // wants wants an admin page to have that status and text.
-func (d *child) wants(path string, status int, has string) {
-	d.t.Helper()
-	if got, body := d.get(path); got != status || body == "" || !strings.Contains(body, has) {
-		d.t.Errorf("%s: status %d, %d bytes, want %d and %q in\n%.500s", path, got, len(body),
+func (ch *child) wants(path string, status int, has string) {
+	ch.t.Helper()
+	if got, body := ch.get(path); got != status || body == "" || !strings.Contains(body, has) {
+		ch.t.Errorf("%s: status %d, %d bytes, want %d and %q in\n%.500s", path, got, len(body),
 			status, has, body)
 	}
 }
 
 // endsByTwo signals twice, the second time while it drains, and wants the exit
 // code of that signal.
-func (d *child) endsByTwo(sig syscall.Signal) {
-	d.t.Helper()
-	d.signal(sig)
-	d.eventually("it drains", func() bool { return d.said(`"draining"`) })
-	d.signal(sig)
-	d.ends(128 + int(sig))
+func (ch *child) endsByTwo(sig syscall.Signal) {
+	ch.t.Helper()
+	ch.signal(sig)
+	ch.eventually("it drains", func() bool { return ch.said(`"draining"`) })
+	ch.signal(sig)
+	ch.ends(128 + int(sig))
 }
 
 // eventually waits until ask is true.
-func (d *child) eventually(what string, ask func() bool) {
-	d.t.Helper()
+func (ch *child) eventually(what string, ask func() bool) {
+	ch.t.Helper()
 	for end := time.Now().Add(limit); !ask(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			d.t.Fatalf("never: %s", what)
+			ch.t.Fatalf("never: %s", what)
 		}
 	}
 }
@@ -221,15 +221,15 @@ type client struct {
 	next uint32
 }
 
-func (d *child) dial(network string) *client {
-	d.t.Helper()
-	c, err := net.Dial(network, map[string]string{"tcp": d.tcp, "unix": d.unix}[network])
+func (ch *child) dial(network string) *client {
+	ch.t.Helper()
+	c, err := net.Dial(network, map[string]string{"tcp": ch.tcp, "unix": ch.unix}[network])
 	if err != nil {
-		d.t.Fatal(err)
+		ch.t.Fatal(err)
 	}
-	d.t.Cleanup(func() { c.Close() })
+	ch.t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(limit))
-	return &client{Conn: c, t: d.t}
+	return &client{Conn: c, t: ch.t}
 }
 
 func (c *client) send(cmd command, args ...[]byte) uint32 {

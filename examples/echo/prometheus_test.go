@@ -195,8 +195,8 @@ func (v value) series() string {
 	return v.Metric["__name__"] + "{" + strings.Join(labels, ",") + "}"
 }
 
-func (p *monitor) try(query string) ([]value, error) {
-	resp, err := http.PostForm(p.url+"/api/v1/query", url.Values{"query": {query}})
+func (m *monitor) try(query string) ([]value, error) {
+	resp, err := http.PostForm(m.url+"/api/v1/query", url.Values{"query": {query}})
 	if err != nil {
 		return nil, err
 	}
@@ -214,9 +214,9 @@ func (p *monitor) try(query string) ([]value, error) {
 	return answer.Data.Result, nil
 }
 
-func (p *monitor) query(t *testing.T, query string) []value {
+func (m *monitor) query(t *testing.T, query string) []value {
 	t.Helper()
-	v, err := p.try(query)
+	v, err := m.try(query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,10 +225,10 @@ func (p *monitor) query(t *testing.T, query string) []value {
 
 // await asks until the answer is what is waited for. The server need not be up
 // yet.
-func (p *monitor) await(t *testing.T, query string, ok func([]value) bool, what any) {
+func (m *monitor) await(t *testing.T, query string, ok func([]value) bool, what any) {
 	t.Helper()
 	for deadline := time.Now().Add(gaveUp); ; time.Sleep(50 * time.Millisecond) {
-		v, err := p.try(query)
+		v, err := m.try(query)
 		if err == nil && ok(v) {
 			return
 		}
@@ -280,19 +280,19 @@ func samples(text string) map[string]float64 {
 
 // histogram wants the native histograms of both Processors to hold what the
 // daemon's classic ones do, and returns where they do not.
-func (p *monitor) histogram(t *testing.T, own map[string]float64, name string) (wrong []string) {
+func (m *monitor) histogram(t *testing.T, own map[string]float64, name string) (wrong []string) {
 	t.Helper()
 	differ := func(format string, args ...any) {
 		wrong = append(wrong, fmt.Sprintf(format, args...))
 	}
-	for _, v := range p.query(t, "histogram_count("+name+")") {
+	for _, v := range m.query(t, "histogram_count("+name+")") {
 		series := name + `_count{processor="` + v.Metric["processor"] + `"}`
 		if v.number(t) != own[series] || own[`netco_turns_total{processor="0"}`] == 0 {
 			differ("%v observations in the native histogram, want %s %v", v.number(t), series,
 				own[series])
 		}
 	}
-	quantiles := p.query(t, "histogram_quantile(0.9, "+name+")")
+	quantiles := m.query(t, "histogram_quantile(0.9, "+name+")")
 	if len(quantiles) != 2 {
 		differ("%d quantiles of native histograms, want 2", len(quantiles))
 	}
@@ -305,7 +305,7 @@ func (p *monitor) histogram(t *testing.T, own map[string]float64, name string) (
 		}
 		bounds++
 		of := name + `{processor="` + processor + `"}`
-		v := p.query(t, "histogram_fraction(0, "+le+", "+of+") * histogram_count("+of+")")
+		v := m.query(t, "histogram_fraction(0, "+le+", "+of+") * histogram_count("+of+")")
 		if len(v) != 1 || math.Abs(v[0].number(t)-n) > 1e-6*n {
 			differ("%s is %v, by the native histogram %v", series, n, v)
 		}
@@ -318,7 +318,7 @@ func (p *monitor) histogram(t *testing.T, own map[string]float64, name string) (
 
 // dashboard asks every query of the dashboard. Only classic buckets have no
 // answer, as the histograms are native here.
-func (p *monitor) dashboard(t *testing.T) {
+func (m *monitor) dashboard(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/grafana/netco.json")
 	if err != nil {
@@ -344,7 +344,7 @@ func (p *monitor) dashboard(t *testing.T) {
 			absent := strings.Contains(query, "netco_processor_cpu_seconds_total") ||
 				strings.Contains(query, "netco_handoffs_by_site_total")
 			// A scrape that takes too long leaves a hole.
-			p.await(t, query, func(v []value) bool {
+			m.await(t, query, func(v []value) bool {
 				return len(v) > 0 || classic || absent
 			}, panel.Title)
 		}

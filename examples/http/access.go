@@ -39,25 +39,25 @@ type recorder struct {
 }
 
 // Unwrap is for http.ResponseController.
-func (a *recorder) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // Hijack implements http.Hijacker, which the upgrader of WebSockets looks for.
-func (a *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	a.status = http.StatusSwitchingProtocols
-	return http.NewResponseController(a.ResponseWriter).Hijack()
+func (r *recorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	r.status = http.StatusSwitchingProtocols
+	return http.NewResponseController(r.ResponseWriter).Hijack()
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *recorder) WriteHeader(status int) {
+func (r *recorder) WriteHeader(status int) {
 	if status >= http.StatusOK {
-		a.status = status
+		r.status = status
 	}
-	a.ResponseWriter.WriteHeader(status)
+	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (a *recorder) Write(p []byte) (int, error) {
-	n, err := a.ResponseWriter.Write(p)
-	a.bytes += int64(n)
+func (r *recorder) Write(p []byte) (int, error) {
+	n, err := r.ResponseWriter.Write(p)
+	r.bytes += int64(n)
 	return n, err
 }

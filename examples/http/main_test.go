@@ -68,39 +68,39 @@ func start(t *testing.T, args ...string) *child {
 }
 
 // ask returns the status and the body of an answer.
-func (c *child) ask(method, path, body string) (int, string) {
-	req, err := http.NewRequest(method, c.url+path, strings.NewReader(body))
+func (ch *child) ask(method, path, body string) (int, string) {
+	req, err := http.NewRequest(method, ch.url+path, strings.NewReader(body))
 	if err != nil {
-		c.Error(err)
+		ch.Error(err)
 		return 0, ""
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		c.Error(err)
+		ch.Error(err)
 		return 0, ""
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		c.Error(err)
+		ch.Error(err)
 	}
 	return resp.StatusCode, string(text)
 }
 
 // want asks, and holds the answer against a status and a part of its body.
-func (c *child) want(method, path, body string, status int, part string) {
-	c.Helper()
-	if got, text := c.ask(method, path, body); got != status || !strings.Contains(text, part) {
-		c.Errorf("%s %s: %d %q, want %d and %q", method, path, got, text, status, part)
+func (ch *child) want(method, path, body string, status int, part string) {
+	ch.Helper()
+	if got, text := ch.ask(method, path, body); got != status || !strings.Contains(text, part) {
+		ch.Errorf("%s %s: %d %q, want %d and %q", method, path, got, text, status, part)
 	}
 }
 
 // end ends the server, which is to succeed.
-func (c *child) end() {
-	c.Helper()
-	c.cmd.Process.Signal(syscall.SIGTERM)
-	if err := c.cmd.Wait(); err != nil {
-		c.Errorf("ended with %v", err)
+func (ch *child) end() {
+	ch.Helper()
+	ch.cmd.Process.Signal(syscall.SIGTERM)
+	if err := ch.cmd.Wait(); err != nil {
+		ch.Errorf("ended with %v", err)
 	}
 }
 

@@ -39,17 +39,17 @@ func main() {
 }
 
 // serve starts a coroutine for each connection until ctx ends.
-func (db *store) serve(ctx context.Context, ln net.Listener) error {
-	if _, err := netco.Go(func() { db.expireAll(ctx) }); err != nil {
+func (s *store) serve(ctx context.Context, ln net.Listener) error {
+	if _, err := netco.Go(func() { s.expireAll(ctx) }); err != nil {
 		return err
 	}
-	return netco.Serve(ln, func(c net.Conn) { newClient(db, c.(socket.Stream)).serve() })
+	return netco.Serve(ln, func(c net.Conn) { newClient(s, c.(socket.Stream)).serve() })
 }
 
 // expireAll is the coroutine that ends keys that are not asked for.
-func (db *store) expireAll(ctx context.Context) {
+func (s *store) expireAll(ctx context.Context) {
 	for ctx.Err() == nil {
-		if db.expire() {
+		if s.expire() {
 			netco.Yield()
 		} else {
 			netco.Sleep(100 * time.Millisecond)

@@ -47,29 +47,29 @@ type span struct{ start, end uint32 }
 // need makes the tries few even of a request of many parts that comes in a
 // byte at a time: it knows where the part under way ends, and that each of
 // those outstanding takes six bytes at least.
-func (r *parser) next(p []byte) (args [][]byte, used, need int, err error) {
+func (pr *parser) next(p []byte) (args [][]byte, used, need int, err error) {
 	if p[0] != '*' {
-		return r.line(p)
+		return pr.line(p)
 	}
-	if r.at == 0 {
+	if pr.at == 0 {
 		count, at, ok := number(p, 1)
 		if !ok || count > maxArgs {
 			return nil, 0, 0, badArgCount
 		}
-		r.left, r.at = count, at
+		pr.left, pr.at = count, at
 		if at == 0 {
 			return nil, 0, 0, nil
 		}
 	}
-	for ; r.left > 0; r.left-- {
-		if r.at == len(p) {
+	for ; pr.left > 0; pr.left-- {
+		if pr.at == len(p) {
 			return nil, 0, 0, nil
 		}
-		size, start, ok := number(p, r.at+1)
+		size, start, ok := number(p, pr.at+1)
 		end := start + size
 		switch {
-		case p[r.at] != '$':
-			return nil, 0, 0, protocolError("expected '$', got '" + string(p[r.at:r.at+1]) + "'")
+		case p[pr.at] != '$':
+			return nil, 0, 0, protocolError("expected '$', got '" + string(p[pr.at:pr.at+1]) + "'")
 		case !ok:
 			return nil, 0, 0, badBulkLength
 		case start == 0:
@@ -77,40 +77,40 @@ func (r *parser) next(p []byte) (args [][]byte, used, need int, err error) {
 		case end+2 > maxRequest:
 			return nil, 0, 0, protocolError("too big request")
 		case end+2 > len(p):
-			return nil, 0, end + 2 + 6*(r.left-1), nil
+			return nil, 0, end + 2 + 6*(pr.left-1), nil
 		case p[end] != '\r' || p[end+1] != '\n':
 			return nil, 0, 0, protocolError("expected CRLF after a bulk string")
 		}
-		r.parts = append(r.parts, span{uint32(start), uint32(end)})
-		r.at = end + 2
+		pr.parts = append(pr.parts, span{uint32(start), uint32(end)})
+		pr.at = end + 2
 	}
-	r.args = r.args[:0]
-	for _, s := range r.parts {
-		r.args = append(r.args, p[s.start:s.end:s.end])
+	pr.args = pr.args[:0]
+	for _, s := range pr.parts {
+		pr.args = append(pr.args, p[s.start:s.end:s.end])
 	}
-	used = r.at
-	r.parts, r.at = r.parts[:0], 0
-	return r.args, used, 0, nil
+	used = pr.at
+	pr.parts, pr.at = pr.parts[:0], 0
+	return pr.args, used, 0, nil
 }
 
 // line is next for words with spaces between, as one types them into telnet.
-func (r *parser) line(p []byte) (args [][]byte, used, need int, err error) {
-	end := r.at + bytes.IndexByte(p[r.at:], '\n')
-	if end < r.at {
-		r.at, end = len(p), len(p)
+func (pr *parser) line(p []byte) (args [][]byte, used, need int, err error) {
+	end := pr.at + bytes.IndexByte(p[pr.at:], '\n')
+	if end < pr.at {
+		pr.at, end = len(p), len(p)
 	} else {
-		r.at, used = 0, end+1
+		pr.at, used = 0, end+1
 	}
 	if end > maxInline {
 		return nil, 0, 0, protocolError("too big inline request")
 	}
-	r.args = r.args[:0]
+	pr.args = pr.args[:0]
 	if used > 0 {
 		for word := range bytes.FieldsSeq(p[:end]) {
-			r.args = append(r.args, word)
+			pr.args = append(pr.args, word)
 		}
 	}
-	return r.args, used, 0, nil
+	return pr.args, used, 0, nil
 }
 
 // maxDigits is how long a number may be.

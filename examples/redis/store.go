@@ -31,13 +31,13 @@ func newStore() *store {
 
 func now() int64 { return time.Now().UnixMilli() }
 
-func (db *store) clearLocked() { db.keys, db.volatile = map[string]*entry{}, map[string]*entry{} }
+func (s *store) clearLocked() { s.keys, s.volatile = map[string]*entry{}, map[string]*entry{} }
 
 // findLocked returns the entry of a key, or nil. It does not allocate.
-func (db *store) findLocked(key []byte) *entry {
-	e := db.keys[string(key)]
+func (s *store) findLocked(key []byte) *entry {
+	e := s.keys[string(key)]
 	if e != nil && e.deadline != 0 && e.deadline <= now() {
-		db.deleteLocked(e)
+		s.deleteLocked(e)
 		return nil
 	}
 	return e
@@ -45,46 +45,46 @@ func (db *store) findLocked(key []byte) *entry {
 
 // setLocked gives a key a value, which becomes the store's, and a deadline, 0
 // for none.
-func (db *store) setLocked(key, value []byte, deadline int64) {
-	e := db.keys[string(key)]
+func (s *store) setLocked(key, value []byte, deadline int64) {
+	e := s.keys[string(key)]
 	if e == nil {
 		e = &entry{key: string(key)}
-		db.keys[e.key] = e
+		s.keys[e.key] = e
 	}
 	e.value = value
 	if e.deadline != deadline {
-		db.setDeadlineLocked(e, deadline)
+		s.setDeadlineLocked(e, deadline)
 	}
 }
 
-func (db *store) setDeadlineLocked(e *entry, deadline int64) {
+func (s *store) setDeadlineLocked(e *entry, deadline int64) {
 	if deadline == 0 {
-		delete(db.volatile, e.key)
+		delete(s.volatile, e.key)
 	} else {
-		db.volatile[e.key] = e
+		s.volatile[e.key] = e
 	}
 	e.deadline = deadline
 }
 
-func (db *store) deleteLocked(e *entry) {
-	db.setDeadlineLocked(e, 0)
-	delete(db.keys, e.key)
+func (s *store) deleteLocked(e *entry) {
+	s.setDeadlineLocked(e, 0)
+	delete(s.keys, e.key)
 }
 
 // expire deletes keys that have expired and that no client asks for. It looks
 // at some at random, as redis does, and reports whether it should look again at
 // once: more than a quarter of them had. A map's order is random.
-func (db *store) expire() (again bool) {
+func (s *store) expire() (again bool) {
 	const sample = 20
-	db.mu.Lock()
-	defer db.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	looked, gone, now := 0, 0, now()
-	for _, e := range db.volatile {
+	for _, e := range s.volatile {
 		if looked++; looked > sample {
 			break
 		}
 		if e.deadline <= now {
-			db.deleteLocked(e)
+			s.deleteLocked(e)
 			gone++
 		}
 	}

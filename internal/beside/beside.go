@@ -1,17 +1,17 @@
-// Package beside starts a function on what its caller runs on: a coroutine
-// starts a coroutine, and a goroutine a goroutine. It is for packages whose
-// names promise that the function runs in any case.
+// Package beside starts a function as its caller runs: a coroutine starts a
+// coroutine, a goroutine a goroutine. It is for packages whose names promise
+// that the function runs in any case.
 package beside
 
 import "github.com/netco-go/netco/coroutine"
 
-// Go calls f, and then done, on a coroutine if a coroutine calls Go and none is
-// refused, and else on a goroutine. site is where the program called. Package
-// netco has a part in the choice of the Processor if it is in the program.
+// Go calls f, and then done, on a new coroutine if a coroutine calls Go and the
+// start is not refused, else on a new goroutine. site is the place of the
+// program's call. Package netco, if linked, chooses the Processor.
 //
-// done is called however f ends, but for a panic on a goroutine, which crashes
-// the program before what done releases can run. If Go panics, because of a
-// Local's Inherit, done is called and f is not.
+// done is called however f ends, except by a panic on a goroutine: the program
+// crashes first. If Go panics, because of a Local's Inherit, done is called and
+// f is not.
 func Go(f, done func(), site uintptr) {
 	if coroutine.Current() != nil {
 		run := func() {

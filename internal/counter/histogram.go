@@ -16,9 +16,9 @@ type Histogram struct {
 const (
 	HistogramSchema = 2   // as Prometheus has it: the bounds grow by 2^(2^-2)
 	FirstBucket     = -91 // the index of the first bucket, which begins at 2^-23 s, 119 ns
-	lastBucket      = 40  // ends at 2^10 s; what is longer is counted there
+	lastBucket      = 40  // ends at 2^10 s; it counts longer durations, too
 
-	// HistogramZero is the upper bound of what counts as zero, in seconds.
+	// HistogramZero is the longest duration that counts as zero, in seconds.
 	HistogramZero = 1.0 / (1 << 23)
 )
 
@@ -58,7 +58,7 @@ func (h *Histogram) ObserveN(ns int64, n uint64) {
 // Sum returns the sum of all durations, in ns. Any thread.
 func (h *Histogram) Sum() uint64 { return h.sum.Load() }
 
-// bucketOf returns the smallest i such that ns are at most 2^(i/4) s.
+// bucketOf returns the smallest i such that ns is at most 2^(i/4) s.
 func bucketOf(ns int64) int {
 	b := math.Float64bits(float64(ns) * 1e-9)
 	i := 4 * (int(b>>52) - 1023)

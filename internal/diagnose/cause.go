@@ -46,10 +46,10 @@ const manyCoroutines = "many coroutines"
 // computes returns the cause and detail of a stall with a running stack. It is
 // a computation if the thread used CPU time for a quarter of the stall or for
 // the threshold; otherwise the machine did not schedule the thread.
-func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail string) {
-	if w.cpu >= 0 {
-		if now := cpuOf(w.tid); now >= 0 && w.p.Thread() == w.tid {
-			used, of := now-w.cpu, max(clock.Now()-w.seen, 1)
+func (s *subject) computes(st *stall, id uint64, threshold int64) (cause, detail string) {
+	if s.cpu >= 0 {
+		if now := cpuOf(s.tid); now >= 0 && s.p.Thread() == s.tid {
+			used, of := now-s.cpu, max(clock.Now()-s.seen, 1)
 			detail = fmt.Sprintf("%v of CPU time in %v",
 				time.Duration(used).Round(time.Millisecond),
 				time.Duration(of).Round(time.Millisecond))
@@ -62,7 +62,7 @@ func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail
 	switch {
 	case st.Coroutine == 0:
 		detail = "the loop or a function of its own" + detail
-	case st.Coroutine != w.suspID || id != w.suspID:
+	case st.Coroutine != s.suspID || id != s.suspID:
 		detail = manyCoroutines + detail
 	}
 	return CauseComputation, strings.TrimPrefix(detail, "; ")

@@ -97,7 +97,7 @@ func (d *watchdog) run() {
 	}
 }
 
-// moved records now as the last time at which a Processor had done something.
+// moved records that a Processor has done something by now.
 func (d *watchdog) moved(now int64) {
 	d.movedAt, d.lookAt, d.all = now, now+stuckAfter, false
 	lastMoved.Store(d)
@@ -144,9 +144,9 @@ func afterCollection() <-chan struct{} {
 }
 
 // rebaseline restarts every turn's clock after the watchdog itself was late:
-// the process or the machine was stopped, or others had all CPUs. It is also
-// called after a pause, because the process may have been stopped since the
-// pause ended.
+// the process or the machine was stopped, or other processes had all CPUs. It
+// is also called after a pause, because the process may have been stopped since
+// the pause ended.
 func (d *watchdog) rebaseline(now int64) {
 	for _, w := range d.subjects {
 		w.base, w.suspect = now, false
@@ -243,9 +243,9 @@ func (d *watchdog) assess(w *subject, t processor.Turn, st *stall) *stall {
 }
 
 // sees records the coroutine that a check finds running.
-func (w *subject) sees(co *coroutine.Coroutine, now int64) {
-	if id, run := idOf(co), co.Run(); id != w.suspID || run != w.suspRun {
-		w.suspID, w.suspRun, w.suspAt = id, run, now
+func (s *subject) sees(co *coroutine.Coroutine, now int64) {
+	if id, run := idOf(co), co.Run(); id != s.suspID || run != s.suspRun {
+		s.suspID, s.suspRun, s.suspAt = id, run, now
 	}
 }
 

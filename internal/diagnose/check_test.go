@@ -135,33 +135,33 @@ var watchdogRules = []struct {
 }
 
 // hold lets the watchdog make check i, and compares what it finds.
-func (l seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
+func (s seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
 	t.Helper()
 	w.now = func() processor.Turn {
-		if l.asleep {
-			return processor.Turn{Number: l.turn, Asleep: true}
+		if s.asleep {
+			return processor.Turn{Number: s.turn, Asleep: true}
 		}
-		return processor.Turn{Number: l.turn, Start: l.start * ms}
+		return processor.Turn{Number: s.turn, Start: s.start * ms}
 	}
-	if l.late {
-		d.rebaseline(l.at * ms)
+	if s.late {
+		d.rebaseline(s.at * ms)
 	}
-	next, _ := d.check(l.at * ms)
-	if got := int(w.stalls.Load()); got != l.stalls {
-		t.Fatalf("check %d: %d stalls, want %d", i, got, l.stalls)
+	next, _ := d.check(s.at * ms)
+	if got := int(w.stalls.Load()); got != s.stalls {
+		t.Fatalf("check %d: %d stalls, want %d", i, got, s.stalls)
 	}
-	if l.next != 0 && next != l.next*ms {
-		t.Errorf("check %d: next at %v ms, want %d", i, float64(next)/float64(ms), l.next)
+	if s.next != 0 && next != s.next*ms {
+		t.Errorf("check %d: next at %v ms, want %d", i, float64(next)/float64(ms), s.next)
 	}
-	if next <= l.at*ms {
+	if next <= s.at*ms {
 		t.Errorf("check %d: next at once", i)
 	}
-	if l.stalls == 0 {
+	if s.stalls == 0 {
 		return
 	}
-	if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over &&
-		last.Length != l.over {
-		t.Errorf("check %d: over %v after %v, want %v", i, last.Over, last.Length, l.over)
+	if last := d.recent[len(d.recent)-1]; last.Over != (s.over != 0) || last.Over &&
+		last.Length != s.over {
+		t.Errorf("check %d: over %v after %v, want %v", i, last.Over, last.Length, s.over)
 	}
 }
 

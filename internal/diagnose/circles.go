@@ -14,7 +14,7 @@ import (
 type lockWait struct {
 	coroutine.Info
 	by  uint64 // the coroutine that holds the lock
-	run uint64 // of the one that waits
+	run uint64 // of the waiting coroutine
 }
 
 // lockWaits returns, by ID, the coroutines of the process whose wait only a

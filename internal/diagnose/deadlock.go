@@ -81,9 +81,9 @@ type alike struct {
 	count          int
 }
 
-// findDeadlock returns the deadlock that is suspected, or nil. alone reports
-// whether only coroutines could end a wait.
-func findDeadlock(alone func() bool) *deadlock {
+// findDeadlock returns the deadlock that is suspected, or nil. onlyCoroutines
+// reports whether only coroutines could end a wait.
+func findDeadlock(onlyCoroutines func() bool) *deadlock {
 	d := &deadlock{progress: ProgressOf(processor.AllRunning())}
 	if !d.progress.still() || d.progress.Live > mostStuck {
 		return nil
@@ -99,7 +99,7 @@ func findDeadlock(alone func() bool) *deadlock {
 	if free || uint64(len(d.all)) != d.progress.Live {
 		return nil
 	}
-	d.sure = alone()
+	d.sure = onlyCoroutines()
 	if ProgressOf(processor.AllRunning()) != d.progress {
 		return nil
 	}

@@ -41,4 +41,4 @@ func ProgressOf(list []*processor.Processor) Progress {
 // still reports whether coroutines live and only an ordinary goroutine or
 // another Scheduler can make one go on, provided that the running coroutines
 // are blocked outside netco.
-func (g Progress) still() bool { return g.Stopped && !g.Timers && !g.Watches && g.Live > 0 }
+func (p Progress) still() bool { return p.Stopped && !p.Timers && !p.Watches && p.Live > 0 }

@@ -1,5 +1,5 @@
-// Package engine gives netco's own packages what a Scheduler is made of, which
-// its users do not see.
+// Package engine gives netco's own packages the parts of a Scheduler, which its
+// users do not see.
 package engine
 
 import (
@@ -20,7 +20,7 @@ var DefaultOver bool
 // coroutine that is about to end would report an error that does not exist.
 var UnwindGrace = 5 * time.Second // tests shorten it
 
-// Engine is what a Scheduler is made of: the result of its method of that name.
+// Engine has the parts of a Scheduler: the result of its method of that name.
 type Engine struct {
 	group    *processor.Group
 	observer *diagnose.Observer
@@ -34,7 +34,7 @@ func New(group *processor.Group, observer *diagnose.Observer) Engine {
 // Of returns the Engine of a Scheduler.
 func Of(s interface{ Engine() Engine }) Engine { return s.Engine() }
 
-// Group returns what the Processors have in common; nil before the start.
+// Group returns the group of the Processors; nil before the start.
 func (e Engine) Group() *processor.Group { return e.group }
 
 // Processors returns the Processors, in the order of their numbers; nil before
@@ -46,8 +46,8 @@ func (e Engine) Processors() []*processor.Processor {
 	return e.group.Members()
 }
 
-// Circles returns the deadlocks of some of its coroutines that the watchdog has
-// found last; none after the end.
+// Circles returns the deadlocks of some of the Scheduler's coroutines that the
+// watchdog found last; none after the end.
 func (e Engine) Circles() []diagnose.Circle { return e.observer.Circles() }
 
 // Versions returns the program's path and version, and netco's version in it,

@@ -34,26 +34,26 @@ func (l *Listener) Init(d *Descriptor, fd int, k Kind) {
 
 // SetListener marks the fd as a listener's: its waits end when draining begins.
 // Called before the first wait.
-func (s *FD) SetListener() { s.pd.SetListener() }
+func (f *FD) SetListener() { f.pd.SetListener() }
 
-// SetRoom sets the room in which the connection of s has a place. Called before
+// SetRoom sets the room in which the connection of f has a place. Called before
 // it is shared.
-func (s *FD) SetRoom(r *Room) { s.room = r }
+func (f *FD) SetRoom(r *Room) { f.room = r }
 
 // TryAccept makes one attempt.
-func (s *FD) TryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
-	if errno := s.keepNonblocking(); errno != 0 {
+func (f *FD) TryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
+	if errno := f.keepNonblocking(); errno != 0 {
 		return -1, errno
 	}
-	fd, errno := sysx.TryAccept(s.fd, from)
+	fd, errno := sysx.TryAccept(f.fd, from)
 	processor.CountAccept(errno)
 	return fd, errno
 }
 
 // Accept waits for the next connection. It stores the peer's address in from,
-// cut to the size of from. It has taken a place in the room in, which the
-// caller sets on the connection's FD. The log shows pauses by the address of
-// at. Parks.
+// cut to the size of from. The connection has a place in the Room in; the
+// caller passes in to SetRoom of the connection's FD. Log lines about pauses
+// name the address of at. Parks.
 func (l *Listener) Accept(from *sysx.RawAddr, at net.Listener) (fd int, in *Room, err error) {
 	if !l.mu.Lock(Read) {
 		return -1, nil, net.ErrClosed
@@ -135,7 +135,7 @@ func (l *Listener) onPermit() { l.MarkReadable() }
 
 // MarkReadable has the effect of an edge: the waiting reader, or else the next
 // reader, tries again. Any thread.
-func (s *FD) MarkReadable() { s.pd.MarkReady(Read) }
+func (f *FD) MarkReadable() { f.pd.MarkReady(Read) }
 
 // Room returns the room that connections need, or nil.
 func (l *Listener) Room() *Room { return l.room.Load() }

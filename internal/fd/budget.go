@@ -11,8 +11,8 @@ import (
 // the Processor's turn is over, the coroutine yields.
 //
 // A coroutine that is cancelled, alone or with its Scheduler, notices when it
-// waits. If its operations never have to, it notices when its budget is spent:
-// the operation that spent it has succeeded, so the count stays spent and check
+// waits. If its operations never wait, it notices when its budget is spent: the
+// operation that spent it has succeeded, so the count stays spent and check
 // refuses the next one. The socket itself is unaffected: other coroutines may
 // go on to use it.
 type coopBudget uint8
@@ -25,7 +25,7 @@ const (
 // spent reports whether the last operation found the coroutine cancelled.
 func (b coopBudget) spent() bool { return b >= budgetOps }
 
-// spend accounts for an operation, and yields if it is time to: other
+// spend accounts for an operation, and yields if it is time to yield: other
 // coroutines of the Processor run, and its events are polled. The user's code
 // between two operations may take much longer than the operations, so the clock
 // counts too, except at the first operation after a park. spend reports whether
@@ -52,31 +52,31 @@ func (b *coopBudget) spendSlow(bytes int) bool {
 }
 
 // spendRead is spend for a read. A coroutine that has moved takes the fd along.
-func (s *FD) spendRead(bytes int) {
-	if s.readBudget.spend(bytes) {
-		s.pd.MoveHere(s.fd)
+func (f *FD) spendRead(bytes int) {
+	if f.readBudget.spend(bytes) {
+		f.pd.MoveHere(f.fd)
 	}
 }
 
 // spendWrite is spend for a write. A connection whose reads park between its
 // writes, as with requests and answers, waits often enough.
-func (s *FD) spendWrite(n int) {
-	if parks := s.readParks.Load(); parks != s.parksSeen {
-		s.parksSeen, s.writeBudget = parks, 0
+func (f *FD) spendWrite(n int) {
+	if parks := f.readParks.Load(); parks != f.parksSeen {
+		f.parksSeen, f.writeBudget = parks, 0
 	}
-	s.writeBudget.spend(n)
+	f.writeBudget.spend(n)
 }
 
 // check reports whether an operation in direction m may be tried, before its
 // first attempt. It is PollDesc.Check, and refuses a cancelled coroutine whose
 // budget is spent. Under m's lock.
-func (s *FD) check(m Mode) processor.Verdict {
-	spent := m == Read && s.readBudget.spent() || m == Write && s.writeBudget.spent()
+func (f *FD) check(m Mode) processor.Verdict {
+	spent := m == Read && f.readBudget.spent() || m == Write && f.writeBudget.spent()
 	if spent && coroutine.Stopping() {
 		return processor.Shutdown
 	}
-	if m == Write && s.served.Load() != 0 {
-		s.noteWrite()
+	if m == Write && f.served.Load() != 0 {
+		f.noteWrite()
 	}
-	return s.pd.Check(m)
+	return f.pd.Check(m)
 }

@@ -24,10 +24,10 @@ const closeLimit = 100 * time.Millisecond
 // awaitDestroyed ends the use that Mutex.Close began and waits until the last
 // user has closed the fd, or for closeLimit. It polls: few calls of Close wait
 // at all, and an operation takes some microseconds.
-func (s *FD) awaitDestroyed() {
-	s.unuse()
+func (f *FD) awaitDestroyed() {
+	f.unuse()
 	const first = 20 * time.Microsecond
-	for left, pause := closeLimit, first; left > 0 && s.uses.Load() != closedUse; pause *= 2 {
+	for left, pause := closeLimit, first; left > 0 && f.uses.Load() != closedUse; pause *= 2 {
 		time.Sleep(min(pause, left))
 		left -= pause
 	}

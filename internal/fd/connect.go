@@ -13,24 +13,24 @@ import (
 
 // Connect connects a socket that may be in use, or sets the peer of a datagram
 // socket. The write deadline ends it. Parks.
-func (s *FD) Connect(to unix.Sockaddr) error {
-	if !s.mu.Lock(Write) {
+func (f *FD) Connect(to unix.Sockaddr) error {
+	if !f.mu.Lock(Write) {
 		return net.ErrClosed
 	}
-	defer s.Unlock(Write)
-	if v := s.check(Write); v != processor.Try {
+	defer f.Unlock(Write)
+	if v := f.check(Write); v != processor.Try {
 		return verdictError(v)
 	}
 	if to == nil {
 		return os.NewSyscallError("connect", unix.EFAULT)
 	}
-	if errno := s.keepNonblocking(); errno != 0 {
+	if errno := f.keepNonblocking(); errno != 0 {
 		return os.NewSyscallError("connect", errno)
 	}
-	switch err := sysx.StartConnect(s.fd, to); err {
+	switch err := sysx.StartConnect(f.fd, to); err {
 	case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
 		var peer sysx.RawAddr
-		return s.AwaitConnected(&peer)
+		return f.AwaitConnected(&peer)
 	default:
 		return os.NewSyscallError("connect", err)
 	}
@@ -39,24 +39,24 @@ func (s *FD) Connect(to unix.Sockaddr) error {
 // AwaitConnected waits until a connect under way succeeds or fails, and fills
 // in the peer. Precondition: the caller has the write lock, or the socket is
 // not shared yet.
-func (s *FD) AwaitConnected(peer *sysx.RawAddr) error {
+func (f *FD) AwaitConnected(peer *sysx.RawAddr) error {
 	for {
-		if err := waitError(s.pd.Wait(s.fd, Write, coroutine.ReasonConnect, 0)); err != nil {
+		if err := waitError(f.pd.Wait(f.fd, Write, coroutine.ReasonConnect, 0)); err != nil {
 			return err
 		}
-		s.pd.Clear(Write)
-		errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		f.pd.Clear(Write)
+		errno, err := unix.GetsockoptInt(f.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 		if err != nil {
 			return os.NewSyscallError("getsockopt", err)
 		}
 		switch errno := unix.Errno(errno); errno {
 		case unix.EISCONN:
-			peer.RemoteAddr(s.fd)
+			peer.RemoteAddr(f.fd)
 			return nil
 		case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
 		case 0:
 			// No error and no peer: the wake was early.
-			if peer.RemoteAddr(s.fd) == 0 {
+			if peer.RemoteAddr(f.fd) == 0 {
 				return nil
 			}
 		default:

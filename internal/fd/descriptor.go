@@ -19,8 +19,8 @@ import (
 // is in the PollDesc and refers to its connection.
 //
 // uses is ownedUse plus inspectUse for each Inspect that is asking the kernel
-// about the fd. Whoever brings it to 0 closes the fd, and then stores
-// closedUse.
+// about the fd. The release that brings uses to 0 closes the fd, and then
+// stores closedUse.
 type Descriptor struct {
 	pd   processor.PollDesc
 	fd   int32 // constant; valid while uses is not 0
@@ -86,9 +86,9 @@ func (d *Descriptor) Inspect(f func(State)) (open bool) {
 	return true
 }
 
-// CloseWhenLost makes the garbage collector close the fd when s is unreachable:
-// then there are no users and no waiters, since these refer to s.
-func (s *FD) CloseWhenLost() { runtime.AddCleanup(s, (*Descriptor).disown, s.Descriptor) }
+// CloseWhenLost makes the garbage collector close the fd when f is unreachable:
+// then there are no users and no waiters, since these refer to f.
+func (f *FD) CloseWhenLost() { runtime.AddCleanup(f, (*Descriptor).disown, f.Descriptor) }
 
 // disown ends the owner's use, if it has not ended: that closes the fd, or
 // leaves it to an Inspect. Any thread.
@@ -137,11 +137,11 @@ func (d *Descriptor) close() {
 
 // Share records that there may be more fds of the open file description from
 // this moment on.
-func (s *FD) Share() {
-	if s.Descriptor != nil {
-		s.shared.Store(true)
+func (f *FD) Share() {
+	if f.Descriptor != nil {
+		f.shared.Store(true)
 	}
 }
 
 // Home returns the Processor that watches the fd, or nil.
-func (s *FD) Home() *processor.Processor { return s.pd.Home() }
+func (f *FD) Home() *processor.Processor { return f.pd.Home() }

@@ -57,10 +57,10 @@ const (
 
 // HasPackets reports whether a read or write moves one packet, which is never
 // split.
-func (s *FD) HasPackets() bool { return s.kind >= Packets }
+func (f *FD) HasPackets() bool { return f.kind >= Packets }
 
 // Kind returns the kind.
-func (s *FD) Kind() Kind { return s.kind }
+func (f *FD) Kind() Kind { return f.kind }
 
 // openSockets counts fds that are open. Each Processor adds to a cache line of
 // its own, so that no line moves between cores with each connection; ordinary
@@ -89,21 +89,21 @@ func OpenCount() int {
 	return max(n, 0)
 }
 
-// Init makes s of an fd, which it owns from then on, and of d, which is new.
-// Unless CloseWhenLost is called too, the owner of s closes it in any case,
-// which saves the memory of a cleanup.
-func (s *FD) Init(d *Descriptor, fd int, k Kind) {
+// Init makes f of an fd, which it owns from then on, and of d, which is new.
+// The owner of f must close it, unless CloseWhenLost is called too; an f
+// without CloseWhenLost saves the memory of a cleanup.
+func (f *FD) Init(d *Descriptor, fd int, k Kind) {
 	d.init(fd)
-	s.Descriptor, s.fd, s.kind = d, fd, k
-	s.mu.Open()
+	f.Descriptor, f.fd, f.kind = d, fd, k
+	f.mu.Open()
 }
 
 // Made reports whether Init was called.
-func (s *FD) Made() bool { return s.kind != unmade }
+func (f *FD) Made() bool { return f.kind != unmade }
 
 // Sysfd returns the number of the fd. It is valid while something keeps the fd
 // open.
-func (s *FD) Sysfd() int { return s.fd }
+func (f *FD) Sysfd() int { return f.fd }
 
 // verdictError is the error for a wait that did not end in Try.
 func verdictError(v processor.Verdict) error {
@@ -127,42 +127,42 @@ func waitError(v processor.Verdict, err error) error {
 }
 
 // Err returns why no operation in direction m may be tried, or nil.
-func (s *FD) Err(m Mode) error { return verdictError(s.pd.Check(m)) }
+func (f *FD) Err(m Mode) error { return verdictError(f.pd.Check(m)) }
 
 // Close ends the fd: operations under way and later ones return
 // net.ErrClosed. It does not park a coroutine, see closing.go.
-func (s *FD) Close() error { return s.CloseAfter(func() {}) }
+func (f *FD) Close() error { return f.CloseAfter(func() {}) }
 
 // CloseAfter is Close that calls last once no caller can get the write lock any
 // more, unless a caller still has the lock.
-func (s *FD) CloseAfter(last func()) error {
-	if s.kind == unmade {
+func (f *FD) CloseAfter(last func()) error {
+	if f.kind == unmade {
 		return syscall.EINVAL
 	}
-	users, written := s.mu.Close()
+	users, written := f.mu.Close()
 	if users == 0 {
 		return net.ErrClosed
 	}
 	if !written {
 		last()
 	}
-	switch parked := s.pd.Evict(); {
+	switch parked := f.pd.Evict(); {
 	case users == 1+parked:
-		s.mu.retire()
-		s.disown()
+		f.mu.retire()
+		f.disown()
 	case coroutine.Current() != nil || clock.InBubble():
-		if s.mu.Unuse() {
-			s.disown()
+		if f.mu.Unuse() {
+			f.disown()
 		}
 	default:
-		s.awaitDestroyed()
+		f.awaitDestroyed()
 	}
 	return nil
 }
 
 // SetDeadline sets one or both directions' deadlines; the zero time is none.
-func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
-	if !s.mu.Use() {
+func (f *FD) SetDeadline(t time.Time, modes ...Mode) error {
+	if !f.mu.Use() {
 		return net.ErrClosed
 	}
 	d := int64(0)
@@ -170,30 +170,30 @@ func (s *FD) SetDeadline(t time.Time, modes ...Mode) error {
 		d = max(1, clock.Deadline(t))
 	}
 	for _, m := range modes {
-		s.pd.SetDeadline(m, d)
+		f.pd.SetDeadline(m, d)
 	}
-	s.unuse()
+	f.unuse()
 	return nil
 }
 
-func (s *FD) unuse() {
-	if s.mu.Unuse() {
-		s.disown()
+func (f *FD) unuse() {
+	if f.mu.Unuse() {
+		f.disown()
 	}
 }
 
-// Control runs f with the fd, which stays open meanwhile.
-func (s *FD) Control(f func(fd int) error) error {
-	if !s.mu.Use() {
+// Control runs fn with the fd, which stays open meanwhile.
+func (f *FD) Control(fn func(fd int) error) error {
+	if !f.mu.Use() {
 		return net.ErrClosed
 	}
-	defer s.unuse()
-	return f(s.fd)
+	defer f.unuse()
+	return fn(f.fd)
 }
 
 // SetInt sets an option.
-func (s *FD) SetInt(level, name, value int) error {
-	return s.Control(func(fd int) error {
+func (f *FD) SetInt(level, name, value int) error {
+	return f.Control(func(fd int) error {
 		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, name, value))
 	})
 }

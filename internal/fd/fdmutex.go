@@ -247,26 +247,26 @@ func (m *Mutex) UnlockIfOpen(s Mode) bool {
 
 // Lock takes the lock of one direction; false means that the fd is closed.
 // Parks while another caller has the lock.
-func (s *FD) Lock(m Mode) bool { return s.mu.Lock(m) }
+func (f *FD) Lock(m Mode) bool { return f.mu.Lock(m) }
 
 // TryLock is Lock that does not park: false means that the lock is taken or the
 // fd closed.
-func (s *FD) TryLock(m Mode) bool { return s.mu.TryLock(m) }
+func (f *FD) TryLock(m Mode) bool { return f.mu.TryLock(m) }
 
 // Unlock releases the lock. After a Close the last user closes the fd.
-func (s *FD) Unlock(m Mode) {
-	if !s.mu.state.CompareAndSwap(mutexOpen|mutexUser|2<<m, mutexOpen) { // releaseAlone, inlined
-		s.unlockSlow(m)
+func (f *FD) Unlock(m Mode) {
+	if !f.mu.state.CompareAndSwap(mutexOpen|mutexUser|2<<m, mutexOpen) { // releaseAlone, inlined
+		f.unlockSlow(m)
 	}
 }
 
 //go:noinline
-func (s *FD) unlockSlow(m Mode) {
-	if s.mu.Unlock(m) {
-		s.disown()
+func (f *FD) unlockSlow(m Mode) {
+	if f.mu.Unlock(m) {
+		f.disown()
 	}
 }
 
 // UnlockIfOpen is Unlock, unless the fd is closed: then the caller still has
 // the lock, and false is returned.
-func (s *FD) UnlockIfOpen(m Mode) bool { return s.mu.UnlockIfOpen(m) }
+func (f *FD) UnlockIfOpen(m Mode) bool { return f.mu.UnlockIfOpen(m) }

@@ -14,10 +14,10 @@ import (
 
 // ReadFile is Read by read(2), for an fd that is no socket. A read of 0 bytes
 // is no error.
-func (s *FD) ReadFile(p []byte) (n int, err error) {
+func (f *FD) ReadFile(p []byte) (n int, err error) {
 	p = p[:min(len(p), sysx.MaxIO)]
-	err = s.ReadWith("read", func(fd int) (int, bool, syscall.Errno) {
-		errno := s.keepNonblocking()
+	err = f.ReadWith("read", func(fd int) (int, bool, syscall.Errno) {
+		errno := f.keepNonblocking()
 		if errno == 0 {
 			n, errno = sysx.Read(fd, p)
 			processor.CountRead(n, errno)
@@ -28,9 +28,9 @@ func (s *FD) ReadFile(p []byte) (n int, err error) {
 }
 
 // WriteFile is Write by write(2), for an fd that is no socket.
-func (s *FD) WriteFile(p []byte) (n int, err error) {
-	err = s.WriteWith("write", func(fd int) (done int, more bool, errno syscall.Errno) {
-		if errno = s.keepNonblocking(); errno != 0 {
+func (f *FD) WriteFile(p []byte) (n int, err error) {
+	err = f.WriteWith("write", func(fd int) (done int, more bool, errno syscall.Errno) {
+		if errno = f.keepNonblocking(); errno != 0 {
 			return 0, false, errno
 		}
 		rest := p[n:]
@@ -46,9 +46,9 @@ func (s *FD) WriteFile(p []byte) (n int, err error) {
 }
 
 // ReadElsewhere is ReadFile of a file that epoll refuses, on another thread.
-func (s *FD) ReadElsewhere(p []byte) (int, error) {
-	return s.offload(Read, func() (int, error) {
-		n, errno := sysx.Read(s.fd, p)
+func (f *FD) ReadElsewhere(p []byte) (int, error) {
+	return f.offload(Read, func() (int, error) {
+		n, errno := sysx.Read(f.fd, p)
 		processor.CountRead(n, errno)
 		if errno != 0 {
 			return n, errno
@@ -58,10 +58,10 @@ func (s *FD) ReadElsewhere(p []byte) (int, error) {
 }
 
 // WriteElsewhere is WriteFile of a file that epoll refuses, on another thread.
-func (s *FD) WriteElsewhere(p []byte) (int, error) {
-	return s.offload(Write, func() (n int, err error) {
+func (f *FD) WriteElsewhere(p []byte) (int, error) {
+	return f.offload(Write, func() (n int, err error) {
 		for {
-			done, errno := sysx.Write(s.fd, p[n:])
+			done, errno := sysx.Write(f.fd, p[n:])
 			processor.CountWrite(done, errno)
 			n += done
 			switch {
@@ -78,8 +78,8 @@ func (s *FD) WriteElsewhere(p []byte) (int, error) {
 
 // offload does blocking I/O on a second thread. If the wait for it is ended by
 // force, I/O that has begun goes on, and the fd stays open until it has ended.
-func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
-	if !s.mu.Lock(m) {
+func (f *FD) offload(m Mode, do func() (int, error)) (int, error) {
+	if !f.mu.Lock(m) {
 		return 0, net.ErrClosed
 	}
 	var c struct {
@@ -91,14 +91,14 @@ func (s *FD) offload(m Mode, do func() (int, error)) (int, error) {
 		if c.claimed.Swap(true) {
 			return
 		}
-		defer s.Unlock(m)
+		defer f.Unlock(m)
 		c.n, c.err = do()
 	})
 	if err == nil {
 		return c.n, c.err
 	}
 	if !c.claimed.Swap(true) {
-		s.Unlock(m)
+		f.Unlock(m)
 	}
 	return 0, err
 }

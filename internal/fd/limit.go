@@ -65,7 +65,7 @@ func giveBack(limits []*Limit) {
 }
 
 // Taken returns how many permits of the first limit are taken, and how many
-// wait for one.
+// waiters wait for one.
 func (r *Room) Taken() (open, waiting int) {
 	l := r.limits[0]
 	l.mu.Lock()
@@ -117,7 +117,7 @@ func (l *Limit) forget(w permitWaiter) {
 	}
 }
 
-// Gate is where the Accepts of a listener that is no Listener wait for a place.
+// Gate makes Accept of a listener that is not a Listener wait for a place.
 type Gate struct {
 	Room *Room // constant
 
@@ -125,9 +125,9 @@ type Gate struct {
 	closed atomic.Bool
 }
 
-// Enter takes a place in the room, or waits for one. The log shows a pause by
-// the address of at. The error is ErrNoConns, net.ErrClosed or ErrShutdown.
-// Parks.
+// Enter takes a place in the room, or waits for one. Log lines about a pause
+// name the address of at. The error is ErrNoConns, net.ErrClosed or
+// ErrShutdown. Parks.
 func (g *Gate) Enter(at net.Listener) error {
 	if g.Room.none() {
 		return ErrNoConns
@@ -165,23 +165,23 @@ func (g *Gate) onPermit() { g.bell.Ring() }
 // joining guards the room field of the FD that Join is called for.
 var joining sync.Mutex // held for a moment
 
-// Join gives a connection of a foreign listener a place in r, which is taken.
-// If the foreign listener accepts from a limited listener, the connection has a
-// place under that limit too. If the connection is closed already, Join gives
-// the place back.
-func (s *FD) Join(r *Room) {
-	if !s.mu.Use() {
+// Join gives a connection of a foreign listener the place in r that the caller
+// has taken. If the foreign listener accepts from a limited listener, the
+// connection has a place under that limit too. If the connection is closed
+// already, Join gives the place back.
+func (f *FD) Join(r *Room) {
+	if !f.mu.Use() {
 		r.Release()
 		return
 	}
 	joining.Lock()
-	if s.room == nil {
-		s.room = r
+	if f.room == nil {
+		f.room = r
 	} else {
-		s.room = &Room{append(s.room.limits[:len(s.room.limits):len(s.room.limits)], r.limits...)}
+		f.room = &Room{append(f.room.limits[:len(f.room.limits):len(f.room.limits)], r.limits...)}
 	}
 	joining.Unlock()
-	s.unuse()
+	f.unuse()
 }
 
 // AcceptPauses returns how often accepting has paused at a limit.

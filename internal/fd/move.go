@@ -57,7 +57,7 @@ const Unlimited = math.MaxInt64
 const (
 	spliceAfter = 2
 	spliceUntil = 4   // smalls
-	noPipe      = -64 // fulls after there was no pipe: so many buffers until the next attempt
+	noPipe      = -64 // fulls when no pipe was available: 64 full buffers until the next attempt
 	noSplice    = math.MinInt
 )
 

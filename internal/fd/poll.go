@@ -17,7 +17,7 @@ import (
 
 // Poll is poll(2) for coroutines, see socket.Poll.
 func Poll(fds []unix.PollFd, timeout time.Duration) (n int, err error) {
-	if n, err = look(fds); n > 0 || err != nil || timeout == 0 {
+	if n, err = pollNow(fds); n > 0 || err != nil || timeout == 0 {
 		return paced(n, err)
 	}
 	w := &pollWait{fds: fds}
@@ -32,7 +32,7 @@ func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err // even if fds are ready: a loop must end
 	}
-	if n, err = look(fds); n > 0 || err != nil {
+	if n, err = pollNow(fds); n > 0 || err != nil {
 		return paced(n, err)
 	}
 	w := &pollWait{fds: fds}
@@ -46,8 +46,8 @@ func PollContext(ctx context.Context, fds []unix.PollFd) (n int, err error) {
 	return n, err
 }
 
-// look calls poll(2) without a wait.
-func look(fds []unix.PollFd) (int, error) {
+// pollNow calls poll(2) without a wait.
+func pollNow(fds []unix.PollFd) (int, error) {
 	n, errno := sysx.TryPoll(fds)
 	if errno != 0 {
 		return 0, os.NewSyscallError("poll", errno)
@@ -55,9 +55,9 @@ func look(fds []unix.PollFd) (int, error) {
 	return n, nil
 }
 
-// paced returns n and err, the result of look. It yields first if the caller
+// paced returns n and err, the result of pollNow. It yields first if the caller
 // has kept its thread for long. Unlike a socket, a Poll has no state to count
-// its calls in, so paced goes by the start of the turn.
+// its calls in, so paced uses the age of the turn.
 func paced(n int, err error) (int, error) {
 	if err == nil && processor.TurnOver() && processor.YieldTurn() {
 		return 0, coroutine.ErrShutdown
@@ -93,21 +93,21 @@ const (
 )
 
 // wait waits and polls until there is an event or an error. Parks.
-func (w *pollWait) wait() (n int, err error) {
-	defer w.close()
-	w.pd.SetDeadline(Read, w.until)
+func (pw *pollWait) wait() (n int, err error) {
+	defer pw.close()
+	pw.pd.SetDeadline(Read, pw.until)
 	for pause := int64(firstPause); ; {
-		over := w.untilWake()
+		over := pw.untilWake()
 		if _, refused := over.(syscall.Errno); refused {
-			w.close() // its own fd and registrations may exhaust the limit
-			over = w.rest(pause)
+			pw.close() // its own fd and registrations may exhaust the limit
+			over = pw.rest(pause)
 			pause = min(2*pause, lastPause)
 		}
-		w.pd.Clear(Read)
+		pw.pd.Clear(Read)
 		if over == coroutine.ErrShutdown {
 			return 0, over
 		}
-		n, err = look(w.fds)
+		n, err = pollNow(pw.fds)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -122,11 +122,11 @@ func (w *pollWait) wait() (n int, err error) {
 
 // untilWake waits for an event. The error is the reason not to wait again, or
 // the kernel's refusal.
-func (w *pollWait) untilWake() error {
-	if err := w.setUp(); err != nil {
+func (pw *pollWait) untilWake() error {
+	if err := pw.setUp(); err != nil {
 		return err
 	}
-	v, err := w.pd.Wait(w.epfd, Read, coroutine.ReasonRead, 0)
+	v, err := pw.pd.Wait(pw.epfd, Read, coroutine.ReasonRead, 0)
 	if err != nil {
 		return err
 	}
@@ -134,9 +134,9 @@ func (w *pollWait) untilWake() error {
 }
 
 // rest waits for pause ns instead of for an event.
-func (w *pollWait) rest(pause int64) error {
-	if w.until != 0 {
-		pause = min(pause, w.until-clock.Real())
+func (pw *pollWait) rest(pause int64) error {
+	if pw.until != 0 {
+		pause = min(pause, pw.until-clock.Real())
 	}
 	waiter := coroutine.AcquireWaiter()
 	wake := waiter.ParkUntil(coroutine.ReasonSleep, clock.Now()+pause)
@@ -144,25 +144,25 @@ func (w *pollWait) rest(pause int64) error {
 	if wake == coroutine.WakeShutdown {
 		return coroutine.ErrShutdown
 	}
-	return verdictError(w.pd.Check(Read))
+	return verdictError(pw.pd.Check(Read))
 }
 
 // addTurn is how many fds are added, at a microsecond each, before it yields.
 const addTurn = 256
 
 // setUp makes the epoll instance, unless it has been made.
-func (w *pollWait) setUp() error {
-	if w.open {
+func (pw *pollWait) setUp() error {
+	if pw.open {
 		return nil
 	}
 	fd, err := sysx.NewEpoll()
 	if err != nil {
 		return err
 	}
-	w.epfd, w.open = fd, true
+	pw.epfd, pw.open = fd, true
 	var merged map[int32]uint32 // not nil once an fd was found to occur twice
-	for i := range w.fds {
-		f := &w.fds[i]
+	for i := range pw.fds {
+		f := &pw.fds[i]
 		if f.Fd < 0 {
 			continue
 		}
@@ -172,7 +172,7 @@ func (w *pollWait) setUp() error {
 		errno := sysx.ControlEpoll(fd, unix.EPOLL_CTL_ADD, int(f.Fd), pollEvents(f))
 		if errno == unix.EEXIST {
 			if merged == nil {
-				merged = w.merge()
+				merged = pw.merge()
 			}
 			errno = sysx.ControlEpoll(fd, unix.EPOLL_CTL_MOD, int(f.Fd), merged[f.Fd])
 		}
@@ -185,10 +185,10 @@ func (w *pollWait) setUp() error {
 }
 
 // merge returns for each fd the union of the events of its entries.
-func (w *pollWait) merge() map[int32]uint32 {
-	all := make(map[int32]uint32, len(w.fds))
-	for i := range w.fds {
-		all[w.fds[i].Fd] |= pollEvents(&w.fds[i])
+func (pw *pollWait) merge() map[int32]uint32 {
+	all := make(map[int32]uint32, len(pw.fds))
+	for i := range pw.fds {
+		all[pw.fds[i].Fd] |= pollEvents(&pw.fds[i])
 	}
 	return all
 }
@@ -203,10 +203,10 @@ func pollEvents(f *unix.PollFd) uint32 {
 }
 
 // close undoes setUp, if it was called.
-func (w *pollWait) close() {
-	if w.open {
-		w.open = false
-		w.pd.Unbind()
-		sysx.CloseFD(w.epfd)
+func (pw *pollWait) close() {
+	if pw.open {
+		pw.open = false
+		pw.pd.Unbind()
+		sysx.CloseFD(pw.epfd)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Expose calls f with the fd, which f may duplicate.
-func (s *FD) Expose(f func(fd uintptr)) error {
-	return s.Control(func(fd int) error {
-		s.shared.Store(true)
-		f(uintptr(fd))
+// Expose calls fn with the fd, which fn may duplicate.
+func (f *FD) Expose(fn func(fd uintptr)) error {
+	return f.Control(func(fd int) error {
+		f.shared.Store(true)
+		fn(uintptr(fd))
 		return nil
 	})
 }
@@ -28,53 +28,53 @@ func MakeNonblocking(fd int) error {
 }
 
 // keepNonblocking makes the fd non-blocking before a system call that has no
-// flag for that: blocked, the call would hold up the thread and with it the
+// flag for that: a call that blocks would hold up the thread and with it the
 // process's garbage collection. A child process that shares the open file
-// description can make it blocking at any time, so each attempt checks. Sockets
-// that are not shared pay nothing.
-func (s *FD) keepNonblocking() syscall.Errno {
-	if s.shared.Load() && MakeNonblocking(s.fd) != nil {
+// description can make the fd blocking at any time, so each attempt checks.
+// Sockets that are not shared pay nothing.
+func (f *FD) keepNonblocking() syscall.Errno {
+	if f.shared.Load() && MakeNonblocking(f.fd) != nil {
 		return unix.EINVAL
 	}
 	return 0
 }
 
-// RawRead calls f until f returns true, and waits for an edge after each false.
-// f may do anything with the fd, so its result says nothing about the receive
-// queue. Parks.
-func (s *FD) RawRead(f func(fd uintptr) bool) error {
-	if !s.mu.Lock(Read) {
+// RawRead calls fn until fn returns true, and waits for an edge after each
+// false. fn may do anything with the fd, so its result says nothing about the
+// receive queue. Parks.
+func (f *FD) RawRead(fn func(fd uintptr) bool) error {
+	if !f.mu.Lock(Read) {
 		return net.ErrClosed
 	}
-	defer func() { // f may panic
-		s.queue = maybe
-		s.Unlock(Read)
+	defer func() { // fn may panic
+		f.queue = maybe
+		f.Unlock(Read)
 	}()
-	s.queue = maybe
-	return s.rawLocked(Read, f)
+	f.queue = maybe
+	return f.rawLocked(Read, fn)
 }
 
 // RawWrite is RawRead for the other direction.
-func (s *FD) RawWrite(f func(fd uintptr) bool) error {
-	if !s.mu.Lock(Write) {
+func (f *FD) RawWrite(fn func(fd uintptr) bool) error {
+	if !f.mu.Lock(Write) {
 		return net.ErrClosed
 	}
-	defer s.Unlock(Write)
-	return s.rawLocked(Write, f)
+	defer f.Unlock(Write)
+	return f.rawLocked(Write, fn)
 }
 
-func (s *FD) rawLocked(m Mode, f func(fd uintptr) bool) (err error) {
+func (f *FD) rawLocked(m Mode, fn func(fd uintptr) bool) (err error) {
 	var refused syscall.Errno
 	try := func(fd int) (int, bool, syscall.Errno) {
-		if refused = s.keepNonblocking(); refused == 0 && !f(uintptr(fd)) {
+		if refused = f.keepNonblocking(); refused == 0 && !fn(uintptr(fd)) {
 			return 0, false, unix.EAGAIN
 		}
 		return 0, false, refused
 	}
 	if m == Read {
-		err = s.readWithLocked("", try)
+		err = f.readWithLocked("", try)
 	} else {
-		err = s.writeWithLocked("", try)
+		err = f.writeWithLocked("", try)
 	}
 	if refused != 0 {
 		return refused

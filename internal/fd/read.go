@@ -15,46 +15,46 @@ import (
 )
 
 // Read is the Read of every kind of connection, with bare errors. Parks.
-func (s *FD) Read(p []byte) (int, error) {
-	if !s.mu.Lock(Read) {
+func (f *FD) Read(p []byte) (int, error) {
+	if !f.mu.Lock(Read) {
 		return 0, net.ErrClosed
 	}
-	n, err := s.readLocked(p, true)
-	s.Unlock(Read)
+	n, err := f.readLocked(p, true)
+	f.Unlock(Read)
 	return n, err
 }
 
 // TryRead is Read that returns ErrWouldPark where Read would wait. It makes no
 // more system calls than Read does.
-func (s *FD) TryRead(p []byte) (int, error) {
-	if !s.mu.Lock(Read) {
+func (f *FD) TryRead(p []byte) (int, error) {
+	if !f.mu.Lock(Read) {
 		return 0, net.ErrClosed
 	}
-	n, err := s.readLocked(p, false)
-	s.Unlock(Read)
+	n, err := f.readLocked(p, false)
+	f.Unlock(Read)
 	return n, err
 }
 
 // ErrWouldPark is TryRead's error, which no user gets.
 var ErrWouldPark = errors.New("netco/socket: it would have to wait")
 
-func (s *FD) readLocked(p []byte, wait bool) (int, error) {
+func (f *FD) readLocked(p []byte, wait bool) (int, error) {
 	if len(p) == 0 {
-		return 0, nil // net takes no packet for that either
+		return 0, nil // net takes no packet for an empty p either
 	}
-	if v := s.check(Read); v != processor.Try {
+	if v := f.check(Read); v != processor.Try {
 		return 0, verdictError(v)
 	}
 	for {
 		here := processor.Current() // each time: a wait may have moved the caller
-		if s.worthAttemptLocked() {
-			s.pd.Clear(Read)
-			n, short, errno := s.tryRecv(here.IO(), p)
-			s.endAttemptLocked(short && n > 0, errno)
+		if f.worthAttemptLocked() {
+			f.pd.Clear(Read)
+			n, short, errno := f.tryRecv(here.IO(), p)
+			f.endAttemptLocked(short && n > 0, errno)
 			switch {
-			case n > 0 || errno == 0 && s.kind == Packets:
-				s.NoteRead()
-				s.spendRead(n)
+			case n > 0 || errno == 0 && f.kind == Packets:
+				f.NoteRead()
+				f.spendRead(n)
 				return n, nil
 			case errno == 0:
 				return 0, io.EOF
@@ -65,7 +65,7 @@ func (s *FD) readLocked(p []byte, wait bool) (int, error) {
 		if !wait {
 			return 0, ErrWouldPark
 		}
-		if err := s.awaitReadableLocked(here); err != nil {
+		if err := f.awaitReadableLocked(here); err != nil {
 			return 0, err
 		}
 	}
@@ -73,27 +73,27 @@ func (s *FD) readLocked(p []byte, wait bool) (int, error) {
 
 // tryRecv makes one attempt. short means that the queue is empty for the
 // moment, as far as the kind of socket shows it.
-func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
+func (f *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
 	errno syscall.Errno) {
-	if s.HasPackets() {
-		n, errno = s.tryRecvPacket(counts, p)
-		if n == 0 && errno == 0 && s.spuriousEOF() {
-			n, errno = s.tryRecvPacket(counts, p)
+	if f.HasPackets() {
+		n, errno = f.tryRecvPacket(counts, p)
+		if n == 0 && errno == 0 && f.spuriousEOF() {
+			n, errno = f.tryRecvPacket(counts, p)
 		}
 		return n, false, errno
 	}
 	for again := true; again; {
-		shared := s.pd.Shared()
-		if shared && s.kind == TCPStream {
-			n, short, errno = s.tryRecvShared(p)
+		shared := f.pd.Shared()
+		if shared && f.kind == TCPStream {
+			n, short, errno = f.tryRecvShared(p)
 		} else {
-			n, short, errno = sysx.TryRecv(s.fd, p)
-			short = short && s.kind == TCPStream
+			n, short, errno = sysx.TryRecv(f.fd, p)
+			short = short && f.kind == TCPStream
 		}
 		counts.CountRead(n, errno)
 		// In front of urgent data a thread with a pending signal, such as Go's
 		// for preemption, gets EAGAIN though there is data (tcp_recvmsg).
-		again = errno == unix.EAGAIN && (shared || s.pd.ReadOn()) && s.pollIn()
+		again = errno == unix.EAGAIN && (shared || f.pd.ReadOn()) && f.pollIn()
 	}
 	return n, short, errno
 }
@@ -101,16 +101,16 @@ func (s *FD) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
 // tryRecvShared is tryRecv of a connection whose events do not report that the
 // peer has closed its side: then only the kernel's count shows that a short
 // read has left nothing.
-func (s *FD) tryRecvShared(p []byte) (n int, all bool, errno syscall.Errno) {
-	if !s.unreadKnown {
-		s.unreadKnown = true
-		sysx.ReportUnread(s.fd)
+func (f *FD) tryRecvShared(p []byte) (n int, all bool, errno syscall.Errno) {
+	if !f.unreadKnown {
+		f.unreadKnown = true
+		sysx.ReportUnread(f.fd)
 	}
-	return sysx.TryRecvAll(s.fd, p)
+	return sysx.TryRecvAll(f.fd, p)
 }
 
-func (s *FD) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {
-	n, errno = sysx.TryRecvPacket(s.fd, p, nil)
+func (f *FD) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {
+	n, errno = sysx.TryRecvPacket(f.fd, p, nil)
 	counts.CountRead(n, errno)
 	return n, errno
 }
@@ -120,28 +120,28 @@ func (s *FD) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno sy
 // then for a peer that has closed, so it reports an end in front of packets if
 // both arrived in between. The peer has closed, so the next read is right. An
 // empty packet in front of others looks the same and is skipped.
-func (s *FD) spuriousEOF() bool {
-	if s.kind != SeqPackets {
+func (f *FD) spuriousEOF() bool {
+	if f.kind != SeqPackets {
 		return false
 	}
-	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
+	fds := [1]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLRDHUP}}
 	n, errno := sysx.TryPoll(fds[:])
 	return n > 0 && errno == 0
 }
 
 // WaitReadable waits until a Read will probably not wait. Parks.
-func (s *FD) WaitReadable() error {
-	if !s.mu.Lock(Read) {
+func (f *FD) WaitReadable() error {
+	if !f.mu.Lock(Read) {
 		return net.ErrClosed
 	}
-	err := verdictError(s.pd.Check(Read))
-	if err == nil && s.worthAttemptLocked() {
-		s.updateQueueLocked()
+	err := verdictError(f.pd.Check(Read))
+	if err == nil && f.worthAttemptLocked() {
+		f.updateQueueLocked()
 	}
-	for err == nil && !s.worthAttemptLocked() {
-		err = s.waitLocked(processor.Current())
+	for err == nil && !f.worthAttemptLocked() {
+		err = f.waitLocked(processor.Current())
 	}
-	s.Unlock(Read)
+	f.Unlock(Read)
 	return err
 }
 
@@ -150,47 +150,47 @@ func (s *FD) WaitReadable() error {
 // n is the number of bytes moved, for the budget; short means that it emptied
 // the receive queue. The error is that of call, or of the wait. Parks. It does
 // not allocate unless try does.
-func (s *FD) ReadWith(call string,
+func (f *FD) ReadWith(call string,
 	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
-	if !s.mu.Lock(Read) {
+	if !f.mu.Lock(Read) {
 		return net.ErrClosed
 	}
-	err := s.readWithLocked(call, try)
-	s.Unlock(Read)
+	err := f.readWithLocked(call, try)
+	f.Unlock(Read)
 	return err
 }
 
-func (s *FD) readWithLocked(call string,
+func (f *FD) readWithLocked(call string,
 	try func(fd int) (n int, short bool, errno syscall.Errno)) error {
-	if v := s.check(Read); v != processor.Try {
+	if v := f.check(Read); v != processor.Try {
 		return verdictError(v)
 	}
 	for {
-		if s.worthAttemptLocked() {
-			s.pd.Clear(Read)
-			n, short, errno := try(s.fd)
-			s.endAttemptLocked(short, errno)
+		if f.worthAttemptLocked() {
+			f.pd.Clear(Read)
+			n, short, errno := try(f.fd)
+			f.endAttemptLocked(short, errno)
 			if errno == 0 {
-				s.NoteRead()
-				s.spendRead(n)
+				f.NoteRead()
+				f.spendRead(n)
 				return nil
 			}
 			if errno != unix.EAGAIN {
 				return os.NewSyscallError(call, errno)
 			}
 		}
-		if err := s.awaitReadableLocked(processor.Current()); err != nil {
+		if err := f.awaitReadableLocked(processor.Current()); err != nil {
 			return err
 		}
 	}
 }
 
 // awaitReadableLocked is waitLocked, repeated until a read is worth an attempt.
-func (s *FD) awaitReadableLocked(here *processor.Processor) error {
-	if err := s.waitLocked(here); err != nil {
+func (f *FD) awaitReadableLocked(here *processor.Processor) error {
+	if err := f.waitLocked(here); err != nil {
 		return err
 	}
-	s.queue = maybe
+	f.queue = maybe
 	return nil
 }
 
@@ -199,21 +199,21 @@ func (s *FD) awaitReadableLocked(here *processor.Processor) error {
 // vain. A wait for a request also ends when the Scheduler drains, unless there
 // is something to read. here is the result of processor.Current since the last
 // wait. Under the read lock.
-func (s *FD) waitLocked(here *processor.Processor) error {
-	s.readBudget = 0
-	s.readParks.Inc()
-	if s.beginWaitLocked() {
+func (f *FD) waitLocked(here *processor.Processor) error {
+	f.readBudget = 0
+	f.readParks.Inc()
+	if f.beginWaitLocked() {
 		here.IO().CountSavedRead()
 	}
 	var v processor.Verdict
 	var err error
-	if s.served.Load() == 0 || !s.awaitsRequest() {
-		v, err = s.pd.WaitFrom(here, s.fd, Read, coroutine.ReasonRead, 0)
-	} else if v, err = s.pd.WaitForRequest(here, s.fd); v == processor.Drained && s.PollReadable() {
-		s.queue, v = maybe, processor.Try // its edge was not reported yet
+	if f.served.Load() == 0 || !f.awaitsRequest() {
+		v, err = f.pd.WaitFrom(here, f.fd, Read, coroutine.ReasonRead, 0)
+	} else if v, err = f.pd.WaitForRequest(here, f.fd); v == processor.Drained && f.PollReadable() {
+		f.queue, v = maybe, processor.Try // its edge was not reported yet
 	}
 	if err != nil {
-		s.queue = maybe // the fd is in no epoll, so no edge will be reported
+		f.queue = maybe // the fd is in no epoll, so no edge will be reported
 	}
 	return waitError(v, err)
 }

@@ -35,30 +35,30 @@ const (
 // worthAttemptLocked reports whether there may be something to read. An attempt
 // clears the mark of the last edge first: an edge from then on leaves a new
 // one.
-func (s *FD) worthAttemptLocked() bool {
-	return s.queue == maybe || s.pd.Edge(Read)
+func (f *FD) worthAttemptLocked() bool {
+	return f.queue == maybe || f.pd.Edge(Read)
 }
 
 // endAttemptLocked updates queue after an attempt to read. short means that the
 // attempt got less than it asked for, on a kind of socket where that means that
 // it got all. After a hang-up, which may have come during the attempt, only
 // EAGAIN means that the queue is empty.
-func (s *FD) endAttemptLocked(short bool, errno syscall.Errno) {
+func (f *FD) endAttemptLocked(short bool, errno syscall.Errno) {
 	switch {
 	case errno == unix.EAGAIN:
-		s.queue = drained
-	case short && !s.pd.ReadOn():
-		s.queue = shortRead
+		f.queue = drained
+	case short && !f.pd.ReadOn():
+		f.queue = shortRead
 	default:
-		s.queue = maybe
+		f.queue = maybe
 	}
 }
 
 // beginWaitLocked records that a wait begins, and reports whether the wait
 // replaces an attempt.
-func (s *FD) beginWaitLocked() (saved bool) {
-	if saved = s.queue == shortRead; saved {
-		s.queue = drained
+func (f *FD) beginWaitLocked() (saved bool) {
+	if saved = f.queue == shortRead; saved {
+		f.queue = drained
 	}
 	return saved
 }
@@ -66,41 +66,41 @@ func (s *FD) beginWaitLocked() (saved bool) {
 // updateQueueLocked resolves maybe, before a wait that has to end only when
 // there is something to read. The mark of an edge may be of bytes that have
 // been read since.
-func (s *FD) updateQueueLocked() {
+func (f *FD) updateQueueLocked() {
 	switch {
-	case s.queue == maybe && !s.pd.Bound():
-		s.queue = drained // registering the fd makes an edge if there is data
-	case s.pd.Clear(Read) || s.queue == maybe:
-		s.queue = maybe
-		if !s.PollReadable() {
-			s.queue = drained
+	case f.queue == maybe && !f.pd.Bound():
+		f.queue = drained // registering the fd makes an edge if there is data
+	case f.pd.Clear(Read) || f.queue == maybe:
+		f.queue = maybe
+		if !f.PollReadable() {
+			f.queue = drained
 		}
 	}
 }
 
 // Readable reports whether a read would return at once.
-func (s *FD) Readable() bool {
-	if !s.mu.TryLock(Read) {
-		return s.Err(Read) != nil
+func (f *FD) Readable() bool {
+	if !f.mu.TryLock(Read) {
+		return f.Err(Read) != nil
 	}
-	known := s.pd.Bound() && !s.worthAttemptLocked()
-	ready := s.Err(Read) != nil || !known && s.PollReadable()
-	s.Unlock(Read)
+	known := f.pd.Bound() && !f.worthAttemptLocked()
+	ready := f.Err(Read) != nil || !known && f.PollReadable()
+	f.Unlock(Read)
 	return ready
 }
 
 // PollReadable asks the kernel whether a read would return at once. Unlike a
 // recv with MSG_PEEK it leaves an error to the read that returns it.
-func (s *FD) PollReadable() bool {
-	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN | unix.POLLRDHUP}}
+func (f *FD) PollReadable() bool {
+	fds := [1]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN | unix.POLLRDHUP}}
 	n, errno := sysx.TryPoll(fds[:])
 	return n > 0 || errno != 0 && errno != unix.EAGAIN // an Injector's EAGAIN: nothing
 }
 
 // pollIn asks the kernel whether there are bytes to read, or the end of the
 // stream.
-func (s *FD) pollIn() bool {
-	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+func (f *FD) pollIn() bool {
+	fds := [1]unix.PollFd{{Fd: int32(f.fd), Events: unix.POLLIN}}
 	n, _ := sysx.TryPoll(fds[:])
 	return n > 0 && fds[0].Revents&unix.POLLIN != 0
 }

@@ -15,23 +15,23 @@ import (
 // lock throughout, and the file only for one attempt at a time: the file's own
 // locks block threads. If handled is false, sendfile(2) cannot send this file
 // and nothing was sent.
-func (s *FD) SendFile(f syscall.RawConn, remain int64) (done int64, handled bool, err error) {
-	if !s.mu.Lock(Write) {
+func (f *FD) SendFile(file syscall.RawConn, remain int64) (done int64, handled bool, err error) {
+	if !f.mu.Lock(Write) {
 		return 0, true, net.ErrClosed
 	}
-	defer s.Unlock(Write)
+	defer f.Unlock(Write)
 	var n int
 	var errno syscall.Errno
-	once := func(file uintptr) {
-		if n, errno = 0, s.keepNonblocking(); errno == 0 {
-			n, errno = sysx.TrySendfile(s.fd, int(file), int(min(sysx.MaxSendfile, remain)))
+	once := func(fd uintptr) {
+		if n, errno = 0, f.keepNonblocking(); errno == 0 {
+			n, errno = sysx.TrySendfile(f.fd, int(fd), int(min(sysx.MaxSendfile, remain)))
 			processor.CountWrite(n, errno)
 		}
 	}
 	handled = true
 	var closed error
-	err = s.writeWithLocked("sendfile", func(int) (int, bool, syscall.Errno) {
-		if closed = f.Control(once); closed != nil {
+	err = f.writeWithLocked("sendfile", func(int) (int, bool, syscall.Errno) {
+		if closed = file.Control(once); closed != nil {
 			return 0, false, 0
 		}
 		if errno == unix.EINVAL || errno == unix.ENOSYS || errno == unix.EOPNOTSUPP {

@@ -15,7 +15,7 @@ import "github.com/netco-go/netco/coroutine"
 //	           have moved yet
 //	id<<1 | 1  busy: otherwise
 //
-//	0 → idle       Serve, in the handler, before that uses the connection
+//	0 → idle       Serve, in the handler, before it uses the connection
 //	idle → busy    a read of anything, by any caller, under the read lock; a
 //	               write by any other caller than the handler, under the write
 //	               lock; a Buffered in which a part of a request is left, by its
@@ -35,48 +35,48 @@ import "github.com/netco-go/netco/coroutine"
 const busy = 1
 
 // BeginServing makes the calling coroutine the handler.
-func (s *FD) BeginServing() {
+func (f *FD) BeginServing() {
 	if co := coroutine.Current(); co != nil {
-		s.pd.SetServed()
-		s.served.Set(co.ID() << 1)
+		f.pd.SetServed()
+		f.served.Set(co.ID() << 1)
 	}
 }
 
 // RequestAnswered records that every request read so far has been answered. It
 // has no effect if the caller is not the handler.
-func (s *FD) RequestAnswered() {
-	if v := s.served.Load(); s.byHandler(v) {
-		s.served.Set(v &^ busy)
+func (f *FD) RequestAnswered() {
+	if v := f.served.Load(); f.byHandler(v) {
+		f.served.Set(v &^ busy)
 	}
 }
 
 // byHandler reports whether the caller is the handler in v, a value of served.
-func (s *FD) byHandler(v uint64) bool {
+func (f *FD) byHandler(v uint64) bool {
 	co := coroutine.Current()
 	return v != 0 && co != nil && co.ID() == v>>1
 }
 
 // NoteRead accounts for bytes that were read.
-func (s *FD) NoteRead() {
-	if v := s.served.Load(); v != 0 && v&busy == 0 {
-		s.served.Set(v | busy)
+func (f *FD) NoteRead() {
+	if v := f.served.Load(); v != 0 && v&busy == 0 {
+		f.served.Set(v | busy)
 	}
 }
 
 // noteWrite accounts for a write that begins. Precondition: there is a handler.
-func (s *FD) noteWrite() {
-	v := s.served.Load()
-	if s.byHandler(v) {
+func (f *FD) noteWrite() {
+	v := f.served.Load()
+	if f.byHandler(v) {
 		v &^= busy
 	} else {
 		v |= busy
 	}
-	s.served.Set(v)
+	f.served.Set(v)
 }
 
 // awaitsRequest reports whether the caller is the handler and waits for the
 // first byte of a request. In coroutine.Shield nothing ends its waits.
-func (s *FD) awaitsRequest() bool {
-	v := s.served.Load()
-	return v&busy == 0 && s.byHandler(v) && !coroutine.Current().Shielded()
+func (f *FD) awaitsRequest() bool {
+	v := f.served.Load()
+	return v&busy == 0 && f.byHandler(v) && !coroutine.Current().Shielded()
 }

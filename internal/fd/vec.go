@@ -13,19 +13,19 @@ import (
 
 // WriteVec sends the pieces of v, waiting for room if need be, and removes the
 // sent bytes from v. Parks.
-func (s *FD) WriteVec(v *[][]byte) (int64, error) {
-	if !s.mu.Lock(Write) {
+func (f *FD) WriteVec(v *[][]byte) (int64, error) {
+	if !f.mu.Lock(Write) {
 		return 0, net.ErrClosed
 	}
-	n, err := s.WriteVecLocked(v)
-	s.Unlock(Write)
+	n, err := f.WriteVecLocked(v)
+	f.Unlock(Write)
 	return n, err
 }
 
 // WriteVecLocked is WriteVec for a caller that has the write lock.
-func (s *FD) WriteVecLocked(v *[][]byte) (done int64, err error) {
-	err = s.writeWithLocked("writev", func(int) (n int, more bool, errno syscall.Errno) {
-		n, errno = s.trySendv(*v)
+func (f *FD) WriteVecLocked(v *[][]byte) (done int64, err error) {
+	err = f.writeWithLocked("writev", func(int) (n int, more bool, errno syscall.Errno) {
+		n, errno = f.trySendv(*v)
 		done += int64(n)
 		Consume(v, int64(n))
 		return n, len(*v) > 0, errno
@@ -55,9 +55,9 @@ var vectors = sync.Pool{New: func() any { return new(vector) }}
 
 // trySendv makes one attempt to send the first pieces, as many as one call may
 // move. If they are all empty there is no call.
-func (s *FD) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
+func (f *FD) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 	room := sysx.MaxIO
-	if s.HasPackets() {
+	if f.HasPackets() {
 		room = 1 << 30 // a packet goes whole or not at all
 	}
 	x := vectors.Get().(*vector)
@@ -68,12 +68,12 @@ func (s *FD) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 		}
 		p = p[:min(len(p), room)]
 		v = sysx.AppendVec(v, p)
-		if room -= len(p); room == 0 || len(v) == sysx.MaxVec && !s.HasPackets() {
+		if room -= len(p); room == 0 || len(v) == sysx.MaxVec && !f.HasPackets() {
 			break
 		}
 	}
 	if len(v) > 0 {
-		n, errno = sysx.TrySendv(s.fd, v)
+		n, errno = sysx.TrySendv(f.fd, v)
 		processor.CountWrite(n, errno)
 	}
 	clear(v) // the pool must not hold the caller's memory

@@ -13,34 +13,34 @@ import (
 )
 
 // Write sends all of p, waiting for room if need be. The error is bare.
-func (s *FD) Write(p []byte) (int, error) {
-	if !s.mu.Lock(Write) {
+func (f *FD) Write(p []byte) (int, error) {
+	if !f.mu.Lock(Write) {
 		return 0, net.ErrClosed
 	}
-	n, err := s.WriteLocked(p)
-	s.Unlock(Write)
+	n, err := f.WriteLocked(p)
+	f.Unlock(Write)
 	return n, err
 }
 
 // WriteLocked is Write for a caller that has the write lock.
-func (s *FD) WriteLocked(p []byte) (int, error) {
-	if v := s.check(Write); v != processor.Try {
+func (f *FD) WriteLocked(p []byte) (int, error) {
+	if v := f.check(Write); v != processor.Try {
 		return 0, verdictError(v)
 	}
 	done := 0
 	for {
-		n, errno := s.TrySend(p[done:])
+		n, errno := f.TrySend(p[done:])
 		done += n
 		switch {
 		case errno == 0:
-			s.spendWrite(n)
+			f.spendWrite(n)
 			if done == len(p) {
 				return done, nil
 			}
 		case errno != unix.EAGAIN:
 			return done, os.NewSyscallError("write", errno)
 		default:
-			if err := s.awaitWritableLocked(); err != nil {
+			if err := f.awaitWritableLocked(); err != nil {
 				return done, err
 			}
 		}
@@ -48,11 +48,11 @@ func (s *FD) WriteLocked(p []byte) (int, error) {
 }
 
 // TrySend makes one attempt to send. Under the write lock.
-func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
-	if s.HasPackets() {
-		n, errno = sysx.TrySendPacket(s.fd, p, nil)
+func (f *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
+	if f.HasPackets() {
+		n, errno = sysx.TrySendPacket(f.fd, p, nil)
 	} else {
-		n, errno = sysx.TrySend(s.fd, p)
+		n, errno = sysx.TrySend(f.fd, p)
 	}
 	processor.CurrentIO().CountWrite(n, errno)
 	return n, errno
@@ -63,33 +63,33 @@ func (s *FD) TrySend(p []byte) (n int, errno syscall.Errno) {
 // and more means that it has to be called again for the rest. After EAGAIN it
 // is called again when there may be room. The error is that of call, or of the
 // wait. Parks. It does not allocate unless try does.
-func (s *FD) WriteWith(call string,
+func (f *FD) WriteWith(call string,
 	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
-	if !s.mu.Lock(Write) {
+	if !f.mu.Lock(Write) {
 		return net.ErrClosed
 	}
-	err := s.writeWithLocked(call, try)
-	s.Unlock(Write)
+	err := f.writeWithLocked(call, try)
+	f.Unlock(Write)
 	return err
 }
 
-func (s *FD) writeWithLocked(call string,
+func (f *FD) writeWithLocked(call string,
 	try func(fd int) (n int, more bool, errno syscall.Errno)) error {
-	if v := s.check(Write); v != processor.Try {
+	if v := f.check(Write); v != processor.Try {
 		return verdictError(v)
 	}
 	for {
-		n, more, errno := try(s.fd)
+		n, more, errno := try(f.fd)
 		switch {
 		case errno == 0:
-			s.spendWrite(n)
+			f.spendWrite(n)
 			if !more {
 				return nil
 			}
 		case errno != unix.EAGAIN:
 			return os.NewSyscallError(call, errno)
 		default:
-			if err := s.awaitWritableLocked(); err != nil {
+			if err := f.awaitWritableLocked(); err != nil {
 				return err
 			}
 		}
@@ -99,10 +99,10 @@ func (s *FD) writeWithLocked(call string,
 // awaitWritableLocked waits for space in the send buffer after an attempt that
 // found none. It returns at once after an edge that may be newer than the
 // attempt.
-func (s *FD) awaitWritableLocked() error {
-	if s.pd.Clear(Write) {
+func (f *FD) awaitWritableLocked() error {
+	if f.pd.Clear(Write) {
 		return nil
 	}
-	s.writeBudget = 0
-	return waitError(s.pd.Wait(s.fd, Write, coroutine.ReasonWrite, 0))
+	f.writeBudget = 0
+	return waitError(f.pd.Wait(f.fd, Write, coroutine.ReasonWrite, 0))
 }

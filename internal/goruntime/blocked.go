@@ -21,15 +21,14 @@ const (
 	// Unblocked: it runs or could run, or the runtime itself has stopped it, as
 	// for the collector.
 	Unblocked Standing = iota
-	// Blocked: it waits for what other code does, or is in a system call or in
-	// C.
+	// Blocked: it waits for other code, or is in a system call or in C.
 	Blocked
 	// Switched: it is parked in a coro.
 	Switched
 )
 
-// The fields of a goroutine's struct that show it, from its number on:
-// runtime.g has atomicstatus, stackLock, goid, schedlink, waitsince,
+// The fields of a goroutine's struct that show its standing, from its number
+// on: runtime.g has atomicstatus, stackLock, goid, schedlink, waitsince,
 // waitreason; and later on racectx, waiting.
 const (
 	statusBeforeGoid = 8
@@ -42,10 +41,10 @@ const (
 	statusScan    = 0x1000 // a bit: the collector scans the stack
 )
 
-// waitReasons are the values of runtime.waitReason that a release has for waits
-// of user code, for a goroutine that waits for a semaphore, and for one that is
-// parked in a coro. A wait that an allocation may lead to, for the collector,
-// is not among the first: such a goroutine may be in the middle of anything.
+// waitReasons are a release's values of runtime.waitReason for waits of user
+// code, for a wait for a semaphore, and for a goroutine parked in a coro. Waits
+// of user code do not include a wait for the collector, to which any allocation
+// may lead: such a goroutine may be in the middle of anything.
 type waitReasons struct {
 	release             string // a prefix of runtime.Version
 	user                []uint8
@@ -69,21 +68,21 @@ var knownReasons = []waitReasons{
 		19, 18, 13, 38, 160, true, 72, 96},
 }
 
-// The fields of a semaphore's waiter, runtime.sudog, that name what it waits
-// for.
+// The fields of a semaphore's waiter, runtime.sudog, that name its goroutine
+// and the semaphore.
 const (
 	sudogGoroutine = 0
 	sudogAddress   = 32
 )
 
-var errStandings = errors.New("how this Go release marks a goroutine that waits was not found")
+var errStandings = errors.New("the marks of a waiting goroutine in this Go release were not found")
 
-// standings is what StandingOf needs of this release. Written once, by
-// FindStandings.
+// standings has the facts about this release that StandingOf needs. Written
+// once, by FindStandings.
 var standings struct {
 	racectx   uintptr
 	waiting   uintptr
-	semaphore int // the reason, or -1 if which one is not known
+	semaphore int // the reason, or -1 if a waiter does not name its semaphore
 	reason    [256]Standing
 	stacks    bool // whether StackOf works
 
@@ -123,8 +122,8 @@ func findStandings() error {
 	return known.probe()
 }
 
-// probe checks the offsets on goroutines of which it knows what they do.
-func (k *waitReasons) probe() error {
+// probe checks the offsets on goroutines whose state it knows.
+func (w *waitReasons) probe() error {
 	var receiving, choosing atomic.Uintptr
 	over, other := make(chan struct{}), make(chan struct{})
 	defer close(over)
@@ -149,8 +148,8 @@ func (k *waitReasons) probe() error {
 		return ok && slices.Equal(got, want)
 	}
 	for end := time.Now().Add(time.Second); ; runtime.Gosched() {
-		if is(asm.Getg(), statusRunning, 0) && is(receiving.Load(), statusWaiting, k.chanReceive) &&
-			is(choosing.Load(), statusWaiting, k.choice) && in(receiving.Load(), one) &&
+		if is(asm.Getg(), statusRunning, 0) && is(receiving.Load(), statusWaiting, w.chanReceive) &&
+			is(choosing.Load(), statusWaiting, w.choice) && in(receiving.Load(), one) &&
 			in(choosing.Load(), one, two) {
 			probeStack(receiving.Load(),
 				runtime.FuncForPC(reflect.ValueOf(receive).Pointer()).Name())
@@ -162,8 +161,8 @@ func (k *waitReasons) probe() error {
 	}
 }
 
-// StandingOf returns the standing of a goroutine of which asm.Getg gave g at
-// some time; it may be another goroutine's by now. From any thread.
+// StandingOf returns the standing of the goroutine for which asm.Getg returned
+// g at some time; g may belong to another goroutine by now. From any thread.
 // Precondition: FindStandings has succeeded.
 func StandingOf(g uintptr) Standing {
 	switch statusOf(g) {
@@ -181,12 +180,12 @@ func StandingOf(g uintptr) Standing {
 
 // waitsForUserSemaphore reports whether g, which waits for a semaphore, does so
 // in user code: for one of internal/poll's, as the second reader of a file
-// does, or its Close. Those are on the heap. The runtime's own are variables of
-// its, and so less than 4 GiB from this package's: what reaches both has 32
-// bits for that.
+// does, or its Close. Those semaphores are on the heap. The runtime's own are
+// variables, less than 4 GiB from this package's variables, since instructions
+// reach both by offsets of 32 bits.
 //
-// A waiter's struct is used again, for other goroutines, so whose it is is read
-// before and after, twice.
+// A waiter's struct is reused for other goroutines, so its goroutine is checked
+// again, twice, after its semaphore was read.
 func waitsForUserSemaphore(g uintptr) bool {
 	waiter := asm.Load(g + standings.waiting)
 	if waiter == 0 {
@@ -203,8 +202,8 @@ func waitsForUserSemaphore(g uintptr) bool {
 	return (max(at, here)-min(at, here))>>32 != 0
 }
 
-// waitsInSudog reports whether g.waiting refers to a waiter of g's. g waits in
-// a channel.
+// waitsInSudog reports whether g.waiting refers to a waiter of g's, which waits
+// in a channel.
 func waitsInSudog(g uintptr) bool {
 	waiter := asm.Load(g + standings.waiting)
 	return waiter != 0 && asm.Load(waiter+sudogGoroutine) == g

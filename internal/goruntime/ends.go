@@ -9,12 +9,12 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// What ends waits without any goroutine's doing: timers and signals.
+// Timers and signals end waits without another goroutine.
 
 // NoTimers reports whether no timer of Go's is set in the process: none of
-// package time's, no sleep, no deadline of a connection of package net. One
-// that was stopped may count until its time has come. It returns false if this
-// Go release is not understood. From any thread; the first call takes some
+// package time's, no sleep, no deadline of a connection of package net. A
+// stopped timer may count until its time has come. It returns false if this Go
+// release is not understood. From any thread; the first call takes some
 // milliseconds.
 func NoTimers() bool {
 	return findEnds() && ends.nextTimer() == noTimer
@@ -23,10 +23,10 @@ func NoTimers() bool {
 // noTimer is runtime.maxWhen.
 const noTimer = math.MaxInt64
 
-// ends are the runtime's functions that this file calls: the one that says when
-// the next timer is due, as its own search for deadlocks asks, and the one that
-// calls a function for every goroutine there was, as its tracebacks do. The
-// runtime calls them on any thread; the first takes a lock, the second none.
+// ends are two functions of the runtime. nextTimer returns the time of the next
+// timer; the runtime's search for deadlocks calls it. goroutines calls f for
+// every goroutine that ever was; tracebacks use it. Any thread may call them;
+// nextTimer takes a lock.
 var ends struct {
 	nextTimer  func() int64
 	goroutines func(func(g uintptr))
@@ -46,10 +46,10 @@ var findEnds = sync.OnceValue(func() bool {
 	return true
 })
 
-// SignalAwaited reports whether a goroutine waits in a Go channel of signals,
-// but for those of which except returns true. It returns true if this Go
-// release is not understood. From any thread. It takes some 10 ns for each
-// goroutine there was at once, and stops none.
+// SignalAwaited reports whether a goroutine waits in a Go channel of signals.
+// It ignores goroutines for which except returns true. It returns true if this
+// Go release is not understood. From any thread. It stops no goroutine, and
+// takes some 10 ns for each, as many as there ever were at once.
 func SignalAwaited(except func(g uintptr) bool) (awaited bool) {
 	if !findEnds() {
 		return true
@@ -61,8 +61,8 @@ func SignalAwaited(except func(g uintptr) bool) (awaited bool) {
 }
 
 // awaitsSignal reports whether g, an identity that asm.Getg returned once, is
-// in a receive or a select, and one of its channels has signals, or they are
-// not known.
+// in a receive or a select on a channel of signals, or on channels that are not
+// known.
 func awaitsSignal(g uintptr) bool {
 	reason := reasonOf(g)
 	if statusOf(g) != statusWaiting || reason != standings.receive && reason != standings.choice {
@@ -89,9 +89,9 @@ const channelSize = 96
 // mostChannels is how many cases of a select are followed.
 const mostChannels = 64
 
-// channelsOf returns the channels that g waits in. false means that it may have
-// run meanwhile, or waits in too many. A waiter's struct is used again but
-// never freed; a channel's memory stays mapped, as StackOf says of stacks'.
+// channelsOf returns the channels that g waits in. false means that g may have
+// run meanwhile, or waits in too many. A waiter's struct is reused but never
+// freed. A channel's memory stays mapped, like that of a stack, see StackOf.
 func channelsOf(g uintptr) (list []uintptr, ok bool) {
 	first := asm.Load(g + standings.waiting)
 	for w := first; w != 0; w = asm.Load(w + standings.link) {

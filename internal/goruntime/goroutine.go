@@ -11,11 +11,11 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// Where a goroutine's struct, runtime.g, has its thread and its number, and a
-// thread's, runtime.m, its number in the operating system: on 64-bit machines,
-// in all releases that are verified. In runtime.g the stack's bounds, both
-// guards, _panic and _defer come before m; in runtime.m g0, morebuf, a gobuf of
-// six words, and divmod before procid.
+// Offsets of a goroutine's thread and number in its struct, runtime.g, and of a
+// thread's number in the operating system in runtime.m: on 64-bit machines, in
+// all verified releases. In runtime.g the stack's bounds, both guards, _panic
+// and _defer come before m; in runtime.m g0, morebuf, a gobuf of six words, and
+// divmod before procid.
 const (
 	threadInG = 48
 	goidInG   = 152
@@ -23,9 +23,9 @@ const (
 )
 
 var errGoroutines = errors.New(
-	"where this Go release keeps a goroutine's number and thread was not found")
+	"the places of a goroutine's number and thread in this Go release were not found")
 
-// findGoroutines checks these places on the caller, locked to its thread.
+// findGoroutines checks these offsets on the caller, locked to its thread.
 var findGoroutines = sync.OnceValue(func() error {
 	if err := Verified(); err != nil {
 		return err
@@ -54,9 +54,9 @@ func Goid(g uintptr) (uint64, error) {
 }
 
 // ThreadOf returns the operating system's number of the thread that runs the
-// goroutine g, an identity that asm.Getg returned once; 0 if none does. From
-// any thread; the answer may be out of date when it arrives. An error means
-// that this Go release is not understood.
+// goroutine g, an identity that asm.Getg returned once; 0 if no thread does.
+// From any thread; the answer may be out of date when it arrives. An error
+// means that this Go release is not understood.
 func ThreadOf(g uintptr) (tid int, err error) {
 	if err := findGoroutines(); err != nil {
 		return 0, err

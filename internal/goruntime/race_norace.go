@@ -10,10 +10,10 @@ const RaceEnabled = false
 // TurnsOrder is for race builds.
 var TurnsOrder bool
 
-// RaceContext is what the detector knows a goroutine by.
+// RaceContext is the detector's identity of a goroutine.
 type RaceContext uintptr
 
-// What follows does nothing here, see race_race.go.
+// The functions below do nothing without the detector, see race_race.go.
 
 func RaceRelease(unsafe.Pointer)                      {}
 func RaceReleaseMerge(unsafe.Pointer)                 {}

@@ -14,39 +14,39 @@ import (
 // RaceEnabled reports whether this is a race build.
 const RaceEnabled = true
 
-// RaceRelease orders, for the detector, what the caller did so far before a
-// later RaceAcquire of addr, in place of what was released there before.
+// RaceRelease orders, for the detector, the caller's actions so far before a
+// later RaceAcquire of addr. It replaces earlier releases of addr.
 func RaceRelease(addr unsafe.Pointer) { runtime.RaceRelease(addr) }
 
-// RaceReleaseMerge is RaceRelease beside what was released there before.
+// RaceReleaseMerge is RaceRelease that keeps earlier releases of addr.
 func RaceReleaseMerge(addr unsafe.Pointer) { runtime.RaceReleaseMerge(addr) }
 
-// RaceAcquire is the other half of both.
+// RaceAcquire orders the releases of addr before the caller's later actions.
 func RaceAcquire(addr unsafe.Pointer) { runtime.RaceAcquire(addr) }
 
-// TurnsOrder has what one loop drives be ordered as it runs, as if it were one
-// goroutine. It is for tests whose coroutines share variables as what runs on
-// one thread can, and is set before they start any.
+// TurnsOrder makes the detector treat all coroutines of one loop as one
+// goroutine. It is for tests whose coroutines share variables without a lock
+// because they take turns. Set it before the first starts.
 var TurnsOrder bool
 
-// RaceContext is what the detector knows a goroutine by: the goroutine's
-// accesses to memory are those of the context that its struct names. A context
-// must not be used by two threads at once. 0 is none.
+// RaceContext is the detector's identity of a goroutine: it attributes the
+// goroutine's accesses to the context that the goroutine's struct names. Two
+// threads must not use one context at the same time. 0 is none.
 type RaceContext uintptr
 
-// callRace is the runtime's racecall, which is for assembly. Written once, by
-// FindRace.
+// callRace is the runtime's racecall, which only assembly can call. Written
+// once, by FindRace.
 var callRace uintptr
 
-// FindRace prepares what follows. The error names the part of the runtime that
-// was not found. The first call takes some milliseconds.
+// FindRace prepares the functions below. The error names the part of the
+// runtime that was not found. The first call takes some milliseconds.
 var FindRace = sync.OnceValue(findRace)
 
 func findRace() error {
 	if err := FindStandings(); err != nil {
 		return err
 	}
-	// The linker keeps it: the runtime calls it where it starts a goroutine.
+	// The linker keeps racecall: the runtime calls it to start a goroutine.
 	found := findFuncs("runtime.racecall")
 	if found == nil {
 		return errors.New("the runtime's function that calls the race detector was not found")
@@ -55,30 +55,30 @@ func findRace() error {
 	return probeRace()
 }
 
-// probeRace checks that the field of a goroutine's struct that is taken for its
-// context follows the runtime: each goroutine has one of its own.
+// probeRace checks the field that is taken for a goroutine's context: two
+// goroutines must have different contexts.
 func probeRace() error {
 	here := OwnRaceContext()
 	other := make(chan RaceContext)
 	go func() { other <- OwnRaceContext() }()
 	if there := <-other; here == 0 || there == 0 || here == there {
-		return errors.New("where a goroutine's state of the race detector is was not found")
+		return errors.New("the race detector's state of a goroutine was not found")
 	}
 	return nil
 }
 
-// OwnRaceContext returns the caller's. Precondition, as for all that follows:
-// FindRace has succeeded.
+// OwnRaceContext returns the caller's context. Precondition of this function
+// and those below: FindRace has succeeded.
 //
 //go:norace
 func OwnRaceContext() RaceContext {
 	return RaceContext(asm.Load(asm.Getg() + standings.racectx))
 }
 
-// SwapRaceContext gives the caller another one and returns the former. What the
-// former did to the goroutine's stack is forgotten, as the runtime does where
-// it gives a goroutine another one (raceEnterNewCtx in runtime/mcleanup.go):
-// nothing else uses that memory.
+// SwapRaceContext gives the caller the context c and returns the former one.
+// The detector forgets the former context's accesses to the goroutine's stack,
+// which no other goroutine uses. The runtime does the same (raceEnterNewCtx in
+// runtime/mcleanup.go).
 //
 //go:norace
 func SwapRaceContext(c RaceContext) (was RaceContext) {
@@ -94,31 +94,29 @@ func SwapRaceContext(c RaceContext) (was RaceContext) {
 	return was
 }
 
-// How much of a stack below and above a swap is used by both: what netco calls
-// in between, and the frames that call netco.
+// The part of a stack that both contexts of a swap use: the functions that
+// netco calls in between lie below it, the frames that call netco above it.
 const (
 	stackBelow = 12 << 10
 	stackAbove = 2 << 10
 )
 
-// SetRaceContext gives another one of an owner's to the goroutine g, which is
-// parked.
+// SetRaceContext gives an owner's context to the goroutine g, which is parked.
 //
 //go:norace
 func SetRaceContext(g uintptr, c RaceContext) { asm.Store(g+standings.racectx, uintptr(c)) }
 
-// NewRaceContext makes one. What parent, which nothing else may use meanwhile,
-// has done and acquired comes before what it does. pc is where reports say that
-// it was created.
+// NewRaceContext makes a context. The actions of parent, which no thread may
+// use meanwhile, come before those of the new context. Reports name pc as the
+// place that created it.
 func NewRaceContext(parent RaceContext, pc uintptr) RaceContext {
 	return RaceContext(asm.RaceStart(callRace, uintptr(parent), pc))
 }
 
-// EndRaceContext ends one that nothing uses any more.
+// EndRaceContext ends a context that is not used any more.
 func EndRaceContext(c RaceContext) { asm.RaceEnd(callRace, uintptr(c)) }
 
-// RaceFresh makes the detector forget what was done to memory that is used
-// again for something else.
+// RaceFresh makes the detector forget the accesses to memory that is reused.
 func RaceFresh(addr unsafe.Pointer, size uintptr) {
 	asm.RaceFresh(callRace, uintptr(addr), size)
 }

@@ -33,20 +33,21 @@ func FindStacks() error {
 	return err
 }
 
-// StackOf stores in pcs, and counts, the return addresses of the innermost
-// calls of goroutine g, an identity that asm.Getg returned once, which is
-// blocked or parked in a switch: one for each frame on its stack, of which
-// Frames returns the calls. It returns 0 if the goroutine runs, or has run
-// meanwhile. From any thread; it takes 0.5 to 3 µs for 64 frames and stops
-// nothing. Preconditions: FindStandings has succeeded, and pcs is not empty.
+// StackOf stores in pcs the return addresses of the innermost calls of
+// goroutine g, an identity that asm.Getg returned once, and returns their
+// number: one for each frame on its stack. Frames turns them into calls. The
+// goroutine is blocked or parked in a switch; StackOf returns 0 if it runs, or
+// has run meanwhile. From any thread; it takes 0.5 to 3 µs for 64 frames and
+// stops nothing. Preconditions: FindStandings has succeeded, and pcs is not
+// empty.
 //
 // It follows the frame pointers, as the runtime's execution tracer does
 // (runtime/tracestack.go), though the goroutine may wake at any moment. A walk
 // may then read another stack or none, so a result counts only if two walks in
 // a row agree. The memory itself stays mapped: stacks are in Go's heap, which
-// is never unmapped, and nothing outside of the bounds in the goroutine's
-// struct is read. These are two words; a pair that is half written is no power
-// of two apart, as every stack's are.
+// is never unmapped, and StackOf reads nothing outside of the bounds in the
+// goroutine's struct. The bounds are two words. If only one of the two has been
+// written, they are no power of two apart, as the bounds of every stack are.
 func StackOf(g uintptr, pcs []uintptr) int {
 	if !standings.stacks {
 		return 0
@@ -62,9 +63,9 @@ func StackOf(g uintptr, pcs []uintptr) int {
 	return 0
 }
 
-// walk follows the frames once, and reports whether pcs had the same before. A
-// chain of frames that breaks off counts as none: the collector is moving the
-// stack.
+// walk follows the frames once, and reports whether pcs had the same addresses
+// before. A chain of frames that breaks off counts as none: the collector is
+// moving the stack.
 func walk(g uintptr, pcs []uintptr) (n int, same bool) {
 	field := func(beforeGoid uintptr) uintptr { return asm.Load(g + goidInG - beforeGoid) }
 	if StandingOf(g) == Unblocked {
@@ -95,9 +96,9 @@ func walk(g uintptr, pcs []uintptr) (n int, same bool) {
 	return n, same && StandingOf(g) != Unblocked
 }
 
-// Frames returns the calls that StackOf has found, innermost first: with those
-// that the compiler has inlined, without those that it has made, as it does for
-// a method value.
+// Frames returns the calls that StackOf has found, innermost first. It includes
+// inlined calls, and leaves out functions that the compiler generates, as for a
+// method value.
 func Frames(pcs []uintptr) (frames []runtime.Frame) {
 	for _, pc := range pcs {
 		calls := runtime.CallersFrames(expandInlined([]uintptr{pc}))
@@ -111,9 +112,9 @@ func Frames(pcs []uintptr) (frames []runtime.Frame) {
 	return frames
 }
 
-// expandInlined returns pcs with all calls for the last one. The runtime keeps
-// it for libraries that use it: "Do not remove or change the type signature",
-// runtime/symtab.go.
+// expandInlined returns pcs with all inlined calls of its last element. The
+// runtime keeps it for libraries that use it: "Do not remove or change the type
+// signature", runtime/symtab.go.
 //
 //go:linkname expandInlined runtime/pprof.runtime_expandFinalInlineFrame
 func expandInlined(pcs []uintptr) []uintptr

@@ -14,8 +14,8 @@ import (
 //	coroexit runs deferred and resumes the goroutine parked in the coro.
 var verified = []string{"go1.25", "go1.26", "go1.27"}
 
-// Verified reports whether the running Go release is one the assembly backend
-// has been verified on.
+// Verified returns nil if the assembly backend has been verified on the running
+// Go release.
 func Verified() error {
 	if version := runtime.Version(); !verifiedRelease(version) {
 		return fmt.Errorf("%s is not one of the verified releases %s", version,

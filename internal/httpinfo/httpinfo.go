@@ -1,5 +1,5 @@
-// Package httpinfo is how packages metrics and introspect learn of the requests
-// that net/http's Servers serve. It is for the engine: users have the metrics
+// Package httpinfo reports the requests that net/http's Servers serve to
+// packages metrics and introspect. It is for the engine: users have the metrics
 // and the pages.
 //
 // A program that does not link net/http has no requests. Until Count is called
@@ -21,18 +21,18 @@ type Request struct {
 	Remote string        `json:"remote"`
 	Proto  string        `json:"proto"`
 	Age    time.Duration `json:"age_ns"`
-	// Its handler was called on an ordinary goroutine, as it often blocks.
+	// The handler was called on an ordinary goroutine, as it often blocks.
 	Goroutine bool `json:"goroutine"`
 }
 
 var requests func() []Request // constant once packages are initialised
 
-// Register sets what lists the requests under way. Called once, when net/http
-// is initialised.
+// Register sets the function that lists the requests under way. Called once,
+// when net/http is initialised.
 func Register(list func() []Request) { requests = list }
 
 // Each calls f for every request under way of HTTP/1, in no order, until f
-// returns false. One that comes or goes meanwhile may be missing.
+// returns false. A request that begins or ends meanwhile may be missing.
 func Each(f func(Request) bool) {
 	if requests == nil {
 		return
@@ -44,7 +44,7 @@ func Each(f func(Request) bool) {
 	}
 }
 
-// counted is what some of the Processors have served.
+// counted counts the requests that some of the Processors have served.
 type counted struct {
 	mu       sync.Mutex // held for a moment
 	codes    [Classes]uint64
@@ -60,13 +60,13 @@ var (
 	all      [16]counted
 )
 
-// Count has requests counted from now on.
+// Count makes Servers count requests from now on.
 func Count() { counting.Store(true) }
 
 // Counting reports whether Count was called.
 func Counting() bool { return counting.Load() }
 
-// Served counts a request that a Processor, of any number, has served.
+// Served counts a request that a Processor has served; the number may be any.
 func Served(processor, code int, took time.Duration) {
 	c := &all[uint(processor)%uint(len(all))]
 	c.mu.Lock()

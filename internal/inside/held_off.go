@@ -2,24 +2,24 @@
 
 package inside
 
-// held is what an Pinning counts where invariants are checked, see held_on.go.
+// held counts locks and claims where invariants are checked, see held_on.go.
 type held struct{}
 
 func (held) any() bool { return false }
 
-// Mark is nothing in a build that does not check invariants.
+// Mark is empty in a build that does not check invariants.
 type Mark struct{}
 
 // Set and Clear do nothing here.
 func (*Mark) Set()   {}
 func (*Mark) Clear() {}
 
-// Busy is nothing in a build that does not check invariants.
+// Busy is empty in a build that does not check invariants.
 type Busy struct{}
 
 // Begin and Done do nothing here.
 func Begin() (b Busy) { return b }
 func (Busy) Done()    {}
 
-// Holds reports false here: nothing is counted.
-func (o *Pinning) Holds() bool { return o.held.any() }
+// Holds reports false: this build does not count.
+func (p *Pinning) Holds() bool { return p.held.any() }

@@ -4,25 +4,26 @@ package inside
 
 import "github.com/netco-go/netco/internal/counter"
 
-// held counts what a goroutine has of netco's and must give back before it
-// gives up its thread: locks, and waiters that it has claimed and not woken. A
-// coroutine of the same Processor may spin for any of them.
+// held counts netco's locks that a goroutine holds, and its claims: waiters
+// that it has claimed and not woken. It must give up all of them before it
+// gives up its thread: a coroutine of the same Processor may spin for any of
+// them.
 //
 // The goroutine writes; any thread reads.
 type held struct{ n counter.Counter }
 
 // Mark is part of a lock that must not be held across a switch. It says which
-// goroutine of an executor has the lock: nil for any other. Under the lock.
+// goroutine has the lock: nil for a goroutine of no executor. Under the lock.
 type Mark struct{ by *Pinning }
 
-// Set is for the caller that has just taken the lock.
+// Set records the caller, which has just taken the lock.
 func (m *Mark) Set() {
 	if m.by = own(); m.by != nil {
 		m.by.held.n.Inc()
 	}
 }
 
-// Clear is for the caller that is about to give the lock back.
+// Clear undoes Set. The caller is about to release the lock.
 func (m *Mark) Clear() {
 	if by := m.by; by != nil {
 		m.by = nil
@@ -30,10 +31,10 @@ func (m *Mark) Clear() {
 	}
 }
 
-// Busy is what Begin counts and Done ends.
+// Busy is the result of Begin, for Done.
 type Busy struct{ o *Pinning }
 
-// Begin counts the caller's claims as one more thing held, until Done.
+// Begin counts the caller's claims, as one, until Done.
 func Begin() Busy {
 	b := Busy{own()}
 	if b.o != nil {
@@ -42,15 +43,15 @@ func Begin() Busy {
 	return b
 }
 
-// Done ends what Begin has begun.
+// Done undoes Begin.
 func (b Busy) Done() {
 	if b.o != nil {
 		b.o.held.n.Dec()
 	}
 }
 
-// Holds reports whether the goroutine holds anything. Any thread.
-func (o *Pinning) Holds() bool { return o.held.n.Load() != 0 }
+// Holds reports whether the goroutine holds a lock or claims. Any thread.
+func (p *Pinning) Holds() bool { return p.held.n.Load() != 0 }
 
 // own returns the calling goroutine's Pinning, or nil.
 func own() *Pinning {

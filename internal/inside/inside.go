@@ -1,17 +1,18 @@
-// Package inside has what keeps a coroutine from being left behind while it
-// waits inside netco: see package coroutine, handoff.go.
+// Package inside keeps a coroutine from being left behind while it waits inside
+// netco: see package coroutine, handoff.go.
 //
-// A coroutine is left behind where its goroutine is found blocked, be it in a
-// mutex of netco's whose holder does not get a core. That must not happen
-// between the check that an operation begins with and the end of what the check
-// guards. So netco's own locks that are waited for in there are of this
-// package, and other waits are enclosed in Pin and Unpin.
+// A coroutine is left behind when its goroutine is found blocked, even in one
+// of netco's own mutexes whose holder does not get a core. That must not happen
+// between the check at an operation's beginning and the last access that the
+// check guards. So the locks that such code waits for are of this package, and
+// its other waits are enclosed in Pin and Unpin.
 //
 // The holder of one of these locks must not wait for its Processor, which may
-// be waiting for the lock: it calls nothing that has a coroutine rejoin. To
-// wake others does not. Where invariants are checked, each goroutine of an
-// executor counts what it holds (Mark, Begin), and package coroutine panics
-// where one that holds anything gives up its thread or calls what may.
+// be waiting for the lock: it calls no function that may make a coroutine
+// rejoin. Waking another coroutine does not. Where invariants are checked, each
+// goroutine of an executor counts the locks and claims that it holds (Mark,
+// Begin), and package coroutine panics if a goroutine that holds any gives up
+// its thread, or calls a function that may.
 package inside
 
 import (
@@ -20,9 +21,9 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Pinning says whether a goroutine that is blocked may be left behind: while
-// it is odd. It only rises, so the same odd number, read twice, means that
-// it was so in between. The zero value is even.
+// Pinning says whether a goroutine that is blocked may be left behind: only
+// while the Pinning is odd. It only rises, so the same odd number, read twice,
+// means that it was odd in between. The zero value is even.
 //
 // Its upper half, from nextRun on, is the number of the goroutine's run, from
 // one switch to it to the next. 2^31 pins in one run count as a new one.
@@ -35,39 +36,40 @@ type Pinning struct {
 
 const nextRun = 1 << 32
 
-// Unpin makes it odd.
-func (o *Pinning) Unpin() { o.n.Set(o.n.Own() | 1) }
+// Unpin makes p odd.
+func (p *Pinning) Unpin() { p.n.Set(p.n.Own() | 1) }
 
-// Pin makes it even.
-func (o *Pinning) Pin() { o.n.Set((o.n.Own() + 1) &^ 1) }
+// Pin makes p even.
+func (p *Pinning) Pin() { p.n.Set((p.n.Own() + 1) &^ 1) }
 
-// Own returns it for the owner, and Restore makes it as odd or even as that
-// was.
-func (o *Pinning) Own() uint64 { return o.n.Own() }
+// Own returns p's number to the owner, who may pass it to Restore.
+func (p *Pinning) Own() uint64 { return p.n.Own() }
 
-// Restore is for after Pin and a switch. was is what Own returned before.
-func (o *Pinning) Restore(was uint64) { o.n.Set(was + was&1*nextRun) }
+// Restore makes p as odd or even as was, which Own returned before a Pin and a
+// switch.
+func (p *Pinning) Restore(was uint64) { p.n.Set(was + was&1*nextRun) }
 
-// Begin is Unpin for another coroutine than the one that ran on the goroutine
-// before.
-func (o *Pinning) Begin() { o.n.Set((o.n.Own() + nextRun) | 1) }
+// Begin is Unpin for a new coroutine on the goroutine.
+func (p *Pinning) Begin() { p.n.Set((p.n.Own() + nextRun) | 1) }
 
 // Run returns the number of the run, for any thread.
-func (o *Pinning) Run() uint64 { return o.n.Load() / nextRun }
+func (p *Pinning) Run() uint64 { return p.n.Load() / nextRun }
 
-// Load returns it, for any thread, and whether it is odd.
-func (o *Pinning) Load() (n uint64, unpinned bool) {
-	n = o.n.Load()
+// Load returns p's number, and whether it is odd. Any thread.
+func (p *Pinning) Load() (n uint64, unpinned bool) {
+	n = p.n.Load()
 	return n, n&1 != 0
 }
 
-// find returns the calling goroutine's, or nil. Package coroutine sets it.
+// find returns the calling goroutine's Pinning, or nil. Package coroutine sets
+// it.
 var find func() *Pinning
 
-// SetFind sets how Pin finds the caller's. For package coroutine's init.
+// SetFind sets how Pin finds the caller's Pinning. For package coroutine's
+// init.
 func SetFind(f func() *Pinning) { find = f }
 
-// Pinned is what Unpin ends.
+// Pinned is the result of Pin, for Unpin.
 type Pinned struct{ o *Pinning }
 
 // Pin keeps the caller from being left behind until Unpin, whatever it waits
@@ -84,7 +86,7 @@ func Pin() Pinned {
 	return Pinned{o}
 }
 
-// Unpin ends what Pin began. By the same goroutine.
+// Unpin undoes Pin. The same goroutine calls both.
 func (p Pinned) Unpin() {
 	if p.o != nil {
 		p.o.Unpin()
@@ -97,7 +99,7 @@ type Mutex struct {
 	mu   sync.Mutex
 }
 
-// Lock takes it.
+// Lock locks m.
 func (m *Mutex) Lock() {
 	if !m.mu.TryLock() {
 		m.lockSlow()
@@ -111,7 +113,7 @@ func (m *Mutex) lockSlow() {
 	p.Unpin()
 }
 
-// Unlock gives it back.
+// Unlock unlocks m.
 func (m *Mutex) Unlock() {
 	m.mark.Clear()
 	m.mu.Unlock()
@@ -123,7 +125,7 @@ type RWMutex struct {
 	mu   sync.RWMutex
 }
 
-// Lock takes it for writing.
+// Lock locks m for writing.
 func (m *RWMutex) Lock() {
 	p := Pin()
 	m.mu.Lock()
@@ -131,14 +133,14 @@ func (m *RWMutex) Lock() {
 	m.mark.Set()
 }
 
-// RLock takes it for reading.
+// RLock locks m for reading.
 func (m *RWMutex) RLock() {
 	if !m.TryRLock() {
 		m.rlockSlow()
 	}
 }
 
-// TryRLock is RLock that does not wait, and reports whether it was taken.
+// TryRLock is RLock without a wait, and reports whether it locked m.
 func (m *RWMutex) TryRLock() bool { return m.mu.TryRLock() }
 
 func (m *RWMutex) rlockSlow() {

@@ -37,7 +37,7 @@ var entries = map[string]string{
 		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.gsoMissing
 		socket.duplicate socket.conn.shutdown
 		internal/fd.Descriptor.close socket.isRegular socket.kernelNetwork
-		socket.listens internal/fd.look internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
+		socket.listens internal/fd.pollNow internal/fd.pipeFDs.close internal/fd.pollWait.close socket.pollable
 		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
 		socket.endpoints.file internal/fd.FD.SetInt socket.zoneIndex
 	`,

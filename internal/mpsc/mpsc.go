@@ -8,7 +8,7 @@ package mpsc
 
 import "sync/atomic"
 
-// Node is what a queued object embeds. It may be in one queue at a time.
+// Node is embedded in a queued object. It may be in one queue at a time.
 type Node[T any] struct {
 	next  *Node[T] // producer until pushed, then consumer
 	Value *T       // the object that embeds the node; set once by its owner
@@ -30,10 +30,10 @@ func (q *Queue[T]) Push(n *Node[T]) {
 	}
 }
 
-// Empty reports whether nothing is queued, from any thread.
+// Empty reports whether the queue is empty, from any thread.
 func (q *Queue[T]) Empty() bool { return q.head.Load() == nil }
 
-// Take removes everything and returns it, oldest first; follow it with Next.
+// Take removes all nodes and returns the oldest; Next returns the others.
 // Consumer only.
 func (q *Queue[T]) Take() *Node[T] {
 	if q.head.Load() == nil {

@@ -1,5 +1,5 @@
-// Package netnames is how package netco/net gets what package socket has and
-// does not export: the functions of package net.
+// Package netnames gives package netco/net the functions of package net that
+// package socket has and does not export.
 package netnames
 
 import (
@@ -33,6 +33,7 @@ type Functions[TCPConn, TCPListener, UDPConn, UnixConn, UnixListener, Resolver a
 	ResolveTCPAddr func(network, address string) (*net.TCPAddr, error)
 	ResolveUDPAddr func(network, address string) (*net.UDPAddr, error)
 
-	// DefaultResolver makes *at the Resolver to ask where none is named.
+	// DefaultResolver makes *at the Resolver that is used where no Resolver is
+	// given.
 	DefaultResolver func(at **Resolver)
 }

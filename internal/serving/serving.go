@@ -1,9 +1,9 @@
-// Package serving is how package socket learns from netco.Serve which coroutine
-// serves a connection, its handler, and from package tls that a handshake was
-// no request. It is for the engine: users call Serve.
+// Package serving reports to package socket which coroutine serves a
+// connection, its handler, on behalf of netco.Serve; and that a handshake was
+// no request, on behalf of package tls. It is for the engine: users call Serve.
 //
 // The connection is one of package socket, or a type around it that has a
-// method NetConn, as TLS has. For others the calls have no effect.
+// method NetConn, as TLS has. For other connections the calls have no effect.
 package serving
 
 import (
@@ -14,8 +14,8 @@ import (
 
 var begin, answered func(net.Conn) // constant once packages are initialised
 
-// Register sets what Begin and Answered call. Called once, when package socket
-// is initialised.
+// Register sets the functions that Begin and Answered call. Called once, when
+// package socket is initialised.
 func Register(b, a func(net.Conn)) { begin, answered = b, a }
 
 // Begin makes the calling coroutine the handler of c, before it uses c.
@@ -25,8 +25,8 @@ func Begin(c net.Conn) {
 	}
 }
 
-// Answered says that what was read from c so far belongs to no request that is
-// still to be answered. Without effect if the caller is not c's handler.
+// Answered says that every request read from c so far has been answered. It has
+// no effect if the caller is not c's handler.
 func Answered(c net.Conn) {
 	if answered != nil {
 		answered(c)
@@ -35,11 +35,11 @@ func Answered(c net.Conn) {
 
 var ends []error // constant once packages are initialised
 
-// RegisterEnd adds an error that a server returns which the end of the
-// Scheduler has ended. Called when its package is initialised.
+// RegisterEnd adds an error that a server returns when the Scheduler's end has
+// ended it. Called when its package is initialised.
 func RegisterEnd(err error) { ends = append(ends, err) }
 
-// IsEnd reports whether err is one of these: to netco.Main it is none.
+// IsEnd reports whether err is one of these errors, which netco.Main ignores.
 func IsEnd(err error) bool {
 	return slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 }

@@ -19,8 +19,8 @@ type core struct {
 	fields  []zapcore.Field
 }
 
-// levelOf returns the level of slog that means the same. What is above an error
-// has no name there.
+// levelOf returns slog's level for l. Levels above an error have no name in
+// slog.
 func levelOf(l zapcore.Level) slog.Level {
 	switch {
 	case l <= zapcore.DebugLevel:
@@ -60,7 +60,7 @@ func (c *core) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for _, f := range slices.Concat(c.fields, fields) {
 		enc := zapcore.NewMapObjectEncoder()
 		f.AddTo(enc)
-		// One, or two for an error with details.
+		// A field has one key, or two for an error with details.
 		for _, key := range slices.Sorted(maps.Keys(enc.Fields)) {
 			r.AddAttrs(slog.Any(key, enc.Fields[key]))
 		}

@@ -1,5 +1,5 @@
-// Package sockinfo is how packages introspect and metrics hear of the sockets
-// of package socket. It is for the engine: users have the pages and metrics.
+// Package sockinfo lists the sockets of package socket for packages introspect
+// and metrics. It is for the engine: users have the pages and metrics.
 //
 // Package socket registers its list when it is initialised, so a program that
 // does not link it has no sockets.
@@ -23,8 +23,8 @@ type Info struct {
 	Local, Remote net.Addr
 
 	Listener bool
-	// Processor is the index of the one it is registered with; -1 if only
-	// ordinary goroutines have waited for it.
+	// Processor is the index of the Processor that watches the socket; -1 if
+	// only ordinary goroutines have waited for it.
 	Processor int
 
 	// The ids of the coroutines that wait to read or accept, and to write or
@@ -44,14 +44,14 @@ var (
 	pauseCount = func() uint64 { return 0 }
 )
 
-// Register sets what the functions of this package call. Called once, when
+// Register sets the functions that this package calls. Called once, when
 // package socket is initialised.
 func Register(l Lister, open func() int, pauses func() uint64) {
 	lister, openCount, pauseCount = l, open, pauses
 }
 
-// OpenCount returns how many sockets and files are open in the process. What
-// opens or closes meanwhile may count or not.
+// OpenCount returns how many sockets and files are open in the process. A
+// socket that opens or closes meanwhile may count or not.
 func OpenCount() int { return openCount() }
 
 // AcceptPauses returns how often accepting has stopped at the limit of a
@@ -60,14 +60,14 @@ func AcceptPauses() uint64 { return pauseCount() }
 
 // Each calls f for every socket that is registered with p, in no order, until f
 // returns false. A socket that nothing has waited for is registered nowhere and
-// not listed; one that comes or goes meanwhile may be missing. With the first
-// Processor of a group come those that only ordinary goroutines have waited
-// for.
+// not listed; a socket that opens or closes meanwhile may be missing. Sockets
+// that only ordinary goroutines have waited for come with the first Processor
+// of a group.
 //
-// It may be called from any thread, and f may do anything. No lock is held: the
-// fd is kept open while the kernel is asked for its two addresses, so a Close
-// at that moment leaves closing it to Each. A coroutine yields after every
-// 128th socket, and stops at a forced shutdown. It allocates the addresses.
+// It may be called from any thread, and f may do anything. Each holds no lock.
+// It keeps the fd open while it asks the kernel for the two addresses; after a
+// Close at that moment Each closes the fd. A coroutine yields after every 128th
+// socket, and stops at a forced shutdown. It allocates the addresses.
 func Each(p *processor.Processor, f func(Info) bool) {
 	if lister != nil {
 		lister(p, f)

@@ -13,9 +13,9 @@ var bystanders = struct {
 	ids map[uintptr]uint64
 }{ids: map[uintptr]uint64{}}
 
-// Bystander marks the calling goroutine as one that ends no wait of another's
-// by itself, whatever it does, until over is called on it: it only waits for
-// coroutines, or what it is about to do is known otherwise.
+// Bystander marks the calling goroutine, until it calls over: by itself it ends
+// no wait of another goroutine or coroutine. It only waits for coroutines, or
+// the search for deadlocks knows its next actions in another way.
 func Bystander() (over func()) {
 	g := asm.Getg()
 	id, _ := goruntime.Goid(g) // 0, which no goroutine has, if this Go release is not understood

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// Whose code the calls of a stack are: the user's, netco's or the standard
-// library's.
+// The calls of a stack belong to the user's code, to netco or to the standard
+// library.
 
 // module is netco's import path.
 const module = "github.com/netco-go/netco"
 
 // OfUser drops the frames at either end of a coroutine's stack that are not the
-// user's: at the top, those of a switch or of a wait in Go, and those below the
-// function of netco that the user has called; at the bottom, those that run a
-// coroutine. If netco's frames are all, it keeps the function that parked.
+// user's: at the top, a switch or a wait in Go, and all calls inside the
+// function of netco that the user has called; at the bottom, the code that runs
+// coroutines. If all frames are netco's, it keeps the function that parked.
 func OfUser(stack []runtime.Frame) []runtime.Frame {
 	for len(stack) > 1 && switches(stack[0]) {
 		stack = stack[1:]
@@ -37,8 +37,8 @@ func OfUser(stack []runtime.Frame) []runtime.Frame {
 	return stack
 }
 
-// CutRuns drops the frames at the bottom of a stack that run a coroutine, but
-// for so many at the top.
+// CutRuns drops the frames at the bottom of a stack that run a coroutine. It
+// keeps at least keep frames.
 func CutRuns(stack []runtime.Frame, keep int) []runtime.Frame {
 	for len(stack) > keep && runs(stack[len(stack)-1]) {
 		stack = stack[:len(stack)-1]
@@ -58,8 +58,8 @@ func switches(f runtime.Frame) bool {
 		belongs(f, "/context") || belongs(f, "/asm")
 }
 
-// belongs reports whether f is in netco's package path or one below it, ""
-// being all of netco, and not in a test.
+// belongs reports whether f is in netco's package path or a package below it,
+// and not in a test. "" means all of netco.
 func belongs(f runtime.Frame, path string) bool {
 	rest, ok := strings.CutPrefix(f.Function, module+path)
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/') &&
@@ -67,8 +67,8 @@ func belongs(f runtime.Frame, path string) bool {
 }
 
 // BlockedAt returns the frame with the user's call: the innermost frame that is
-// neither the standard library's nor netco's; else the innermost of netco's;
-// else the outermost.
+// neither the standard library's nor netco's; else the innermost frame of
+// netco's; else the outermost frame.
 func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 	var own runtime.Frame
 	for _, at = range frames {

@@ -1,10 +1,10 @@
-// Package stacks captures the stack of another goroutine that does not answer:
-// one that blocks its thread or computes.
+// Package stacks captures the stack of a goroutine that blocks its thread or
+// computes.
 //
-// Go has no call for that. It has two for all goroutines at once, from whose
-// results this package selects:
+// Go has no call for that. It has two calls that return the stacks of all
+// goroutines, from which this package selects:
 //
-//	All      stops the world: 4 to 10 µs for each goroutine, 40 for one that is
+//	All      stops the world: 4 to 10 µs for each goroutine, 40 if it is
 //	         in 50 calls, 0.1 more for each further call. It knows the
 //	         goroutines' numbers and states, and returns the innermost and
 //	         outermost 50 calls.
@@ -14,8 +14,8 @@
 //
 // Both wait until every thread that runs Go code has reached a point at which
 // it can be stopped. A thread in a page fault, or in a system call made without
-// the Go scheduler, does not reach it before that ends, and all others wait
-// with it. The caller must exclude both first.
+// the Go scheduler, reaches no such point before that ends, and all other
+// threads wait with it. The caller must exclude both cases first.
 package stacks
 
 import (
@@ -30,7 +30,7 @@ import (
 	"sync"
 )
 
-// Limits of goroutines.
+// The most goroutines for which All and ByRoot may be called.
 const (
 	MaxShort  = 512     // All stops the world for 5 ms, or 20 if all are in 50 calls
 	MaxAll    = 1 << 15 // for a fraction of a second
@@ -49,7 +49,7 @@ func bytesInUse() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// Errors of both.
+// Errors of All and ByRoot.
 var (
 	ErrTooMany = errors.New("there are too many goroutines")
 	ErrGone    = errors.New("the goroutine was not found")
@@ -62,7 +62,7 @@ type Stack struct {
 	Funcs []string // the functions' names, innermost first
 	Text  string   // as a traceback prints it, without the line that names the goroutine
 
-	Bystander bool // as All finds it
+	Bystander bool // marked by Bystander; All sets it
 }
 
 // suspended begins the state of a goroutine that is parked in the switch from
@@ -70,8 +70,8 @@ type Stack struct {
 var suspended = []byte("[coroutine")
 
 // texts are buffers of All. As garbage they would start the collector, and thus
-// the runtime's scavenger, which sets a timer: as any timer of Go's it keeps
-// the watchdog from being sure of a deadlock.
+// the runtime's scavenger, which sets a timer: with any timer of Go's set, the
+// watchdog cannot be sure of a deadlock.
 var texts sync.Pool
 
 // All returns the stacks, at one instant, of all goroutines but the runtime's
@@ -128,9 +128,9 @@ func parse(text string) (s Stack, ok bool) {
 	return s, true
 }
 
-// called returns the function's name of a line of a traceback:
+// called returns the function's name in a line of a traceback:
 // "pkg.(*T).Method(0xc000012345, 0x2)". Other lines name a file, begin with
-// "created by" or count calls left out.
+// "created by" or count omitted calls.
 func called(line string) (name string, ok bool) {
 	end := strings.LastIndexByte(line, '(')
 	if end <= 0 || line[0] == '\t' || !strings.HasSuffix(line, ")") ||
@@ -140,12 +140,12 @@ func called(line string) (name string, ok bool) {
 	return line[:end], true
 }
 
-// ByRoot returns the stacks of the goroutines that have called one of these
-// functions and are neither in the switch between coroutines nor new: those
-// that run now, or block their threads. It does not see the root of a goroutine
-// in more than 32 calls; such goroutines are returned if there are no others.
-// The error is ErrTooMany, if there are more than MaxByRoot goroutines, or
-// ErrGone.
+// ByRoot returns the stacks of the goroutines that run now, or block their
+// threads, below a call of one of these functions. It leaves out goroutines
+// that are in the switch between coroutines, or new. It does not see the root
+// of a goroutine in more than 32 calls; such goroutines are returned if there
+// are no others. The error is ErrTooMany, if there are more than MaxByRoot
+// goroutines, or ErrGone.
 func ByRoot(roots ...string) ([]Stack, error) {
 	n := runtime.NumGoroutine()
 	if n > MaxByRoot {
@@ -154,7 +154,7 @@ func ByRoot(roots ...string) ([]Stack, error) {
 	records := make([]runtime.StackRecord, n+n/8+16)
 	n, ok := runtime.GoroutineProfile(records)
 	if !ok {
-		return nil, ErrTooMany // so many were started meanwhile
+		return nil, ErrTooMany // too many were started meanwhile
 	}
 	var found, deep []Stack
 	for i := range records[:n] {
@@ -180,15 +180,15 @@ func ByRoot(roots ...string) ([]Stack, error) {
 	return nil, ErrGone
 }
 
-// parked is a fast path for most goroutines, without resolving the names of all
-// calls.
+// parked is a fast path for most goroutines: it does not resolve the names of
+// all calls.
 func parked(pc uintptr) bool {
 	f := runtime.FuncForPC(pc - 1)
 	return f != nil && switchFunc(f.Name())
 }
 
-// switchFunc reports whether this is the runtime's function in which a
-// coroutine is parked, or one that has not begun.
+// switchFunc reports whether name is the runtime's function in which a
+// coroutine is parked, or in which a new coroutine waits to begin.
 func switchFunc(name string) bool {
 	return strings.HasPrefix(name, "runtime.coro")
 }

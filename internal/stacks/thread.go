@@ -14,7 +14,7 @@ type Thread struct {
 	Fault bool   // it sleeps, and not in a system call: a page is being fetched
 }
 
-// OfThread reads /proc. What cannot be read is unknown.
+// OfThread reads /proc. Fields that it cannot read are unknown.
 func OfThread(tid int) (t Thread) {
 	if tid == 0 {
 		return t
@@ -35,7 +35,7 @@ func OfThread(tid int) (t Thread) {
 }
 
 // stateOf reads the state from a stat file: it follows the name, which stands
-// in parentheses and may have some itself.
+// in parentheses and may contain parentheses.
 func stateOf(stat []byte) byte {
 	if i := bytes.LastIndexByte(stat, ')'); i >= 0 && i+2 < len(stat) {
 		return stat[i+2]

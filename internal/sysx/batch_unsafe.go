@@ -21,7 +21,7 @@ type Batch struct {
 	addrs   []RawAddr
 	control []byte
 	bytes   int // of payload
-	held    int // so many of the first may point at what Forget is to drop
+	held    int // the first held datagrams may refer to memory that Forget is to drop
 }
 
 // mmsghdr is struct mmsghdr. Go pads it as C does: to the alignment of the
@@ -48,9 +48,9 @@ func (b *Batch) Reset(n, control int) []byte {
 	return b.control[:control]
 }
 
-// Set describes datagram i by its payload and control messages. It has an
-// address, which is to be set or comes out of Recv, unless it goes to the peer
-// of a connected socket.
+// Set describes datagram i by its payload and control messages. named says that
+// the datagram has an address, which the caller or Recv sets; otherwise it goes
+// to the peer of a connected socket.
 func (b *Batch) Set(i int, p, oob []byte, named bool) {
 	b.bytes += len(p)
 	b.vectors[i] = vectorOf(p)
@@ -72,8 +72,8 @@ func (b *Batch) Result(i int) (n, oobn, flags int) {
 	return int(h.moved), int(h.Controllen), int(h.Flags)
 }
 
-// Control is the memory with the control messages of datagram i that Recv left
-// there.
+// Control returns the memory in which Recv has left the control messages of
+// datagram i.
 func (b *Batch) Control(i int) []byte {
 	h := &b.headers[i]
 	return unsafe.Slice(h.Control, h.Controllen)
@@ -91,8 +91,7 @@ func (b *Batch) Forget() {
 }
 
 // Recv takes datagrams from a socket, as TryXxx does, at most as many as were
-// Set. short reports that there were fewer than it could take: the socket had
-// no more at that moment.
+// Set. short means that it took fewer: the socket had no more at that moment.
 func (b *Batch) Recv(fd int) (got int, short bool, failed syscall.Errno) {
 	got, most, failed := several(Recv, unix.SYS_RECVMMSG, fd, b.headers, unix.MSG_DONTWAIT,
 		b.bytes > MaxIO)
@@ -102,9 +101,9 @@ func (b *Batch) Recv(fd int) (got int, short bool, failed syscall.Errno) {
 	return got, failed == 0 && got < most, failed
 }
 
-// Send sends the datagrams that were Set, from the one with number first on, as
-// TryXxx does, and returns how many the socket took. An error is that of the
-// first of them: if it took any, the error of the next is not known yet.
+// Send sends the datagrams that were Set, from number first on, as TryXxx does,
+// and returns how many the socket took. An error is that of number first: once
+// the socket has taken any, the error of the next datagram is not known yet.
 func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 	if goruntime.RaceEnabled {
 		b.raceSent(first)
@@ -116,13 +115,13 @@ func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 	return sent, failed
 }
 
-// fewDatagrams is how many are sent in some 10 µs: each goes through all of the
-// network's layers, on loopback down to the receiver's queue, while one that is
-// received need only be copied.
+// fewDatagrams is how many datagrams are sent in some 10 µs. A sent datagram
+// passes all of the network's layers, on loopback down to the receiver's queue;
+// a received datagram need only be copied.
 const fewDatagrams = 8
 
 // several is recvmmsg or sendmmsg, repeated while it is interrupted. It returns
-// how many datagrams it moved, of how many at most. If it may take long, it
+// how many datagrams it moved, and how many it asked for. With long the call
 // goes through the Go scheduler.
 func several(op Op, call uintptr, fd int, headers []mmsghdr, flags int, long bool) (n, most int,
 	failed syscall.Errno) {

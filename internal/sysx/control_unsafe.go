@@ -39,9 +39,9 @@ func NewSocket(family, kind, proto int) (int, error) {
 	return unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, proto)
 }
 
-// StartConnect begins or asks after a connection. It does not wait, but may
-// take long, and is pinned, as is CloseStream: nothing is gained by leaving a
-// coroutine behind there.
+// StartConnect begins to connect, or returns the state of a connect under way.
+// It does not wait, but may take long. It is pinned, as is CloseStream, because
+// leaving a coroutine behind there gains nothing.
 func StartConnect(fd int, to unix.Sockaddr) error {
 	pinned := inside.Pin()
 	defer pinned.Unpin()
@@ -51,15 +51,15 @@ func StartConnect(fd int, to unix.Sockaddr) error {
 	return unix.Connect(fd, to)
 }
 
-// CloseFD closes fd. An interrupted close has closed it (Linux), so it is not
-// repeated.
+// CloseFD closes fd. On Linux an interrupted close has closed the fd, so
+// CloseFD does not repeat it.
 func CloseFD(fd int) { syscall.Close(fd) }
 
 // CloseStream is CloseFD for a socket that may have SO_LINGER with a time, set
-// here, by others or inherited from its listener. close(2) would block the
-// thread for up to that time until all is sent, O_NONBLOCK or not. On Linux the
-// option does no more than that, the rest is sent in the background with it or
-// without, so it is turned off first.
+// by any process or inherited from its listener. close(2) would block the
+// thread for up to that time until all data is sent, O_NONBLOCK or not. On
+// Linux the option has no other effect: unsent data is sent in the background
+// with it or without. So CloseStream turns it off first.
 func CloseStream(fd int) {
 	pinned := inside.Pin()
 	defer pinned.Unpin()

@@ -16,8 +16,8 @@ func CPU() int {
 }
 
 // MoveThread moves the calling thread to the first of its CPUs for which free
-// returns true, and returns that; -1 if there is none, or the thread may not
-// move. It may run on the same CPUs as before afterwards.
+// returns true, and returns that CPU; -1 if there is none, or the thread may
+// not move. The set of CPUs that the thread may use stays the same.
 func MoveThread(free func(cpu int) bool) int {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

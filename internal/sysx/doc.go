@@ -1,6 +1,6 @@
 // Package sysx makes all system calls of netco's data path. An [Injector] can
-// make every call fail, or do less than asked: so tests produce EINTR, EAGAIN,
-// EMFILE, short reads and resets.
+// make every call fail, or do less than asked; with it tests produce EINTR,
+// EAGAIN, EMFILE, short reads and resets.
 //
 // Calls that cannot block are made by RawSyscall, without the Go scheduler,
 // which saves some 40 ns. So that a stop-the-world never waits long for one of

@@ -10,7 +10,7 @@ import (
 // Op names a system call.
 type Op uint8
 
-// The calls an Injector is asked about.
+// The calls that an Injector decides about.
 const (
 	Recv Op = iota
 	Send
@@ -73,7 +73,7 @@ func injectedIf(enters bool, op Op, fd, asked int) (limit int, errno syscall.Err
 }
 
 // asked asks the Injector, if there is one, about a call that may do less than
-// it is asked.
+// asked.
 func asked(op Op, fd, n int) (limit int, errno syscall.Errno) {
 	if injector.Load() == nil {
 		return n, 0
@@ -81,8 +81,7 @@ func asked(op Op, fd, n int) (limit int, errno syscall.Errno) {
 	return injected(op, fd, n)
 }
 
-// refused asks the Injector about a call that does all that it is asked or
-// nothing.
+// refused asks the Injector about a call that does everything or nothing.
 func refused(op Op, fd, asked int) syscall.Errno {
 	if injector.Load() == nil {
 		return 0

@@ -21,7 +21,7 @@ func base(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&p[0])
 }
 
-// TryRecv reads from a socket: 0 bytes at the end of the stream. short reports
+// TryRecv reads from a socket: 0 bytes at the end of the stream. short means
 // that it got less than it asked for: the socket had no more at that moment.
 func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 	n := min(len(p), MaxIO)
@@ -43,8 +43,8 @@ func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 }
 
 // TryRecvAll is TryRecv from a TCP connection on which ReportUnread has
-// succeeded. all reports that it got everything there was, and that the peer's
-// end had not come; without ReportUnread it is false.
+// succeeded. all means that it has emptied the receive queue and the peer has
+// not closed its side; without ReportUnread it is false.
 func TryRecvAll(fd int, p []byte) (got int, all bool, failed syscall.Errno) {
 	var inq struct { // a control message of one int
 		unix.Cmsghdr

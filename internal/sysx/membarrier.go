@@ -15,7 +15,8 @@ const (
 )
 
 // EnableBarriers registers the process for Barrier. The error says that the
-// kernel does not have it. The first call takes the kernel some milliseconds.
+// kernel has no membarrier(2). The first call takes the kernel some
+// milliseconds.
 var EnableBarriers = sync.OnceValue(func() error {
 	if _, _, errno := syscall.Syscall(unix.SYS_MEMBARRIER, membarrierRegisterPrivateExpedited, 0,
 		0); errno != 0 {

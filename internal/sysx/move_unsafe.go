@@ -18,9 +18,10 @@ const MaxVec = 1024
 // the same time.
 const MaxSplice = 256 << 10
 
-// MaxSendfile is the most bytes that one sendfile is asked to move: references
-// to pages, too, but the time includes the protocol's, some 90 µs on loopback.
-// A quarter of it costs a server of files 5 % more CPU time.
+// MaxSendfile is the most bytes that one sendfile is asked to move. It moves
+// references to pages, too, but takes the protocol's time besides, some 90 µs
+// on loopback. With a quarter of that size a server of files takes 5 % more CPU
+// time.
 const MaxSendfile = 512 << 10
 
 // AppendVec appends p, which is not empty, to a vector for TrySendv.
@@ -83,8 +84,8 @@ func shorten(v []unix.Iovec, n int) []unix.Iovec {
 }
 
 // TrySpliceIn moves up to n bytes from a non-blocking socket into a
-// non-blocking pipe, and 0 at the end of the stream. That it moved less than n
-// says nothing: the pipe may have no more slots.
+// non-blocking pipe, and 0 at the end of the stream. A result below n does not
+// mean that the socket is empty: the pipe may have no more slots.
 func TrySpliceIn(pipe, fd, n int) (int, syscall.Errno) { return splice(SpliceIn, fd, fd, pipe, n) }
 
 // TrySpliceOut moves up to n bytes from a non-blocking pipe into a non-blocking
@@ -147,8 +148,8 @@ func NewPipe(size int) (r, w int, failed syscall.Errno) {
 	if err := unix.Pipe2(fds[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
 		return -1, -1, errnoOf(err)
 	}
-	// Refused to a user who has many pipes. A smaller one works too, with more
-	// calls.
+	// The kernel refuses it to a user with many pipes. A smaller pipe works
+	// too, with more calls.
 	syscall.RawSyscall(unix.SYS_FCNTL, uintptr(fds[0]), unix.F_SETPIPE_SZ, uintptr(size))
 	return fds[0], fds[1], 0
 }

@@ -12,11 +12,11 @@ import (
 
 // The calls here are for packets and for messages with ancillary data. A packet
 // goes as a whole or not at all, so they move as much as they are asked to, and
-// ignore an Injector's limit; one larger than MaxIO goes through the Go
+// ignore an Injector's limit; a call for more than MaxIO goes through the Go
 // scheduler, pinned.
 
-// TryRecvPacket is TryRecv for one packet, of which it drops what does not fit.
-// It leaves the sender's address in from, which may be nil.
+// TryRecvPacket is TryRecv for one packet; it drops bytes that do not fit. It
+// leaves the sender's address in from, which may be nil.
 func TryRecvPacket(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 	pinned := pinLong(len(p))
 	for {
@@ -71,11 +71,11 @@ func TrySendPacket(fd int, p []byte, to *RawAddr) (int, syscall.Errno) {
 	}
 }
 
-// TryRecvMsg receives one message, or what a stream has, with its ancillary
-// data: n bytes go into p, oobn into oob, the sender's name, if it has one,
-// into from. Fds among them are closed on exec. With an empty p and an oob it
-// takes one byte of a stream and drops it, as package syscall does; flags are
-// recvmsg's.
+// TryRecvMsg receives one message, or the available bytes of a stream, with its
+// ancillary data: n bytes go into p, oobn into oob, the sender's name, if it
+// has one, into from. Fds among them are closed on exec. With an empty p and an
+// oob it takes one byte of a stream and drops it, as package syscall does;
+// flags are recvmsg's.
 func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, failed syscall.Errno) {
 	var dummy byte
 	iov, failed := payload(fd, p, oob, &dummy)
@@ -95,8 +95,9 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 }
 
 // TrySendMsg sends one message, or as much as a stream takes, with ancillary
-// data oob. A nil or empty to is the peer. It returns how many bytes of p went.
-// With an empty p and an oob it sends one byte to a stream, and returns 0.
+// data oob. A nil or empty to is the peer. It returns how many bytes of p were
+// sent. With an empty p and an oob it sends one byte to a stream, and returns
+// 0.
 func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 	var dummy byte
 	iov, failed := payload(fd, p, oob, &dummy)
@@ -114,7 +115,7 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 }
 
 // payload returns the memory for the iovec of a message. Except on datagrams,
-// ancillary data needs at least one byte to go with.
+// ancillary data needs at least one byte of payload.
 func payload(fd int, p, oob []byte, dummy *byte) (iov unix.Iovec, failed syscall.Errno) {
 	iov = vectorOf(p)
 	if len(p) == 0 && len(oob) > 0 {
@@ -140,8 +141,8 @@ func vectorOf(p []byte) (v unix.Iovec) {
 }
 
 // header is the header of a message with an address of size bytes, which may be
-// none. It is a value, and what it points at is not stored elsewhere, so that
-// all of it may be on the stack.
+// none. It is a value, and no other variable refers to the memory that it
+// points at, so all of that may be on the stack.
 func header(iov *unix.Iovec, oob []byte, addr unsafe.Pointer, size uint32) (msg unix.Msghdr) {
 	if len(oob) > 0 {
 		msg.Control = &oob[0]
@@ -183,9 +184,9 @@ func moved(r uintptr, errno syscall.Errno) int {
 	return int(r)
 }
 
-// pinLong pins the caller for a call that moves so many bytes that it enters
-// the Go scheduler: it copies and waits for nothing, and the caller is about to
-// count it for its Processor.
+// pinLong pins the caller if a call that moves n bytes enters the Go scheduler.
+// The call copies and does not wait, and the caller is about to count it for
+// its Processor.
 func pinLong(n int) inside.Pinned {
 	if n <= MaxIO {
 		return inside.Pinned{}
@@ -207,8 +208,8 @@ func sending(p []byte) {
 	}
 }
 
-// Recvmsg is recvmsg(2) for sockets of any family, without blocking. A sender's
-// address of a family that package unix does not know is nil.
+// Recvmsg is recvmsg(2) for sockets of any family, without blocking. from is
+// nil for a family that package unix does not know.
 func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
 	failed syscall.Errno) {
 	for {
@@ -220,7 +221,7 @@ func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sock
 		n, oobn, got, from, err := unix.Recvmsg(fd, p, oob,
 			flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		switch {
-		case err == nil || n >= 0 && err == unix.EAFNOSUPPORT: // which means that it was received
+		case err == nil || n >= 0 && err == unix.EAFNOSUPPORT: // the message was received
 			if goruntime.RaceEnabled {
 				raceReceived(fd)
 			}
@@ -251,7 +252,8 @@ func Sendmsg(fd int, p, oob []byte, to unix.Sockaddr, flags int) (int, syscall.E
 	}
 }
 
-// errnoOf is the number of an error of package unix's, which has no others.
+// errnoOf returns the number of an error of package unix, whose errors all have
+// one.
 func errnoOf(err error) syscall.Errno {
 	if errno, ok := err.(syscall.Errno); ok {
 		return errno
@@ -266,36 +268,36 @@ type UnixName struct {
 	size uint32
 }
 
-// Set makes a the address of that name. A leading @ or NUL means an abstract
-// one. The error is EINVAL for a name that is too long.
-func (a *UnixName) Set(name string) syscall.Errno {
-	*a = UnixName{}
+// Set makes un the address of that name. A leading @ or NUL means an abstract
+// name. The error is EINVAL for a name that is too long.
+func (un *UnixName) Set(name string) syscall.Errno {
+	*un = UnixName{}
 	abstract := name != "" && (name[0] == '@' || name[0] == 0)
-	if len(name) > len(a.raw.Path) || len(name) == len(a.raw.Path) && !abstract {
+	if len(name) > len(un.raw.Path) || len(name) == len(un.raw.Path) && !abstract {
 		return unix.EINVAL
 	}
-	a.raw.Family = unix.AF_UNIX
+	un.raw.Family = unix.AF_UNIX
 	for i := range len(name) {
-		a.raw.Path[i] = int8(name[i])
+		un.raw.Path[i] = int8(name[i])
 	}
-	a.size = uint32(unsafe.Offsetof(a.raw.Path)) + uint32(len(name))
+	un.size = uint32(unsafe.Offsetof(un.raw.Path)) + uint32(len(name))
 	switch {
 	case abstract:
-		a.raw.Path[0] = 0
+		un.raw.Path[0] = 0
 	case name != "":
-		a.size++ // the NUL
+		un.size++ // the NUL
 	}
 	return 0
 }
 
-// Name returns the name as package net writes it: of an abstract one up to the
+// Name returns the name as package net writes it: an abstract name up to the
 // next NUL, with @ in place of the first; @ for a socket without a name; "" if
 // there is no address.
-func (a *UnixName) Name() string {
-	if a.raw.Family != unix.AF_UNIX {
+func (un *UnixName) Name() string {
+	if un.raw.Family != unix.AF_UNIX {
 		return ""
 	}
-	path := a.raw.Path
+	path := un.raw.Path
 	if path[0] == 0 {
 		path[0] = '@'
 	}
@@ -309,16 +311,16 @@ func (a *UnixName) Name() string {
 }
 
 // LocalName fills in the name that a socket is bound to.
-func (a *UnixName) LocalName(fd int) syscall.Errno { return a.ask(unix.SYS_GETSOCKNAME, fd) }
+func (un *UnixName) LocalName(fd int) syscall.Errno { return un.ask(unix.SYS_GETSOCKNAME, fd) }
 
 // PeerName fills in the name of a socket's peer.
-func (a *UnixName) PeerName(fd int) syscall.Errno { return a.ask(unix.SYS_GETPEERNAME, fd) }
+func (un *UnixName) PeerName(fd int) syscall.Errno { return un.ask(unix.SYS_GETPEERNAME, fd) }
 
-func (a *UnixName) ask(call uintptr, fd int) (errno syscall.Errno) {
-	*a = UnixName{size: uint32(unsafe.Sizeof(a.raw))}
-	return askName(call, fd, unsafe.Pointer(&a.raw), &a.size)
+func (un *UnixName) ask(call uintptr, fd int) (errno syscall.Errno) {
+	*un = UnixName{size: uint32(unsafe.Sizeof(un.raw))}
+	return askName(call, fd, unsafe.Pointer(&un.raw), &un.size)
 }
 
 // Unnamed reports whether a is the address of a Unix socket that has no name,
-// as far as can be seen here.
+// as far as a RawAddr shows it.
 func (a *RawAddr) Unnamed() bool { return a.raw.Family == unix.AF_UNIX && a.raw.Port == 0 }

@@ -9,8 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// fewFDs is how many fds poll(2) checks in some 10 µs: with more, the call goes
-// through the Go scheduler.
+// fewFDs is how many fds poll(2) checks in some 10 µs. With more fds the call
+// goes through the Go scheduler.
 const fewFDs = 128
 
 // TryPoll calls poll(2) for fds without waiting, repeating an interrupted call,

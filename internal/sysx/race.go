@@ -7,21 +7,21 @@ import (
 )
 
 // For the race detector a write happens before the read that it enables,
-// whichever of the two is netco's and whichever package net's or os's. Package
-// syscall has a variable for that, which its Write releases and its Read
-// acquires. So a Write to no fd and a Read of nothing do the same for other
-// system calls. Both are for race builds, where time does not matter, and
-// pinned, since they enter the Go scheduler.
+// whether netco or package net or os makes them. Package syscall has a variable
+// for that, which its Write releases and its Read acquires. netco's system
+// calls do the same by a Write to no fd and a Read of 0 bytes. Both calls are
+// for race builds, where time does not matter. They are pinned, since they
+// enter the Go scheduler.
 
-// raceSending is to be called before bytes are given to the kernel.
+// raceSending is called before bytes are given to the kernel.
 func raceSending() {
 	pinned := inside.Pin()
 	syscall.Write(-1, nil)
 	pinned.Unpin()
 }
 
-// raceReceived is to be called after bytes were taken from fd, a socket: a read
-// of none succeeds there at once.
+// raceReceived is called after bytes were taken from fd, a socket, where a read
+// of 0 bytes succeeds at once.
 func raceReceived(fd int) {
 	pinned := inside.Pin()
 	syscall.Read(fd, nil)

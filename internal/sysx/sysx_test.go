@@ -282,21 +282,21 @@ var injections = []injection{
 }
 
 // of makes a call, about which the Injector is asked.
-func (c *injection) of(t *testing.T, op sysx.Op, fd int, call func() (int, syscall.Errno)) {
+func (i *injection) of(t *testing.T, op sysx.Op, fd int, call func() (int, syscall.Errno)) {
 	t.Helper()
 	calls := 0
 	defer sysx.Inject(func(gotOp sysx.Op, gotFD, asked int) (int, syscall.Errno) {
 		if gotOp != op || gotFD != fd || asked != 10 {
-			t.Errorf("%s: asked about %d, %d, %d", c.name, gotOp, gotFD, asked)
+			t.Errorf("%s: asked about %d, %d, %d", i.name, gotOp, gotFD, asked)
 		}
-		if calls++; calls <= len(c.fail) {
-			return asked, c.fail[calls-1]
+		if calls++; calls <= len(i.fail) {
+			return asked, i.fail[calls-1]
 		}
-		return c.limit, 0
+		return i.limit, 0
 	})()
-	if n, errno := call(); n != c.want || errno != c.errno || calls != c.calls {
-		t.Errorf("%s: moved %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls, c.want,
-			c.errno, c.calls)
+	if n, errno := call(); n != i.want || errno != i.errno || calls != i.calls {
+		t.Errorf("%s: moved %d, %v in %d calls, want %d, %v in %d", i.name, n, errno, calls, i.want,
+			i.errno, i.calls)
 	}
 }
 

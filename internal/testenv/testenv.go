@@ -92,21 +92,21 @@ const patience = 30 * time.Second
 // Leaks waits for the process to hold no more than it did, and returns what it
 // still holds. Idle workers of package blocking do not count: they end by
 // themselves up to ten seconds later, which package blocking tests.
-func (before Counts) Leaks() error {
+func (c Counts) Leaks() error {
 	var now Counts
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		now = Snapshot()
-		if now.Goroutines > before.Goroutines {
+		if now.Goroutines > c.Goroutines {
 			now.Goroutines -= len(idleWorker.FindAll(Stacks(), -1))
 		}
-		if now.FDs <= before.FDs+runtimeFDs && now.Goroutines <= before.Goroutines &&
-			now.Threads <= before.Threads+threadSlack {
+		if now.FDs <= c.FDs+runtimeFDs && now.Goroutines <= c.Goroutines &&
+			now.Threads <= c.Threads+threadSlack {
 			return nil
 		}
 		runtime.GC()
 		time.Sleep(10 * time.Millisecond)
 	}
-	return fmt.Errorf("testenv: leaked: had %+v, has %+v: %q", before, now, opened())
+	return fmt.Errorf("testenv: leaked: had %+v, has %+v: %q", c, now, opened())
 }
 
 // idleWorker matches the top of the stack of a worker of package blocking that

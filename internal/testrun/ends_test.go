@@ -206,15 +206,15 @@ func TestBounds(t *testing.T) {
 // with a sync.Mutex does once its module is ported.
 type guarded struct{ context.Context }
 
-func (c guarded) wait() {
+func (g guarded) wait() {
 	f := sync.NewFuture[int]()
 	testrun.First.Run(func() { f.Set(1) })
 	f.Get()
 }
 
-func (c guarded) Done() <-chan struct{} { c.wait(); return c.Context.Done() }
-func (c guarded) Err() error            { c.wait(); return c.Context.Err() }
-func (c guarded) Value(key any) any     { c.wait(); return c.Context.Value(key) }
+func (g guarded) Done() <-chan struct{} { g.wait(); return g.Context.Done() }
+func (g guarded) Err() error            { g.wait(); return g.Context.Err() }
+func (g guarded) Value(key any) any     { g.wait(); return g.Context.Value(key) }
 
 // TestContextWaits: a context's methods may wait, and are called where the
 // caller is in no queue. They were called with its waiter queued, which they
@@ -386,8 +386,8 @@ type pair struct {
 
 // use has the lock once, over pause, in which it may be unwound, and then gives
 // it back.
-func (l *taken) use(t *testing.T, i int, p *pair, pause func(), give func(unlock func())) {
-	unlock, alone := l.take(i)
+func (tn *taken) use(t *testing.T, i int, p *pair, pause func(), give func(unlock func())) {
+	unlock, alone := tn.take(i)
 	if unlock == nil {
 		netco.Yield()
 		return

@@ -73,9 +73,9 @@ func (p Place) Do(t testing.TB, f func()) {
 }
 
 // Wait waits for the task to end.
-func (k *Task) Wait(t testing.TB) {
+func (tk *Task) Wait(t testing.TB) {
 	t.Helper()
-	testenv.Await(t, k.Done, "the task to end")
+	testenv.Await(t, tk.Done, "the task to end")
 }
 
 // WaitAll waits for the tasks to end.
@@ -87,9 +87,9 @@ func WaitAll(t testing.TB, tasks ...*Task) {
 }
 
 // Over reports whether the task has ended.
-func (k *Task) Over() bool {
+func (tk *Task) Over() bool {
 	select {
-	case <-k.Done:
+	case <-tk.Done:
 		return true
 	default:
 		return false
@@ -107,29 +107,29 @@ func (p Place) Park(t testing.TB, reason coroutine.Reason, f func()) *Task {
 
 // UntilParked waits until the task is parked for the given reason, on a
 // goroutine for any.
-func (k *Task) UntilParked(t testing.TB, reason coroutine.Reason) {
+func (tk *Task) UntilParked(t testing.TB, reason coroutine.Reason) {
 	t.Helper()
-	testenv.Await(t, k.Started, "the task to start")
+	testenv.Await(t, tk.Started, "the task to start")
 	testenv.Until(t, "the task to park", func() bool {
-		if k.Over() {
+		if tk.Over() {
 			t.Fatalf("the task has ended instead of waiting for %v", reason)
 		}
-		return k.Parked(reason)
+		return tk.Parked(reason)
 	})
 }
 
 // Parked reports whether the task is parked for the given reason, on a
 // goroutine for any: it waits in a channel or in a select.
-func (k *Task) Parked(reason coroutine.Reason) bool {
-	<-k.Started
-	if k.Co != nil {
-		return k.Co.State() == coroutine.Waiting && k.Co.Reason() == reason
+func (tk *Task) Parked(reason coroutine.Reason) bool {
+	<-tk.Started
+	if tk.Co != nil {
+		return tk.Co.State() == coroutine.Waiting && tk.Co.Reason() == reason
 	}
 	testenv.MustOK(goruntime.FindStacks())
 	var pcs [8]uintptr
-	calls := goruntime.Frames(pcs[:goruntime.StackOf(k.g, pcs[:])])
+	calls := goruntime.Frames(pcs[:goruntime.StackOf(tk.g, pcs[:])])
 	inChannel := slices.ContainsFunc(calls, func(f runtime.Frame) bool {
 		return f.Function == "runtime.chanrecv" || f.Function == "runtime.selectgo"
 	})
-	return inChannel && !k.Over() // another goroutine may be g afterwards
+	return inChannel && !tk.Over() // another goroutine may be g afterwards
 }

@@ -14,7 +14,7 @@ var (
 	// Attach makes time send on a channel that is not in use yet.
 	Attach func(channel any, t *Ticks[time.Time])
 	// Set sets When and Period of a channel's Ticks. It reports whether a value
-	// was to be due. Waiters whose bound is now too late look again.
+	// was pending. Waiters that would wait for too long check again.
 	Set func(channel any, when, period int64) (pending bool)
 )
 
@@ -22,35 +22,34 @@ var (
 // copied.
 //
 // It buffers nothing: a receiver makes a value if it is due. So a stopped or
-// reset Timed leaves no value behind, and one without receivers is in no list
-// of timers and needs no Stop. A waiter waits until the next value is due at
-// most; setting an earlier time wakes all waiters to look again.
+// reset Timed leaves no value behind, and a Timed without receivers is in no
+// list of timers and needs no Stop. A waiter waits until the next value is due
+// at most; setting an earlier time wakes all waiters to check again.
 type Timed[C any] struct {
 	c C
 	t Ticks[time.Time]
 }
 
-// Init makes x a channel that sends the time once, after d; or with a period,
+// Init makes ti a channel that sends the time once, after d; or with a period,
 // which then equals d, again and again.
-func (x *Timed[C]) Init(d, period time.Duration) {
-	x.t = Ticks[time.Time]{after(d), int64(period), timeOf}
-	Attach(&x.c, &x.t)
+func (ti *Timed[C]) Init(d, period time.Duration) {
+	ti.t = Ticks[time.Time]{after(d), int64(period), timeOf}
+	Attach(&ti.c, &ti.t)
 }
 
 // Chan returns the channel.
-func (x *Timed[C]) Chan() *C { return &x.c }
+func (ti *Timed[C]) Chan() *C { return &ti.c }
 
-// Stop cancels all further values, and reports whether there was to be one:
-// then a value that was due has not been received. Any thread. It does not
-// park.
-func (x *Timed[C]) Stop() bool { return Set(&x.c, 0, 0) }
+// Stop cancels all further values, and reports whether one was pending. A value
+// that is due and not received is pending. Any thread. It does not park.
+func (ti *Timed[C]) Stop() bool { return Set(&ti.c, 0, 0) }
 
 // Reset cancels all further values and sends one after d. It reports whether
-// there was to be one. Any thread. It does not park.
-func (x *Timed[C]) Reset(d time.Duration) bool { return Set(&x.c, after(d), 0) }
+// one was pending. Any thread. It does not park.
+func (ti *Timed[C]) Reset(d time.Duration) bool { return Set(&ti.c, after(d), 0) }
 
 // Repeat is Reset with a period, which must be positive.
-func (x *Timed[C]) Repeat(period time.Duration) { Set(&x.c, after(period), int64(period)) }
+func (ti *Timed[C]) Repeat(period time.Duration) { Set(&ti.c, after(period), int64(period)) }
 
 // after returns the time that is d from now.
 func after(d time.Duration) int64 { return sum(clock.Now(), int64(max(d, 0))) }
@@ -95,8 +94,8 @@ func (t *Ticks[T]) Take() (v T, ok bool) {
 	return v, true
 }
 
-// sum returns a+b, or the largest time if that overflows. Neither is negative,
-// but for an overflow in b.
+// sum returns a+b, or the largest time if that overflows. A negative b is an
+// overflow, too.
 func sum(a, b int64) int64 {
 	if b < 0 || a+b < a {
 		return math.MaxInt64

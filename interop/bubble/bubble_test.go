@@ -45,15 +45,15 @@ type oneConn struct {
 	conns chan net.Conn
 }
 
-func (l *oneConn) Accept() (net.Conn, error) {
-	if c, ok := <-l.conns; ok {
+func (o *oneConn) Accept() (net.Conn, error) {
+	if c, ok := <-o.conns; ok {
 		return c, nil
 	}
 	return nil, net.ErrClosed
 }
 
-func (l *oneConn) Close() error   { return nil }
-func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+func (o *oneConn) Close() error   { return nil }
+func (o *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
 
 // ends fails unless a call by do of slow takes an hour, and one under a timeout
 // of a minute that.

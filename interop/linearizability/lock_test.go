@@ -71,10 +71,10 @@ type counter struct {
 }
 
 // add adds 1, with others let in between read and write if the lock lets them.
-func (x *counter) add(c *client[added]) []added {
-	before := x.n
+func (ct *counter) add(c *client[added]) []added {
+	before := ct.n
 	c.pause()
-	x.n = before + 1
+	ct.n = before + 1
 	return []added{{before}}
 }
 

@@ -94,20 +94,20 @@ func take(t *testing.T, s suite, dir string) (taken []string, left map[string]st
 
 // as returns what a file is called in the module; "" is not at all. What a module
 // exports to its tests, those in another folder see too.
-func (k *taking) as(name string) string {
+func (tk *taking) as(name string) string {
 	switch {
 	case strings.HasPrefix(name, "example_"):
 		return ""
 	case name != "export_test.go":
 		return name
-	case k.module == "":
+	case tk.module == "":
 		return ""
 	}
 	return "exported.go"
 }
 
 // read reads a file and changes its imports.
-func (k *taking) read(t *testing.T, name, path string) {
+func (tk *taking) read(t *testing.T, name, path string) {
 	t.Helper()
 	text := replace(string(testenv.Must(os.ReadFile(path))))
 	head := testenv.Must(parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly))
@@ -116,14 +116,14 @@ func (k *taking) read(t *testing.T, name, path string) {
 	if f.isTest() {
 		e.replace(head.Name.End(), head.Name.End(),
 			fmt.Sprintf("; import %q", modulePath+"/standin/netcorun"))
-		if i := head.Name.End(); k.tests == internal {
+		if i := head.Name.End(); tk.tests == internal {
 			e.replace(i, i, fmt.Sprintf("; import . %q", netcoHTTP))
 		}
 	}
 	for _, spec := range head.Imports {
 		old := testenv.Must(strconv.Unquote(spec.Path.Value))
 		standin := strings.ReplaceAll(old, "/", "_")
-		if new := k.imports[old]; new != "" {
+		if new := tk.imports[old]; new != "" {
 			e.replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(new))
 		} else if _, err := os.Stat(filepath.Join("testdata", "standin", standin+".go")); err == nil {
 			new := modulePath + "/standin/" + standin
@@ -135,41 +135,41 @@ func (k *taking) read(t *testing.T, name, path string) {
 	if f.text = e.apply(text); f.isTest() {
 		f.text += "\nvar _ = netcorun.Start\n"
 	}
-	f.tree = testenv.Must(parser.ParseFile(k.fset, name, f.text,
+	f.tree = testenv.Must(parser.ParseFile(tk.fset, name, f.text,
 		parser.ParseComments|parser.SkipObjectResolution))
 	f.base, f.decls = int(f.tree.FileStart), slices.Clone(f.tree.Decls)
 	for _, spec := range f.tree.Imports {
-		k.imported = append(k.imported, testenv.Must(strconv.Unquote(spec.Path.Value)))
+		tk.imported = append(tk.imported, testenv.Must(strconv.Unquote(spec.Path.Value)))
 	}
-	k.files = append(k.files, f)
+	tk.files = append(tk.files, f)
 }
 
 // findPackages makes an importer of what the files import.
-func (k *taking) findPackages(t *testing.T, dir string) {
+func (tk *taking) findPackages(t *testing.T, dir string) {
 	t.Helper()
-	slices.Sort(k.imported)
+	slices.Sort(tk.imported)
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
 	export := map[string]string{}
-	if len(k.imported) == 0 {
+	if len(tk.imported) == 0 {
 		return
 	}
-	out := command(t, dir, "go", append(args, slices.Compact(k.imported)...)...)
+	out := command(t, dir, "go", append(args, slices.Compact(tk.imported)...)...)
 	for line := range strings.Lines(out) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		export[path] = file
 	}
-	k.importer = importer.ForCompiler(k.fset, "gc", func(path string) (io.ReadCloser, error) {
+	tk.importer = importer.ForCompiler(tk.fset, "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(export[path])
 	})
 }
 
 // exclude leaves out the exceptions, and what the support file declares too.
-func (k *taking) exclude() {
+func (tk *taking) exclude() {
 	own := map[string]string{"TestMain": "it looks for goroutines"}
-	if k.module == "" {
+	if tk.module == "" {
 		maps.Copy(own, except)
 	}
-	for _, f := range k.files {
+	for _, f := range tk.files {
 		for _, decl := range f.decls {
 			for _, name := range names(decl) {
 				if f.name == supportFile {
@@ -178,7 +178,7 @@ func (k *taking) exclude() {
 			}
 		}
 	}
-	for _, f := range k.files {
+	for _, f := range tk.files {
 		f.decls = slices.DeleteFunc(f.decls, func(decl ast.Decl) bool {
 			reason := ""
 			for _, name := range names(decl) {
@@ -187,7 +187,7 @@ func (k *taking) exclude() {
 			if reason == "" || f.name == supportFile {
 				return false
 			}
-			k.leave(decl, reason)
+			tk.leave(decl, reason)
 			return true
 		})
 	}
@@ -195,18 +195,18 @@ func (k *taking) exclude() {
 
 // check leaves out declarations with errors until there is none. It returns the
 // imports that are not used then.
-func (k *taking) check(t *testing.T) (unused []token.Pos) {
+func (tk *taking) check(t *testing.T) (unused []token.Pos) {
 	t.Helper()
 	for {
 		wrong := map[ast.Decl]string{}
 		unused = nil
-		conf := types.Config{Importer: k.importer, Sizes: types.SizesFor("gc", runtime.GOARCH)}
+		conf := types.Config{Importer: tk.importer, Sizes: types.SizesFor("gc", runtime.GOARCH)}
 		conf.Error = func(err error) {
 			e := err.(types.Error)
 			if strings.HasPrefix(e.Msg, "\t") { // belongs to the error before
 				return
 			}
-			decl := k.at(e.Pos)
+			decl := tk.at(e.Pos)
 			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.IMPORT && e.Soft {
 				unused = append(unused, e.Pos)
 			} else if decl == nil || ok && gen.Tok == token.IMPORT {
@@ -216,29 +216,29 @@ func (k *taking) check(t *testing.T) (unused []token.Pos) {
 			}
 		}
 		var trees []*ast.File
-		for _, f := range k.files {
+		for _, f := range tk.files {
 			tree := *f.tree
 			tree.Decls = f.decls
 			trees = append(trees, &tree)
 		}
-		conf.Check(k.name, k.fset, trees, nil) // the errors are seen above
+		conf.Check(tk.name, tk.fset, trees, nil) // the errors are seen above
 		if len(wrong) == 0 {
 			return unused
 		}
-		for _, f := range k.files {
+		for _, f := range tk.files {
 			f.decls = slices.DeleteFunc(f.decls, func(decl ast.Decl) bool {
 				return wrong[decl] != ""
 			})
 		}
 		for decl, reason := range wrong {
-			k.leave(decl, reason)
+			tk.leave(decl, reason)
 		}
 	}
 }
 
 // at returns the declaration at a position.
-func (k *taking) at(pos token.Pos) ast.Decl {
-	for _, f := range k.files {
+func (tk *taking) at(pos token.Pos) ast.Decl {
+	for _, f := range tk.files {
 		for _, decl := range f.decls {
 			if decl.Pos() <= pos && pos < decl.End() {
 				return decl
@@ -250,13 +250,13 @@ func (k *taking) at(pos token.Pos) ast.Decl {
 
 // leave notes why a declaration is left out. If that is the lack of another one,
 // the reason has why that is.
-func (k *taking) leave(decl ast.Decl, reason string) {
-	if other, ok := strings.CutPrefix(reason, "undefined: "); ok && k.left[other] != "" {
-		reason = other + ": " + k.left[other]
+func (tk *taking) leave(decl ast.Decl, reason string) {
+	if other, ok := strings.CutPrefix(reason, "undefined: "); ok && tk.left[other] != "" {
+		reason = other + ": " + tk.left[other]
 	}
 	reason, _, _ = strings.Cut(reason, "\n")
 	for _, name := range names(decl) {
-		k.left[name] = reason
+		tk.left[name] = reason
 	}
 }
 

@@ -77,7 +77,7 @@ func take(t *testing.T, src, dir string) (taken []string, left map[string]string
 }
 
 // read reads a file and changes its imports.
-func (k *taking) read(t *testing.T, name, path string) {
+func (tk *taking) read(t *testing.T, name, path string) {
 	t.Helper()
 	text := replaced.Replace(string(testenv.Must(os.ReadFile(path))))
 	head := testenv.Must(parser.ParseFile(token.NewFileSet(), name, text, parser.ImportsOnly))
@@ -96,48 +96,48 @@ func (k *taking) read(t *testing.T, name, path string) {
 		}
 	}
 	f := &file{name: name, text: e.apply(text)}
-	f.tree = testenv.Must(parser.ParseFile(k.fset, name, f.text,
+	f.tree = testenv.Must(parser.ParseFile(tk.fset, name, f.text,
 		parser.ParseComments|parser.SkipObjectResolution))
 	f.base, f.decls = int(f.tree.FileStart), slices.Clone(f.tree.Decls)
 	for _, spec := range f.tree.Imports {
-		k.imports = append(k.imports, testenv.Must(strconv.Unquote(spec.Path.Value)))
+		tk.imports = append(tk.imports, testenv.Must(strconv.Unquote(spec.Path.Value)))
 	}
-	k.files = append(k.files, f)
+	tk.files = append(tk.files, f)
 }
 
 // findPackages makes an importer of what the files import.
-func (k *taking) findPackages(t *testing.T, dir string) {
+func (tk *taking) findPackages(t *testing.T, dir string) {
 	t.Helper()
-	slices.Sort(k.imports)
+	slices.Sort(tk.imports)
 	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}
 	export := map[string]string{}
-	out := command(t, dir, "go", append(args, slices.Compact(k.imports)...)...)
+	out := command(t, dir, "go", append(args, slices.Compact(tk.imports)...)...)
 	for line := range strings.Lines(out) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
 		export[path] = file
 	}
-	k.importer = importer.ForCompiler(k.fset, "gc", func(path string) (io.ReadCloser, error) {
+	tk.importer = importer.ForCompiler(tk.fset, "gc", func(path string) (io.ReadCloser, error) {
 		return os.Open(export[path])
 	})
 }
 
 // exclude leaves out what is declared by the first file too, and the exceptions.
-func (k *taking) exclude() {
+func (tk *taking) exclude() {
 	own := map[string]string{}
-	for _, decl := range k.files[0].decls {
+	for _, decl := range tk.files[0].decls {
 		for _, name := range names(decl) {
 			own[name] = "declared by " + supportFile
 		}
 	}
-	for _, f := range k.files {
+	for _, f := range tk.files {
 		f.decls = slices.DeleteFunc(f.decls, func(decl ast.Decl) bool {
 			for _, name := range names(decl) {
 				reason := except[name]
-				if f != k.files[0] {
+				if f != tk.files[0] {
 					reason = cmp.Or(reason, own[name])
 				}
 				if reason != "" {
-					k.leave(decl, reason)
+					tk.leave(decl, reason)
 					return true
 				}
 			}
@@ -148,18 +148,18 @@ func (k *taking) exclude() {
 
 // check leaves out declarations with errors until there is none. It returns the
 // imports that are not used then.
-func (k *taking) check(t *testing.T) (unused []token.Pos) {
+func (tk *taking) check(t *testing.T) (unused []token.Pos) {
 	t.Helper()
 	for {
 		wrong := map[ast.Decl]string{}
 		unused = nil
-		conf := types.Config{Importer: k.importer, Sizes: types.SizesFor("gc", runtime.GOARCH)}
+		conf := types.Config{Importer: tk.importer, Sizes: types.SizesFor("gc", runtime.GOARCH)}
 		conf.Error = func(err error) {
 			e := err.(types.Error)
 			if strings.HasPrefix(e.Msg, "\t") { // belongs to the error before
 				return
 			}
-			decl := k.at(e.Pos)
+			decl := tk.at(e.Pos)
 			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.IMPORT && e.Soft {
 				unused = append(unused, e.Pos)
 			} else if decl == nil || ok && gen.Tok == token.IMPORT {
@@ -169,29 +169,29 @@ func (k *taking) check(t *testing.T) (unused []token.Pos) {
 			}
 		}
 		var trees []*ast.File
-		for _, f := range k.files {
+		for _, f := range tk.files {
 			tree := *f.tree
 			tree.Decls = f.decls
 			trees = append(trees, &tree)
 		}
-		conf.Check("tls", k.fset, trees, nil) // the errors are seen above
+		conf.Check("tls", tk.fset, trees, nil) // the errors are seen above
 		if len(wrong) == 0 {
 			return unused
 		}
-		for _, f := range k.files {
+		for _, f := range tk.files {
 			f.decls = slices.DeleteFunc(f.decls, func(decl ast.Decl) bool {
 				return wrong[decl] != ""
 			})
 		}
 		for decl, reason := range wrong {
-			k.leave(decl, reason)
+			tk.leave(decl, reason)
 		}
 	}
 }
 
 // at returns the declaration at a position.
-func (k *taking) at(pos token.Pos) ast.Decl {
-	for _, f := range k.files {
+func (tk *taking) at(pos token.Pos) ast.Decl {
+	for _, f := range tk.files {
 		for _, decl := range f.decls {
 			if decl.Pos() <= pos && pos < decl.End() {
 				return decl
@@ -203,13 +203,13 @@ func (k *taking) at(pos token.Pos) ast.Decl {
 
 // leave notes why a declaration is left out. If that is the lack of another one,
 // the reason has why that is.
-func (k *taking) leave(decl ast.Decl, reason string) {
-	if other, ok := strings.CutPrefix(reason, "undefined: "); ok && k.left[other] != "" {
-		reason = other + ": " + k.left[other]
+func (tk *taking) leave(decl ast.Decl, reason string) {
+	if other, ok := strings.CutPrefix(reason, "undefined: "); ok && tk.left[other] != "" {
+		reason = other + ": " + tk.left[other]
 	}
 	reason, _, _ = strings.Cut(reason, "\n")
 	for _, name := range names(decl) {
-		k.left[name] = reason
+		tk.left[name] = reason
 	}
 }
 

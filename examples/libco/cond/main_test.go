@@ -31,11 +31,11 @@ type reported struct {
 	report func()
 }
 
-func (w *reported) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), w.what) {
-		w.report()
+func (r *reported) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), r.what) {
+		r.report()
 	}
-	return w.Builder.Write(p)
+	return r.Builder.Write(p)
 }
 
 // TestPatience: the bounded wait says that nothing came, and the signal's

@@ -22,25 +22,25 @@ type toy struct {
 	inside int
 }
 
-func (l *toy) lock(limit coroutine.Limit) error {
-	l.guard.Lock()
-	if !l.held {
-		l.held = true
-		l.guard.Unlock()
+func (t *toy) lock(limit coroutine.Limit) error {
+	t.guard.Lock()
+	if !t.held {
+		t.held = true
+		t.guard.Unlock()
 		return nil
 	}
-	if l.bug == "lets the guard go in between" {
-		l.guard.Unlock()
-		l.guard.Lock()
+	if t.bug == "lets the guard go in between" {
+		t.guard.Unlock()
+		t.guard.Lock()
 	}
-	return l.waitLocked(limit)
+	return t.waitLocked(limit)
 }
 
-func (l *toy) waitLocked(limit coroutine.Limit) error {
+func (t *toy) waitLocked(limit coroutine.Limit) error {
 	w := waitq.Acquire(coroutine.Limit{})
-	l.queue.Push(w, 1)
-	l.guard.Unlock()
-	why := waitq.Wait(w, coroutine.ReasonLock, limit, &l.guard, l.leave)
+	t.queue.Push(w, 1)
+	t.guard.Unlock()
+	why := waitq.Wait(w, coroutine.ReasonLock, limit, &t.guard, t.leave)
 	waitq.Release(w)
 	if why == coroutine.WakeShutdown && limit == (coroutine.Limit{}) {
 		waitq.Unwind()
@@ -51,38 +51,38 @@ func (l *toy) waitLocked(limit coroutine.Limit) error {
 	return coroutine.ErrShutdown
 }
 
-func (l *toy) leave(w *coroutine.Waiter) {
-	if l.bug != "stays in the queue" {
-		l.queue.Remove(w)
+func (t *toy) leave(w *coroutine.Waiter) {
+	if t.bug != "stays in the queue" {
+		t.queue.Remove(w)
 	}
 }
 
-func (l *toy) unlock() {
-	if l.bug == "moves before it wakes" {
-		l.unlockMoving()
+func (t *toy) unlock() {
+	if t.bug == "moves before it wakes" {
+		t.unlockMoving()
 		return
 	}
-	l.guard.Lock()
-	if !l.queue.Empty() {
-		l.guard.Take(&l.queue, l.queue.Front())
-		if l.bug == "hands over and frees" {
-			l.held = false
+	t.guard.Lock()
+	if !t.queue.Empty() {
+		t.guard.Take(&t.queue, t.queue.Front())
+		if t.bug == "hands over and frees" {
+			t.held = false
 		}
 	} else {
-		l.held = false
+		t.held = false
 	}
-	l.guard.Unlock()
+	t.guard.Unlock()
 }
 
 // unlockMoving is unlock that moves between the claim and the wake.
-func (l *toy) unlockMoving() {
+func (t *toy) unlockMoving() {
 	w := waitq.Acquire(coroutine.Limit{})
-	l.guard.Lock()
-	if l.held = !l.queue.Empty(); l.held {
-		l.guard.Take(&l.queue, l.queue.Front())
+	t.guard.Lock()
+	if t.held = !t.queue.Empty(); t.held {
+		t.guard.Take(&t.queue, t.queue.Front())
 	}
 	u := waitq.Begin()
-	u.Add(l.guard.Release())
+	u.Add(t.guard.Release())
 	waitq.Release(w)
 	u.Wake()
 }

@@ -85,15 +85,15 @@ func newWorker() *worker {
 }
 
 // run runs the present thread.
-func (k *worker) run() {
+func (w *worker) run() {
 	defer func() {
 		switch r := recover(); r.(type) {
 		case nil, abandoned, unwound:
 		default:
-			k.thread.w.fail("thread %d panicked: %v", k.thread.id, r)
+			w.thread.w.fail("thread %d panicked: %v", w.thread.id, r)
 		}
 	}()
-	k.body(k.thread)
+	w.body(w.thread)
 }
 
 func newThread(w *World, id int, k *worker, body func(*Thread)) *Thread {
