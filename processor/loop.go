@@ -21,6 +21,9 @@ const (
 // next system call.
 const yieldNs = 5_000_000
 
+// yield passes through Go's scheduler. Tests replace it.
+var yield = goruntime.Yield
+
 // workedAlone reports whether no other thread has worked for coroutines of p
 // since the last call. Otherwise goroutines may block in system calls and keep
 // their Ps; the signals of preemption make the runtime look for such Ps. Owner.
@@ -43,7 +46,7 @@ func (p *Processor) loop() {
 			if now-int64(p.yielded.Own()) > yieldNs {
 				p.yielded.Set(uint64(now))
 				if p.workedAlone() {
-					goruntime.Yield()
+					yield()
 					now = clock.Now()
 				}
 			}
