@@ -27,7 +27,7 @@ func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.Atomic
 	hosts []string, log *zap.Logger) *admin {
 	log.Info("admin", zap.Stringer("address", l.Addr()))
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		log.Warn("whoever can reach the admin address can read and profile this process",
+		log.Warn("every client of the admin address can read and profile this process",
 			zap.Stringer("address", a))
 	}
 	// Complaints of the packages that serve; their level is always this one.

@@ -54,7 +54,7 @@ func parse(args []string, out io.Writer) (*config, error) {
 		"Sockets that systemd hands over go before")
 	f.StringVar(&c.unix, "unix", "", "`path` of a unix socket to serve on as well")
 	f.StringVar(&c.admin, "admin", "127.0.0.1:7071", "`address` for metrics, health and "+
-		"debugging; empty: none. Whoever can reach it can profile the process")
+		"debugging; empty: none. Its clients can profile the process")
 	f.StringVar(&c.adminHosts, "admin-hosts", "", "`names`, with commas between, that the admin "+
 		"address goes by beside localhost and numeric addresses; others are refused")
 	f.IntVar(&c.processors, "processors", 0,

@@ -99,7 +99,7 @@ func (c *config) listen() (all []net.Listener, err error) {
 }
 
 // removeStale removes the socket that a daemon which was killed has left
-// behind: the kernel refuses who connects to it. Any other stays, also one
+// behind: the kernel refuses connections to it. Any other stays, also one
 // whose owner only has no time, and is an error of listening.
 func removeStale(path string) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // store holds the keys. Its mutex is held for no longer than it takes to find
-// or change some keys. What is done meanwhile is one step for everybody else.
+// or change some keys. What is done meanwhile is one step for all others.
 type store struct {
 	mu       sync.Mutex
 	keys     map[string]*entry

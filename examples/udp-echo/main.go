@@ -107,7 +107,7 @@ func serve(c *socket.UDPConn, size int) {
 			}
 			if err != nil {
 				said.Report(fmt.Errorf("answering: %w", err))
-				sent++ // whoever that is for gets none
+				sent++ // its sender gets none
 			}
 			answers = answers[sent:]
 		}

@@ -209,7 +209,7 @@ func (x *trip) readResponse() (*stdhttp.Response, error) {
 			if err := hook.Got1xxResponse(code, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err
 			}
-			pc.limit = pc.maxHeader() // whoever asks for them bounds their number
+			pc.limit = pc.maxHeader() // the hook bounds their number
 		}
 	}
 }

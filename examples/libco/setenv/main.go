@@ -53,7 +53,7 @@ func main() {
 
 func run(w io.Writer, n int, pause time.Duration) error {
 	defer netco.Shutdown(context.Background())
-	out := log.New(w, "", 0) // a line at a time, whoever writes
+	out := log.New(w, "", 0) // a line at a time, from every coroutine
 	var failed error
 	err := netco.Run(func() {
 		for i := range n {
