@@ -81,11 +81,11 @@ func Serve(ln net.Listener, handler func(net.Conn)) error {
 		c, err := ln.Accept()
 		switch {
 		case err == nil:
-			pause.End(ln.Addr())
+			pause.End(ln)
 		case group.Phase() >= processor.Draining:
 			return ErrShutdown
 		case passes(err):
-			Sleep(pause.Next(ln.Addr(), err))
+			Sleep(pause.Next(ln, err))
 			continue
 		default:
 			return err

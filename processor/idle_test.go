@@ -17,10 +17,8 @@ import (
 // TestStartIsNotDelayedByATimer: in the C++ netco a start waited for the next
 // timer, seconds away.
 func TestStartIsNotDelayedByATimer(t *testing.T) {
-	g := newGroup(t, 1)
-	p := g.members[0]
-	p.Start()
-	p.Pinned(func() { Sleep(time.Hour) })
+	p := started(t, 1).members[0]
+	defer p.Pinned(func() { Sleep(time.Hour) }).Stop()
 	for range 20 {
 		sleeps := p.Stats.Sleeps.Load()
 		testenv.Until(t, "asleep", func() bool {
@@ -31,9 +29,6 @@ func TestStartIsNotDelayedByATimer(t *testing.T) {
 		took := time.Since(start)
 		testenv.True(t, took <= 20*time.Second, "a coroutine started after %v", took)
 	}
-	g.Advance(Stopping)
-	<-g.Quiet()
-	end(g)
 }
 
 // TestOneCallForAWake: the work that wakes a Processor runs without another

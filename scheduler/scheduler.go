@@ -21,7 +21,7 @@ import (
 // Scheduler is a set of Processors. Its methods may be called from any thread.
 type Scheduler struct {
 	opt      Options
-	refusals refusals
+	refusals processor.LogLimit
 	observer *diagnose.Observer
 
 	mu     sync.Mutex

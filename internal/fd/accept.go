@@ -84,9 +84,7 @@ func (l *Listener) acceptLocked(from *sysx.RawAddr, at net.Listener) (fd int, in
 			in.Release()
 		}
 		if errno == 0 {
-			if l.pause != 0 {
-				l.pause.End(at.Addr())
-			}
+			l.pause.End(at)
 			l.pausing = false
 			l.spendRead(0)
 			return fd, in, nil
@@ -101,7 +99,7 @@ func (l *Listener) acceptLocked(from *sysx.RawAddr, at net.Listener) (fd int, in
 				l.spendRead(0)
 				continue
 			case processor.AcceptFiles, processor.AcceptMemory:
-				until = clock.Real() + int64(l.pause.Next(at.Addr(), errno))
+				until = clock.Real() + int64(l.pause.Next(at, errno))
 			default:
 				return -1, nil, os.NewSyscallError("accept4", errno)
 			}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -189,16 +188,14 @@ func AcceptPauses() uint64 { return pauses.count.Load() }
 
 // pauses counts pauses at a limit.
 var pauses struct {
-	count  atomic.Uint64
-	logged atomic.Int64 // time of the last line, UnixNano
+	count atomic.Uint64
+	lines processor.LogLimit
 }
 
 // paused counts a pause. It logs one line a second at most: at the limit each
 // closed connection ends a pause, and the next accept begins a new pause.
 func paused(at net.Addr) {
-	n := pauses.count.Add(1)
-	logged, now := pauses.logged.Load(), time.Now().UnixNano()
-	if now-logged >= int64(time.Second) && pauses.logged.CompareAndSwap(logged, now) {
+	if n := pauses.count.Add(1); pauses.lines.Allow() {
 		processor.CurrentLogger().Warn("accepting pauses at the limit of connections",
 			zap.Stringer("listener", at), zap.Uint64("pauses", n))
 	}
