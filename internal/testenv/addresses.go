@@ -11,9 +11,9 @@ import (
 )
 
 // ClosedPort returns an address on which nothing listens until the test's end.
-// The port is kept by a socket that is bound and does not listen, of either
-// family if there are two: one that is merely free may be another process's a
-// moment later.
+// A socket that is bound and does not listen keeps the port, for both IP
+// versions where there are two: another process could take a port that is
+// merely free.
 func ClosedPort(t testing.TB) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -31,17 +31,17 @@ func ClosedPort(t testing.TB) string {
 	return fmt.Sprint("127.0.0.1:", portOf(t, fd))
 }
 
-// SocketPath returns a path for a Unix socket, in a folder that is there until
-// the test's end. A name in t.TempDir, which has the test's name in it, can be
-// longer than such a path may be.
+// SocketPath returns a path for a Unix socket, in a folder that exists until
+// the test's end. A path in t.TempDir, which includes the test's name, can be
+// too long for a socket.
 func SocketPath(t testing.TB, name string) string {
 	dir := SocketDir()
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, name)
 }
 
-// SocketDir makes a folder for Unix sockets. It is elsewhere than TMPDIR says
-// if that leaves a socket's name fewer than 40 of the 107 bytes of a path.
+// SocketDir makes a folder for Unix sockets. It ignores TMPDIR if that leaves
+// fewer than 40 of a path's 107 bytes for the socket's name.
 func SocketDir() string {
 	dir := Must(os.MkdirTemp("", "netco"))
 	if len(dir) > 107-40 {
@@ -52,7 +52,7 @@ func SocketDir() string {
 }
 
 // Deaf returns the address of a listener whose queue is full until the test's
-// end, and its fd: the kernel drops what else would connect.
+// end, and its fd: the kernel drops all further connects.
 func Deaf(t testing.TB) (address string, fd int) {
 	t.Helper()
 	fd = bound(t, [4]byte{127, 0, 0, 1})

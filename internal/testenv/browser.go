@@ -24,11 +24,12 @@ func NeedBrowser(t testing.TB) {
 
 var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security Policy).*$`)
 
-// Complaint returns the first line of a browser's log in which it finds fault
-// with the page, empty if there is none.
+// Complaint returns the first line of a browser's log that reports a fault of
+// the page, or "".
 func Complaint(log string) string { return complaint.FindString(log) }
 
-// Browser runs a headless Chromium on a page and returns what it has printed.
+// Browser runs a headless Chromium on a page and returns its output and its
+// log.
 func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -37,8 +38,7 @@ func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not TempDir, which fails if some process of the browser's still writes
-	// there.
+	// Not TempDir, which fails if a process of the browser still writes there.
 	defer os.RemoveAll(profile)
 	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-extensions", "--hide-scrollbars", "--disable-background-networking",
@@ -46,14 +46,14 @@ func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 		flags...)
 	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// Its own processes, too.
+	// Kill the browser's own processes too.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err = cmd.Run()
 	if cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // processes that it has left behind
 	}
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		t.Fatalf("%v: %v\n%.2000s", url, err, stderr.String())

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// The checks report what is wrong and go on, in goroutines and coroutines too.
-// what says which of several cases it was: the line is known without it. Only
-// one that fails calls Helper, which is slow.
+// The checks report a failure and go on, in goroutines and coroutines too. The
+// parameter what names the case if one line checks several. Only a check that
+// fails calls Helper, which is slow.
 
 // Equal checks that got is want.
 func Equal[T comparable](t testing.TB, got, want T, what ...any) {
@@ -20,8 +20,8 @@ func Equal[T comparable](t testing.TB, got, want T, what ...any) {
 	}
 }
 
-// True checks that a condition holds; the format says what if it does not. Its
-// arguments are evaluated before that is known.
+// True checks that a condition holds; format and args describe the failure. The
+// args are evaluated in either case.
 func True(t testing.TB, holds bool, format string, args ...any) {
 	if !holds {
 		t.Helper()
@@ -67,7 +67,7 @@ func prefix(what []any) string {
 	return s[:len(s)-1] + ": "
 }
 
-// AsText turns a call's results into what Gives compares.
+// AsText turns a call's results into values that Gives can compare.
 func AsText(p []byte, err error) (string, error) { return string(p), err }
 
 // Err returns a call's error.

@@ -14,15 +14,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childVar names the child that a process is.
+// childVar is the environment variable that names a process's child.
 const childVar = "NETCO_TEST_CHILD"
 
-// Children are programs that a test binary can be instead of running its
-// tests, for tests about a whole process. A TestMain asks Chosen before
-// anything else; a test starts one with Command.
+// Children are programs that a test binary can run in place of its tests, for
+// tests of a whole process. A TestMain calls Chosen before anything else; a
+// test starts a child with Command.
 type Children map[string]func()
 
-// Chosen returns the child that this process is to be, or nil.
+// Chosen returns the child that this process is to run, or nil.
 func (c Children) Chosen() func() { return c[os.Getenv(childVar)] }
 
 // Command prepares a child, which finds the arguments in os.Args. It is killed
@@ -43,8 +43,9 @@ func (c Children) Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Emulated skips a test if err says that the kernel cannot start the binary of
-// the test: it runs under an emulator, which the kernel starts for no child.
+// Emulated skips a test if err says that the kernel cannot start the test's
+// binary. Then the test runs under an emulator, which the kernel does not start
+// for children.
 func Emulated(t testing.TB, err error) {
 	t.Helper()
 	if errors.Is(err, unix.ENOEXEC) {
@@ -53,8 +54,8 @@ func Emulated(t testing.TB, err error) {
 	}
 }
 
-// RunC builds the program of a folder, which has C in it, and returns what it
-// prints. A test cannot have C, and a package must not need it.
+// RunC builds a folder's program, which uses C, and returns its output. A test
+// cannot use C itself, and a package must not need C.
 func RunC(t testing.TB, folder string) string {
 	t.Helper()
 	Long(t) // it builds a program
@@ -74,9 +75,8 @@ func RunC(t testing.TB, folder string) string {
 	return Must(Output(exec.CommandContext(ctx, exe)))
 }
 
-// Output runs a child to its end and returns what it writes to stdout. The
-// error shows its stderr, to which a child also writes that it cannot save what
-// it covered.
+// Output runs a child to its end and returns its stdout. The error shows its
+// stderr, where a child also complains that it cannot save its coverage.
 func Output(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.Output()
 	var exit *exec.ExitError

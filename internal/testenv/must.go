@@ -7,8 +7,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Must returns v. It panics if there is an error: what a test begins with has
-// failed.
+// Must returns v. It panics if there is an error, as a test's set-up has failed
+// then.
 func Must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -38,7 +38,7 @@ func NoRace(t testing.TB) {
 	}
 }
 
-// MustOK is Must for what has no value.
+// MustOK is Must for calls without a value.
 func MustOK(err error) {
 	if err != nil {
 		panic(err)

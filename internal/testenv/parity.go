@@ -7,17 +7,17 @@ import (
 	"testing"
 )
 
-// Parity: what the package theirs of the standard library exports is exported
-// by our package too, and nothing else. It is identical, except for the types
-// in own, which have all methods and fields of theirs; one that begins with a
-// plus sign is a name that only ours has. least is how many names there are to
-// compare at least.
+// Parity checks that package ours exports the same names as the standard
+// library's package theirs. Their types are identical too, except for those in
+// own, which have all methods and fields of theirs. A name in own with a plus
+// sign in front is exported by ours only. least is the least number of names to
+// compare.
 func Parity(t *testing.T, theirs, ours string, least int, own ...string) {
 	t.Helper()
 	Long(t) // it builds a program
 	const program = "github.com/netco-go/netco/internal/testenv/testdata/parity"
 	args := append([]string{"run", program, theirs, ours}, own...)
-	out, err := Output(exec.Command("go", args...)) // without what the go command says of its work
+	out, err := Output(exec.Command("go", args...)) // without the go command's own messages
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

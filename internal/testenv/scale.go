@@ -10,18 +10,18 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// ScaleVar names the environment variable that says how much of the long tests
-// is run: the rounds of hammers, the length of random programs and of soak, and
-// which programs are explored in every order. 1 is their full length, which
-// .ci/run runs, more is longer, and unset stands for 0.1.
+// ScaleVar is the environment variable that scales the long tests: the rounds
+// of hammers, the length of random programs and of soak, and which programs are
+// explored in every order. 1 is full length, as .ci/run sets it; unset means
+// 0.1.
 const ScaleVar = "NETCO_TEST_SCALE"
 
 const usualScale = 0.1
 
-// Scale returns what ScaleVar says. In race builds, where everything takes ten
-// times as long, it is a tenth of that, but no less than by default. It must be
-// called while tests run, and reads the variable each time: only so go test's
-// cache depends on it.
+// Scale returns the value of ScaleVar. In race builds, where everything takes
+// ten times as long, it returns a tenth, but no less than the default. Call it
+// while tests run: it reads the variable each time, so that go test's cache
+// depends on it.
 func Scale() float64 {
 	return scale(os.Getenv(ScaleVar), goruntime.RaceEnabled)
 }
@@ -51,13 +51,13 @@ func Seed(t testing.TB) uint64 {
 	return seed
 }
 
-// Rounds returns how many rounds a hammer takes that takes n at full length.
+// Rounds returns the number of rounds of a hammer that has n at full length.
 func Rounds(n int) int { return max(1, int(float64(n)*Scale())) }
 
 // Full reports whether tests run at full length, or longer.
 func Full() bool { return Scale() >= 1 }
 
-// Long skips a test, or a part of one, that is run at full length only.
+// Long skips a test, or a part of a test, unless tests run at full length.
 func Long(t testing.TB) {
 	t.Helper()
 	if !Full() {

@@ -15,9 +15,9 @@ import (
 )
 
 // Split is Main for a package with many tests that wait and cannot run at once
-// in one process: all but those that a command line chooses are run by several
-// processes, side by side; by half as many under the race detector, which keeps
-// the CPUs busy.
+// in one process. Several processes run the tests side by side, unless the
+// command line selects tests. Under the race detector, which keeps the CPUs
+// busy, half as many processes do.
 func Split(m *testing.M, processes int) {
 	Parallel()
 	if goruntime.RaceEnabled {
@@ -40,9 +40,9 @@ func Split(m *testing.M, processes int) {
 	os.Exit(code)
 }
 
-// startOthers starts processes but one that share the tests with this one, has
-// this one skip theirs, and returns them; or none if this one is to run what
-// its command line selects.
+// startOthers starts and returns processes-1 processes, which share the tests
+// with this process, and has this process skip their tests. It returns none if
+// this process is to run the tests that its command line selects.
 func startOthers(processes int) (others []*exec.Cmd, err error) {
 	for _, name := range []string{"test.run", "test.skip", "test.cpuprofile", "test.memprofile",
 		"test.trace"} {
@@ -71,7 +71,7 @@ func startOthers(processes int) (others []*exec.Cmd, err error) {
 		skipped = append(skipped, its...)
 		cmd := exec.Command(exe)
 		for _, arg := range os.Args[1:] {
-			if !strings.HasPrefix(arg, "-test.testlogfile=") { // which is this process's
+			if !strings.HasPrefix(arg, "-test.testlogfile=") { // that file is this process's
 				cmd.Args = append(cmd.Args, arg)
 			}
 		}
@@ -89,7 +89,7 @@ func startOthers(processes int) (others []*exec.Cmd, err error) {
 	return others, flag.Set("test.skip", only(skipped))
 }
 
-// only matches these tests.
+// only returns a pattern that matches these tests.
 func only(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
 // print writes to stdout, which may be a pipe that is not blocking.

@@ -41,9 +41,9 @@ func run(m *testing.M) (code int) {
 	return code
 }
 
-// Parallel lets more tests run at once that have called T.Parallel than there
-// are CPUs, unless the command line says how many: those tests mostly wait. For
-// a TestMain that does not call Main.
+// Parallel lets more tests that have called T.Parallel run at once than there
+// are CPUs, since those tests mostly wait; the command line can override it. It
+// is for a TestMain that does not call Main.
 func Parallel() {
 	flag.Parse()
 	given := false
@@ -53,8 +53,7 @@ func Parallel() {
 	}
 }
 
-// special reports whether this run is of a kind in which leaks cannot be
-// judged.
+// special reports whether this is a kind of run that cannot judge leaks.
 func special() bool {
 	for _, name := range []string{"test.bench", "test.fuzz", "test.list", "test.coverprofile"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -67,7 +66,7 @@ func special() bool {
 // Counts are what a process holds.
 type Counts struct{ FDs, Goroutines, Threads int }
 
-// Snapshot counts what the process holds now.
+// Snapshot counts what the process holds.
 func Snapshot() Counts {
 	return Counts{entries("/proc/self/fd"), runtime.NumGoroutine(), entries("/proc/self/task")}
 }
@@ -80,13 +79,13 @@ func entries(dir string) int {
 	return len(list)
 }
 
-// Threads come with the Go runtime's own needs and stay: one for each system
-// call that ever blocked beside the others, so many on a slow machine. A thread
-// that netco leaks has a goroutine locked to it, which is counted above.
+// The Go runtime starts threads as it needs them and keeps them: as many as
+// system calls ever blocked at once, which are many on a slow machine. A thread
+// that netco leaks has a goroutine locked to it, and Counts has that goroutine.
 const threadSlack = 40
 
-// patience is how long what a test leaves behind may take to end: longer than a
-// machine that others use keeps a thread waiting.
+// patience is how long a test's fds and goroutines may take to end: longer than
+// a busy machine keeps a thread waiting.
 const patience = 30 * time.Second
 
 // Leaks waits for the process to hold no more than it did, and returns what it
@@ -114,12 +113,12 @@ func (c Counts) Leaks() error {
 var idleWorker = regexp.MustCompile(
 	`(?m)^goroutine \d+ .*\n.*/blocking\.\(\*worker\)\.main\(`)
 
-// runtimeFDs are those of Go's own poller, which it makes when it first needs
-// them and keeps: an epoll fd and an eventfd.
+// runtimeFDs is the number of fds of Go's own poller, an epoll fd and an
+// eventfd, which it makes at the first need and keeps.
 const runtimeFDs = 2
 
-// Allocs is testing.AllocsPerRun, which counts what all goroutines allocate,
-// without what others do meanwhile: the least of up to five tries.
+// Allocs is testing.AllocsPerRun, but leaves out the allocations of other
+// goroutines meanwhile: it is the least of up to five tries.
 func Allocs(runs int, f func()) float64 {
 	least := testing.AllocsPerRun(runs, f)
 	for try := 1; try < 5 && least > 0; try++ {
@@ -128,7 +127,7 @@ func Allocs(runs int, f func()) float64 {
 	return least
 }
 
-// opened returns what the process has open.
+// opened returns the targets of the process's fds.
 func opened() (all []string) {
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -143,9 +142,9 @@ func opened() (all []string) {
 	return all
 }
 
-// Files returns how many fds are open, but for epoll's and eventfds: those of
-// the poller of goroutines come and go by themselves. So does a file that the C
-// library opens for a new thread: wait with Until for as few as before.
+// Files returns the number of open fds without epoll fds and eventfds, as those
+// of the goroutine poller come and go by themselves. A file that the C library
+// opens for a new thread does too, so wait with Until for the earlier number.
 func Files() (n int) {
 	for _, to := range opened() {
 		if to != "anon_inode:[eventpoll]" && to != "anon_inode:[eventfd]" {
@@ -155,8 +154,8 @@ func Files() (n int) {
 	return n
 }
 
-// Sockets returns how many sockets are open. Unlike pipes, which the collector
-// closes in some later test, these are a test's own.
+// Sockets returns the number of open sockets. All of these are the test's own,
+// unlike pipes, which the collector may close in a later test.
 func Sockets() (n int) {
 	for _, to := range opened() {
 		if strings.HasPrefix(to, "socket:") {
@@ -166,8 +165,8 @@ func Sockets() (n int) {
 	return n
 }
 
-// Unread counts the bytes that the process has not read of connections to a
-// port of its own, and the connections that it has not accepted there.
+// Unread counts the unread bytes in connections to a port of the process, and
+// the connections that it has not accepted there.
 func Unread(port int) (n int) {
 	for fd := range 1000 {
 		at, err := unix.Getsockname(fd)

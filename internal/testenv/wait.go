@@ -12,10 +12,9 @@ import (
 // Limit is when a test gives up waiting. No test passes by waiting that long.
 const Limit = time.Minute
 
-// waiting measures how long a test has waited, as far as the process ran: a
-// process that was stopped for a minute, or whose machine was, has yet to do
-// what the test waits for. So the time between two looks counts as longestLook
-// at most.
+// waiting measures how long a test has waited while the process ran. If the
+// process or its machine was stopped for a minute, the awaited work has yet to
+// be done. So the time between two looks counts as longestLook at most.
 type waiting struct {
 	last time.Time
 	sum  time.Duration
@@ -30,8 +29,9 @@ func (w *waiting) over(now time.Time) bool {
 	return w.sum >= Limit
 }
 
-// Until waits for a condition that no channel announces. It looks ever less
-// often: of a wait for another process the looks would be most of the cost.
+// Until waits for a condition that no channel announces. It checks less and
+// less often, as the checks would be most of the cost of a wait for another
+// process.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	w := waiting{last: time.Now()}
@@ -64,7 +64,8 @@ func Await[T any](t testing.TB, c <-chan T, what string) (v T) {
 }
 
 // Settle waits until at most n goroutines are left. It collects garbage
-// meanwhile: some are kept for reuse, or for what nothing can resume.
+// meanwhile, which ends goroutines that are kept for reuse or that nothing can
+// resume.
 func Settle(t testing.TB, n int) {
 	t.Helper()
 	Until(t, "goroutines to end", func() bool {
@@ -73,7 +74,7 @@ func Settle(t testing.TB, n int) {
 	})
 }
 
-// Over returns a context that is over.
+// Over returns a context that has ended.
 func Over() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
