@@ -19,11 +19,5 @@ type Habit struct{ h habit }
 // Blocks reports whether the next call runs on a goroutine.
 func (h *Habit) Blocks() bool { return h.h.blocks() }
 
-// Note records whether a call has blocked, on the coroutine or a goroutine.
-func (h *Habit) Note(blocked, own bool) {
-	if own {
-		h.h.noteOwn(blocked)
-	} else {
-		h.h.note(blocked)
-	}
-}
+// Note records whether a call has blocked, and was a probe.
+func (h *Habit) Note(blocked, probe bool) { h.h.note(blocked, probe) }

@@ -80,13 +80,13 @@ func (w *response) call() bool {
 		call := func() {
 			began := clock.Now()
 			s.handler().ServeHTTP(w, &w.req)
-			h.note(clock.Now()-began > quickNs)
+			h.note(clock.Now()-began > quickNs, false)
 		}
 		return goroutines.Do(context.Background(), call) == nil
 	}
-	mark, began := coroutine.MarkLeft(), int64(0)
+	mark, began, probe := coroutine.MarkLeft(), int64(0), false
 	if h != nil {
-		began = clock.Now()
+		began, probe = clock.Now(), h.score.Load() >= blocksScore
 	}
 	s.handler().ServeHTTP(w, &w.req)
 	left := mark.Left()
@@ -95,9 +95,9 @@ func (w *response) call() bool {
 	case left && h == nil:
 		s.habits.any.Store(true)
 		v, _ := s.habits.patterns.LoadOrStore(s.pattern(&w.req), new(habit))
-		v.(*habit).noteOwn(left)
+		v.(*habit).note(left, false)
 	case h != nil:
-		h.noteOwn(left || !mark.Suspended() && clock.Now()-began > shortNs)
+		h.note(left || !mark.Suspended() && clock.Now()-began > shortNs, probe)
 	}
 	return true
 }
@@ -111,19 +111,14 @@ func (h *habit) blocks() bool {
 	return n != firstProbe && n%probeEvery != 0
 }
 
-// noteOwn learns from a call made on the coroutine.
-func (h *habit) noteOwn(blocked bool) {
-	if !blocked && h.score.Load() >= blocksScore { // a probe, which stands for many
-		h.score.Store(0)
-	}
-	h.note(blocked)
-}
-
-// note learns from a call.
-func (h *habit) note(blocked bool) {
+// note learns from a call. A probe stands for many. Another call on the
+// coroutine may have begun before the handler was known to block.
+func (h *habit) note(blocked, probe bool) {
 	switch score := h.score.Load(); {
 	case blocked && score < maxScore:
 		h.score.Add(blockedScore)
+	case !blocked && probe:
+		h.score.Store(0)
 	case !blocked && score > 0:
 		h.score.Add(-1)
 	}

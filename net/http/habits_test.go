@@ -155,8 +155,8 @@ func TestSuspended(t *testing.T) {
 }
 
 // TestProbes: calls of a handler that blocks, and may wait in netco, rarely try
-// a coroutine. Once such a call does not block, or calls on goroutines are
-// quick, all calls are coroutines again.
+// a coroutine. Once such a call does not block, or other calls are quick, all
+// calls are coroutines again.
 func TestProbes(t *testing.T) {
 	var h http.Habit
 	calls := func() (n int) { // on goroutines, before one on a coroutine
@@ -167,9 +167,9 @@ func TestProbes(t *testing.T) {
 		}
 		return n
 	}
-	note := func(n int, blocked, own bool) {
+	note := func(n int, blocked, probe bool) {
 		for range n {
-			h.Note(blocked, own)
+			h.Note(blocked, probe)
 		}
 	}
 	note(8, true, true) // to the highest score
