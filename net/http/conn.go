@@ -37,9 +37,10 @@ type conn struct {
 	gone       bool  // the Server has forgotten it: hijacked, or handed over
 	writeTimed bool  // a handler has set a write deadline
 	begun      bool  // the connection has served a request
+	known      bool  // constant: the program has nc as well, and may set deadlines
 	wasPost    bool  // the last request was a POST
 
-	idle     atomic.Bool // the connection waits for a request
+	idle     atomic.Bool // it waits for a request; SetKeepAlivesEnabled takes that back
 	hijacked atomic.Bool
 	failed   atomic.Bool              // a write has failed
 	current  atomic.Pointer[response] // the request under way
@@ -136,7 +137,10 @@ var errServed = errors.New("http: connection served")
 // serve serves requests until none is left, and returns nil, or until the
 // connection is to be closed.
 func (c *conn) serve() (err error) {
-	c.idle.Store(false)
+	if !c.idle.Swap(false) && c.begun { // SetKeepAlivesEnabled ends it
+		c.close()
+		return errServed
+	}
 	c.work = works.Get().(*work)
 	c.work.reset(c)
 	returned := false
@@ -222,7 +226,7 @@ func (c *conn) requests() error {
 			if _, err := c.work.in.Peek(4); err != nil { // within IdleTimeout
 				return err
 			}
-			if d := c.s.readHeaderTimeout(); d != 0 || c.s.IdleTimeout != 0 {
+			if d := c.s.readHeaderTimeout(); d != 0 || c.s.IdleTimeout != 0 || c.known {
 				c.nc.SetReadDeadline(after(d))
 			}
 		} else if p := c.s.protocols(); !p.HTTP1() {
@@ -247,7 +251,7 @@ func (c *conn) requests() error {
 		c.nc.SetReadDeadline(after(cmp.Or(c.s.IdleTimeout, c.s.ReadTimeout)))
 		if c.work.in.Buffered() == 0 && !c.decrypted() {
 			err := c.flush()
-			if c.s.WriteTimeout > 0 {
+			if c.s.WriteTimeout > 0 || c.known {
 				c.nc.SetWriteDeadline(time.Time{})
 			}
 			return err

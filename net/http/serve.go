@@ -91,7 +91,7 @@ func (l *sorter) serveConn(nc net.Conn) net.Conn {
 		tc = tls.Server(raw, l.config)
 		nc = tc
 	}
-	c := &conn{s: s, nc: nc, tc: tc, ctx: l.base}
+	c := &conn{s: s, nc: nc, tc: tc, ctx: l.base, known: true}
 	if s.ConnContext != nil {
 		if c.ctx = s.ConnContext(l.base, nc); c.ctx == nil {
 			panic("ConnContext returned nil")

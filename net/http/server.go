@@ -186,7 +186,7 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 	open.mu.Lock()
 	defer open.mu.Unlock()
 	for c := range open.conns {
-		if !v && c.s == s && c.idle.Load() {
+		if !v && c.s == s && c.idle.CompareAndSwap(true, false) {
 			c.sc.SetReadDeadline(longAgo) // the connection wakes, and ends
 		}
 	}
