@@ -57,7 +57,7 @@ func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
 		o.cfg.Logger.Warn("processor handed on", zap.Uint64("coroutine", one.Coroutine),
 			zap.String("name", one.Name), zap.String("cause", one.Cause),
 			zap.String("detail", one.Detail), zap.String("blocked_at", one.BlockedAt),
-			zap.String("instead", cures[one.Cause]))
+			zap.String("instead", advice(one.Cause, left.Stack.Frames())))
 	}
 }
 

@@ -116,6 +116,15 @@ var cures = map[string]string{
 	CauseComputation: "netco.Yield once in a while, or blocking.Do",
 }
 
+// advice returns what to write instead of a call that blocks or computes: ""
+// for a wait in frames within netco, which the user cannot change.
+func advice(cause string, frames []runtime.Frame) string {
+	if cause != CauseComputation && withinNetco(frames) {
+		return ""
+	}
+	return cures[cause]
+}
+
 // waits describes each cause in words.
 var waits = map[string]string{
 	CauseChannel: "waits for a Go channel or select",
@@ -154,18 +163,12 @@ const maxFrames = 8
 // library's nor netco's, maxFrames at most.
 func userFrames(frames []runtime.Frame) (some []runtime.Frame) {
 	for _, f := range frames {
-		if f.File != "" && !isOwn(f.Function) && !stacks.Standard(f.Function) &&
+		if f.File != "" && !stacks.OfNetco(f) && !stacks.Standard(f.Function) &&
 			len(some) < maxFrames {
 			some = append(some, f)
 		}
 	}
 	return some
-}
-
-// isOwn reports whether a function is netco's.
-func isOwn(function string) bool {
-	root, _ := strings.CutSuffix(module, "/")
-	return strings.HasPrefix(function, module) || strings.HasPrefix(function, root+".")
 }
 
 // place describes a call in words. The function's name includes the file's
@@ -195,8 +198,8 @@ func title(id uint64, name string) string {
 // is netco's, such as a system call that took long.
 func withinNetco(frames []runtime.Frame) bool {
 	for _, f := range frames {
-		if isOwn(f.Function) || !stacks.Standard(f.Function) {
-			return isOwn(f.Function)
+		if own := stacks.OfNetco(f); own || !stacks.Standard(f.Function) {
+			return own
 		}
 	}
 	return false

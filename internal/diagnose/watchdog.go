@@ -167,7 +167,8 @@ func (d *watchdog) publish(s Stall, suppressed int) {
 			zap.Duration("length", s.Length), zap.Uint64("coroutine", s.Coroutine),
 			zap.String("name", s.Name), zap.String("site", s.Site), zap.String("cause", s.Cause),
 			zap.String("detail", s.Detail), zap.String("stack", s.Stack),
-			zap.Int("unreported", suppressed), zap.String("instead", cures[s.Cause]))
+			zap.Int("unreported", suppressed),
+			zap.String("instead", advice(s.Cause, framesOf(s.Stack))))
 		if d.o.reporting() {
 			reportStall(s)
 		}

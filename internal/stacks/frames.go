@@ -23,7 +23,7 @@ func OfUser(stack []runtime.Frame) []runtime.Frame {
 	}
 	stack = CutRuns(stack, 1)
 	own := 0
-	for own < len(stack) && belongs(stack[own], "") {
+	for own < len(stack) && OfNetco(stack[own]) {
 		own++
 	}
 	switch {
@@ -58,6 +58,9 @@ func switches(f runtime.Frame) bool {
 		belongs(f, "/context") || belongs(f, "/asm")
 }
 
+// OfNetco reports whether f is in a package of netco's, and not in a test.
+func OfNetco(f runtime.Frame) bool { return belongs(f, "") }
+
 // belongs reports whether f is in netco's package path or a package below it,
 // and not in a test. "" means all of netco.
 func belongs(f runtime.Frame, path string) bool {
@@ -74,7 +77,7 @@ func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 	for _, at = range frames {
 		switch {
 		case Standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // made by cgo
-		case !belongs(at, ""):
+		case !OfNetco(at):
 			return at
 		case own.Function == "":
 			own = at
