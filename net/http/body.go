@@ -8,15 +8,15 @@ import (
 	"github.com/netco-go/netco/sync"
 )
 
-// body is a request's body. It reads from the connection's buffer: as many
-// bytes as Content-Length says, or chunks through the standard's reader.
+// body is a request's body. It reads from the connection's buffer, directly up
+// to Content-Length or through the standard's reader of chunks.
 type body struct {
 	w   *response     // constant
 	std *Request      // constant: a chunked request as the standard parsed it, else nil
 	in  *bufio.Reader // constant: the buffer; Hijack takes it from the connection
 
 	mu     sync.Mutex // held across reads
-	unread int64      // under mu: bytes of the length
+	unread int64      // under mu: what is left of Content-Length
 	sawEnd bool       // under mu
 	closed bool       // under mu
 	early  bool       // under mu, or after the handler: closed before the end
@@ -53,15 +53,16 @@ func (b *body) readLocked(p []byte) (n int, err error) {
 	if err == io.EOF {
 		b.sawEnd = true
 		b.w.bodyAtEnd()
-		if b.unread > 0 { // it is the end of the connection
+		if b.unread > 0 { // the connection has ended
 			err = io.ErrUnexpectedEOF
 		}
 	}
 	return n, err
 }
 
-// endRead ends a Read that is under way elsewhere, once the handler has
-// returned. The rest of the body is not read: the connection is to be closed.
+// endRead ends a Read by another goroutine or coroutine, once the handler has
+// returned. Then the rest of the body is not read, and the connection is to be
+// closed.
 func (b *body) endRead() {
 	if b == nil {
 		return
@@ -104,8 +105,9 @@ func (b *body) Close() error {
 	return err
 }
 
-// discard is Close for a handler that begins to answer. It reports whether it
-// reached the end. If the rest is too long, the handler may read on.
+// discard closes the body when the handler begins to answer, and reports
+// whether it reached the end. If the rest is too long, discard leaves the body
+// open: the handler may read on.
 func (b *body) discard() bool {
 	b.mu.Lock()
 	long := b.unread >= maxDiscard

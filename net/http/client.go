@@ -9,13 +9,13 @@ import (
 	"github.com/netco-go/netco/internal/http2"
 )
 
-// Client is the standard's Client, with the same fields, whose default
-// Transport is this package's DefaultTransport. In a coroutine its calls park
-// if its Transport's do.
+// Client has the fields of the standard's Client; its default Transport is this
+// package's DefaultTransport. In a coroutine its calls park if its Transport's
+// do.
 //
-// For a library that takes the standard's Client, convert it to that type: the
-// fields are the same. Set Transport to DefaultTransport then, since the
-// standard's default is its own.
+// For a library that takes the standard's Client, convert a Client to that
+// type, and set Transport to DefaultTransport: the standard's default is its
+// own.
 type Client stdhttp.Client
 
 // DefaultClient is what Get, Head, Post and PostForm use.
@@ -25,8 +25,8 @@ var DefaultClient = &Client{}
 func (c *Client) std() *stdhttp.Client {
 	std := stdhttp.Client(*c)
 	std.Transport = cmp.Or(c.Transport, DefaultTransport)
-	// Registered protocols may end with Request.Cancel only, which the standard
-	// sets for a Transport that it does not know.
+	// Round trips of registered protocols may know only Request.Cancel, which
+	// the standard sets for a Transport that it does not know.
 	if t, own := std.Transport.(*Transport); own && c.Timeout > 0 && !t.registered.Load() {
 		std.Transport = &http2.Transport{RoundTripper: t}
 	}
@@ -48,7 +48,7 @@ func (c *Client) Post(url, contentType string, body io.Reader) (*stdhttp.Respons
 	return c.std().Post(url, contentType, body)
 }
 
-// PostForm is Post of the values of a form.
+// PostForm posts the values of a form.
 func (c *Client) PostForm(url string, data url.Values) (*stdhttp.Response, error) {
 	return c.std().PostForm(url, data)
 }

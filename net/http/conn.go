@@ -34,7 +34,7 @@ type conn struct {
 	remote     string             // constant once opened
 	tlsState   *tls.ConnectionState
 	work       *work // nil while idle
-	gone       bool  // the Server has forgotten it: hijacked, or handed over
+	gone       bool  // hijacked or handed over: the Server has forgotten it
 	writeTimed bool  // a handler has set a write deadline
 	begun      bool  // the connection has served a request
 	known      bool  // constant: the program has nc as well, and may set deadlines
@@ -49,7 +49,7 @@ type conn struct {
 // work is what a connection needs while it is not idle.
 type work struct {
 	in   *bufio.Reader // reads from the connection
-	body *bufio.Writer // of the response under way, to measure its length
+	body *bufio.Writer // of the current response, to measure its length
 	// Constant: the first writer below body; its Buffered is the length so far.
 	bodyBuf []byte
 	unsent  bool // an answer waits in out, and nothing is due to send it
@@ -60,7 +60,7 @@ type work struct {
 	out     *bufio.Writer // under mu: writes to the connection
 	flusher bool          // under mu: flushAhead's coroutine is under way
 
-	beside sync.WaitGroup // the read beside a handler, which then owns in
+	beside sync.WaitGroup // the read beside a handler; it owns in meanwhile
 }
 
 const (
@@ -78,7 +78,7 @@ var works = stdsync.Pool{New: func() any {
 	return w
 }}
 
-// opened begins a connection; with TLS it shakes hands.
+// opened starts a connection, by a handshake if it has TLS.
 func (s *Server) opened(sc *socket.ServerConn) error {
 	c, ok := sc.Value.(*conn)
 	if !ok { // the socket.Server has accepted it
@@ -105,7 +105,8 @@ func (s *Server) opened(sc *socket.ServerConn) error {
 // decrypted reports whether TLS has read bytes ahead.
 func (c *conn) decrypted() bool { return c.tc != nil && c.tc.Readable() }
 
-// remoteOf returns the peer's address. TCP's is not cached in any other form.
+// remoteOf returns the peer's address. It makes no net.Addr for TCP: the
+// connection would keep it.
 func remoteOf(raw socket.Stream) string {
 	if tcp, ok := raw.(*socket.TCPConn); ok {
 		at := tcp.RemoteAddrPort()
@@ -123,7 +124,7 @@ func (c *conn) setState(state ConnState) {
 	}
 }
 
-// after returns the deadline d from now: none if d is not positive.
+// after returns the time d from now, or no deadline if d is not positive.
 func after(d time.Duration) (t time.Time) {
 	if d > 0 {
 		t = time.Now().Add(d)
@@ -166,12 +167,12 @@ func (c *conn) serve() (err error) {
 	return err
 }
 
-// reset empties the buffers, for a connection or nil.
-func (x *work) reset(rw io.ReadWriter) {
-	x.in.Reset(rw)
-	x.mu.Lock()
-	x.out.Reset(rw)
-	x.mu.Unlock()
+// reset empties the buffers and connects them to rw, which may be nil.
+func (w *work) reset(rw io.ReadWriter) {
+	w.in.Reset(rw)
+	w.mu.Lock()
+	w.out.Reset(rw)
+	w.mu.Unlock()
 }
 
 // end gives the buffers back.
@@ -259,30 +260,31 @@ func (c *conn) requests() error {
 	}
 }
 
-// flushAhead starts a coroutine that sends answers which wait for the next
-// request's handler, if that handler waits. If the buffer belongs to another
-// connection by then, it sends that connection's answers early.
-func (x *work) flushAhead() {
-	if !x.unsent {
+// flushAhead starts a coroutine that sends the buffered answers if the next
+// request's handler waits. If the buffer belongs to another connection by then,
+// it sends that connection's answers early.
+func (w *work) flushAhead() {
+	if !w.unsent {
 		return
 	}
-	x.unsent = false
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.out.Buffered() > 0 && !x.flusher {
+	w.unsent = false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.out.Buffered() > 0 && !w.flusher {
 		_, err := netco.GoWith(netco.Spawn{Local: true, Fn: func() {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			x.flusher = false
-			x.out.Flush()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.flusher = false
+			w.out.Flush()
 		}})
-		if x.flusher = err == nil; err != nil {
-			x.out.Flush()
+		if w.flusher = err == nil; err != nil {
+			w.out.Flush()
 		}
 	}
 }
 
-// rstAvoidanceDelay is a peer's time to read the answer before the reset.
+// rstAvoidanceDelay is the time that a peer has to read the answer before the
+// reset.
 const rstAvoidanceDelay = 500 * time.Millisecond
 
 // serveRequest calls the handler. It returns errServed if the connection is to
@@ -306,7 +308,7 @@ func (c *conn) serveRequest(w *response) error {
 	if w.began != 0 {
 		httpinfo.Served(netco.CurrentProcessor(), w.status, time.Duration(clock.Now()-w.began))
 	}
-	if c.writeTimed { // it ends with the answer
+	if c.writeTimed { // the deadline ends with the answer
 		c.flush()
 		c.nc.SetWriteDeadline(time.Time{})
 		c.writeTimed = false
@@ -324,7 +326,7 @@ func (c *conn) serveRequest(w *response) error {
 	return errServed
 }
 
-// handshake shakes hands, and hands the connection over if HTTP/2 was
+// handshake does the TLS handshake, and hands the connection over if HTTP/2 was
 // negotiated.
 func (c *conn) handshake() error {
 	c.nc.SetDeadline(after(c.s.handshakeTimeout()))
@@ -353,8 +355,8 @@ func (c *conn) handshake() error {
 	return errServed
 }
 
-// Read implements io.Reader, below the connection's buffer. It sends the
-// written bytes before it waits.
+// Read implements io.Reader, below the connection's buffer. It sends the unsent
+// bytes first.
 func (c *conn) Read(p []byte) (n int, err error) {
 	if c.hijacked.Load() {
 		return c.nc.Read(p)

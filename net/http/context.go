@@ -8,42 +8,43 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// requestContext is a request's context, which is its response under another
-// type. Most handlers do not ask whether it is done, and finding out costs a
-// read of the connection. So Done and Err begin the read. Derived contexts use
-// the standard's context inside it, which the first call makes.
+// requestContext is a request's context: its response under another type. To
+// find out whether the peer has gone costs a read of the connection, and most
+// handlers do not ask. So Done and Err start the read. Derived contexts use a
+// standard context inside, made at the first call.
 type requestContext response
 
 // Deadline implements context.Context.
-func (x *requestContext) Deadline() (time.Time, bool) { return x.c.ctx.Deadline() }
+func (rc *requestContext) Deadline() (time.Time, bool) { return rc.c.ctx.Deadline() }
 
 // Done implements context.Context.
-func (x *requestContext) Done() <-chan struct{} { return x.std(true).Done() }
+func (rc *requestContext) Done() <-chan struct{} { return rc.std(true).Done() }
 
 // Err implements context.Context.
-func (x *requestContext) Err() error { return x.std(true).Err() }
+func (rc *requestContext) Err() error { return rc.std(true).Err() }
 
 // Value implements context.Context.
-func (x *requestContext) Value(key any) any {
+func (rc *requestContext) Value(key any) any {
 	if key == LocalAddrContextKey {
-		return x.c.nc.LocalAddr()
+		return rc.c.nc.LocalAddr()
 	}
-	return x.std(false).Value(key)
+	return rc.std(false).Value(key)
 }
 
-// std returns the standard's context. watch says that its end is of interest.
-func (x *requestContext) std(watch bool) context.Context {
-	x.ctxMu.Lock()
-	defer x.ctxMu.Unlock()
-	if x.inner == nil {
-		x.inner, x.cancel = context.WithCancel(x.c.ctx)
-		if x.ended {
-			x.cancel()
+// std returns the inner, standard context. watch says that the caller wants to
+// know when it ends.
+func (rc *requestContext) std(watch bool) context.Context {
+	rc.ctxMu.Lock()
+	defer rc.ctxMu.Unlock()
+	if rc.inner == nil {
+		rc.inner, rc.cancel = context.WithCancel(rc.c.ctx)
+		if rc.ended {
+			rc.cancel()
 		}
 	}
-	x.wanted = x.wanted || watch
-	(*response)(x).watchLocked()
-	return x.inner
+	rc.wanted = rc.wanted || watch
+	(*response)(rc).watchLocked()
+	return rc.inner
 }
 
 // watchLocked starts a read beside the handler, if one is wanted, once the body
@@ -87,9 +88,9 @@ func (w *response) CloseNotify() <-chan bool {
 	return gone
 }
 
-// startRead begins a read beside the handler, which finds out that the peer has
-// gone. It runs only for handlers that want to know, once the body has been
-// read. Its bytes belong to the next request.
+// startRead starts a read beside the handler, to find out that the peer has
+// gone. It is called only if the handler wants to know, and once the body has
+// been read. The bytes that it reads belong to the next request.
 func (c *conn) startRead() {
 	x := c.work
 	x.beside.Add(1)
@@ -106,8 +107,8 @@ func (c *conn) startRead() {
 	go read()
 }
 
-// stopRead ends the read beside the handler, if there is one, and lets none
-// begin.
+// stopRead ends the read beside the handler, if there is one, and prevents a
+// later one.
 func (w *response) stopRead() {
 	w.ctxMu.Lock()
 	reads := w.watched

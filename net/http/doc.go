@@ -1,5 +1,6 @@
-// Package http is net/http for coroutines, name for name: every http.Handler,
-// of ServeMux, chi, gin, echo or one's own, runs in a coroutine.
+// Package http is net/http for coroutines, name for name: every http.Handler
+// runs in a coroutine, whether it is your own or belongs to ServeMux, chi, gin
+// or echo.
 //
 //	import "net/http"                              // before
 //	import "github.com/netco-go/netco/net/http"    // after
@@ -13,68 +14,69 @@
 //		}, netco.MainOptions{}))
 //	}
 //
-// At a signal Serve returns ErrServerClosed, connections that are idle are
-// closed, and requests under way are answered within the grace of netco.Main.
-// Without it a Server works as well, and starts the default Scheduler.
+// At a signal Serve returns ErrServerClosed. Idle connections are closed, and
+// requests under way are answered within the grace of netco.Main. A Server
+// works without netco.Main too: it starts the default Scheduler.
 //
 // # What is netco's
 //
-// [Server], and the functions that serve by one; [Transport] and [Client], with
-// DefaultTransport, DefaultClient, Get, Head, Post and PostForm.
+// [Server], with the functions that use it to serve; [Transport] and [Client],
+// with DefaultTransport, DefaultClient, Get, Head, Post and PostForm.
 //
 // # What is the standard's
 //
-// Everything else is net/http's own, by aliases: a Handler, a Request and a
-// ServeMux of either package are the same, so libraries that take the
-// standard's take these. The standard's code parses URLs, cookies, forms and
-// chunked coding; its server and Transport speak HTTP/2.
+// Everything else is an alias of net/http's. Handler, Request and ServeMux are
+// the same types in both packages, so libraries that use net/http work with
+// this package. The standard's code parses URLs, cookies, forms and chunked
+// coding; its server and Transport speak HTTP/2.
 //
 // # How it serves
 //
-// An idle connection of HTTP/1 has no coroutine, no buffer and no request: it
-// waits in a socket.Server. When data comes, a coroutine of the pool reads a
-// request, calls the handler and answers, until no request is left. Answers to
-// requests that came together are sent together, at the latest when a later
+// An idle HTTP/1 connection has no coroutine, no buffer and no request: it
+// waits in a socket.Server. When data arrives, a coroutine from the pool reads
+// requests, calls the handler and answers, until no request is left. Answers to
+// requests that arrived together are sent together, but no later than when a
 // handler waits.
 //
-// A handler may do what handlers do: use Go's channels and mutexes,
-// database/sql and C. Its Processor goes on without it. Operations that park,
-// such as a read of the body, a call by this package's Client or netco.Sleep,
-// cost less.
+// A handler may block: in Go's channels and mutexes, in database/sql, in C. Its
+// Processor goes on without it. Operations that park cost less: a read of the
+// body, a call by this package's Client, netco.Sleep.
 //
-// Going on without a coroutine costs more than a goroutine. So if the handler
-// of a ServeMux's pattern, or a handler that is no ServeMux, blocks in more
-// than one call of some nine, the Server calls it on ordinary goroutines from
-// then on. Package introspect shows which requests these are.
+// Going on without a coroutine costs more than a goroutine. So the Server
+// learns which handlers block in more than about one call in nine, and calls
+// them on ordinary goroutines from then on. It tracks each pattern of a
+// ServeMux, or the handler as a whole if that is no ServeMux. Package
+// introspect shows which requests run on goroutines.
 //
 // # Other connections
 //
 // Any listener will do. This package serves netco's connections, with or
-// without netco/tls; the standard's server serves connections of package net
-// and crypto/tls on goroutines, and all TLS if TLSNextProto has functions.
+// without netco/tls. The standard's server serves connections of package net
+// and crypto/tls on goroutines, and all TLS connections if TLSNextProto has
+// functions.
 //
-// A connection that speaks HTTP/2 is handed to the standard's server, for good,
-// on goroutines over netco's connection. So is a connection with a request that
-// waits for 100 Continue, declares trailers, goes to a proxy, also by CONNECT,
+// A connection that speaks HTTP/2 is handed to the standard's server for good,
+// which serves it on goroutines. So is a connection with a request that waits
+// for 100 Continue, declares trailers, addresses a proxy (CONNECT included),
 // has a head of more than 8 KiB, is malformed, or is HTTP/1.0 with keep-alive.
 //
 // # Hijacked connections
 //
 // Hijack returns netco's connection: a coroutine that reads it parks. The
-// Server, its Shutdown included, forgets it. Give a hijacked connection that is
-// idle most of the time to a socket.Server.
+// Server and its Shutdown forget the connection. If it is idle most of the
+// time, give it to a socket.Server.
 //
 // # What differs
 //
 //   - ServerContextKey's value is this package's *Server. Log lines of
 //     net/http's own handlers (ServeContent, ReverseProxy) go to package log in
 //     place of ErrorLog.
-//   - A request's context notices that its peer has gone only after a call of
-//     Done or Err, of itself or of a derived context.
-//   - MaxBytesReader does not close the connection: as after every handler, up
-//     to 256 KiB of the body's rest are read, and the connection is closed if
-//     there is more.
-//   - A malformed line is answered when the head is whole.
+//   - A request's context notices that the peer has gone only after Done or Err
+//     was called, on it or on a context derived from it.
+//   - MaxBytesReader does not close the connection. As after every handler, up
+//     to 256 KiB of the rest of the body are read, and the connection is closed
+//     if there is more.
+//   - A malformed line is answered only when the whole head has arrived.
 //   - TLSNextProto's functions are not called for a listener of netco/tls.
 //   - A connection that has sent nothing yet is idle: Shutdown closes it at
 //     once.

@@ -16,7 +16,7 @@ import (
 // which patterns of its ServeMux block often, or whether a handler of another
 // kind does, and calls those handlers on goroutines.
 
-// habits are what a Server has learned of its handlers.
+// habits is what a Server has learned about its handlers.
 type habits struct {
 	any      atomic.Bool // patterns is not empty
 	patterns sync.Map    // string → *habit
@@ -24,7 +24,7 @@ type habits struct {
 
 // habit tracks how often the handler of a pattern blocks.
 type habit struct {
-	score atomic.Int32  // up for a call that blocked, down for one that did not
+	score atomic.Int32  // rises by a call that blocked, falls by any other
 	calls atomic.Uint32 // on goroutines, and probes
 }
 
@@ -45,8 +45,8 @@ const (
 const quickNs = 20_000
 
 // shortNs is how long a handler known to block may run without a wait in netco.
-// A longer call holds up its Processor, even if it ends before the Processor
-// leaves it behind, after up to 8 ms.
+// A longer call counts as blocked: it holds up its Processor, which leaves it
+// behind only after up to 8 ms.
 const shortNs = 200_000
 
 // pattern returns the key under which a request's handler is tracked.
@@ -63,7 +63,7 @@ func (s *Server) pattern(r *Request) string {
 }
 
 // call calls the handler, here or on a goroutine. It returns false if a forced
-// end of the Scheduler abandoned the goroutine: the handler still has the
+// end of the Scheduler abandoned the goroutine, whose handler still uses the
 // response.
 func (w *response) call() bool {
 	s := w.c.s
@@ -74,7 +74,7 @@ func (w *response) call() bool {
 	}
 	if h != nil && h.blocks() {
 		w.aside.Store(true)
-		if w.bodyRead { // most blocking handlers ask for it, and here it costs less
+		if w.bodyRead { // most blocking handlers want the read, and here it costs less
 			(*requestContext)(w).Done()
 		}
 		call := func() {
@@ -102,7 +102,7 @@ func (w *response) call() bool {
 	return true
 }
 
-// blocks reports whether the next call is to be a goroutine's.
+// blocks reports whether the next call is to run on a goroutine.
 func (h *habit) blocks() bool {
 	if h.score.Load() < blocksScore {
 		return false

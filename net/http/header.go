@@ -8,22 +8,23 @@ import (
 	"time"
 )
 
-// has reports whether h has key, which is canonical, if only without a value.
+// has reports whether h has key, even without a value. key is canonical.
 func has(h Header, key string) bool {
 	_, ok := h[key]
 	return ok
 }
 
 // chunkWriter is a response as the writer of its body, used when the body
-// exceeds the counted length or ends. The first Write sends the header.
+// outgrows the buffer that counts it, or ends. The first Write sends the
+// header.
 type chunkWriter response
 
 // Write implements io.Writer.
 func (w *chunkWriter) Write(p []byte) (int, error) { return (*response)(w).put(p, false, false) }
 
-// put writes the header, unless it is written, and p, and flushes if asked to.
-// last means that p ends the body: then put flushes as well, unless there is
-// another request.
+// put writes the header, unless that was written before, and p; then it flushes
+// if send is set. last means that p ends the body: then put flushes as well,
+// unless another request is in the buffer.
 func (w *response) put(p []byte, last, send bool) (n int, err error) {
 	var lines []byte
 	if !w.headerSent {
@@ -86,7 +87,7 @@ func (w *response) trailers() Header {
 	return t
 }
 
-// notTrailers are fields that RFC 9110, 6.5.1, does not allow as trailers.
+// notTrailers are the fields that RFC 9110, 6.5.1, forbids as trailers.
 var notTrailers = map[string]bool{
 	"Authorization": true, "Cache-Control": true, "Connection": true, "Content-Encoding": true,
 	"Content-Length": true, "Content-Range": true, "Content-Type": true, "Expect": true,
@@ -96,11 +97,11 @@ var notTrailers = map[string]bool{
 	"Www-Authenticate": true,
 }
 
-// ownLines completes the header: it returns the Server's lines, which follow
-// the handler's, with the empty line. p is the beginning of the body: all of it
-// if the handler has returned. It reads the rest of the request's body, as many
-// peers send all of it before they read; if the rest is too long, it marks the
-// connection to be closed.
+// ownLines completes the header: it returns the Server's own lines, which
+// follow the handler's, and the empty line. p is the beginning of the body, or
+// all of it if the handler has returned. ownLines also reads the rest of the
+// request's body, as many peers send all of it before they read. If the rest is
+// too long, the connection is to be closed.
 func (w *response) ownLines(p []byte) []byte {
 	keepAlives := w.c.s.doKeepAlives() && !draining()
 	isHead, is11, withBody := w.method == MethodHead, w.proto == "HTTP/1.1", bodyAllowed(w.status)
@@ -144,7 +145,7 @@ func (w *response) ownLines(p []byte) []byte {
 	if w.chunking {
 		delete(w.sent, "Content-Length")
 	}
-	if !w.chunking || te == "chunked" { // another one of the handler's is sent too
+	if !w.chunking || te == "chunked" { // any other coding of the handler's is sent too
 		delete(w.sent, "Transfer-Encoding")
 	}
 
@@ -198,7 +199,7 @@ func bodyAllowed(status int) bool {
 	return status > 199 && status != StatusNoContent && status != StatusNotModified
 }
 
-// listsToken reports whether v is a list that has the token.
+// listsToken reports whether the list v contains the token.
 func listsToken(v, token string) bool {
 	for item := range strings.SplitSeq(v, ",") {
 		if strings.EqualFold(textproto.TrimString(item), token) {
@@ -211,12 +212,13 @@ func listsToken(v, token string) bool {
 // textBegins are bytes that no signature of DetectContentType begins with.
 var textBegins = bytesOf("0123456789abcdefghijklmnopqrsuvxyz{[\"")
 
-// textBytes are what text consists of for DetectContentType.
+// textBytes are the bytes of which DetectContentType's text consists.
 var textBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t' | 1<<'\n' | 1<<'\f' | 1<<'\r' | 1<<27,
 	math.MaxUint64, math.MaxUint64, math.MaxUint64}
 
-// contentType is DetectContentType, faster for text, which takes the latter a
-// third of a microsecond. One of its signatures may begin with any byte.
+// contentType is DetectContentType with a fast path for text, which takes
+// DetectContentType a third of a microsecond. One of its signatures may begin
+// with any byte.
 func contentType(p []byte) string {
 	const at, anySignature = 34, "LP"
 	if p = p[:min(len(p), sniffLen)]; !allIn(p[:1], &textBegins) || !allIn(p, &textBytes) ||

@@ -10,7 +10,7 @@ import (
 	"github.com/netco-go/netco/internal/serving"
 )
 
-// open are the connections of all Servers.
+// open holds the connections of all Servers.
 var open struct {
 	mu    sync.Mutex // held for a moment
 	conns map[*conn]struct{}
@@ -23,7 +23,7 @@ func init() {
 	goroutines.SetLimit(math.MaxInt)
 }
 
-// forget takes the connection, which is closed or given up, off the list.
+// forget takes a connection that is closed or given away off the list.
 func (c *conn) forget() {
 	open.mu.Lock()
 	defer open.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	stdhttp "net/http"
 )
 
-// ClientConn is the standard's: a coroutine that calls it does not park.
+// ClientConn is the standard's: its calls block, and do not park a coroutine.
 type ClientConn = stdhttp.ClientConn
 
 // NewClientConn makes a connection of the standard's Transport. Parks.

@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// This parser takes heads of the form that almost all requests have. All other
-// input stays in the buffer and goes to the standard's server, with the
-// connection: so this parser accepts less than the standard's, never more, and
-// has no errors of its own.
+// This parser accepts heads of the form that almost all requests have. All
+// other input stays in the buffer and goes to the standard's server with the
+// connection. So this parser never accepts more than the standard's, and has no
+// errors of its own.
 
 // readRequest reads the next request. It returns nil if there is an error, or
 // if it has handed the connection over.
@@ -23,7 +23,7 @@ func (c *conn) readRequest() (*response, error) {
 	whole := after(s.ReadTimeout)
 	if c.wasPost {
 		start, _ := x.in.Peek(4)
-		x.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n"))) // as old clients send
+		x.in.Discard(len(start) - len(bytes.TrimLeft(start, "\r\n"))) // old clients send these
 	}
 	head, err := c.readHead()
 	if head == "" {
@@ -57,9 +57,9 @@ func (c *conn) readRequest() (*response, error) {
 	return w, nil
 }
 
-// readHead returns the next head, without the empty line. It stays in the
-// buffer. If it is cut off, or does not fit in the buffer, the standard's
-// server gets the connection, and readHead returns nothing.
+// readHead returns the next head, without the empty line, and leaves it in the
+// buffer. If the head is cut off or does not fit in the buffer, the standard's
+// server gets the connection, and readHead returns "".
 func (c *conn) readHead() (string, error) {
 	in, limit := c.work.in, cmp.Or(max(0, c.s.MaxHeaderBytes), DefaultMaxHeaderBytes)+4096
 	limit = min(limit, in.Size())
@@ -69,7 +69,7 @@ func (c *conn) readHead() (string, error) {
 			return string(head[:end+2]), nil
 		}
 		if len(head) == limit || len(head) > 0 && !allIn(head[:1], &tokenBytes) {
-			return "", c.handOver(&c.s.std, nil) // the latter may be TLS, whose client waits
+			return "", c.handOver(&c.s.std, nil) // no token may be TLS, whose client waits
 		}
 		if _, err := in.Peek(len(head) + 1); err != nil && len(head) > 0 {
 			return "", c.handOver(&c.s.std, err)
@@ -89,7 +89,7 @@ func (w *response) parse(head string) bool {
 		!isToken(method) || method == MethodConnect || !w.parseTarget(target) {
 		return false
 	}
-	w.req = *new(Request).WithContext((*requestContext)(w)) // both are on the stack
+	w.req = *new(Request).WithContext((*requestContext)(w)) // both Requests are on the stack
 	req := &w.req
 	req.Method, req.URL, req.RequestURI = method, &w.url, target
 	req.Proto, req.ProtoMajor, req.ProtoMinor = proto, 1, int(proto[7]-'0')
@@ -137,8 +137,8 @@ func (w *response) parseTarget(target string) bool {
 	return true
 }
 
-// addField parses a line of the header; false means that it does not have the
-// usual form.
+// addField parses a line of the header. It returns false if the line does not
+// have the usual form.
 func (w *response) addField(line string) bool {
 	key, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
@@ -208,7 +208,7 @@ const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR
 
 var (
 	tokenBytes = bytesOf(lettersAndDigits + "!#$%&'*+-.^_`|~")
-	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // url leaves them as they are
+	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // package url leaves these as they are
 	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
 		math.MaxUint64, math.MaxUint64} // all but spaces and control characters
 	valueBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t', math.MaxUint64 >> 1, // no controls

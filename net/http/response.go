@@ -19,38 +19,38 @@ import (
 )
 
 // response is a request under way: the handler's ResponseWriter, the request's
-// context and its body. Each request has a new one, so that a handler which
-// keeps it cannot reach another request. Owner: the handler, for fields that do
-// not say otherwise.
+// context and its body. Each request has a new response, so a handler that
+// keeps one cannot reach another request. Owner, unless a field says otherwise:
+// the handler.
 type response struct {
 	c    *conn   // constant
 	req  Request // the handler's to change
-	url  url.URL // as a rule what its URL points to
-	body *body   // constant: what its Body is at first, nil for NoBody
+	url  url.URL // req.URL points here as a rule
+	body *body   // constant: the initial req.Body, nil for NoBody
 	// Constant: of the request.
 	method, target, proto string
 
 	wroteHeader bool        // WriteHeader was called
-	headerSent  bool        // it has gone to the connection's buffer
+	headerSent  bool        // the header is in the connection's buffer
 	chunking    bool        // the body is sent in chunks
 	closeAfter  bool        // the connection is to be closed
 	fullDuplex  bool        // EnableFullDuplex was called
 	done        atomic.Bool // the handler has returned
-	aside       atomic.Bool // it runs on a goroutine
+	aside       atomic.Bool // the handler runs on a goroutine
 
 	header        Header // the handler's
-	sent          Header // header as WriteHeader found it, then as it is sent
+	sent          Header // header as WriteHeader found it, then as sent
 	status        int
 	written       int64
 	contentLength int64 // as declared, or -1
-	began         int64 // constant: when the handler was called, 0 if nothing asks
+	began         int64 // constant: when the handler was called, 0 if not measured
 
 	ctxMu    sync.Mutex         // held for a moment
 	ended    bool               // under ctxMu
-	wanted   bool               // under ctxMu: something waits for the end
+	wanted   bool               // under ctxMu: the handler asked for the end
 	watched  bool               // under ctxMu: startRead was called, or must not be
 	bodyRead bool               // under ctxMu: nothing is left of the body
-	inner    context.Context    // under ctxMu: the standard's, once needed
+	inner    context.Context    // under ctxMu: a standard context, once needed
 	cancel   context.CancelFunc // under ctxMu: of inner
 
 	values [8]string // of the request's header
@@ -94,10 +94,10 @@ func (w *response) WriteHeader(code int) {
 	}
 }
 
-// framing are the fields that no header of 1xx has.
+// framing are the fields that no 1xx header has.
 var framing = map[string]bool{"Content-Length": true, "Transfer-Encoding": true}
 
-// writeInformation sends a header of 1xx.
+// writeInformation sends a 1xx header.
 func (w *response) writeInformation(code int) {
 	x := w.c.work
 	x.mu.Lock()
@@ -216,9 +216,9 @@ func (w *response) EnableFullDuplex() error {
 	return nil
 }
 
-// finish ends the response after its handler. It sends the answer if the
-// handler has returned and not panicked; if the next request is here already,
-// the answer stays in the buffer. A connection that was hijacked is left alone.
+// finish ends the response after its handler. If the handler has returned
+// without a panic, finish sends the answer, or leaves it in the buffer if the
+// next request has arrived. It leaves a hijacked connection alone.
 func (w *response) finish(returned bool) {
 	w.done.Store(!w.c.gone)
 	w.finishContext()
@@ -247,8 +247,8 @@ func (w *response) reusable() bool {
 	return !w.closeAfter && !short && !w.c.failed.Load() && (w.body == nil || !w.body.early)
 }
 
-// Hijack implements http.Hijacker. The connection is netco's: a coroutine that
-// waits on it parks. Its reader has the bytes that the Server read ahead.
+// Hijack implements http.Hijacker. It returns netco's connection: a coroutine
+// that waits on it parks. The reader has the bytes that the Server read ahead.
 func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.done.Load() {
 		panic("net/http: Hijack called after ServeHTTP finished")
@@ -276,7 +276,7 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return c.nc, bufio.NewReadWriter(x.in, x.out), nil
 }
 
-// caller returns the innermost call from outside of this package.
+// caller returns the innermost call from outside this package.
 func caller() string {
 	var pcs [16]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

@@ -38,8 +38,8 @@ func (s *Server) serve(l net.Listener, config *stdtls.Config) error {
 	return err
 }
 
-// sorter is a user's listener as the standard's server sees it: netco's
-// connections do not reach that server.
+// sorter is the listener that the standard's server gets in place of the
+// user's. It keeps netco's connections from that server.
 type sorter struct {
 	net.Listener
 	s      *Server
@@ -49,28 +49,28 @@ type sorter struct {
 }
 
 // Close implements net.Listener. The listener may be closed: by s.conns.
-func (l *sorter) Close() error {
-	if err := l.closed(); !errors.Is(err, net.ErrClosed) {
+func (so *sorter) Close() error {
+	if err := so.closed(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil
 }
 
 // Accept implements net.Listener. It serves the connections of netco.
-func (l *sorter) Accept() (net.Conn, error) {
-	s := l.s
-	switch l.Listener.(type) {
+func (so *sorter) Accept() (net.Conn, error) {
+	s := so.s
+	switch so.Listener.(type) {
 	case *socket.TCPListener, *socket.UnixListener:
-		if l.config == nil && s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil {
-			return nil, s.conns.Serve(l.Listener) // connections cost less memory
+		if so.config == nil && s.BaseContext == nil && s.ConnContext == nil && s.ConnState == nil {
+			return nil, s.conns.Serve(so.Listener) // connections cost less memory
 		}
 	}
 	for {
-		c, err := l.Listener.Accept()
+		c, err := so.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if c = l.serveConn(c); c != nil {
+		if c = so.serveConn(c); c != nil {
 			return c, nil
 		}
 	}
@@ -78,22 +78,22 @@ func (l *sorter) Accept() (net.Conn, error) {
 
 // serveConn serves one connection and returns nil at once, or returns the
 // connection for the standard's server.
-func (l *sorter) serveConn(nc net.Conn) net.Conn {
-	s := l.s
+func (so *sorter) serveConn(nc net.Conn) net.Conn {
+	s := so.s
 	raw, tc := ownConn(nc)
-	if raw == nil || l.config != nil && len(s.TLSNextProto) > 0 {
-		if l.config != nil {
-			nc = stdtls.Server(nc, l.config)
+	if raw == nil || so.config != nil && len(s.TLSNextProto) > 0 {
+		if so.config != nil {
+			nc = stdtls.Server(nc, so.config)
 		}
 		return nc
 	}
-	if l.config != nil && tc == nil {
-		tc = tls.Server(raw, l.config)
+	if so.config != nil && tc == nil {
+		tc = tls.Server(raw, so.config)
 		nc = tc
 	}
-	c := &conn{s: s, nc: nc, tc: tc, ctx: l.base, known: true}
+	c := &conn{s: s, nc: nc, tc: tc, ctx: so.base, known: true}
 	if s.ConnContext != nil {
-		if c.ctx = s.ConnContext(l.base, nc); c.ctx == nil {
+		if c.ctx = s.ConnContext(so.base, nc); c.ctx == nil {
 			panic("ConnContext returned nil")
 		}
 	}
@@ -104,8 +104,8 @@ func (l *sorter) serveConn(nc net.Conn) net.Conn {
 	return nil
 }
 
-// ownConn returns the connection of netco below c, and c if that is netco's
-// TLS; nil if c is another's.
+// ownConn returns netco's connection below c, and c itself if it is netco's
+// TLS. It returns nil if c is not netco's.
 func ownConn(c net.Conn) (socket.Stream, *tls.Conn) {
 	tc, _ := c.(*tls.Conn)
 	if tc != nil {
@@ -125,22 +125,22 @@ type oneConn struct {
 }
 
 // Accept implements net.Listener.
-func (l *oneConn) Accept() (c net.Conn, err error) {
-	if c, l.conn = l.conn, nil; c == nil {
+func (o *oneConn) Accept() (c net.Conn, err error) {
+	if c, o.conn = o.conn, nil; c == nil {
 		err = net.ErrClosed
 	}
 	return c, err
 }
 
 // Close implements net.Listener.
-func (l *oneConn) Close() error { return nil }
+func (o *oneConn) Close() error { return nil }
 
 // ownKey is the key of a context's value: the *conn that had the connection
 // before the standard's server.
 type ownKey struct{}
 
-// initStandard gives one of net/http's servers the settings of s, and its
-// handler.
+// initStandard gives one of net/http's servers the settings and the handler of
+// s.
 func (s *Server) initStandard(std *http.Server) {
 	copyFields(std, s)
 	std.TLSConfig = nil // the connections have their own TLS
@@ -187,8 +187,8 @@ func (s *Server) initStandard(std *http.Server) {
 	}
 }
 
-// errorLog is a Server as the writer of an inner server's log: ErrorLog may be
-// set later.
+// errorLog is a Server as the writer of an inner server's log. It reads
+// ErrorLog at each line, since that may be set later.
 type errorLog Server
 
 // Write implements io.Writer.
@@ -210,17 +210,17 @@ func copyFields(to, from any) {
 	}
 }
 
-// begun is a connection with bytes already read: on its way to one of the
-// standard's servers, or the body of a 101 response. It hides TLS: net/http's
-// server looks for its own.
+// begun is a connection from which bytes have been read already: on its way to
+// one of the standard's servers, or as the body of a 101 response. It hides TLS
+// from net/http's server, which looks for crypto/tls.
 type begun struct {
 	net.Conn
 	in  io.Reader
-	own *conn // what had the connection; nil for a 101 response
+	own *conn // had the connection before; nil for a 101 response
 }
 
-// newBegun returns c with the bytes read of it in front, and the error that
-// follows them or nil.
+// newBegun returns a connection that first yields the bytes already read from
+// c, and then end, or the rest of c if end is nil.
 func newBegun(c net.Conn, read []byte, end error) *begun {
 	rest := io.Reader(c)
 	if end != nil {
@@ -230,20 +230,20 @@ func newBegun(c net.Conn, read []byte, end error) *begun {
 }
 
 // Read implements net.Conn.
-func (c *begun) Read(p []byte) (int, error) { return c.in.Read(p) }
+func (b *begun) Read(p []byte) (int, error) { return b.in.Read(p) }
 
-// CloseWrite ends the half of the connection that the caller writes, if there
-// are halves.
-func (c *begun) CloseWrite() error {
-	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+// CloseWrite closes the writing half of the connection, if it has halves.
+func (b *begun) CloseWrite() error {
+	if w, ok := b.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()
 	}
 	return fmt.Errorf("CloseWrite: %w", ErrNotSupported)
 }
 
-// handOver gives a connection to one of the standard's servers, with the read
-// bytes that were not taken, and the error that followed, if any: a connection
-// that speaks HTTP/2, or has a request that this package does not parse.
+// handOver gives a connection that speaks HTTP/2, or has a request that this
+// package does not parse, to one of the standard's servers. The server first
+// gets the bytes that were read and not used, and then the error end, if it is
+// not nil.
 func (c *conn) handOver(std *http.Server, end error) error {
 	if c.failed.Load() {
 		return errServed

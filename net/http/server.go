@@ -21,9 +21,9 @@ import (
 	"github.com/netco-go/netco/tls"
 )
 
-// Server is net/http's Server, whose handlers run in coroutines on connections
-// of netco. The fields are net/http's, see there, and must not be changed once
-// it serves. The zero value is useful.
+// Server is net/http's Server with handlers in coroutines, on netco's
+// connections. Package net/http documents the fields; they must not be changed
+// once the Server serves. The zero value is useful.
 type Server struct {
 	Addr                         string
 	Handler                      Handler
@@ -52,11 +52,12 @@ type Server struct {
 
 	once  stdsync.Once
 	conns socket.Server   // constant once made
-	base  context.Context // as conns: of connections without another
+	base  context.Context // as conns: for connections without a BaseContext
 
-	// The standard's servers. std accepts, and serves connections that are not
-	// netco's or have requests that this package does not parse. h2 treats its
-	// connections as unencrypted HTTP/2, even above TLS.
+	// The standard's servers. std runs the accept loop, and serves connections
+	// that are not netco's or have requests that this package does not parse.
+	// h2 serves HTTP/2 and treats its connections as unencrypted, even above
+	// TLS.
 	std, h2 http.Server
 
 	habits habits
@@ -90,14 +91,15 @@ func (s *Server) init() {
 	})
 }
 
-// Serve accepts connections from l until that fails, and serves each: those of
-// netco, also with netco's TLS, in coroutines, others by net/http's own server
-// on goroutines. The error is ErrServerClosed after Shutdown, Close or the end
-// of the Scheduler, else the error of accepting. It closes l. Parks.
+// Serve accepts and serves connections from l until Accept fails, and closes l.
+// netco's connections, with or without netco's TLS, are served in coroutines;
+// net/http's own server serves all others on goroutines. After Shutdown, Close
+// or the end of the Scheduler the error is ErrServerClosed, else Accept's.
+// Parks.
 func (s *Server) Serve(l net.Listener) error { return s.serve(l, nil) }
 
-// ServeTLS is Serve with TLS; see net/http for what the files may be. HTTP/2 is
-// served on goroutines, by net/http's own server.
+// ServeTLS is Serve with TLS. Package net/http documents the files. Its own
+// server serves HTTP/2, on goroutines.
 func (s *Server) ServeTLS(l net.Listener, certFile, keyFile string) error {
 	config := cmp.Or(s.TLSConfig, &stdtls.Config{}).Clone()
 	config.NextProtos = adjustNextProtos(config.NextProtos, s.protocols())
@@ -149,18 +151,18 @@ func (s *Server) listenAndServe(addr string, serve func(net.Listener) error) err
 }
 
 // Shutdown closes the listeners and the idle connections, and waits until
-// requests under way are answered or ctx ends, whose error it then returns.
+// requests under way are answered. If ctx ends first, it returns ctx's error.
 // Hijacked connections are left alone. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	return s.end(func() error { return s.conns.Shutdown(ctx) },
 		func(std *http.Server) error { return std.Shutdown(ctx) })
 }
 
-// Close closes the listeners and all connections but those hijacked, at once.
+// Close closes the listeners and all connections but hijacked ones, at once.
 func (s *Server) Close() error { return s.end(s.conns.Close, (*http.Server).Close) }
 
-// end ends conns in the caller, and beside it the standard's servers on
-// goroutines.
+// end calls conns in the caller, and each for the standard's servers on
+// goroutines meanwhile.
 func (s *Server) end(conns func() error, each func(*http.Server) error) error {
 	s.init()
 	s.inShutdown.Store(true)
@@ -194,8 +196,8 @@ func (s *Server) SetKeepAlivesEnabled(v bool) {
 
 var longAgo = time.Unix(1, 0)
 
-// doKeepAlives reports whether a connection may serve another request, unless
-// the Scheduler is ending.
+// doKeepAlives reports whether a connection may serve another request. It does
+// not check whether the Scheduler is ending.
 func (s *Server) doKeepAlives() bool { return !s.disableKeepAlives.Load() && !s.inShutdown.Load() }
 
 // draining reports whether the Scheduler of the caller is ending.
@@ -250,7 +252,7 @@ func ListenAndServeTLS(addr, certFile, keyFile string, handler Handler) error {
 	return (&Server{Addr: addr, Handler: handler}).ListenAndServeTLS(certFile, keyFile)
 }
 
-// Serve serves the connections that l accepts, see Server.Serve.
+// Serve serves the connections that l accepts, as Server.Serve does.
 func Serve(l net.Listener, handler Handler) error {
 	return (&Server{Handler: handler}).Serve(l)
 }

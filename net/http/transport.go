@@ -21,8 +21,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// DefaultTransport is the Transport of a Client without one: the standard's
-// settings, with connections of netco's.
+// DefaultTransport is the Transport of a Client that has none. It has the
+// standard's settings and netco's connections.
 var DefaultTransport stdhttp.RoundTripper = &Transport{
 	Proxy: stdhttp.ProxyFromEnvironment,
 	DialContext: (&socket.Dialer{
@@ -37,21 +37,21 @@ var DefaultTransport stdhttp.RoundTripper = &Transport{
 }
 
 // Transport is the standard's Transport for coroutines, with its fields and
-// methods. Its waits park the coroutine that calls RoundTrip, or reads the body
-// of a response.
+// methods. A coroutine that calls RoundTrip, or reads a response's body, parks
+// while it waits.
 //
-// Called in a coroutine it speaks HTTP/1.1 itself: on connections of its own,
-// in the caller, with no goroutine for a connection. It leaves rare needs to
-// the standard's Transport, on goroutines: HTTPS; proxies; bodies of more than
-// 16 KiB, or that are not in memory; 100 Continue; registered protocols;
+// Called in a coroutine, it speaks HTTP/1.1 itself, in the caller and without a
+// goroutine for each connection. Rare needs go to the standard's Transport on
+// goroutines, for which the coroutine parks: HTTPS; proxies; bodies of more
+// than 16 KiB, or that are not in memory; 100 Continue; registered protocols;
 // httptrace's hooks for connections; MaxConnsPerHost, Dial, sizes of buffers;
-// requests it refuses, and all once DialContext has returned a connection of
-// package net's. The coroutine parks for these as well. Called on a goroutine,
-// it uses the standard's Transport for everything.
+// malformed requests; and all requests once DialContext has returned a
+// connection of package net. Called on a goroutine, it uses the standard's
+// Transport for everything.
 //
-// Each of the two has a pool of connections, with the limits of MaxIdleConns
-// and MaxIdleConnsPerHost. Idle connections that their server has closed are
-// closed within a second, and not used again.
+// Both Transports have a pool of connections, each with the limits of
+// MaxIdleConns and MaxIdleConnsPerHost. Idle connections that the server has
+// closed are not used again, and are closed within a second.
 //
 // The fields must not be changed after the first request.
 type Transport struct {
@@ -60,8 +60,9 @@ type Transport struct {
 	OnProxyConnectResponse func(ctx context.Context, proxyURL *url.URL,
 		connectReq *stdhttp.Request, connectRes *stdhttp.Response) error
 
-	// DialContext makes connections; nil is a Dialer of netco/net. It is called
-	// on a coroutine. Its connections must park: netco's, or types around them.
+	// DialContext makes connections; nil stands for a Dialer of netco/net. It
+	// is called in a coroutine. Its connections must park: they are netco's, or
+	// types around netco's.
 	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// Deprecated: DialContext can be cancelled.
@@ -104,7 +105,7 @@ type Transport struct {
 	pool       pool
 }
 
-// Clone returns a copy of t's exported fields, made as the standard's.
+// Clone returns a copy of t's exported fields, as the standard's Clone does.
 func (t *Transport) Clone() *Transport {
 	var std stdhttp.Transport
 	copyFields(&std, t)
@@ -113,7 +114,7 @@ func (t *Transport) Clone() *Transport {
 	return c
 }
 
-// RegisterProtocol has rt make the round trips of a URL scheme, on goroutines.
+// RegisterProtocol has rt make the round trips for a URL scheme, on goroutines.
 func (t *Transport) RegisterProtocol(scheme string, rt stdhttp.RoundTripper) {
 	t.standard.RegisterProtocol(scheme, rt)
 	t.registered.Store(true)
@@ -149,7 +150,7 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 		var err error
 		if x.pc, err = t.getConn(x, key); err != nil {
 			if x.req.Body != nil {
-				x.req.Body.Close() // as Write does below
+				x.req.Body.Close() // as Request.Write does
 			}
 			x.end()
 			return nil, err
@@ -167,21 +168,21 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 	}
 }
 
-// trip is a RoundTrip, up to the end of the response's body. It is that body,
-// see transport_body.go.
+// trip is a RoundTrip, up to the end of the response's body. It serves as that
+// body too, see transport_body.go.
 type trip struct {
 	t    *Transport
 	req  stdhttp.Request // as it is sent
-	ctx  context.Context // constant: of the request
+	ctx  context.Context // constant: the request's
 	gzip bool            // constant: the Transport has asked for it
 	end  func()          // constant: releases what newTrip has made
 
 	pc   *persistConn
-	stop func() bool // undoes the AfterFunc that closes pc with ctx
+	stop func() bool // cancels the AfterFunc that closes pc when ctx ends
 
-	body   io.Reader   // constant: the response's, as the standard's code reads it
+	body   io.Reader   // constant: the response's body, from the standard's code
 	keep   bool        // constant: pc may be reused
-	err    error       // the reader's: of the Read that failed, for good
+	err    error       // the reader's: set for good by the Read that failed
 	closed atomic.Bool // Close was called
 	done   atomic.Bool // finish was called
 }
@@ -211,16 +212,16 @@ func newTrip(t *Transport, req *stdhttp.Request) *trip {
 }
 
 // cancelled returns why the request was cancelled, or nil.
-func (x *trip) cancelled() error {
-	if x.ctx.Err() == nil {
+func (t *trip) cancelled() error {
+	if t.ctx.Err() == nil {
 		return nil
 	}
-	return context.Cause(x.ctx)
+	return context.Cause(t.ctx)
 }
 
 // rewind makes the body ready for another attempt.
-func (x *trip) rewind() bool {
-	req := &x.req
+func (t *trip) rewind() bool {
+	req := &t.req
 	if req.Body == nil || req.Body == stdhttp.NoBody {
 		return true
 	}
@@ -246,8 +247,8 @@ func (timeoutError) Timeout() bool     { return true }
 func (timeoutError) Temporary() bool   { return true }
 func (timeoutError) Is(err error) bool { return err == context.DeadlineExceeded }
 
-// speaks reports whether this package's HTTP/1.1 makes the request. It does not
-// make malformed requests: the standard's Transport says why.
+// speaks reports whether this package makes the request. It leaves malformed
+// requests to the standard's Transport, which says what is wrong.
 func (t *Transport) speaks(req *stdhttp.Request) bool {
 	u := req.URL
 	if u == nil || u.Scheme != "http" || u.Host == "" || !allIn(u.Host, &hostBytes) ||
@@ -275,8 +276,8 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 	return true
 }
 
-// inMemory reports whether a request's body is in memory, so that reading it
-// does not wait: GetBody can return it again, or a Server has received it.
+// inMemory reports whether a request's body can be read without a wait: GetBody
+// can return it again, or a Server has received all of it.
 func inMemory(req *stdhttp.Request) bool {
 	b, ok := req.Body.(*body)
 	return ok && b.received() || req.GetBody != nil

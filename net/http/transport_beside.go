@@ -14,19 +14,19 @@ import (
 	"github.com/netco-go/netco/blocking"
 )
 
-// std returns the standard's Transport beside t, with t's fields as of the
-// first use.
+// std returns the standard's Transport beside t, with t's fields as they were
+// at the first call.
 func (t *Transport) std() *stdhttp.Transport {
 	t.once.Do(func() { copyFields(&t.standard, t) })
 	return &t.standard
 }
 
-// goroutines runs functions that block. It has no limit, which functions that
-// wait for one another would reach.
+// goroutines runs functions that block. It has no limit: functions that wait
+// for one another could exhaust any.
 var goroutines blocking.Pool
 
-// onGoroutine runs fn on a goroutine, in any case. If the caller is stopped
-// meanwhile, abandon gets fn's result.
+// onGoroutine runs fn on a goroutine, even if the caller is being stopped. Then
+// abandon gets fn's result.
 func onGoroutine[T any](fn func() (T, error), abandon func(T)) (value T, err error) {
 	call := sync.OnceValues(fn)
 	if err = goroutines.Do(context.Background(), func() { call() }); err == nil {
@@ -55,11 +55,11 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 		resp.Request = req
 	}
 	if err != nil || resp == nil || resp.Body == nil || resp.Body == stdhttp.NoBody {
-		end()            // an abandoned round trip as well
+		end()            // also of an abandoned round trip
 		return resp, err // Client handles each combination
 	}
 	b := &besideBody{base: resp.Body, end: end}
-	size := min(uint64(resp.ContentLength), readAhead) // the former is -1 if it is unknown
+	size := min(uint64(resp.ContentLength), readAhead) // unknown is -1: readAhead then
 	b.in = bufio.NewReaderSize(readerFunc(b.readOnGoroutine), int(size))
 	resp.Body = b
 	if w, ok := b.base.(io.Writer); ok {
@@ -72,7 +72,8 @@ func (t *Transport) roundTripBeside(req *stdhttp.Request) (*stdhttp.Response, er
 const readAhead = 16 << 10
 
 // besideBody is the body of a response of the standard's Transport, read on
-// goroutines. One coroutine or goroutine at a time reads it, any may close it.
+// goroutines. One coroutine or goroutine at a time may read it; any may close
+// it.
 type besideBody struct {
 	base   io.ReadCloser // constant
 	end    func()        // constant: ends the request
@@ -81,7 +82,7 @@ type besideBody struct {
 
 	// The reader's.
 	in     *bufio.Reader
-	failed error // a goroutine may have the buffer of in
+	failed error // an abandoned goroutine may still use in's buffer
 }
 
 // Read implements io.Reader. Parks.
@@ -102,7 +103,7 @@ func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
 	if b.ended.Load() {
 		return 0, io.EOF
 	}
-	var n int // the goroutine's, should this coroutine not wait for it
+	var n int // the goroutine may outlive this call
 	var err error
 	b.failed = goroutines.Do(context.Background(), func() { n, err = b.base.Read(p) })
 	if b.failed != nil {

@@ -10,48 +10,48 @@ import (
 // errReadOnClosedBody is the standard's.
 var errReadOnClosedBody = errors.New("http: read on closed response body")
 
-// Read implements io.Reader, of the response's body. Its end, its Close, and
-// the end of the request's context release the connection.
-func (x *trip) Read(p []byte) (n int, err error) {
+// Read implements io.Reader of the response's body. The body's end, its Close
+// and the end of the request's context each release the connection.
+func (t *trip) Read(p []byte) (n int, err error) {
 	switch {
-	case x.closed.Load():
+	case t.closed.Load():
 		return 0, errReadOnClosedBody
-	case x.err != nil:
-		return 0, x.err
+	case t.err != nil:
+		return 0, t.err
 	}
-	n, err = x.body.Read(p)
+	n, err = t.body.Read(p)
 	if err == nil {
 		return n, nil
 	}
-	if cancelled := x.cancelled(); err != io.EOF && cancelled != nil && !x.done.Load() {
+	if cancelled := t.cancelled(); err != io.EOF && cancelled != nil && !t.done.Load() {
 		err = cancelled
 	}
-	x.err = err
-	x.finish(err == io.EOF)
+	t.err = err
+	t.finish(err == io.EOF)
 	return n, err
 }
 
-// Close implements io.Closer, of the response's body.
-func (x *trip) Close() error {
-	if !x.closed.Swap(true) {
-		x.finish(false)
+// Close implements io.Closer of the response's body.
+func (t *trip) Close() error {
+	if !t.closed.Swap(true) {
+		t.finish(false)
 	}
 	return nil
 }
 
 // finish releases the connection, once. whole means that the whole response was
 // read.
-func (x *trip) finish(whole bool) {
-	if x.done.Swap(true) {
+func (t *trip) finish(whole bool) {
+	if t.done.Swap(true) {
 		return
 	}
-	pc := x.pc
-	if x.stop() && whole && x.keep && pc.br.Buffered() == 0 {
-		x.t.putOrClose(pc)
+	pc := t.pc
+	if t.stop() && whole && t.keep && pc.br.Buffered() == 0 {
+		t.t.putOrClose(pc)
 	} else {
 		pc.close()
 	}
-	x.end()
+	t.end()
 }
 
 // gunzip decompresses a response's body, up to the first error.

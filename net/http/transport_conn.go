@@ -29,7 +29,7 @@ type persistConn struct {
 
 	// Guarded by the user: a request, or the pool.
 	br     *bufio.Reader
-	reused bool      // it has served a request
+	reused bool      // pc has served a request
 	idleAt time.Time // when it last became idle
 	limit  int64     // how many more bytes may be read
 	sent   int       // how many bytes of the request
@@ -65,8 +65,8 @@ func (pc *persistConn) close() {
 	}
 }
 
-// spoilt reports whether an idle connection has ended or received bytes, for
-// which no request has asked.
+// spoilt reports whether an idle connection has ended, or has received bytes
+// that no request asked for.
 func (pc *persistConn) spoilt() bool {
 	c, ok := pc.conn.(interface{ Readable() bool })
 	return ok && c.Readable()
@@ -94,12 +94,12 @@ func (pc *persistConn) maxHeader() int64 {
 	return cmp.Or(max(0, pc.t.MaxResponseHeaderBytes), 10<<20)
 }
 
-// maxInline is the largest body that is sent in one piece with the head, before
-// the response is read. Larger bodies go to the standard's Transport.
+// maxInline is the largest body that is sent together with the head, before the
+// response is read. Requests with larger bodies go to the standard's Transport.
 const maxInline = 16 << 10
 
-// Buffers that idle connections do not hold. A request's buffer has room for
-// its head and an inline body.
+// Buffers are pooled: idle connections hold none. A writer's buffer has room
+// for a head and an inline body.
 var (
 	readers = stdsync.Pool{New: func() any { return bufio.NewReader(nil) }}
 	writers = stdsync.Pool{New: func() any { return bufio.NewWriterSize(nil, maxInline+4<<10) }}
@@ -114,56 +114,57 @@ func (pc *persistConn) releaseBuffer() {
 }
 
 // roundTrip sends the request and reads its response's head. The end of the
-// response's body ends x.
-func (x *trip) roundTrip() (*stdhttp.Response, error) {
-	pc := x.pc
+// response's body ends t.
+func (t *trip) roundTrip() (*stdhttp.Response, error) {
+	pc := t.pc
 	if pc.br == nil {
 		pc.br = readers.Get().(*bufio.Reader)
 		pc.br.Reset(pc)
 	}
 	pc.limit, pc.sent, pc.silent = pc.maxHeader(), 0, false
-	if err := x.send(); err != nil {
-		return nil, x.failed(err)
+	if err := t.send(); err != nil {
+		return nil, t.failed(err)
 	}
-	timeout := x.t.ResponseHeaderTimeout
+	timeout := t.t.ResponseHeaderTimeout
 	if timeout > 0 {
 		pc.conn.SetReadDeadline(time.Now().Add(timeout))
 	}
-	resp, err := x.readResponse()
+	resp, err := t.readResponse()
 	if err != nil {
-		return nil, x.failed(err)
+		return nil, t.failed(err)
 	}
 	if timeout > 0 {
 		pc.conn.SetReadDeadline(time.Time{})
 	}
-	x.deliver(resp)
+	t.deliver(resp)
 	return resp, nil
 }
 
-// send sends the request, whose body does not wait.
-func (x *trip) send() error {
+// send sends the request. Reading its body does not wait.
+func (t *trip) send() error {
 	w := writers.Get().(*bufio.Writer)
-	w.Reset(x.pc)
+	w.Reset(t.pc)
 	defer func() {
 		w.Reset(nil)
 		writers.Put(w)
 	}()
-	if err := x.req.Write(w); err != nil {
+	if err := t.req.Write(w); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-// failed ends the connection after an error, and returns the one to return.
-func (x *trip) failed(err error) error {
-	pc := x.pc
+// failed closes the connection after an error, and returns the error for the
+// caller.
+func (t *trip) failed(err error) error {
+	pc := t.pc
 	pc.close()
-	cancelled := x.cancelled()
-	x.stop()
+	cancelled := t.cancelled()
+	t.stop()
 	switch {
 	case cancelled != nil:
 		return cancelled
-	case x.t.ResponseHeaderTimeout > 0 && pc.late: // err may be of a line cut short
+	case t.t.ResponseHeaderTimeout > 0 && pc.late: // err may be of a line cut short
 		return errTimeout
 	case pc.limit <= 0:
 		err = fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted",
@@ -174,11 +175,11 @@ func (x *trip) failed(err error) error {
 	return fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", err)
 }
 
-// shouldRetry reports whether the request, which has failed, is sent again, on
-// another connection.
-func (x *trip) shouldRetry(err error) bool {
-	pc := x.pc
-	return pc.reused && err != errTimeout && (pc.sent == 0 || pc.silent && isReplayable(&x.req))
+// shouldRetry reports whether the request, which failed with err, is sent again
+// on another connection.
+func (t *trip) shouldRetry(err error) bool {
+	pc := t.pc
+	return pc.reused && err != errTimeout && (pc.sent == 0 || pc.silent && isReplayable(&t.req))
 }
 
 func isReplayable(req *stdhttp.Request) bool {
@@ -190,14 +191,14 @@ func isReplayable(req *stdhttp.Request) bool {
 }
 
 // readResponse reads the response's head, after any heads of status 1xx.
-func (x *trip) readResponse() (*stdhttp.Response, error) {
-	pc := x.pc
+func (t *trip) readResponse() (*stdhttp.Response, error) {
+	pc := t.pc
 	if _, err := pc.br.Peek(1); err != nil {
 		pc.silent = true
 		return nil, err
 	}
 	for {
-		resp, err := stdhttp.ReadResponse(pc.br, &x.req)
+		resp, err := stdhttp.ReadResponse(pc.br, &t.req)
 		if err != nil {
 			return nil, err
 		}
@@ -205,36 +206,36 @@ func (x *trip) readResponse() (*stdhttp.Response, error) {
 		if code < 100 || code > 199 || code == stdhttp.StatusSwitchingProtocols {
 			return resp, nil
 		}
-		if hook := httptrace.ContextClientTrace(x.ctx); hook != nil && hook.Got1xxResponse != nil {
+		if hook := httptrace.ContextClientTrace(t.ctx); hook != nil && hook.Got1xxResponse != nil {
 			if err := hook.Got1xxResponse(code, textproto.MIMEHeader(resp.Header)); err != nil {
 				return nil, err
 			}
-			pc.limit = pc.maxHeader() // the hook bounds their number
+			pc.limit = pc.maxHeader() // the hook bounds the number of 1xx heads
 		}
 	}
 }
 
-// deliver makes the response's body end x and release the connection.
-func (x *trip) deliver(resp *stdhttp.Response) {
-	pc := x.pc
+// deliver makes the response's body end t and release the connection.
+func (t *trip) deliver(resp *stdhttp.Response) {
+	pc := t.pc
 	pc.limit = math.MaxInt64
-	x.body, x.keep = resp.Body, !resp.Close && !x.req.Close && resp.StatusCode > 199
+	t.body, t.keep = resp.Body, !resp.Close && !t.req.Close && resp.StatusCode > 199
 	switch {
 	case resp.StatusCode == stdhttp.StatusSwitchingProtocols && len(resp.Header["Upgrade"]) > 0 &&
 		listsToken(resp.Header.Get("Connection"), "upgrade"):
 		read, _ := pc.br.Peek(pc.br.Buffered())
 		resp.Body = newBegun(pc.conn, read, nil)
 		pc.releaseBuffer()
-		x.stop()
-		x.end()
-	case x.req.Method == "HEAD" || resp.ContentLength == 0:
-		x.finish(true)
-	case x.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"):
-		x.body = &gunzip{in: resp.Body}
+		t.stop()
+		t.end()
+	case t.req.Method == "HEAD" || resp.ContentLength == 0:
+		t.finish(true)
+	case t.gzip && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"):
+		t.body = &gunzip{in: resp.Body}
 		resp.Header.Del("Content-Encoding")
 		resp.Header.Del("Content-Length")
-		resp.Body, resp.ContentLength, resp.Uncompressed = x, -1, true
+		resp.Body, resp.ContentLength, resp.Uncompressed = t, -1, true
 	default:
-		resp.Body = x
+		resp.Body = t
 	}
 }

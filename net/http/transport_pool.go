@@ -21,13 +21,13 @@ import (
 // for a connection.
 type pool struct {
 	mu      stdsync.Mutex // never held across a wait or a user's function
-	closing bool          // connections are not kept: CloseIdleConnections was the last call
+	closing bool          // CloseIdleConnections was the last call: keep no connection
 	hosts   map[string]host
 	idle    int  // in all hosts
-	sweeps  bool // sweep will be called
+	sweeps  bool // a call of sweep is due
 }
 
-// host is the pool's state for one key, if there is any. Under the pool's mu.
+// host is the pool's state for one key. Under the pool's mu.
 type host struct {
 	idle    []*persistConn // the most recently used is at the end
 	waiting *list.List     // of *sync.Future[*persistConn]; nil or empty: none
@@ -79,15 +79,15 @@ func (p *pool) removeIdleLocked(key string, i int) *persistConn {
 	return pc
 }
 
-// expired reports whether a connection has been idle for too long. It uses the
-// wall clock, which goes on while a machine sleeps.
+// expired reports whether a connection has been idle for too long. It reads the
+// wall clock, which goes on while the machine sleeps.
 func (t *Transport) expired(pc *persistConn, now time.Time) bool {
 	return t.IdleConnTimeout > 0 && now.Round(0).Sub(pc.idleAt.Round(0)) >= t.IdleConnTimeout
 }
 
-// getConn returns an idle connection, or waits for one: from its own dial, or
-// one that becomes idle earlier. In that case the dial goes on, for the next
-// request. Parks.
+// getConn returns an idle connection, or else dials and waits for the first of
+// two: its own connection, or one that becomes idle earlier. In the latter case
+// the dial goes on, for the next request. Parks.
 func (t *Transport) getConn(x *trip, key string) (*persistConn, error) {
 	if err := x.cancelled(); err != nil {
 		return nil, err
@@ -141,7 +141,8 @@ func (t *Transport) putOrClose(pc *persistConn) {
 }
 
 // putIdle gives a connection to a waiting request, or keeps it for the next
-// one. It returns the connection to close, this one or another, or nil.
+// request. If a connection is to be closed then, pc or another, putIdle returns
+// it.
 func (t *Transport) putIdle(pc *persistConn) (surplus *persistConn) {
 	if t.DisableKeepAlives || t.MaxIdleConnsPerHost < 0 || pc.closed.Load() {
 		return pc
@@ -182,7 +183,7 @@ func (p *pool) oldestLocked() (oldest *persistConn) {
 	return p.removeIdleLocked(oldest.key, 0)
 }
 
-// closeIdle closes the idle connections for which goes returns true.
+// closeIdle closes the idle connections that goes selects.
 func (t *Transport) closeIdle(goes func(*persistConn) bool) {
 	var gone []*persistConn
 	t.pool.mu.Lock()
@@ -203,11 +204,11 @@ func (t *Transport) closeIdle(goes func(*persistConn) bool) {
 	}
 }
 
-// sweepEvery is how long a connection may be idle after its server has closed
-// it.
+// sweepEvery is how long an idle connection may stay open after its server has
+// closed it.
 const sweepEvery = time.Second
 
-// sweepLaterLocked has sweep called, while there are idle connections.
+// sweepLaterLocked schedules a call of sweep if there are idle connections.
 func (t *Transport) sweepLaterLocked() {
 	if t.pool.sweeps || t.pool.idle == 0 {
 		return
