@@ -118,7 +118,6 @@ func Rejoin() { CurrentWorker() }
 type LeftMark struct {
 	w     *worker
 	times uint32
-	run   uint64
 }
 
 // MarkLeft returns the present moment of the calling coroutine.
@@ -127,7 +126,7 @@ func MarkLeft() LeftMark {
 	if w == nil {
 		return LeftMark{}
 	}
-	return LeftMark{w, w.handoffs.Load(), w.pinning.Run()}
+	return LeftMark{w, w.handoffs.Load()}
 }
 
 // Left rejoins, and reports whether the calling coroutine was left behind since
@@ -136,9 +135,6 @@ func (m LeftMark) Left() bool {
 	now := MarkLeft()
 	return now.w == m.w && now.times != m.times
 }
-
-// Suspended reports whether the caller was suspended or left behind since m.
-func (m LeftMark) Suspended() bool { return MarkLeft() != m }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
 // coroutine's own.

@@ -45,6 +45,7 @@ const (
 	maxCredit      = 8
 	standbyAfterNs = 50_000
 	standbyForNs   = 100_000 // unless Standby says otherwise
+	expectedForNs  = 1_000_000
 	longAwayNs     = 100_000 // about the time that a handoff and the way back take, on both sides
 	creditNs       = 10_000_000_000
 
@@ -138,6 +139,21 @@ func (ex *Executor) startStandby(w *worker) {
 	if s := ex.standby.Load(); s != nil {
 		ex.Stats.Standbys.Inc()
 		go s.run(blockedRun{w: w, ex: ex}, ex.current.Own(), func() {})
+	}
+}
+
+// ExpectBlock starts a standby for the calling coroutine, which is about to
+// call code that may block. The standby lasts for 1 ms. On a goroutine, and
+// where coroutines are not left behind, ExpectBlock does nothing.
+func ExpectBlock() {
+	w := CurrentWorker()
+	if w == nil {
+		return
+	}
+	if s := w.ex.standby.Load(); s != nil {
+		w.ex.Stats.Standbys.Inc()
+		long := Standby{s.Barrier, s.OnLeft, expectedForNs}
+		go long.run(blockedRun{w: w, ex: w.ex}, w.co.Own(), func() {})
 	}
 }
 

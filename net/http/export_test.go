@@ -19,5 +19,5 @@ type Habit struct{ h habit }
 // Blocks reports whether the next call runs on a goroutine.
 func (h *Habit) Blocks() bool { return h.h.blocks() }
 
-// Note records whether a call has blocked, and was a probe.
-func (h *Habit) Note(blocked, probe bool) { h.h.note(blocked, probe) }
+// Note records whether a call that ran as a coroutine has blocked.
+func (h *Habit) Note(blocked bool) { h.h.note(blocked) }

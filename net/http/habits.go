@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
 )
 
 // A handler that blocks outside of netco, in database/sql or a Go channel, is
@@ -28,26 +27,16 @@ type habit struct {
 	calls atomic.Uint32 // on goroutines, and probes
 }
 
-// The score rises while one call in some nine blocks. A few calls of a handler
-// on goroutines are probes, made on the coroutine: a handler that waits in
-// netco does not block there. At 8,000 calls a second some 60 other requests
-// wait for a probe for up to 8 ms.
+// The score rises while one call in some nine blocks. One call in probeEvery of
+// a handler on goroutines is a probe, made on the coroutine with a standby, to
+// see whether the handler still blocks. A load may have been heavy for a
+// moment only, and calls on goroutines cost more if they do not block.
 const (
 	blockedScore = 8
 	blocksScore  = 32
 	maxScore     = 64
-	firstProbe   = 1 << 10
-	probeEvery   = 1 << 16
+	probeEvery   = 512
 )
-
-// quickNs is the longest call on a goroutine that counts as one that did not
-// block.
-const quickNs = 20_000
-
-// shortNs is how long a handler known to block may run without a wait in netco.
-// A longer call counts as blocked: it holds up its Processor, which leaves it
-// behind only after up to 8 ms.
-const shortNs = 200_000
 
 // pattern returns the key under which a request's handler is tracked.
 func (s *Server) pattern(r *Request) string {
@@ -77,27 +66,22 @@ func (w *response) call() bool {
 		if w.bodyRead { // most blocking handlers want the read, and here it costs less
 			(*requestContext)(w).Done()
 		}
-		call := func() {
-			began := clock.Now()
-			s.handler().ServeHTTP(w, &w.req)
-			h.note(clock.Now()-began > quickNs, false)
-		}
+		call := func() { s.handler().ServeHTTP(w, &w.req) }
 		return goroutines.Do(context.Background(), call) == nil
 	}
-	mark, began, probe := coroutine.MarkLeft(), int64(0), false
-	if h != nil {
-		began, probe = clock.Now(), h.score.Load() >= blocksScore
+	if h != nil && h.score.Load() >= blocksScore {
+		coroutine.ExpectBlock()
 	}
+	mark := coroutine.MarkLeft()
 	s.handler().ServeHTTP(w, &w.req)
 	left := mark.Left()
-	switch {
-	case w.c.hijacked.Load():
-	case left && h == nil:
+	if left && h == nil {
 		s.habits.any.Store(true)
 		v, _ := s.habits.patterns.LoadOrStore(s.pattern(&w.req), new(habit))
-		v.(*habit).note(left, false)
-	case h != nil:
-		h.note(left || !mark.Suspended() && clock.Now()-began > shortNs, probe)
+		h = v.(*habit)
+	}
+	if h != nil && !w.c.hijacked.Load() {
+		h.note(left)
 	}
 	return true
 }
@@ -107,18 +91,16 @@ func (h *habit) blocks() bool {
 	if h.score.Load() < blocksScore {
 		return false
 	}
-	n := h.calls.Add(1)
-	return n != firstProbe && n%probeEvery != 0
+	return h.calls.Add(1)%probeEvery != 0
 }
 
-// note learns from a call. A probe stands for many. Another call on the
-// coroutine may have begun before the handler was known to block.
-func (h *habit) note(blocked, probe bool) {
+// note learns from a call made on the coroutine.
+func (h *habit) note(blocked bool) {
 	switch score := h.score.Load(); {
 	case blocked && score < maxScore:
 		h.score.Add(blockedScore)
-	case !blocked && probe:
-		h.score.Store(0)
+	case !blocked && score >= blocksScore:
+		h.score.Add(-blockedScore) // a probe, which stands for many
 	case !blocked && score > 0:
 		h.score.Add(-1)
 	}
