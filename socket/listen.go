@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -92,15 +91,19 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
 	if u, ok := nl.(*net.UnixListener); ok {
 		return as[net.Listener](takeUnixListener(u))
 	}
-	tl := nl.(*net.TCPListener)
-	return as[net.Listener](take("listen", n, tl, tl.Addr(), func(fd int) *TCPListener {
+	return as[net.Listener](lc.takeTCPListener(n, nl.(*net.TCPListener)))
+}
+
+// takeTCPListener takes the fd of a listener over.
+func (lc *ListenConfig) takeTCPListener(n network, l *net.TCPListener) (*TCPListener, error) {
+	return take("listen", n, l, l.Addr(), func(fd int) *TCPListener {
 		// Connections inherit options, which saves calls for each.
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if k := keepAlive(lc.KeepAlive, lc.KeepAliveConfig); k.Enable {
 			setKeepAlive(fd, k)
 		}
 		return newTCPListener(fd, n)
-	}))
+	})
 }
 
 // ListenReusePort returns n listeners on one address by SO_REUSEPORT: the
@@ -159,41 +162,12 @@ func reusePort(_, _ string, c syscall.RawConn) error {
 
 // netListenTCP is net.ListenTCP. It does not park.
 func netListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
-	n, err := parseNetwork(network)
-	if err != nil || !n.isTCP() {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: addrOf(laddr),
-			Err: net.UnknownNetworkError(network)}
-	}
-	if laddr == nil {
-		laddr = new(net.TCPAddr)
-	}
-	if !speakable(n, laddr) {
-		// Net's own function returns the error.
-		theirs, err := net.ListenTCP(network, laddr)
-		if err != nil {
-			return nil, err
-		}
-		theirs.Close()
-	}
-	if n == tcp6 && laddr.IP.Equal(net.IPv4zero) {
-		laddr = &net.TCPAddr{Port: laddr.Port} // net takes it for any address
-	}
-	l, err := new(ListenConfig).borrowListener(context.Background(), n, laddr.String())
+	l, err := net.ListenTCP(network, laddr)
 	if err != nil {
 		return nil, err
 	}
-	return l.(*TCPListener), nil
-}
-
-// speakable reports whether an address keeps its meaning when it is written as
-// host:port and parsed for a network. For tcp [::] becomes 0.0.0.0.
-func speakable(n network, a *net.TCPAddr) bool {
-	_, err := netip.ParseAddrPort(a.String())
-	if len(a.IP) == 0 {
-		return a.Port >= 0 && a.Port <= 0xffff
-	}
-	return err == nil && (n == tcp && !a.IP.Equal(net.IPv6unspecified) ||
-		n != tcp && (a.IP.To4() != nil) == (n == tcp4))
+	n, _ := parseNetwork(network)
+	return new(ListenConfig).takeTCPListener(n, l)
 }
 
 // ListenPacket announces on a local address, as net.ListenPacket does and with

@@ -31,7 +31,7 @@ var entries = map[string]string{
 		epoller.Epoller.More internal/fd.FD.spuriousEOF internal/fd.FD.pollIn internal/fd.FD.PollReadable
 	`,
 	"the caller has only an fd in hand, or what no Processor owns": `
-		socket.AdoptSocket socket.Dialer.connect socket.Dialer.dialTCP socket.ListenConfig.borrowListener
+		socket.AdoptSocket socket.Dialer.connect socket.Dialer.dialTCP socket.ListenConfig.takeTCPListener
 		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
 		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
 		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.gsoMissing
