@@ -67,6 +67,7 @@ const (
 	readSize  = 8 << 10 // the longest head that is parsed here
 	writeSize = 4 << 10
 	bodySize  = 2 << 10 // the longest body whose length is counted
+	sniffLen  = 512     // what DetectContentType reads
 )
 
 var works = stdsync.Pool{New: func() any {

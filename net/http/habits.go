@@ -88,10 +88,7 @@ func (w *response) call() bool {
 
 // blocks reports whether the next call is to run on a goroutine.
 func (h *habit) blocks() bool {
-	if h.score.Load() < blocksScore {
-		return false
-	}
-	return h.calls.Add(1)%probeEvery != 0
+	return h.score.Load() >= blocksScore && h.calls.Add(1)%probeEvery != 0
 }
 
 // note learns from a call made on the coroutine.

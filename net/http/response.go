@@ -153,16 +153,16 @@ func (w *response) beforeWrite(n int) error {
 	return nil
 }
 
-const blockSize = 32 << 10
+type copyBuffer [32 << 10]byte
 
-var copyBuffers = sync.Pool{New: func() any { return new([blockSize]byte) }}
+var copyBuffers = sync.Pool{New: func() any { return new(copyBuffer) }}
 
 // writerOnly hides ReadFrom.
 type writerOnly struct{ io.Writer }
 
 // ReadFrom implements io.ReaderFrom: a file goes to the socket by sendfile.
 func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
-	buf := copyBuffers.Get().(*[blockSize]byte)
+	buf := copyBuffers.Get().(*copyBuffer)
 	defer copyBuffers.Put(buf)
 	direct, ok := w.c.nc.(io.ReaderFrom)
 	if !ok || w.c.hijacked.Load() || w.done.Load() {
@@ -185,8 +185,6 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 	w.written += m
 	return n + m, err
 }
-
-const sniffLen = 512
 
 // Flush implements http.Flusher.
 func (w *response) Flush() { w.FlushError() }
