@@ -152,7 +152,8 @@ func ExpectBlock() {
 	}
 	if s := w.ex.standby.Load(); s != nil {
 		w.ex.Stats.Standbys.Inc()
-		long := Standby{s.Barrier, s.OnLeft, expectedForNs}
+		long := *s
+		long.forNs = max(s.forNs, expectedForNs)
 		go long.run(blockedRun{w: w, ex: w.ex}, w.co.Own(), func() {})
 	}
 }

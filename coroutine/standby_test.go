@@ -82,7 +82,8 @@ func TestStandbyFirst(t *testing.T) {
 }
 
 // TestStandbyHabit: what the monitor has left behind once is left behind
-// without it when it blocks again.
+// without it when it blocks again. A coroutine that expects to block is left
+// behind at once.
 func TestStandbyHabit(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -108,6 +109,13 @@ func TestStandbyHabit(t *testing.T) {
 			})
 			th.monitored()
 			h.Join()
+		}},
+		{"expected", func(th *thread, block func()) {
+			for range 3*maxCredit + 1 {
+				th.guard()
+				th.calm()
+				th.spawn(func() { ExpectBlock(); block() }).Join()
+			}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
