@@ -336,7 +336,8 @@ func TestResolverAtOnce(t *testing.T) {
 		r.LookupIPAddr(ctx, "fe80::1%1")
 		r.LookupPort(ctx, "tcp", "80")
 		r.LookupHost(ctx, "")
-		testenv.Gives(t, "localhost", nil, "of a nil context")(r.LookupCNAME(nil, "localhost"))
+		var none context.Context
+		testenv.Gives(t, "localhost", nil, "of a nil context")(r.LookupCNAME(none, "localhost"))
 		conet.ResolveTCPAddr("tcp", "[::1]:80")
 		conet.ResolveUDPAddr("udp", ":53")
 		conet.ResolveIPAddr("ip", "192.0.2.1")
