@@ -59,6 +59,8 @@ var replaced = []struct{ old, new string }{
 	{`\b(err) != (ExportErrRequestCanceled)\b`, "!netcoIs($1, $2)"},
 	{`(ue\.Err) != (ExportErrRequestCanceledConn)`, "!netcoIs($1, $2)"},
 	{`errors\.Is\(err, ExportErr`, "netcoIs(err, ExportErr"},
+	{`http\.ProtocolSetHTTP3\(p\)`, ""}, // no test gets there
+	{`http\.MaxPostCloseReadTime`, "(50 * time.Millisecond)"},
 	// CancelRequest, which may do nothing, does nothing for coroutines.
 	{`\brunCancelTestTransport\(t, mode, f\)`, "_ = runCancelTestTransport"},
 	{`proxy\.c\.Transport\.\(\*Transport\)\.CancelRequest\(req2\)`, "close(cancel)"},

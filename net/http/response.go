@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/url"
 	"path"
@@ -177,12 +178,24 @@ func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
 	if err := w.FlushError(); err != nil {
 		return n, err
 	}
-	if w.chunking || !bodyAllowed(w.status) || w.req.Method == MethodHead {
+	if w.chunking || w.contentLength == -1 || !bodyAllowed(w.status) ||
+		w.req.Method == MethodHead {
 		m, err := io.CopyBuffer(writerOnly{w}, src, buf[:])
 		return n + m, err
 	}
-	m, err := direct.ReadFrom(src)
+	limited, ok := src.(*io.LimitedReader)
+	if !ok {
+		limited = &io.LimitedReader{R: src, N: math.MaxInt64}
+	}
+	excess := max(limited.N-(w.contentLength-w.written), 0)
+	limited.N -= excess // what is declared, and no more
+	m, err := direct.ReadFrom(limited)
 	w.written += m
+	if limited.N += excess; err == nil && excess > 0 {
+		if more, _ := limited.Read([]byte{0}); more > 0 {
+			err = ErrContentLength
+		}
+	}
 	return n + m, err
 }
 

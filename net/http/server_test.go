@@ -209,6 +209,30 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestReadFromTooLong: ReadFrom sends no more than the declared length, and
+// returns Write's error.
+func TestReadFromTooLong(t *testing.T) {
+	testrun.Start(t, 1)
+	const length = 600 // longer than what is read for the content type
+	for _, most := range []int64{0, length, 2 * length} {
+		handler := func(w http.ResponseWriter, _ *http.Request) {
+			src := io.Reader(strings.NewReader(strings.Repeat("a", 2*length)))
+			if most > 0 {
+				src = io.LimitReader(src, most)
+			}
+			w.Header().Set("Content-Length", fmt.Sprint(length))
+			n, err := w.(io.ReaderFrom).ReadFrom(src)
+			if n != length || (err == http.ErrContentLength) != (most != length) {
+				t.Errorf("limit %d: sent %d, %v", most, n, err)
+			}
+		}
+		addr := serve(t, &http.Server{Handler: http.HandlerFunc(handler)})
+		res := testenv.Must(stdhttp.Get("http://" + addr))
+		testenv.Equal(t, len(testenv.Must(io.ReadAll(res.Body))), length)
+		res.Body.Close()
+	}
+}
+
 // TestHTTPTest: httptest's server takes this package's handlers.
 func TestHTTPTest(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(shows))

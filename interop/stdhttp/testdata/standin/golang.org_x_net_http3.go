@@ -1,0 +1,2 @@
+// Package http3 stands for golang.org/x/net/http3.
+package http3
