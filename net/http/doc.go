@@ -44,8 +44,8 @@
 //
 // Going on without a coroutine costs more than a goroutine. So the Server
 // learns which handlers block in more than about one call in nine, and calls
-// them on ordinary goroutines from then on. It tracks each pattern of a
-// ServeMux, or the handler as a whole if that is no ServeMux. Package
+// them on ordinary goroutines, until they rarely block. It tracks each pattern
+// of a ServeMux, or the handler as a whole if that is no ServeMux. Package
 // introspect shows which requests run on goroutines.
 //
 // # Other connections
