@@ -24,18 +24,19 @@ type habits struct {
 // habit tracks how often the handler of a pattern blocks.
 type habit struct {
 	score atomic.Int32  // rises by a call that blocked, falls by any other
-	calls atomic.Uint32 // on goroutines, and probes
+	calls atomic.Uint32 // on goroutines, and probes, since a probe that did not block
 }
 
-// The score rises while one call in some nine blocks. One call in probeEvery of
-// a handler on goroutines is a probe, made on the coroutine with a standby, to
-// see whether the handler still blocks. A load may have been heavy for a
-// moment only, and calls on goroutines cost more if they do not block.
+// The score rises while one call in some nine blocks. A few calls of a handler
+// on goroutines are probes, made on the coroutine with a standby, to see if the
+// handler still blocks: calls whose number is a power of two from firstProbe on
+// or a multiple of probeEvery. Load may have been heavy for a moment only.
 const (
 	blockedScore = 8
 	blocksScore  = 32
 	maxScore     = 64
-	probeEvery   = 512
+	firstProbe   = 1 << 9
+	probeEvery   = 1 << 16
 )
 
 // pattern returns the key under which a request's handler is tracked.
@@ -88,7 +89,11 @@ func (w *response) call() bool {
 
 // blocks reports whether the next call is to run on a goroutine.
 func (h *habit) blocks() bool {
-	return h.score.Load() >= blocksScore && h.calls.Add(1)%probeEvery != 0
+	if h.score.Load() < blocksScore {
+		return false
+	}
+	n := h.calls.Add(1)
+	return n < firstProbe || n&(n-1) != 0 && n%probeEvery != 0
 }
 
 // note learns from a call made on the coroutine.
@@ -98,6 +103,7 @@ func (h *habit) note(blocked bool) {
 		h.score.Add(blockedScore)
 	case !blocked && score >= blocksScore:
 		h.score.Add(-blockedScore) // a probe, which stands for many
+		h.calls.Store(0)
 	case !blocked && score > 0:
 		h.score.Add(-1)
 	}

@@ -136,13 +136,14 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestProbes: of the calls of a handler that blocks one in 512 tries a
-// coroutine, until more than a few such calls have not blocked.
+// TestProbes: the longer a handler has blocked, the rarer are calls that try a
+// coroutine. Once such a call does not block they are frequent, until all calls
+// are coroutines again.
 func TestProbes(t *testing.T) {
 	var h http.Habit
 	calls := func() (n int) { // on goroutines, before one on a coroutine
 		for h.Blocks() {
-			if n++; n > 1000 {
+			if n++; n > 1<<17 {
 				t.Fatal("no call tries a coroutine")
 			}
 		}
@@ -152,9 +153,10 @@ func TestProbes(t *testing.T) {
 		h.Note(true)
 	}
 	var seen []int
-	for n := range 8 {
+	for n := range 16 {
 		seen = append(seen, calls())
-		h.Note(n == 1)
+		h.Note(n < 9)
 	}
-	testenv.Equal(t, fmt.Sprint(seen), "[511 511 511 511 511 511 511 0]")
+	testenv.Equal(t, fmt.Sprint(seen), "[511 511 1023 2047 4095 8191 16383 32767 65535 65535 "+
+		"511 511 511 511 0 0]")
 }
