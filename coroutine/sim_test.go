@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -416,20 +417,21 @@ func (w *world) deliver(h *simHost) {
 	}
 }
 
+// busy reports whether anything is left to deliver or run. An executor whose
+// turn is over may be busy again by what another one passes on to it.
+func (h *simHost) busy() bool {
+	return len(h.inbox) > 0 || len(h.moved) > 0 || h.ex.Queued() > 0
+}
+
 // settle delivers and runs everything there is; then no park for which a wake
 // was begun may be left.
 func (w *world) settle() {
-	for busy := true; busy; {
-		busy = false
+	for slices.ContainsFunc(w.hosts, (*simHost).busy) {
 		for _, h := range w.hosts {
 			h.ex.ClearPreempt()
 			w.deliver(h)
 			h.settleSome(len(h.moved))
-			if h.ex.Queued() > 0 {
-				h.ex.Run(1000, math.MaxInt64)
-				busy = true
-			}
-			busy = busy || len(h.inbox) > 0 || len(h.moved) > 0
+			h.ex.Run(1000, math.MaxInt64)
 		}
 	}
 	for _, h := range w.hosts {
