@@ -211,6 +211,33 @@ func (pd *PollDesc) registerForGoroutine(fd int) error {
 	return nil
 }
 
+// LeaveProcessors takes fd out of the Processors' epolls: only goroutines will
+// wait for it, until a coroutine does. The caller owns both directions.
+func (pd *PollDesc) LeaveProcessors(fd int) {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	home := pd.home.Load()
+	if home == nil || pd.flags.Load()&(flagClosing|flagDetached) != 0 {
+		return
+	}
+	if pd.goroutine.Load() == nil {
+		pd.goroutine.Store(&goroutineReg{of: home.group})
+	}
+	pd.unregisterLocked(fd)
+}
+
+// LeaveGoroutines takes fd out of the goroutine poller's epoll, until a
+// goroutine waits for it. The caller owns both directions.
+func (pd *PollDesc) LeaveGoroutines(fd int) {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if o := pd.goroutineRegistration(); o != nil && pd.flags.Load()&flagClosing == 0 {
+		o.at.ep.Remove(fd)
+		o.at.release(o.reg)
+		pd.goroutine.Store(&goroutineReg{of: o.of})
+	}
+}
+
 // eachGoroutineFD calls f for the group's fds that goroutines have waited for.
 func eachGoroutineFD(g *Group, f func(*PollDesc)) {
 	if l := currentPoller.Load(); l != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"time"
 
 	"github.com/netco-go/netco/internal/fd"
 	"github.com/netco-go/netco/internal/serving"
@@ -95,7 +96,7 @@ func packageOf(v any) string {
 	return t.PkgPath()
 }
 
-func init() { serving.Register(beginServing, requestAnswered) }
+func init() { serving.Register(beginServing, requestAnswered, serveOnGoroutine) }
 
 // servable returns the socket of a connection that may have a handler, or nil.
 func servable(c net.Conn) *fd.FD {
@@ -128,4 +129,9 @@ func requestAnswered(c net.Conn) {
 	if s := servable(c); s != nil {
 		s.RequestAnswered()
 	}
+}
+
+// serveOnGoroutine implements serving.OnGoroutine.
+func serveOnGoroutine(c net.Conn, idle time.Duration, serve func() bool) {
+	servable(c).ServeOnGoroutine(int64(idle), serve)
 }

@@ -10,13 +10,20 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"time"
 )
 
-var begin, answered func(net.Conn) // constant once packages are initialised
+// Constant once packages are initialised.
+var (
+	begin, answered func(net.Conn)
+	onGoroutine     func(net.Conn, time.Duration, func() bool)
+)
 
-// Register sets the functions that Begin and Answered call. Called once, when
-// package socket is initialised.
-func Register(b, a func(net.Conn)) { begin, answered = b, a }
+// Register sets the functions that Begin, Answered and OnGoroutine call. Called
+// once, when package socket is initialised.
+func Register(b, a func(net.Conn), g func(net.Conn, time.Duration, func() bool)) {
+	begin, answered, onGoroutine = b, a, g
+}
 
 // Begin makes the calling coroutine the handler of c, before it uses c.
 func Begin(c net.Conn) {
@@ -32,6 +39,11 @@ func Answered(c net.Conn) {
 		answered(c)
 	}
 }
+
+// OnGoroutine calls serve whenever a request arrives on c, until serve returns
+// false, or no request has come for a time of idle. Meanwhile no Processor is
+// woken by c. The caller is a goroutine.
+func OnGoroutine(c net.Conn, idle time.Duration, serve func() bool) { onGoroutine(c, idle, serve) }
 
 var ends []error // constant once packages are initialised
 

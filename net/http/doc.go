@@ -45,8 +45,10 @@
 // Going on without a coroutine costs more than a goroutine. So the Server
 // learns which handlers block in more than about one call in nine, and calls
 // them on ordinary goroutines, until they rarely block. It tracks each pattern
-// of a ServeMux, or the handler as a whole if that is no ServeMux. Package
-// introspect shows which requests run on goroutines.
+// of a ServeMux, or the handler as a whole if that is no ServeMux. A connection
+// on which one such request follows another within a second waits for the next
+// on a goroutine, too. Package introspect shows which requests run on
+// goroutines.
 //
 // # Other connections
 //

@@ -1,6 +1,13 @@
 package http
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
+
+// SetStayLimit sets how long a goroutine awaits the next request. It is called
+// before s serves.
+func (s *Server) SetStayLimit(d time.Duration) { s.stayLimit = d }
 
 // ParseHead returns the request whose head p begins with, if the package parses
 // it itself, and nil otherwise.
@@ -17,7 +24,7 @@ func ParseHead(p []byte) *Request {
 type Habit struct{ h habit }
 
 // Blocks reports whether the next call runs on a goroutine.
-func (h *Habit) Blocks() bool { return h.h.blocks() }
+func (h *Habit) Blocks(callerIsGoroutine bool) bool { return h.h.blocks(callerIsGoroutine) }
 
 // Note records whether a call that ran as a coroutine has blocked.
 func (h *Habit) Note(blocked bool) { h.h.note(blocked) }

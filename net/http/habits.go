@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // A handler that blocks outside of netco, in database/sql or a Go channel, is
@@ -24,6 +25,7 @@ type habits struct {
 // habit tracks how often the handler of a pattern blocks.
 type habit struct {
 	score atomic.Int32  // rises by a call that blocked, falls by any other
+	owed  atomic.Bool   // a probe fell to a goroutine
 	calls atomic.Uint32 // on goroutines, and probes, since a probe that did not block
 }
 
@@ -56,14 +58,22 @@ func (s *Server) pattern(r *Request) string {
 // end of the Scheduler abandoned the goroutine, whose handler still uses the
 // response.
 func (w *response) call() bool {
-	s := w.c.s
+	c, s := w.c, w.c.s
 	var h *habit
+	var blocks, onGoroutine bool
 	if s.habits.any.Load() {
 		v, _ := s.habits.patterns.Load(s.pattern(&w.req))
 		h, _ = v.(*habit)
+		onGoroutine = coroutine.Current() == nil
+		blocks = h != nil && h.blocks(onGoroutine)
+		c.noteAside(blocks)
+		w.aside.Store(blocks || onGoroutine)
 	}
-	if h != nil && h.blocks() {
-		w.aside.Store(true)
+	switch {
+	case onGoroutine:
+		s.handler().ServeHTTP(w, &w.req)
+		return true
+	case blocks:
 		if w.bodyRead { // most blocking handlers want the read, and here it costs less
 			(*requestContext)(w).Done()
 		}
@@ -81,19 +91,37 @@ func (w *response) call() bool {
 		v, _ := s.habits.patterns.LoadOrStore(s.pattern(&w.req), new(habit))
 		h = v.(*habit)
 	}
-	if h != nil && !w.c.hijacked.Load() {
+	if h != nil && !c.hijacked.Load() {
 		h.note(left)
 	}
 	return true
 }
 
-// blocks reports whether the next call is to run on a goroutine.
-func (h *habit) blocks() bool {
+// noteAside notes whether the handler of a request blocks.
+func (c *conn) noteAside(blocks bool) {
+	var now int64
+	if blocks {
+		now = clock.Now()
+	}
+	c.stays = blocks && c.asideAt != 0 && now-c.asideAt < int64(c.s.stayLimit)
+	c.asideAt = now
+}
+
+// blocks reports whether the next call is to run on a goroutine. If the caller
+// is one, a probe is left to a later call.
+func (h *habit) blocks(onGoroutine bool) bool {
 	if h.score.Load() < blocksScore {
 		return false
 	}
 	n := h.calls.Add(1)
-	return n < firstProbe || n&(n-1) != 0 && n%probeEvery != 0
+	probe := n >= firstProbe && (n&(n-1) == 0 || n%probeEvery == 0)
+	if onGoroutine {
+		if probe {
+			h.owed.Store(true)
+		}
+		return !probe
+	}
+	return !probe && !(h.owed.Load() && h.owed.Swap(false))
 }
 
 // note learns from a call made on the coroutine.

@@ -60,14 +60,16 @@ type Server struct {
 	// TLS.
 	std, h2 http.Server
 
-	habits habits
+	habits    habits
+	stayLimit time.Duration // constant once conns is: how long a goroutine awaits a request
 }
 
 // init makes the servers that serve connections, once.
 func (s *Server) init() {
 	s.once.Do(func() {
+		s.stayLimit = cmp.Or(s.stayLimit, time.Second)
 		s.base = context.WithValue(context.Background(), ServerContextKey, s)
-		s.conns.Handle = func(sc *socket.ServerConn) error { return sc.Value.(*conn).serve() }
+		s.conns.Handle = func(sc *socket.ServerConn) error { return sc.Value.(*conn).handle() }
 		s.conns.Opened = s.opened
 		s.conns.Closed = func(sc *socket.ServerConn, _ error) {
 			if c, ok := sc.Value.(*conn); ok {
