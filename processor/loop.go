@@ -1,6 +1,8 @@
 package processor
 
 import (
+	"runtime"
+
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
@@ -21,8 +23,20 @@ const (
 // next system call.
 const yieldNs = 5_000_000
 
-// yield passes through Go's scheduler. Tests replace it.
-var yield = goruntime.Yield
+// globalYields is how many yields there are for one behind Go's global queue.
+// A P that only passes through its own queue takes from the global queue once
+// in 61 times, which is 300 ms.
+const globalYields = 2
+
+// yield passes through Go's scheduler, behind its global queue or only behind
+// that of the P. Tests replace it.
+var yield = func(global bool) {
+	if global {
+		runtime.Gosched()
+	} else {
+		goruntime.Yield()
+	}
+}
 
 // workedAlone reports whether no other thread has worked for coroutines of p
 // since the last call. Otherwise goroutines may block in system calls and keep
@@ -46,7 +60,8 @@ func (p *Processor) loop() {
 			if now-int64(p.yielded.Own()) > yieldNs {
 				p.yielded.Set(uint64(now))
 				if p.workedAlone() {
-					yield()
+					p.yields++
+					yield(p.yields%globalYields == 0)
 					now = clock.Now()
 				}
 			}

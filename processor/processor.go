@@ -57,6 +57,7 @@ type Processor struct {
 	phase      Phase
 	turn       func() bool     // called in each turn; nil for none
 	yielded    counter.Counter // when the loop last passed through Go's scheduler
+	yields     uint            // how often it has done so
 	helped     uint64          // wakes by other threads, and handoffs, at the last workedAlone
 	ran        int             // how many runs the last turn had
 	history    history         // owner: writes

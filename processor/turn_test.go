@@ -7,7 +7,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -32,20 +31,32 @@ func TestTurn(t *testing.T) {
 	testenv.Until(t, "another turn", func() bool { return p.Turn().Number > a.Number })
 }
 
-// TestLoopYields: a loop that is never idle passes through Go's scheduler.
+// TestLoopYields: a loop that is never idle passes through Go's scheduler, so
+// that goroutines in the global queue of a P that is never idle run within few
+// yields. Behind a P's own queue alone they ran after 61.
 func TestLoopYields(t *testing.T) {
-	var yielded, stop atomic.Bool
-	yield = func() { yielded.Store(true) }
-	t.Cleanup(func() { yield = goruntime.Yield }) // when the loop has ended
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var yields atomic.Int64
+	var stop atomic.Bool
+	through := yield
+	yield = func(global bool) { yields.Add(1); through(global) }
+	t.Cleanup(func() { yield = through }) // when the loop has ended
 	p := started(t, 1).members[0]
 	h := p.Pinned(func() {
 		for !stop.Load() {
 			coroutine.Yield()
 		}
 	})
-	testenv.Until(t, "a yield", yielded.Load)
+	testenv.Until(t, "a yield", func() bool { return yields.Load() > 0 })
+	const rounds = 10
+	before := yields.Load()
+	for range rounds {
+		runtime.Gosched() // into the global queue
+	}
+	n := yields.Load() - before
 	stop.Store(true)
 	testenv.NoError(t, h.Join())
+	testenv.True(t, n <= rounds*20, "%d yields in %d waits", n, rounds)
 }
 
 // TestAlone: a wake by another thread and a handoff each keep the loop from its
