@@ -37,7 +37,12 @@ type internals struct {
 	Site      uintptr // the return address of the call that starts it; 0 if unknown
 	Pinned    bool    // it stays where it is adopted, see Pin
 	Unlimited bool    // no limit applies: for coroutines that the library needs itself
+	Detached  bool    // it inherits nothing: its caller does not start it for itself
 }
+
+// DetachedSpawn returns the Spawn for fn, for a caller that may run on any
+// coroutine and does not start fn for that one.
+func DetachedSpawn(fn func()) Spawn { return Spawn{Fn: fn, internals: internals{Detached: true}} }
 
 // SpawnAt returns the Spawn for fn, started by the call that returns to site.
 func SpawnAt(fn func(), site uintptr) Spawn {
@@ -74,7 +79,6 @@ func (p Place) Processor() (i int, ok bool) {
 func Make(here *Executor, s *Spawn) *Coroutine {
 	co, id := here.newCoroutine()
 	co.fn = s.Fn
-	co.tags = goruntime.Labels()
 	co.pinned = s.Pinned
 	co.site.SetOrdered(uint64(s.Site))
 	if s.Name != "" {
@@ -82,9 +86,12 @@ func Make(here *Executor, s *Spawn) *Coroutine {
 		*name = s.Name
 		co.name.SetOrdered(name)
 	}
-	if inheriting.Load() != 0 {
-		inheritLocals(&co.locals)
-		Rejoin()
+	if !s.Detached {
+		co.tags = goruntime.Labels()
+		if inheriting.Load() != 0 {
+			inheritLocals(&co.locals)
+			Rejoin()
+		}
 	}
 	co.status.SetOrdered(uint64(Ready))
 	co.id.SetOrdered(id)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -63,6 +64,28 @@ func armed(t testing.TB, p *Processor, deadline int64) *armer {
 	a.x.Begin(nil, p)
 	testenv.Until(t, "it is armed", func() bool { return a.waits() && p.Watches() > 0 })
 	return a
+}
+
+// TestWatchInheritsNothing: a coroutine that polls hands nothing on to the
+// coroutines of the Watches that its poll wakes. It did, to those of other
+// connections, and only where a coroutine and not the loop polled.
+func TestWatchInheritsNothing(t *testing.T) {
+	var inherits atomic.Bool
+	id := coroutine.NewLocal(coroutine.LocalOptions[int]{
+		Inherit: func(id *int) int { inherits.Store(true); return *id },
+	})
+	p := started(t, 1).members[0]
+	a := armed(t, p, 0)
+	testenv.NoError(t, p.Pinned(func() {
+		id.Set(1)
+		testenv.Must(unix.Write(a.peer, []byte{1}))
+		YieldTurn()
+	}).Join())
+	testenv.Until(t, "the byte is read", func() bool { return a.read.Load() == 1 })
+	testenv.True(t, !inherits.Load(), "it inherits from the coroutine that has polled")
+	a.pd.Evict()
+	<-a.ended
+	a.close()
 }
 
 // TestMovedWatchesUnderLimit: coroutines of Watches that end on another

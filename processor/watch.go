@@ -214,11 +214,12 @@ func (ww *wokenWatches) add(p *Processor, x *Watch) {
 	ww.want(p)
 }
 
-// want starts a coroutine if too few are queued.
+// want starts a coroutine if too few are queued. Its caller may be a coroutine
+// that polls, or that closes the fd.
 func (ww *wokenWatches) want(p *Processor) {
 	if ww.starters < min(ww.n, maxStarters) && (p.group.limit.max == 0 || ww.acquirePermit(p)) {
 		ww.starters++
-		p.ex.Spawn(coroutine.Spawn{Fn: ww.start}) // a name would be an allocation for each request
+		p.ex.Spawn(coroutine.DetachedSpawn(ww.start)) // a name would be an allocation each time
 	}
 }
 
