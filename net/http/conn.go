@@ -53,11 +53,9 @@ type conn struct {
 type work struct {
 	in   *bufio.Reader // reads from the connection
 	body *bufio.Writer // of the current response, to measure its length
-	// Constant: the first writer below body; its Buffered is the length so far.
+	// Constant: body's buffer; body.Buffered is the length so far.
 	bodyBuf []byte
-	unsent  bool // an answer waits in out, and nothing is due to send it
-
-	lines []byte // the Server's additions to a header, while it is written
+	lines   []byte // the Server's additions to a header, while it is written
 
 	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
@@ -287,6 +285,7 @@ func (c *conn) requests() error {
 			}
 			return err
 		}
+		c.work.flushAhead()
 	}
 }
 
@@ -294,10 +293,6 @@ func (c *conn) requests() error {
 // request's handler waits. If the buffer belongs to another connection by then,
 // it sends that connection's answers early.
 func (w *work) flushAhead() {
-	if !w.unsent {
-		return
-	}
-	w.unsent = false
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.out.Buffered() > 0 && !w.flusher {
@@ -320,7 +315,6 @@ const rstAvoidanceDelay = 500 * time.Millisecond
 // serveRequest calls the handler. It returns errServed if the connection is to
 // be closed.
 func (c *conn) serveRequest(w *response) error {
-	c.work.flushAhead()
 	if httpinfo.Counting() {
 		w.began = clock.Now()
 	}

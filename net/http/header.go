@@ -57,13 +57,8 @@ func (w *response) put(p []byte, last, send bool) (n int, err error) {
 		w.trailers().Write(out)
 		out.WriteString("\r\n")
 	}
-	switch {
-	case send, last && (w.closeAfter || x.in.Buffered() == 0):
-		if flushed := out.Flush(); err == nil {
-			err = flushed
-		}
-	case last:
-		x.unsent = true
+	if send || last && (w.closeAfter || x.in.Buffered() == 0) {
+		err = out.Flush() // or of a Write above: out keeps its first error
 	}
 	return n, err
 }
