@@ -158,7 +158,7 @@ func (w *response) ownLines(p []byte) []byte {
 		b = append(append(append(b, "Content-Type: "...), contentType(p)...), "\r\n"...)
 	}
 	if w.closeAfter && (!keepAlives || !listsToken(w.sent.Get("Connection"), "close")) &&
-		!w.switches() {
+		!switches(w.status, w.sent) {
 		delete(w.sent, "Connection")
 		if is11 {
 			b = append(b, "Connection: close\r\n"...)
@@ -171,10 +171,10 @@ func (w *response) ownLines(p []byte) []byte {
 	return x.lines
 }
 
-// switches reports whether the answer accepts an Upgrade.
-func (w *response) switches() bool {
-	return w.status == StatusSwitchingProtocols && w.sent.Get("Upgrade") != "" &&
-		listsToken(w.sent.Get("Connection"), "Upgrade")
+// switches reports whether an answer accepts an Upgrade.
+func switches(status int, h Header) bool {
+	return status == StatusSwitchingProtocols && h.Get("Upgrade") != "" &&
+		listsToken(h.Get("Connection"), "Upgrade")
 }
 
 // appendStatus appends the status line.

@@ -16,9 +16,5 @@ func (t *Transport) NewClientConn(
 ) (*ClientConn, error) {
 	return onGoroutine(func() (*ClientConn, error) {
 		return t.std().NewClientConn(ctx, scheme, address)
-	}, func(cc *ClientConn) {
-		if cc != nil {
-			cc.Close()
-		}
-	})
+	}, func(cc *ClientConn) { cc.Close() })
 }

@@ -3,6 +3,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,22 +60,7 @@ type Transport struct {
 	Proxy                  func(*stdhttp.Request) (*url.URL, error)
 	OnProxyConnectResponse func(ctx context.Context, proxyURL *url.URL,
 		connectReq *stdhttp.Request, connectRes *stdhttp.Response) error
-
-	// DialContext makes connections; nil stands for a Dialer of netco/net. It
-	// is called in a coroutine. Its connections must park: they are netco's, or
-	// types around netco's.
-	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
-
-	// Deprecated: DialContext can be cancelled.
-	Dial func(network, addr string) (net.Conn, error)
-
-	// As the standard's.
-	DialTLSContext func(ctx context.Context, network, addr string) (net.Conn, error)
-
-	// Deprecated: DialTLSContext can be cancelled.
-	DialTLS func(network, addr string) (net.Conn, error)
-
-	// As the standard's.
+	DialTLSContext        func(ctx context.Context, network, addr string) (net.Conn, error)
 	TLSClientConfig       *tls.Config
 	TLSHandshakeTimeout   time.Duration
 	DisableKeepAlives     bool
@@ -95,6 +81,17 @@ type Transport struct {
 	ForceAttemptHTTP2      bool
 	HTTP2                  *stdhttp.HTTP2Config
 	Protocols              *stdhttp.Protocols
+
+	// DialContext makes connections; nil stands for a Dialer of netco/net. It
+	// is called in a coroutine. Its connections must park: they are netco's, or
+	// types around netco's.
+	DialContext func(ctx context.Context, network, addr string) (net.Conn, error)
+
+	// Deprecated: DialContext can be cancelled.
+	Dial func(network, addr string) (net.Conn, error)
+
+	// Deprecated: DialTLSContext can be cancelled.
+	DialTLS func(network, addr string) (net.Conn, error)
 
 	once     sync.Once
 	standard stdhttp.Transport // see std
@@ -146,7 +143,8 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 		return t.roundTripBeside(req)
 	}
 	x := newTrip(t, req)
-	for key := keyOf(req.URL); ; {
+	key := net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), "80"))
+	for {
 		var err error
 		if x.pc, err = t.getConn(x, key); err != nil {
 			if x.req.Body != nil {
@@ -169,7 +167,7 @@ func (t *Transport) RoundTrip(req *stdhttp.Request) (*stdhttp.Response, error) {
 }
 
 // trip is a RoundTrip, up to the end of the response's body. It serves as that
-// body too, see transport_body.go.
+// body too.
 type trip struct {
 	t    *Transport
 	req  stdhttp.Request // as it is sent
@@ -235,8 +233,9 @@ func (t *trip) rewind() bool {
 
 // Errors as the standard's Transport has them.
 var (
-	errRequestCanceled = errors.New("net/http: request canceled")
-	errTimeout         = timeoutError{}
+	errRequestCanceled  = errors.New("net/http: request canceled")
+	errReadOnClosedBody = errors.New("http: read on closed response body")
+	errTimeout          = timeoutError{}
 )
 
 // timeoutError is a net.Error.
@@ -261,9 +260,13 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		t.Protocols != nil && !t.Protocols.HTTP1() {
 		return false
 	}
-	if req.Body != nil && req.Body != stdhttp.NoBody && (req.ContentLength <= 0 ||
-		req.ContentLength > maxInline || len(req.TransferEncoding) > 0 || !inMemory(req)) {
-		return false
+	if req.Body != nil && req.Body != stdhttp.NoBody {
+		b, ok := req.Body.(*body) // of a Server
+		inMemory := req.GetBody != nil || ok && b.received()
+		if !inMemory || req.ContentLength <= 0 || req.ContentLength > maxInline ||
+			len(req.TransferEncoding) > 0 {
+			return false
+		}
 	}
 	if x := httptrace.ContextClientTrace(req.Context()); x != nil && (x.GetConn != nil ||
 		x.GotConn != nil || x.PutIdleConn != nil || x.GotFirstResponseByte != nil) {
@@ -274,13 +277,6 @@ func (t *Transport) speaks(req *stdhttp.Request) bool {
 		return proxy == nil && err == nil
 	}
 	return true
-}
-
-// inMemory reports whether a request's body can be read without a wait: GetBody
-// can return it again, or a Server has received all of it.
-func inMemory(req *stdhttp.Request) bool {
-	b, ok := req.Body.(*body)
-	return ok && b.received() || req.GetBody != nil
 }
 
 // validHeader reports whether all names and values may be sent.

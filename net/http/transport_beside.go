@@ -26,15 +26,16 @@ func (t *Transport) std() *stdhttp.Transport {
 var goroutines blocking.Pool
 
 // onGoroutine runs fn on a goroutine, even if the caller is being stopped. Then
-// abandon gets fn's result.
+// abandon gets fn's value, if there is no error.
 func onGoroutine[T any](fn func() (T, error), abandon func(T)) (value T, err error) {
 	call := sync.OnceValues(fn)
 	if err = goroutines.Do(context.Background(), func() { call() }); err == nil {
 		return call()
 	}
 	go func() {
-		value, _ := call()
-		abandon(value)
+		if value, err := call(); err == nil {
+			abandon(value)
+		}
 	}()
 	return value, err
 }

@@ -3,16 +3,19 @@ package http
 import (
 	"bufio"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	stdhttp "net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"os"
+	"slices"
 	"strings"
 	stdsync "sync"
 	"sync/atomic"
@@ -24,7 +27,7 @@ import (
 // persistConn is a connection to a server. One request at a time uses it.
 type persistConn struct {
 	t    *Transport // constant
-	key  string     // constant, see keyOf
+	key  string     // constant: the address
 	conn net.Conn   // constant
 
 	// Guarded by the user: a request, or the pool.
@@ -39,7 +42,7 @@ type persistConn struct {
 	closed atomic.Bool
 }
 
-// dialConn makes a connection for a key.
+// dialConn makes a connection to the address key.
 func (t *Transport) dialConn(ctx context.Context, key string) (*persistConn, error) {
 	dial := t.DialContext
 	if dial == nil {
@@ -122,7 +125,15 @@ func (t *trip) roundTrip() (*stdhttp.Response, error) {
 		pc.br.Reset(pc)
 	}
 	pc.limit, pc.sent, pc.silent = pc.maxHeader(), 0, false
-	if err := t.send(); err != nil {
+	w := writers.Get().(*bufio.Writer)
+	w.Reset(pc)
+	err := t.req.Write(w) // reading its body does not wait
+	if err == nil {
+		err = w.Flush()
+	}
+	w.Reset(nil)
+	writers.Put(w)
+	if err != nil {
 		return nil, t.failed(err)
 	}
 	timeout := t.t.ResponseHeaderTimeout
@@ -138,20 +149,6 @@ func (t *trip) roundTrip() (*stdhttp.Response, error) {
 	}
 	t.deliver(resp)
 	return resp, nil
-}
-
-// send sends the request. Reading its body does not wait.
-func (t *trip) send() error {
-	w := writers.Get().(*bufio.Writer)
-	w.Reset(t.pc)
-	defer func() {
-		w.Reset(nil)
-		writers.Put(w)
-	}()
-	if err := t.req.Write(w); err != nil {
-		return err
-	}
-	return w.Flush()
 }
 
 // failed closes the connection after an error, and returns the error for the
@@ -183,11 +180,8 @@ func (t *trip) shouldRetry(err error) bool {
 }
 
 func isReplayable(req *stdhttp.Request) bool {
-	switch req.Method {
-	case "", "GET", "HEAD", "OPTIONS", "TRACE":
-		return true
-	}
-	return has(req.Header, "Idempotency-Key") || has(req.Header, "X-Idempotency-Key")
+	return slices.Contains([]string{"", "GET", "HEAD", "OPTIONS", "TRACE"}, req.Method) ||
+		has(req.Header, "Idempotency-Key") || has(req.Header, "X-Idempotency-Key")
 }
 
 // readResponse reads the response's head, after any heads of status 1xx.
@@ -221,8 +215,7 @@ func (t *trip) deliver(resp *stdhttp.Response) {
 	pc.limit = math.MaxInt64
 	t.body, t.keep = resp.Body, !resp.Close && !t.req.Close && resp.StatusCode > 199
 	switch {
-	case resp.StatusCode == stdhttp.StatusSwitchingProtocols && len(resp.Header["Upgrade"]) > 0 &&
-		listsToken(resp.Header.Get("Connection"), "upgrade"):
+	case switches(resp.StatusCode, resp.Header):
 		read, _ := pc.br.Peek(pc.br.Buffered())
 		resp.Body = newBegun(pc.conn, read, nil)
 		pc.releaseBuffer()
@@ -238,4 +231,70 @@ func (t *trip) deliver(resp *stdhttp.Response) {
 	default:
 		resp.Body = t
 	}
+}
+
+// Read implements io.Reader of the response's body. The body's end, its Close
+// and the end of the request's context each release the connection.
+func (t *trip) Read(p []byte) (n int, err error) {
+	switch {
+	case t.closed.Load():
+		return 0, errReadOnClosedBody
+	case t.err != nil:
+		return 0, t.err
+	}
+	n, err = t.body.Read(p)
+	if err == nil {
+		return n, nil
+	}
+	if cancelled := t.cancelled(); err != io.EOF && cancelled != nil && !t.done.Load() {
+		err = cancelled
+	}
+	t.err = err
+	t.finish(err == io.EOF)
+	return n, err
+}
+
+// Close implements io.Closer of the response's body.
+func (t *trip) Close() error {
+	t.closed.Store(true)
+	t.finish(false)
+	return nil
+}
+
+// finish releases the connection, once. whole means that the whole response was
+// read.
+func (t *trip) finish(whole bool) {
+	if t.done.Swap(true) {
+		return
+	}
+	pc := t.pc
+	if t.stop() && whole && t.keep && pc.br.Buffered() == 0 {
+		t.t.putOrClose(pc)
+	} else {
+		pc.close()
+	}
+	t.end()
+}
+
+// gunzip decompresses a response's body, up to the first error.
+type gunzip struct {
+	in io.Reader    // constant
+	zr *gzip.Reader // nil before the first Read, and after the last
+}
+
+var gzips = stdsync.Pool{New: func() any { return new(gzip.Reader) }}
+
+func (g *gunzip) Read(p []byte) (n int, err error) {
+	if g.zr == nil {
+		g.zr = gzips.Get().(*gzip.Reader)
+		err = g.zr.Reset(g.in)
+	}
+	if err == nil {
+		n, err = g.zr.Read(p)
+	}
+	if err != nil {
+		gzips.Put(g.zr)
+		g.zr = nil
+	}
+	return n, err
 }

@@ -5,9 +5,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
-	"net"
 	stdhttp "net/http"
-	"net/url"
 	"slices"
 	stdsync "sync"
 	"time"
@@ -20,11 +18,11 @@ import (
 // pool holds the idle connections of a Transport, and the requests that wait
 // for a connection.
 type pool struct {
-	mu      stdsync.Mutex // never held across a wait or a user's function
-	closing bool          // CloseIdleConnections was the last call: keep no connection
-	hosts   map[string]host
-	idle    int  // in all hosts
-	sweeps  bool // a call of sweep is due
+	mu      stdsync.Mutex   // never held across a wait or a user's function
+	closing bool            // CloseIdleConnections was the last call: keep no connection
+	hosts   map[string]host // by address
+	idle    int             // in all hosts
+	sweeps  bool            // a call of sweep is due
 }
 
 // host is the pool's state for one key. Under the pool's mu.
@@ -32,10 +30,6 @@ type host struct {
 	idle    []*persistConn // the most recently used is at the end
 	waiting *list.List     // of *sync.Future[*persistConn]; nil or empty: none
 }
-
-// keyOf returns the key shared by all requests that one connection can serve:
-// the address.
-func keyOf(u *url.URL) string { return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")) }
 
 func (p *pool) setLocked(key string, h host) {
 	switch {
@@ -50,20 +44,15 @@ func (p *pool) setLocked(key string, h host) {
 
 // takeIdle returns a usable idle connection, or nil.
 func (t *Transport) takeIdle(key string) *persistConn {
-	if t.DisableKeepAlives {
-		return nil
-	}
 	for {
+		var pc *persistConn
 		t.pool.mu.Lock()
 		t.pool.closing = false
-		idle := t.pool.hosts[key].idle
-		if len(idle) == 0 {
-			t.pool.mu.Unlock()
-			return nil
+		if n := len(t.pool.hosts[key].idle); n > 0 {
+			pc = t.pool.removeIdleLocked(key, n-1)
 		}
-		pc := t.pool.removeIdleLocked(key, len(idle)-1)
 		t.pool.mu.Unlock()
-		if !t.expired(pc, time.Now()) && !pc.spoilt() {
+		if pc == nil || !t.expired(pc, time.Now()) && !pc.spoilt() {
 			return pc
 		}
 		pc.close()
@@ -214,11 +203,7 @@ func (t *Transport) sweepLaterLocked() {
 		return
 	}
 	t.pool.sweeps = true
-	next := sweepEvery
-	if t.IdleConnTimeout > 0 {
-		next = min(next, t.IdleConnTimeout)
-	}
-	time.AfterFunc(next, t.sweep)
+	time.AfterFunc(min(sweepEvery, cmp.Or(max(0, t.IdleConnTimeout), sweepEvery)), t.sweep)
 }
 
 // sweep closes connections that have been idle for too long, and those that
