@@ -16,7 +16,7 @@ type body struct {
 	in  *bufio.Reader // constant: the buffer; Hijack takes it from the connection
 
 	mu     sync.Mutex // held across reads
-	unread int64      // under mu: what is left of Content-Length
+	unread int64      // under mu: what is left of Content-Length; -1 if chunked
 	sawEnd bool       // under mu
 	closed bool       // under mu
 	early  bool       // under mu, or after the handler: closed before the end

@@ -248,7 +248,6 @@ func (c *conn) flush() error {
 	return x.out.Flush()
 }
 
-// requests serves one request after the other.
 func (c *conn) requests() error {
 	for {
 		if c.begun {
@@ -308,10 +307,6 @@ func (w *work) flushAhead() {
 	}
 }
 
-// rstAvoidanceDelay is the time that a peer has to read the answer before the
-// reset.
-const rstAvoidanceDelay = 500 * time.Millisecond
-
 // serveRequest calls the handler. It returns errServed if the connection is to
 // be closed.
 func (c *conn) serveRequest(w *response) error {
@@ -337,15 +332,18 @@ func (c *conn) serveRequest(w *response) error {
 		c.nc.SetWriteDeadline(time.Time{})
 		c.writeTimed = false
 	}
-	if w.reusable() {
+	early := w.body != nil && w.body.early
+	short := w.req.Method != MethodHead && w.contentLength != -1 && bodyAllowed(w.status) &&
+		w.contentLength != w.written // the peer waits for the rest
+	if !w.closeAfter && !short && !early && !c.failed.Load() {
 		return nil
 	}
 	c.flush()
-	if w.body != nil && w.body.early { // the peer may still be sending
+	if early { // the peer may still be sending
 		if cw, ok := c.nc.(interface{ CloseWrite() error }); ok {
 			cw.CloseWrite()
 		}
-		netco.Sleep(rstAvoidanceDelay)
+		netco.Sleep(500 * time.Millisecond) // for the peer to read the answer before the reset
 	}
 	return errServed
 }
@@ -382,11 +380,10 @@ func (c *conn) handshake() error {
 // Read implements io.Reader, below the connection's buffer. It sends the unsent
 // bytes first.
 func (c *conn) Read(p []byte) (n int, err error) {
-	if c.hijacked.Load() {
-		return c.nc.Read(p)
-	}
-	if err := c.flush(); err != nil && c.current.Load() == nil {
-		return 0, err
+	if !c.hijacked.Load() {
+		if err := c.flush(); err != nil && c.current.Load() == nil {
+			return 0, err
+		}
 	}
 	n, err = c.nc.Read(p)
 	if w := c.current.Load(); err != nil && w != nil && !c.hijacked.Load() {

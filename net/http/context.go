@@ -14,16 +14,10 @@ import (
 // standard context inside, made at the first call.
 type requestContext response
 
-// Deadline implements context.Context.
 func (rc *requestContext) Deadline() (time.Time, bool) { return rc.c.ctx.Deadline() }
+func (rc *requestContext) Done() <-chan struct{}       { return rc.std(true).Done() }
+func (rc *requestContext) Err() error                  { return rc.std(true).Err() }
 
-// Done implements context.Context.
-func (rc *requestContext) Done() <-chan struct{} { return rc.std(true).Done() }
-
-// Err implements context.Context.
-func (rc *requestContext) Err() error { return rc.std(true).Err() }
-
-// Value implements context.Context.
 func (rc *requestContext) Value(key any) any {
 	if key == LocalAddrContextKey {
 		return rc.c.nc.LocalAddr()
@@ -64,7 +58,6 @@ func (w *response) bodyAtEnd() {
 	w.watchLocked()
 }
 
-// finishContext ends the context.
 func (w *response) finishContext() {
 	w.ctxMu.Lock()
 	defer w.ctxMu.Unlock()

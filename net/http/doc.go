@@ -18,12 +18,10 @@
 // requests under way are answered within the grace of netco.Main. A Server
 // works without netco.Main too: it starts the default Scheduler.
 //
-// # What is netco's
+// # What is netco's, what is the standard's
 //
 // [Server], with the functions that use it to serve; [Transport] and [Client],
 // with DefaultTransport, DefaultClient, Get, Head, Post and PostForm.
-//
-// # What is the standard's
 //
 // Everything else is an alias of net/http's. Handler, Request and ServeMux are
 // the same types in both packages, so libraries that use net/http work with

@@ -9,14 +9,10 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// A handler that blocks outside of netco, in database/sql or a Go channel, is
-// left behind by its Processor. That takes some 60 µs of CPU time, and the
-// Processor's other coroutines wait for up to some milliseconds. On an ordinary
-// goroutine the handler costs the same as with net/http. So a Server learns
-// which patterns of its ServeMux block often, or whether a handler of another
-// kind does, and calls those handlers on goroutines.
-
-// habits is what a Server has learned about its handlers.
+// habits is what a Server has learned about its handlers: which patterns of its
+// ServeMux block often, or whether a handler of another kind does. It calls
+// those on goroutines, at net/http's cost. To leave a coroutine behind takes
+// some 60 µs of CPU time, and its Processor stops for up to some milliseconds.
 type habits struct {
 	any      atomic.Bool // patterns is not empty
 	patterns sync.Map    // string → *habit
@@ -97,7 +93,6 @@ func (w *response) call() bool {
 	return true
 }
 
-// noteAside notes whether the handler of a request blocks.
 func (c *conn) noteAside(blocks bool) {
 	var now int64
 	if blocks {

@@ -1,7 +1,6 @@
 package http
 
 import (
-	"math"
 	"net/textproto"
 	"strconv"
 	"strings"
@@ -19,7 +18,6 @@ func has(h Header, key string) bool {
 // header.
 type chunkWriter response
 
-// Write implements io.Writer.
 func (w *chunkWriter) Write(p []byte) (int, error) { return (*response)(w).put(p, false, false) }
 
 // put writes the header, unless that was written before, and p; then it flushes
@@ -113,15 +111,12 @@ func (w *response) ownLines(p []byte) []byte {
 	if counted {
 		w.contentLength = int64(len(p))
 	}
-	if !keepAlives || w.sent.Get("Connection") == "close" {
-		w.closeAfter = true
-	}
+	w.closeAfter = w.closeAfter || !keepAlives || w.sent.Get("Connection") == "close"
 	if b := w.body; b != nil && !w.closeAfter && !w.fullDuplex {
 		w.closeAfter = !b.discard()
 	}
 	if !withBody {
 		delete(w.sent, "Content-Length")
-		delete(w.sent, "Transfer-Encoding")
 		if w.status == StatusNotModified {
 			delete(w.sent, "Content-Type")
 		}
@@ -177,7 +172,6 @@ func switches(status int, h Header) bool {
 		listsToken(h.Get("Connection"), "Upgrade")
 }
 
-// appendStatus appends the status line.
 func appendStatus(b []byte, proto string, code int) []byte {
 	b = append(append(b, proto...), ' ')
 	b = strconv.AppendInt(b, int64(code), 10)
@@ -208,8 +202,8 @@ func listsToken(v, token string) bool {
 var textBegins = bytesOf("0123456789abcdefghijklmnopqrsuvxyz{[\"")
 
 // textBytes are the bytes of which DetectContentType's text consists.
-var textBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t' | 1<<'\n' | 1<<'\f' | 1<<'\r' | 1<<27,
-	math.MaxUint64, math.MaxUint64, math.MaxUint64}
+var textBytes = [4]uint64{ones<<32&ones | 1<<'\t' | 1<<'\n' | 1<<'\f' | 1<<'\r' | 1<<27,
+	ones, ones, ones}
 
 // contentType is DetectContentType with a fast path for text, which takes
 // DetectContentType a third of a microsecond. One of its signatures may begin

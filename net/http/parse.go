@@ -102,8 +102,8 @@ func (w *response) parse(head string) bool {
 			return false
 		}
 	}
-	chunked := req.TransferEncoding != nil
-	if req.Host == "" && req.ProtoMinor == 1 || chunked && has(req.Header, "Content-Length") {
+	if req.Host == "" && req.ProtoMinor == 1 ||
+		req.TransferEncoding != nil && has(req.Header, "Content-Length") {
 		return false
 	}
 	if req.Header.Get("Pragma") == "no-cache" && !has(req.Header, "Cache-Control") {
@@ -111,12 +111,9 @@ func (w *response) parse(head string) bool {
 	}
 	w.closeAfter = req.Close
 	req.Body = NoBody
-	if req.ContentLength != 0 || chunked {
+	if req.ContentLength != 0 {
 		w.body = &body{w: w, in: w.c.work.in, unread: req.ContentLength}
 		req.Body = w.body
-	}
-	if chunked {
-		req.ContentLength = -1
 	}
 	return true
 }
@@ -166,7 +163,7 @@ func (w *response) addField(line string) bool {
 			!strings.EqualFold(value, "chunked") {
 			return false
 		}
-		req.TransferEncoding = []string{"chunked"}
+		req.TransferEncoding, req.ContentLength = []string{"chunked"}, -1
 		return true
 	case "Expect", "Trailer":
 		return false
@@ -204,19 +201,19 @@ func allIn[T string | []byte](s T, set *[4]uint64) bool {
 	return true
 }
 
-const lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+const (
+	lettersAndDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	ones             = math.MaxUint64
+)
 
 var (
 	tokenBytes = bytesOf(lettersAndDigits + "!#$%&'*+-.^_`|~")
-	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~") // package url leaves these as they are
-	queryBytes = [4]uint64{math.MaxUint64 << 33 & math.MaxUint64, math.MaxUint64 >> 1,
-		math.MaxUint64, math.MaxUint64} // all but spaces and control characters
-	valueBytes = [4]uint64{math.MaxUint64&^(1<<32-1) | 1<<'\t', math.MaxUint64 >> 1, // no controls
-		math.MaxUint64, math.MaxUint64}
-	hostBytes = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
+	pathBytes  = bytesOf(lettersAndDigits + "$&+,-./:;=@_~")               // kept by package url
+	queryBytes = [4]uint64{ones << 33 & ones, ones >> 1, ones, ones}       // no spaces, controls
+	valueBytes = [4]uint64{ones<<32&ones | 1<<'\t', ones >> 1, ones, ones} // no controls
+	hostBytes  = bytesOf(lettersAndDigits + "!$%&'()*+,-.:;=[]_~")
 )
 
-// bytesOf returns a set of bytes.
 func bytesOf(s string) (set [4]uint64) {
 	for i := range len(s) {
 		set[s[i]>>6] |= 1 << (s[i] & 63)

@@ -154,16 +154,14 @@ func (w *response) beforeWrite(n int) error {
 	return nil
 }
 
-type copyBuffer [32 << 10]byte
-
-var copyBuffers = sync.Pool{New: func() any { return new(copyBuffer) }}
+var copyBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // writerOnly hides ReadFrom.
 type writerOnly struct{ io.Writer }
 
 // ReadFrom implements io.ReaderFrom: a file goes to the socket by sendfile.
 func (w *response) ReadFrom(src io.Reader) (n int64, err error) {
-	buf := copyBuffers.Get().(*copyBuffer)
+	buf := copyBuffers.Get().(*[32 << 10]byte)
 	defer copyBuffers.Put(buf)
 	direct, ok := w.c.nc.(io.ReaderFrom)
 	if !ok || w.c.hijacked.Load() || w.done.Load() {
@@ -249,13 +247,6 @@ func (w *response) finish(returned bool) {
 	if w.req.MultipartForm != nil {
 		w.req.MultipartForm.RemoveAll()
 	}
-}
-
-// reusable reports whether the connection can serve another request.
-func (w *response) reusable() bool {
-	short := w.req.Method != MethodHead && w.contentLength != -1 && bodyAllowed(w.status) &&
-		w.contentLength != w.written // the peer waits for the rest
-	return !w.closeAfter && !short && !w.c.failed.Load() && (w.body == nil || !w.body.early)
 }
 
 // Hijack implements http.Hijacker. It returns netco's connection: a coroutine

@@ -124,7 +124,6 @@ type oneConn struct {
 	conn         net.Conn
 }
 
-// Accept implements net.Listener.
 func (o *oneConn) Accept() (c net.Conn, err error) {
 	if c, o.conn = o.conn, nil; c == nil {
 		err = net.ErrClosed
@@ -132,7 +131,6 @@ func (o *oneConn) Accept() (c net.Conn, err error) {
 	return c, err
 }
 
-// Close implements net.Listener.
 func (o *oneConn) Close() error { return nil }
 
 // ownKey is the key of a context's value: the *conn that had the connection
@@ -191,7 +189,6 @@ func (s *Server) initStandard(std *http.Server) {
 // ErrorLog at each line, since that may be set later.
 type errorLog Server
 
-// Write implements io.Writer.
 func (l *errorLog) Write(p []byte) (int, error) {
 	(*Server)(l).logf("%s", p)
 	return len(p), nil
@@ -229,7 +226,6 @@ func newBegun(c net.Conn, read []byte, end error) *begun {
 	return &begun{Conn: c, in: io.MultiReader(bytes.NewReader(bytes.Clone(read)), rest)}
 }
 
-// Read implements net.Conn.
 func (b *begun) Read(p []byte) (int, error) { return b.in.Read(p) }
 
 // CloseWrite closes the writing half of the connection, if it has halves.
