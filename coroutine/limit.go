@@ -162,10 +162,9 @@ func (w *worker) endWatch() {
 
 func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 	if w.co == nil {
-		if limit.ctx.Done() != nil {
-			return w.blockContext(limit)
-		}
-	} else if watch := w.co.w.Own().watch; watch != nil {
+		return w.blockContext(limit)
+	}
+	if watch := w.co.w.Own().watch; watch != nil {
 		if watch.begin() {
 			return WakeCancelled
 		}

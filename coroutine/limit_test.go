@@ -57,6 +57,9 @@ func TestParkLimit(t *testing.T) {
 			w.Wake()
 		}
 		why := w.ParkLimit(ReasonUser, limit)
+		if s := w.sema(); s != nil && s.timer != nil && s.timer.Stop() {
+			t.Error("the timer is left to end a later park")
+		}
 		w.Release()
 		return why
 	}
@@ -104,6 +107,37 @@ func TestParkLimit(t *testing.T) {
 		})
 	})
 }
+
+// TestOverBeforePark: a context has ended, and its watch knows, before the
+// park. A wake comes first, and what is left of the watch ends no later park.
+func TestOverBeforePark(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	on(plain, func(*Executor) {
+		limit := Context(ctx)
+		for _, want := range []Wake{WakeCancelled, WakeReady} {
+			w := AcquireFor(limit)
+			watch := CurrentWorker().watch
+			testenv.Until(t, "the watch to know", watch.over.Load)
+			if want == WakeReady {
+				w.Wake()
+			}
+			testenv.Equal(t, w.ParkLimit(ReasonUser, limit), want)
+			watch.end() // may be late
+			testenv.True(t, !Current().isWoken(), "a wake is left, after %v", want)
+			w.Release()
+		}
+		live, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		w := AcquireFor(Context(live))
+		watch := CurrentWorker().watch
+		w.Release()
+		testenv.True(t, !watch.stop(), "the context keeps the watch")
+	})
+}
+
+//go:norace
+func (co *Coroutine) isWoken() bool { return co.woken }
 
 // TestCancelAgainstReady: a context's end and a wake race for a park. One of
 // them ends it, and neither ends a later one.
