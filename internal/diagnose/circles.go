@@ -23,7 +23,7 @@ type lockWait struct {
 func lockWaits() map[uint64]lockWait {
 	all := map[uint64]lockWait{}
 	coroutine.Range(func(i coroutine.Info) bool {
-		if i.State == coroutine.Waiting && !i.OrContext {
+		if i.State == coroutine.Waiting {
 			if by := i.Held().By; by != 0 {
 				all[i.ID] = lockWait{i, by, i.Coroutine.Run()}
 			}

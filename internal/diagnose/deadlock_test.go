@@ -93,7 +93,7 @@ func TestLookAfterCollection(t *testing.T) {
 // TestMayMoveLater: a deadlock is looked for again only where what stands still
 // waits for others.
 func TestMayMoveLater(t *testing.T) {
-	g, _ := startGroup(t, false)
+	g, p := startGroup(t, false)
 	may := func() bool { return mayMoveLater(g) }
 	if may() {
 		t.Error("without coroutines")
@@ -101,11 +101,19 @@ func TestMayMoveLater(t *testing.T) {
 	c := channel.Make[int](0)
 	startOn(g, func() { c.Recv() })
 	testenv.Until(t, "one that waits for others", may)
-	sleeper := testenv.Must(g.Go(nil, nil, &coroutine.Spawn{
-		Fn: func() { processor.Sleep(time.Hour) }}))
-	testenv.Until(t, "a timer", func() bool { return !may() })
-	sleeper.Stop()
-	testenv.Until(t, "its end", may)
+	for what, wait := range map[string]func(){
+		"a timer":   func() { processor.Sleep(time.Hour) },
+		"a context": func() { channel.Make[int](0).RecvContext(t.Context()) },
+	} {
+		h := testenv.Must(g.Go(nil, nil, &coroutine.Spawn{Fn: wait}))
+		testenv.Until(t, what, func() bool {
+			i, _ := coroutine.Find(h.ID())
+			return i.State == coroutine.Waiting && p.Idle()
+		})
+		testenv.True(t, !may(), "in vain: %s ends a wait", what)
+		h.Stop()
+		testenv.Until(t, "its end", may)
+	}
 	c.Close()
 }
 
