@@ -202,47 +202,56 @@ func TestLimitForeign(t *testing.T) {
 		l := socket.LimitListener(otherListener{theirs}, 1)
 		dialLimited(t, l)
 		dialLimited(t, l)
+		pauses := sockinfo.AcceptPauses()
 		accepted := make(chan net.Conn, 2)
 		k := p.Go(func() {
 			accepted <- testenv.Must(l.Accept())
 			accepted <- testenv.Must(l.Accept())
-			testenv.Fails(t, testenv.Err(l.Accept()), net.ErrClosed, "net.ErrClosed")
 		})
 		c := testenv.Await(t, accepted, "the first")
-		waits := func() bool { return k.Parked(coroutine.ReasonAccept) }
-		testenv.Until(t, "the Accept to wait", waits)
+		untilNoRoom(t, l, k)
 		c.Close()
 		c.Close()
 		c = testenv.Await(t, accepted, "the second")
-		testenv.Until(t, "the Accept to wait", waits)
-		l.Close()
 		k.Wait(t)
+		testenv.Equal(t, socket.WaitForRoom(l), 0, "waits for room, of one that has it")
+		closed := func() {
+			testenv.Fails(t, testenv.Err(l.Accept()), net.ErrClosed, "net.ErrClosed")
+		}
+		k, other := p.Go(closed), p.Go(closed)
+		other.UntilParked(t, coroutine.ReasonAccept)
+		untilNoRoom(t, l, k)
+		l.Close()
+		testrun.WaitAll(t, k, other)
+		testenv.Equal(t, socket.WaitForRoom(l), 0, "waits for room, after Close")
+		testenv.Equal(t, sockinfo.AcceptPauses()-pauses, 3, "pauses")
 		c.Close()
 		testenv.Equal(t, socket.Places(l), 0, "places are taken")
 	})
 }
 
-// unwindingListener is one whose Accept ends its goroutine, or panics.
-type unwindingListener struct {
+// badListener is one whose Accept ends its goroutine, panics, or the like.
+type badListener struct {
 	net.Listener
-	end func()
+	accept func() (net.Conn, error)
 }
 
-func (l unwindingListener) Accept() (net.Conn, error) {
-	l.end()
-	return nil, net.ErrClosed
-}
+func (l badListener) Accept() (net.Conn, error) { return l.accept() }
 
-// TestLimitUnwound: the Accept of another package's listener that does not
-// return gives its place back.
+// TestLimitUnwound: the Accept of another package's listener that returns no
+// open connection gives its place back.
 func TestLimitUnwound(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		for name, end := range map[string]func(){
-			"ends":   runtime.Goexit,
-			"panics": func() { panic("Accept") },
-			"fails":  func() {},
+		for name, accept := range map[string]func() (net.Conn, error){
+			"ends":   func() (net.Conn, error) { runtime.Goexit(); return nil, nil },
+			"panics": func() (net.Conn, error) { panic("Accept") },
+			"fails":  func() (net.Conn, error) { return nil, net.ErrClosed },
+			"is late": func() (net.Conn, error) {
+				c, _ := pair(t)
+				return c, c.Close()
+			},
 		} {
-			l := socket.LimitListener(unwindingListener{listen(t), end}, 1)
+			l := socket.LimitListener(badListener{listen(t), accept}, 1)
 			p.Go(func() {
 				defer func() { recover() }()
 				l.Accept()

@@ -142,11 +142,12 @@ func (g *Gate) Enter(at net.Listener) error {
 		taken = taken || g.Room.take(g)
 		return taken || g.closed.Load()
 	})
-	if err == nil && !taken {
-		return net.ErrClosed
-	}
-	if taken {
+	switch {
+	case taken:
 		return nil
+	case err == nil: // it was closed
+		g.Room.forget(g) // after the last take
+		return net.ErrClosed
 	}
 	return err
 }
@@ -155,7 +156,6 @@ func (g *Gate) Enter(at net.Listener) error {
 func (g *Gate) Close() {
 	g.closed.Store(true)
 	g.bell.Ring()
-	g.Room.forget(g)
 }
 
 // onPermit implements permitWaiter.
