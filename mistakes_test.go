@@ -26,6 +26,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/sync"
 )
@@ -331,6 +332,16 @@ var deadlocks = map[string]struct {
 		fmt.Println("ready")
 		<-signals
 	}, ""},
+	"a goroutine that has waited for an fd": {func() {
+		ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+		defer ln.Close()
+		go ln.Accept()
+		for n := uint64(0); n == 0; netco.Yield() {
+			n, _ = processor.GoroutinesAtFDs()
+		}
+		testenv.Must(net.Dial("tcp", ln.Addr().String()))
+		channel.Make[int](0).Recv()
+	}, oneDead},
 	"connection":             {func() { wokenByConnection(func(f func()) { netco.Go(f) }) }, ""},
 	"goroutine's connection": {func() { wokenByConnection(func(f func()) { go f() }) }, ""},
 }

@@ -13,9 +13,14 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/diagnose"
 	"github.com/netco-go/netco/internal/engine"
@@ -245,7 +250,7 @@ var kept = []struct {
 		c.Read(make([]byte, 3))
 	}},
 	{"another writes first", "", "end", "123", func(c net.Conn, next func()) {
-		testenv.Must(netco.Go(func() { io.WriteString(c, "1") })).Join()
+		blocking.Do(context.Background(), func() { io.WriteString(c, "1") })
 		netco.GoWith(netco.Spawn{Child: true, Fn: func() { next(); io.WriteString(c, "23") }})
 		c.Read(make([]byte, 3))
 	}},
@@ -302,22 +307,26 @@ func TestDrainKeepsBusy(t *testing.T) {
 }
 
 // TestDrainKeepsByHand: a connection that the program has accepted itself is
-// its own to end.
+// its own to end. A listener accepts no more, even what has come.
 func TestDrainKeepsByHand(t *testing.T) {
 	testrun.Start(t, 1)
 	ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+	other := testenv.Closing(t, testenv.Must(netco.Listen("tcp", "127.0.0.1:0")))
+	client(t, other.Addr().String())
 	testrun.First.Run(func() {
 		c, err := ln.Accept()
 		if err != nil {
 			t.Error(err)
 			return
 		}
+		c.SetDeadline(time.Now().Add(testenv.Limit))
 		netco.Go(func() { echoAll(c) })
 	})
 	c := client(t, ln.Addr().String())
 	exchange(t, c)
 	atRest(t, 1)
 	wait := drain(t)
+	testenv.Fails(t, testenv.Err(other.Accept()), netco.ErrShutdown, "Accept")
 	for range 2 {
 		atRest(t, 1)
 		exchange(t, c)
@@ -332,7 +341,7 @@ func TestDrainKeepsByHand(t *testing.T) {
 func TestDrainRefusesWaits(t *testing.T) {
 	testrun.Start(t, 1)
 	ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
-	step, results := channel.Make[int](1), make(chan error, 4)
+	step, results := channel.Make[int](1), make(chan error, 5)
 	serve(ln, testrun.First, func(c net.Conn) {
 		defer c.Close()
 		step.Recv()
@@ -343,7 +352,13 @@ func TestDrainRefusesWaits(t *testing.T) {
 			}
 			results <- err
 		}
-		_, err := io.WriteString(c, "bye") // nothing was closed
+		_, err := io.WriteString(c, "more") // nothing was closed
+		results <- err
+		conn := testenv.Must(c.(syscall.Conn).SyscallConn())
+		conn.Control(func(fd uintptr) { // the Processor knows nothing of what comes
+			unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		})
+		_, err = c.Read(make([]byte, 5))
 		results <- err
 	})
 	c := client(t, ln.Addr().String())
@@ -352,11 +367,13 @@ func TestDrainRefusesWaits(t *testing.T) {
 	wait := drain(t)
 	atRest(t, 1)
 	step.Send(1)
-	got, err := io.ReadAll(c)
-	if string(got) != "done\nbye" || err != nil {
+	got := make([]byte, len("done\nmore"))
+	_, err := io.ReadFull(c, got)
+	io.WriteString(c, "line\n")
+	if string(got) != "done\nmore" || err != nil {
 		t.Errorf("the client has got %q, %v", got, err)
 	}
-	for i, want := range []error{nil, netco.ErrShutdown, netco.ErrShutdown, nil} {
+	for i, want := range []error{nil, netco.ErrShutdown, netco.ErrShutdown, nil, nil} {
 		testenv.Fails(t, <-results, want, "call", i)
 	}
 	wait()

@@ -23,10 +23,10 @@ func leaveFDs(t *testing.T, n int) (restore func()) {
 	return func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &was) }
 }
 
-// TestEndWithoutFDs: a goroutine that waits while no fds are left for a poller
-// is ended with the Scheduler, as any other: an Accept by draining, a read by
-// its end. It waited for ever.
-func TestEndWithoutFDs(t *testing.T) {
+// TestWaitEndsWithGroup: a wait, most often a goroutine's, is ended with the
+// Scheduler, and with no other: an Accept by draining, a read by its end.
+// Regression: while no fds were left for a poller it waited for ever.
+func TestWaitEndsWithGroup(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		left     int // fds
@@ -34,6 +34,7 @@ func TestEndWithoutFDs(t *testing.T) {
 	}{
 		{"no fd", 0, true}, {"one fd", 1, true},
 		{"read, no fd", 0, false}, {"read, one fd", 1, false},
+		{"poller", 100, true}, {"read, poller", 100, false}, {"coroutine", 100, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := roaming(t, 1)
@@ -44,7 +45,7 @@ func TestEndWithoutFDs(t *testing.T) {
 			testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
 			restore := leaveFDs(t, c.left)
 			result := make(chan Verdict, 1)
-			go func() {
+			wait := func() {
 				for {
 					v, err := l.pd.Wait(l.fd, Read, coroutine.ReasonAccept, 0)
 					if v != Try || err != nil {
@@ -52,9 +53,15 @@ func TestEndWithoutFDs(t *testing.T) {
 						return
 					}
 				}
-			}()
+			}
+			if c.name == "coroutine" {
+				g.members[0].Pinned(wait)
+			} else {
+				go wait()
+			}
 			testenv.Until(t, "it waits", l.waits)
 			restore()
+			eachGoroutineFD(NewGroup(nil), func(*PollDesc) { t.Error("another group's fd") })
 			if c.listener {
 				g.Advance(Draining)
 			} else {

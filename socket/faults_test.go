@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -186,6 +187,9 @@ func TestEpollFull(t *testing.T) {
 					t.Errorf("what is there: %d, %v", n, err) // it looks before it waits
 				}
 			}
+		})
+		testenv.Until(t, "the goroutine poller's end, with no fd", func() bool {
+			return !strings.Contains(string(testenv.Stacks()), "goroutinePoller")
 		})
 		remove()
 		reader := p.Park(t, coroutine.ReasonRead, func() { expect(t, c, "hello") })

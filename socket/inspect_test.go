@@ -334,7 +334,7 @@ func TestInspectEnds(t *testing.T) {
 		}
 		first := processors(t)[0]
 		p.Do(t, func() {
-			for n := range 3 {
+			for n := range 12 { // in the Processor's sockets, and in those of goroutines
 				calls := 0
 				sockinfo.Each(first, func(sockinfo.Info) bool {
 					calls++
