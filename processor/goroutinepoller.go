@@ -90,7 +90,6 @@ func (gp *goroutinePoller) release(r epoller.Registration) {
 // released makes gp end soon, if no fd is registered with it.
 func (gp *goroutinePoller) released() {
 	switch {
-	case gp.ep.Registered() > 0:
 	case clock.InBubble(): // a bubble's timers may never fire
 		gp.ep.EndUnused()
 	case !gp.ending.Swap(true):
@@ -257,11 +256,7 @@ func (g *Group) advanceGoroutineFDs(to Phase) {
 		eachGoroutineFD(g, (*PollDesc).detach)
 		endDefault(g)
 	case to >= Draining:
-		eachGoroutineFD(g, func(pd *PollDesc) {
-			if pd.isListener() {
-				pd.unblock()
-			}
-		})
+		eachGoroutineFD(g, (*PollDesc).unblock)
 	}
 }
 

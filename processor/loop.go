@@ -201,11 +201,7 @@ func (p *Processor) dispatch(n int) {
 func (p *Processor) advance() (over bool) {
 	to := p.group.Phase()
 	if p.phase < Draining && to >= Draining {
-		p.ep.Each(func(pd *PollDesc) {
-			if pd.drains() {
-				pd.unblock()
-			}
-		})
+		p.ep.Each((*PollDesc).unblock)
 	}
 	if p.phase < Stopping && to >= Stopping {
 		p.ex.Stop()

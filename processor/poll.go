@@ -66,11 +66,7 @@ const (
 	flagDetached             // its Processor has ended
 	flagListener             // constant: it waits for connections, until draining begins
 	flagTimed                // a deadline has been set at some time
-	flagServed               // SetServed was called
 )
-
-// plainFlags are the flags that no wait and no operation has to check.
-const plainFlags = flagReadOn | flagServed
 
 // Mode is a direction.
 type Mode uint8
@@ -103,7 +99,7 @@ func (pd *PollDesc) gate(m Mode) *gate {
 // Check reports whether an operation in direction m may be tried now. Any
 // thread. The common case is inlined.
 func (pd *PollDesc) Check(m Mode) Verdict {
-	if pd.flags.Load()&^plainFlags != 0 {
+	if pd.flags.Load()&^flagReadOn != 0 {
 		return pd.checkSlow(m)
 	}
 	return Try
@@ -139,15 +135,6 @@ func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
 
 // isListener reports whether SetListener was called.
 func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
-
-// SetServed makes the beginning of draining wake the reader's wait; the reader
-// then calls WaitForRequest or waits again.
-func (pd *PollDesc) SetServed() { pd.flags.Or(flagServed) }
-
-// drains reports whether a wait for the fd may end when draining begins.
-func (pd *PollDesc) drains() bool {
-	return pd.flags.Load()&(flagListener|flagServed) != 0 || pd.Watched() || pd.shared.Load() != nil
-}
 
 // group returns the group whose end ends the fd's waits, or nil.
 func (pd *PollDesc) group() *Group {
@@ -338,7 +325,7 @@ func (pd *PollDesc) WaitFrom(
 
 // WaitForRequest is WaitFrom for a read that may be given up as long as no data
 // has come: while the group drains it does not wait, and returns Drained. A
-// wait that began before the draining ends with Try. Precondition: SetServed.
+// wait that began before the draining ends with Try.
 func (pd *PollDesc) WaitForRequest(p *Processor, fd int) (Verdict, error) {
 	return pd.waitFrom(p, fd, Read, coroutine.ReasonRead, 0, true)
 }

@@ -207,7 +207,7 @@ func (f *FD) waitLocked(here *processor.Processor) error {
 	}
 	var v processor.Verdict
 	var err error
-	if f.served.Load() == 0 || !f.awaitsRequest() {
+	if !f.awaitsRequest() {
 		v, err = f.pd.WaitFrom(here, f.fd, Read, coroutine.ReasonRead, 0)
 	} else if v, err = f.pd.WaitForRequest(here, f.fd); v == processor.Drained && f.PollReadable() {
 		f.queue, v = maybe, processor.Try // its edge was not reported yet

@@ -36,10 +36,7 @@ const busy = 1
 
 // BeginServing makes the calling coroutine the handler.
 func (f *FD) BeginServing() {
-	if co := coroutine.Current(); co != nil {
-		f.pd.SetServed()
-		f.served.Set(co.ID() << 1)
-	}
+	f.served.Set(coroutine.Current().ID() << 1)
 }
 
 // RequestAnswered records that every request read so far has been answered. It
@@ -53,7 +50,7 @@ func (f *FD) RequestAnswered() {
 // byHandler reports whether the caller is the handler in v, a value of served.
 func (f *FD) byHandler(v uint64) bool {
 	co := coroutine.Current()
-	return v != 0 && co != nil && co.ID() == v>>1
+	return co != nil && co.ID() == v>>1
 }
 
 // NoteRead accounts for bytes that were read.
@@ -78,5 +75,5 @@ func (f *FD) noteWrite() {
 // first byte of a request. In coroutine.Shield nothing ends its waits.
 func (f *FD) awaitsRequest() bool {
 	v := f.served.Load()
-	return v&busy == 0 && f.byHandler(v) && !coroutine.Current().Shielded()
+	return v != 0 && v&busy == 0 && f.byHandler(v) && !coroutine.Current().Shielded()
 }
