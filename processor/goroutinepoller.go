@@ -90,6 +90,7 @@ func (gp *goroutinePoller) release(r epoller.Registration) {
 // released makes gp end soon, if no fd is registered with it.
 func (gp *goroutinePoller) released() {
 	switch {
+	case gp.ep.Registered() > 0: // no timer for nothing
 	case clock.InBubble(): // a bubble's timers may never fire
 		gp.ep.EndUnused()
 	case !gp.ending.Swap(true):
