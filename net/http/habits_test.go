@@ -148,12 +148,18 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// stay returns a connection on which n requests have been answered, the last
-// ones on a goroutine: the third while a coroutine computed on the Processor,
-// and the fourth without an event there.
-func (b *blocker) stay(t *testing.T, n int) net.Conn {
-	t.Helper()
+// stay returns a new connection after calls of /blocks.
+func (b *blocker) stay(t *testing.T, calls int) net.Conn {
 	c := dial(t, b.addr)
+	b.call(t, c, calls)
+	return c
+}
+
+// call makes n calls of /blocks on a connection, whose goroutine waits for the
+// last ones: the third comes while a coroutine computes on the Processor, and
+// the fourth without an event there.
+func (b *blocker) call(t *testing.T, c net.Conn, n int) {
+	t.Helper()
 	in := bufio.NewReader(c)
 	var answered atomic.Bool
 	var events *epoller.Stats
@@ -181,7 +187,6 @@ func (b *blocker) stay(t *testing.T, n int) net.Conn {
 	if n == 4 {
 		testenv.Equal(t, events.Events.Load(), before, "events")
 	}
-	return c
 }
 
 // TestStaysOnGoroutine: a connection whose handlers block waits for requests on
@@ -201,6 +206,7 @@ func TestStaysOnGoroutine(t *testing.T) {
 			res := ask(t, c, bufio.NewReader(c), "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n")
 			testenv.Gives(t, want, nil, "a coroutine")(testenv.AsText(io.ReadAll(res.Body)))
 		}
+		b.call(t, c, 4) // its fd has left the goroutines' epoll, and comes again
 		c.Close()
 		testenv.Settle(t, alone)
 		b.stay(t, 4).Close()
