@@ -150,7 +150,8 @@ func (c *conn) handle() error {
 // waking a Processor: queries of 1 ms, 8,000 a second on one core, then have
 // 1.03 times net/http's p50 and 0.94 of its CPU time, and else 1.15 and 1.18
 // (bench/handlers.sh query).
-func (c *conn) stay() (err error) {
+func (c *conn) stay() error {
+	var err error // no result: an abandoned goroutine may still set it
 	if goroutines.Do(context.Background(), func() {
 		serving.OnGoroutine(c.nc, c.s.stayLimit, func() bool {
 			err = c.serve()
