@@ -226,6 +226,13 @@ func (e *Epoller[T]) Wait() int {
 	return e.check(n, errno)
 }
 
+// WaitLong is Wait, and gives the caller's P to other goroutines at once.
+func (e *Epoller[T]) WaitLong() int {
+	e.Stats.Waits.Inc()
+	n, errno := sysx.WaitLong(e.fd, e.events[:e.batch])
+	return e.check(n, errno)
+}
+
 func (e *Epoller[T]) check(n int, errno syscall.Errno) int {
 	if errno != 0 && errno != unix.EINTR {
 		panic("netco/epoller: epoll_pwait: " + errno.Error())

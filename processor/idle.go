@@ -61,7 +61,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) bool {
 	}
 	p.Stats.Sleeps.Inc()
 	p.time.asleep(now)
-	n := p.ep.Wait()
+	n := p.wait()
 	p.ep.Awake()
 	p.polled = p.polled && n == 0 // a ring may be a call, see callOthers
 	woke := clock.Now()
@@ -72,6 +72,22 @@ func (p *Processor) sleep(now, deadline int64, timed bool) bool {
 	p.ex.SetClock(woke)
 	p.dispatch(n)
 	return true
+}
+
+// wait waits in epoll.
+func (p *Processor) wait() int {
+	if p.givesUpP() {
+		return p.ep.WaitLong()
+	}
+	return p.ep.Wait()
+}
+
+// givesUpP reports whether the loop is to give up its P before it waits: if
+// that is the only one, and goroutines work beside the coroutines. A thread in
+// a system call keeps its P, with the goroutines and timers there, until the
+// runtime takes it, up to 10 ms later.
+func (p *Processor) givesUpP() bool {
+	return p.onlyP && (!p.workedAlone(&p.waitHelped) || currentPoller.Load() != nil)
 }
 
 // hasWork reports whether another thread has sent something.

@@ -39,12 +39,13 @@ var yield = func(global bool) {
 }
 
 // workedAlone reports whether no other thread has worked for coroutines of p
-// since the last call. Otherwise goroutines may block in system calls and keep
-// their Ps; the signals of preemption make the runtime look for such Ps. Owner.
-func (p *Processor) workedAlone() bool {
-	before := p.helped
-	p.helped = p.posted.Load() + p.ex.Stats.Handoffs.Own()
-	return p.helped == before
+// since the last call with helped. Otherwise goroutines may block in system
+// calls and keep their Ps; the signals of preemption make the runtime look for
+// such Ps. Owner.
+func (p *Processor) workedAlone(helped *uint64) bool {
+	before := *helped
+	*helped = p.posted.Load() + p.ex.Stats.Handoffs.Own()
+	return *helped == before
 }
 
 // loop runs turns until the group has stopped and nothing lives here.
@@ -59,7 +60,7 @@ func (p *Processor) loop() {
 			p.ran = 0
 			if now-int64(p.yielded.Own()) > yieldNs {
 				p.yielded.Set(uint64(now))
-				if p.workedAlone() {
+				if p.workedAlone(&p.helped) {
 					p.yields++
 					yield(p.yields%globalYields == 0)
 					now = clock.Now()

@@ -58,7 +58,9 @@ type Processor struct {
 	turn       func() bool     // called in each turn; nil for none
 	yielded    counter.Counter // when the loop last passed through Go's scheduler
 	yields     uint            // how often it has done so
-	helped     uint64          // wakes by other threads, and handoffs, at the last workedAlone
+	onlyP      bool            // GOMAXPROCS was 1 when the loop began
+	helped     uint64          // wakes by other threads, and handoffs, at the last yield
+	waitHelped uint64          // the same, at the last wait
 	ran        int             // how many runs the last turn had
 	history    history         // owner: writes
 	waits      waits

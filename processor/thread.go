@@ -47,6 +47,7 @@ func (p *Processor) RunHere(started func(), turn func() bool) error {
 		defer unix.SchedSetaffinity(0, &before)
 	}
 	p.turn = turn
+	p.onlyP = runtime.GOMAXPROCS(0) == 1
 	p.time.started.Publish(uint64(clock.Now()))
 	p.ex.Enter()
 	p.alive.Store(true)

@@ -63,11 +63,29 @@ func TestLoopYields(t *testing.T) {
 // next yield.
 func TestAlone(t *testing.T) {
 	p := new(Processor)
-	testenv.True(t, p.workedAlone(), "helped at first")
+	alone := func() bool { return p.workedAlone(&p.helped) }
+	testenv.True(t, alone(), "helped at first")
 	p.posted.Add(1)
-	testenv.True(t, !p.workedAlone() && p.workedAlone(), "a wake does not count, or twice")
+	testenv.True(t, !alone() && alone(), "a wake does not count, or twice")
 	p.ex.Stats.Handoffs.Inc()
-	testenv.True(t, !p.workedAlone() && p.workedAlone(), "a handoff does not count, or twice")
+	testenv.True(t, !alone() && alone(), "a handoff does not count, or twice")
+}
+
+// TestGivesUpP: the loop gives up its P if that is the only one, and goroutines
+// have woken coroutines since its last wait, or wait for fds.
+func TestGivesUpP(t *testing.T) {
+	testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
+	p := &Processor{onlyP: true}
+	testenv.True(t, !p.givesUpP(), "for nobody")
+	p.posted.Add(1)
+	testenv.True(t, p.givesUpP() && !p.givesUpP(), "not for a goroutine, or twice")
+	gp := testenv.Must(openPoller())
+	testenv.True(t, p.givesUpP(), "not while there is a goroutine poller")
+	p.onlyP = false
+	p.posted.Add(1)
+	testenv.True(t, !p.givesUpP(), "beside other Ps")
+	gp.released()
+	testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
 }
 
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that

@@ -19,7 +19,7 @@ var entries = map[string]string{
 	"it touches nothing of the owner's, and those who call it are on this list themselves": `
 		internal/sysx.CloseFD internal/sysx.EnableBarriers
 		internal/sysx.TryPoll internal/sysx.Recvmsg internal/sysx.Sendmsg internal/sysx.TrySendfile
-		internal/sysx.Wait internal/sysx.fileIO
+		internal/sysx.Wait internal/sysx.blockedWait internal/sysx.fileIO
 	`,
 	"its callers look again before they count the call and go on": `
 		internal/sysx.payload internal/sysx.several
@@ -42,7 +42,8 @@ var entries = map[string]string{
 		socket.endpoints.file internal/fd.FD.SetInt socket.zoneIndex
 	`,
 	"no coroutine comes there: a loop, or a goroutine of the library's": `
-		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.Close epoller.Open
+		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.WaitLong
+		epoller.Epoller.Close epoller.Open
 		processor.Group.StartMonitor processor.PollDesc.waitByPoll processor.ThreadCPUNs processor.pollWait.poll
 		timer.FD.Close
 	`,
@@ -69,7 +70,7 @@ var unlisted = map[string]bool{
 var entering = map[string]bool{
 	"CloseFD": true, "EnableBarriers": true, "Read": true,
 	"Recvmsg": true, "Sendmsg": true, "TryPoll": true, "TrySendfile": true, "Wait": true,
-	"Write": true,
+	"WaitLong": true, "Write": true,
 }
 
 // callsListed: a coroutine may be left behind in a system call that enters the
@@ -139,7 +140,8 @@ func selected(n ast.Node) (of, name string) {
 func entryOf(n ast.Node) string {
 	of, name := selected(n)
 	switch {
-	case (of == "unix" || of == "syscall") && !unlisted[name], of == "sysx" && entering[name]:
+	case (of == "unix" || of == "syscall") && !unlisted[name], of == "sysx" && entering[name],
+		of == "goruntime" && name == "EnterBlocked":
 		return of + "." + name
 	}
 	return ""

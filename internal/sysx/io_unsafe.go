@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // MaxIO is the most bytes that one call moves: some 20 µs of copying.
@@ -140,6 +142,26 @@ func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
 		uintptr(unsafe.Pointer(&events[0])), uintptr(n), ^uintptr(0), 0, 0) // no timeout
 	return moved(r, errno), errno
+}
+
+// WaitLong is Wait, and gives the caller's P to other goroutines at once.
+func WaitLong(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
+	n, errno := asked(EpollWait, epfd, len(events))
+	if errno != 0 {
+		return 0, errno
+	}
+	r, errno := blockedWait(epfd, &events[0], n)
+	return moved(r, errno), errno
+}
+
+//go:norace
+//go:nosplit
+func blockedWait(epfd int, events *unix.EpollEvent, n int) (uintptr, syscall.Errno) {
+	goruntime.EnterBlocked()
+	r, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(events)), uintptr(n), ^uintptr(0), 0, 0)
+	goruntime.ExitBlocked()
+	return r, errno
 }
 
 // Ring adds one to an eventfd. It cannot block: the counter would have to be

@@ -3,6 +3,7 @@ package sysx_test
 import (
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -351,6 +352,25 @@ func TestEvents(t *testing.T) {
 	if n, err := unix.Read(bell, count[:]); n != 8 || err != nil || count[0] != 2 {
 		t.Errorf("two rings count %v, %v", count, err)
 	}
+}
+
+// TestWaitLong: goroutines go on without another P, and the caller then gets it
+// back.
+func TestWaitLong(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	epfd := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
+	defer unix.Close(epfd)
+	a, b := socketpair(t)
+	testenv.OK(t, sysx.Add(epfd, a, 0, 7, 0))
+	events := make([]unix.EpollEvent, 4)
+	for range 100 {
+		go unix.Write(b, []byte("x"))
+		if n, errno := sysx.WaitLong(epfd, events); n != 1 || errno != 0 || events[0].Fd != 7 {
+			t.Fatalf("%d, %v, %+v", n, errno, events[0])
+		}
+	}
+	_, errno := sysx.WaitLong(-1, events)
+	testenv.Equal(t, errno, unix.EBADF, "without an epoll fd")
 }
 
 // TestBarriers: where the kernel has them, they can be had, any number of
