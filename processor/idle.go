@@ -83,11 +83,12 @@ func (p *Processor) wait() int {
 }
 
 // givesUpP reports whether the loop is to give up its P before it waits: if
-// that is the only one, and goroutines work beside the coroutines. A thread in
-// a system call keeps its P, with the goroutines and timers there, until the
-// runtime takes it, up to 10 ms later.
+// that is the only one, or one of two, and goroutines work beside it. A
+// thread in a system call keeps its P, with the goroutines and timers there,
+// until the runtime takes it, up to 10 ms later if no P is idle. The second of
+// two may be the goroutine poller's, in the same call.
 func (p *Processor) givesUpP() bool {
-	return p.onlyP && (!p.workedAlone(&p.waitHelped) || currentPoller.Load() != nil)
+	return p.fewPs && currentPoller.Load() != nil || p.onlyP && !p.workedAlone(&p.waitHelped)
 }
 
 // hasWork reports whether another thread has sent something.

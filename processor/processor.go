@@ -59,6 +59,7 @@ type Processor struct {
 	yielded    counter.Counter // when the loop last passed through Go's scheduler
 	yields     uint            // how often it has done so
 	onlyP      bool            // GOMAXPROCS was 1 when the loop began
+	fewPs      bool            // it was 1, or 2 and this is the only Processor
 	helped     uint64          // wakes by other threads, and handoffs, at the last yield
 	waitHelped uint64          // the same, at the last wait
 	ran        int             // how many runs the last turn had

@@ -47,7 +47,9 @@ func (p *Processor) RunHere(started func(), turn func() bool) error {
 		defer unix.SchedSetaffinity(0, &before)
 	}
 	p.turn = turn
-	p.onlyP = runtime.GOMAXPROCS(0) == 1
+	procs := runtime.GOMAXPROCS(0)
+	p.onlyP = procs == 1
+	p.fewPs = p.onlyP || procs == 2 && len(p.group.members) == 1
 	p.time.started.Publish(uint64(clock.Now()))
 	p.ex.Enter()
 	p.alive.Store(true)

@@ -1,7 +1,9 @@
 package processor
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -71,21 +73,49 @@ func TestAlone(t *testing.T) {
 	testenv.True(t, !alone() && alone(), "a handoff does not count, or twice")
 }
 
-// TestGivesUpP: the loop gives up its P if that is the only one, and goroutines
-// have woken coroutines since its last wait, or wait for fds.
+// TestGivesUpP: the loop gives up its P if that is the only one and goroutines
+// have woken coroutines since its last wait, or if they wait for fds and it is
+// the only one or one of two.
 func TestGivesUpP(t *testing.T) {
 	testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
-	p := &Processor{onlyP: true}
+	p := &Processor{onlyP: true, fewPs: true}
 	testenv.True(t, !p.givesUpP(), "for nobody")
 	p.posted.Add(1)
 	testenv.True(t, p.givesUpP() && !p.givesUpP(), "not for a goroutine, or twice")
 	gp := testenv.Must(openPoller())
 	testenv.True(t, p.givesUpP(), "not while there is a goroutine poller")
 	p.onlyP = false
-	p.posted.Add(1)
+	testenv.True(t, p.givesUpP(), "not with two Ps, while there is a goroutine poller")
+	p.fewPs = false
 	testenv.True(t, !p.givesUpP(), "beside other Ps")
 	gp.released()
 	testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
+	p.fewPs = true
+	p.posted.Add(1)
+	testenv.True(t, !p.givesUpP(), "with two Ps, without a goroutine poller")
+}
+
+// TestWaitGivesUpP: a loop that is to give up its P does so, and knows how many
+// Ps there are.
+func TestWaitGivesUpP(t *testing.T) {
+	gp := testenv.Must(openPoller())
+	for _, c := range []struct {
+		procs, members int
+		gives          bool
+	}{{1, 1, true}, {1, 2, true}, {2, 1, true}, {2, 2, false}, {3, 1, false}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.procs))
+			g := started(t, c.members)
+			for _, p := range g.members {
+				testenv.Until(t, "sleep", func() bool { return p.Turn().Asleep })
+			}
+			buf := make([]byte, 1<<20)
+			stacks := string(buf[:runtime.Stack(buf, true)])
+			testenv.Equal(t, strings.Contains(stacks, "(*Processor).wait(") &&
+				strings.Contains(stacks, "WaitLong("), c.gives, "it gives its P up")
+		})
+	}
+	gp.released()
 }
 
 // TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that
