@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -132,6 +133,36 @@ func TestPanicWhileUnwinding(t *testing.T) {
 			len(values), after)
 	}
 	testenv.Settle(t, before)
+}
+
+// TestTrim: goroutines end that no coroutine has needed since the last Trim.
+func TestTrim(t *testing.T) {
+	var ex Executor
+	ex.Init(Config{Host: bareHost{}, Idle: 8})
+	ex.Enter()
+	defer ex.Leave()
+	for _, c := range []struct {
+		burst int
+		trim  func()
+		left  uint64
+		made  uint64
+	}{
+		{8, ex.Trim, 8, 8}, {3, ex.Trim, 3, 8}, {3, ex.Trim, 3, 8}, {0, ex.Trim, 0, 8},
+		{2, ex.Trim, 2, 10}, {4, func() {}, 4, 12}, {0, ex.Trim, 4, 12}, {0, ex.Trim, 0, 12},
+		{8, ex.Trim, 8, 20}, {3, func() { ex.EndIdle(2) }, 6, 20}, {0, ex.Trim, 3, 20},
+		{0, func() { ex.EndIdle(99) }, 0, 20},
+	} {
+		for range c.burst {
+			ex.Spawn(Spawn{Fn: Yield})
+		}
+		for ex.Queued() > 0 {
+			ex.Run(256, math.MaxInt64)
+		}
+		c.trim()
+		left, made := ex.Stats.Workers.Load(), ex.Stats.Made.Load()
+		testenv.True(t, left == c.left && made == c.made, "%d goroutines left of %d, want %d of %d",
+			left, made, c.left, c.made)
+	}
 }
 
 // TestWorkersAreReused runs many coroutines one after the other: they share a

@@ -53,6 +53,7 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 		w = ex.idle[n-1]
 		ex.idle[n-1] = nil
 		ex.idle = ex.idle[:n-1]
+		ex.unused = min(ex.unused, n-1)
 		ex.Stats.Reused.Inc()
 	} else {
 		w = ex.newWorker()
@@ -102,7 +103,7 @@ func workerMain(c *context.Context) {
 		goruntime.SetLabels(nil) // otherwise the labels' memory stays reachable
 		w.ctx.Suspend()
 		if w.co.Own() == nil {
-			return // resumed by Leave
+			return // resumed by EndIdle
 		}
 	}
 }

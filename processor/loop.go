@@ -28,6 +28,10 @@ const yieldNs = 5_000_000
 // in 61 times, which is 300 ms.
 const globalYields = 2
 
+// trimNs is how long a goroutine has to be idle before it is ended. A Processor
+// that sleeps ends none.
+const trimNs = 1_000_000_000
+
 // yield passes through Go's scheduler, behind its global queue or only behind
 // that of the P. Tests replace it.
 var yield = func(global bool) {
@@ -63,8 +67,12 @@ func (p *Processor) loop() {
 				if p.workedAlone(&p.helped) {
 					p.yields++
 					yield(p.yields%globalYields == 0)
-					now = clock.Now()
 				}
+				if now-p.trimmed > trimNs {
+					p.trimmed = now
+					p.ex.Trim()
+				}
+				now = clock.Now()
 			}
 		}
 		p.Stats.Turns.Inc()

@@ -168,6 +168,9 @@ func (p *Processor) moveWork() {
 	}
 	p.lend(r.to, r.n)
 	n := r.n
+	if n == moveAll { // p is inactive, and may sleep from now on
+		p.ex.EndIdle(n)
+	}
 	p.ep.Each(func(pd *PollDesc) {
 		if n > 0 && pd.home.Load() == p && !pd.isListener() {
 			pd.to.Store(r.to)

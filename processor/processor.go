@@ -58,6 +58,7 @@ type Processor struct {
 	turn       func() bool     // called in each turn; nil for none
 	yielded    counter.Counter // when the loop last passed through Go's scheduler
 	yields     uint            // how often it has done so
+	trimmed    int64           // when the loop last ended unused goroutines
 	onlyP      bool            // GOMAXPROCS was 1 when the loop began
 	fewPs      bool            // it was 1, or 2 and this is the only Processor
 	helped     uint64          // wakes by other threads, and handoffs, at the last yield

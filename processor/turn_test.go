@@ -61,6 +61,31 @@ func TestLoopYields(t *testing.T) {
 	testenv.True(t, n <= rounds*20, "%d yields in %d waits", n, rounds)
 }
 
+// TestTrim: goroutines that a burst leaves behind end while a few coroutines go
+// on, and at once when all work leaves their Processor.
+func TestTrim(t *testing.T) {
+	g := started(t, 2)
+	p := g.members[0]
+	burst := func() {
+		on(t, p, func() {
+			for range 100 {
+				p.PinnedFrom(p, coroutine.Yield)
+			}
+		})
+		testenv.Until(t, "the burst", func() bool { return p.ex.Stats.Live.Load() == 0 })
+		testenv.True(t, p.ex.Stats.Workers.Load() > 20, "the burst left %d goroutines",
+			p.ex.Stats.Workers.Load())
+	}
+	burst()
+	testenv.Until(t, "the goroutines' end", func() bool {
+		testenv.NoError(t, p.Pinned(func() {}).Join())
+		return p.ex.Stats.Workers.Load() <= 2
+	})
+	burst()
+	p.GiveAll(g.members[1])
+	testenv.Until(t, "the goroutines' end", func() bool { return p.ex.Stats.Workers.Load() == 0 })
+}
+
 // TestAlone: a wake by another thread and a handoff each keep the loop from its
 // next yield.
 func TestAlone(t *testing.T) {

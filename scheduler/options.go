@@ -37,7 +37,8 @@ type Options struct {
 	// one core.
 	NoSpin bool
 	// PoolCap is how many idle goroutines each Processor keeps, with their
-	// stacks, for later coroutines; default 1024; negative: none.
+	// stacks, for later coroutines; default 1024; negative: none. It ends those
+	// that it has not needed for a second.
 	PoolCap int
 	// BufferSize is the size of a hot buffer in bytes; default 16 KiB, from 512
 	// to 16 MiB.
