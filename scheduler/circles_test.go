@@ -141,12 +141,15 @@ func TestHandoffLogged(t *testing.T) {
 			})
 		})
 	}
+	lines := func() []observer.LoggedEntry {
+		return logs.FilterMessage("processor handed on").
+			FilterField(zap.String("cause", diagnose.CauseChannel)).All()
+	}
+	testenv.Until(t, "a line", func() bool { return len(lines()) > 0 }) // it comes after the count
 	close(block)
 	shutdown(t, s)
-	lines := logs.FilterMessage("processor handed on").
-		FilterField(zap.String("cause", diagnose.CauseChannel)).All()
-	if len(lines) != 1 || !strings.HasPrefix(fmt.Sprint(lines[0].ContextMap()["instead"]),
+	if len(lines()) != 1 || !strings.HasPrefix(fmt.Sprint(lines()[0].ContextMap()["instead"]),
 		"netco's channels: channel.Make") {
-		t.Errorf("%v", lines)
+		t.Errorf("%v", lines())
 	}
 }
