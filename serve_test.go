@@ -119,6 +119,11 @@ func ask(t *testing.T, addr net.Addr) string {
 	return string(answer)
 }
 
+// TestServeNothing: a call without a handler is a mistake.
+func TestServeNothing(t *testing.T) {
+	testenv.Panics(t, "without a handler", func() { netco.Serve(nil, nil) })
+}
+
 // TestServe: connections are handled until the listener is closed or the
 // Scheduler ends.
 func TestServe(t *testing.T) {

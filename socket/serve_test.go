@@ -116,6 +116,14 @@ func live(t *testing.T) int {
 	return s.Live()
 }
 
+// TestServeNothing: a call without a Handle or a listener is a mistake.
+func TestServeNothing(t *testing.T) {
+	testenv.Panics(t, "without Handle", func() { new(socket.Server).Serve(nil) })
+	testenv.Panics(t, "without a listener", func() {
+		(&socket.Server{Handle: echoOnce}).Serve(nil)
+	})
+}
+
 // TestServeIdle: idle connections have no coroutine, and each request gets one.
 func TestServeIdle(t *testing.T) {
 	start(t, 2)

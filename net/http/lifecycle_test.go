@@ -5,11 +5,16 @@ import (
 	"bytes"
 	"context"
 	stdtls "crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	stdhttp "net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -478,6 +483,91 @@ func TestTLS(t *testing.T) {
 				testenv.OK(t, s.Shutdown(context.Background()))
 			})
 		}
+	}
+}
+
+// TestALPN: a Server with TLS agrees with clients on the protocols that
+// net/http's agrees on.
+func TestALPN(t *testing.T) {
+	testrun.Start(t, 2)
+	pattern := httptest.NewTLSServer(nil)
+	certs := pattern.TLS.Certificates
+	pattern.Close()
+	lists := [][]string{nil, {"h2"}, {"http/1.1"}, {"foo", "h2"}, {"http/1.1", "h2"}, {"h2", "foo"}}
+	for _, versions := range []string{"", "1", "2", "12"} {
+		for _, offered := range lists {
+			config := func() *stdtls.Config { // net/http writes to its own
+				return &stdtls.Config{Certificates: certs, NextProtos: slices.Clone(offered)}
+			}
+			own := &http.Server{TLSConfig: config(), ErrorLog: quiet}
+			std := &stdhttp.Server{TLSConfig: config(), ErrorLog: quiet}
+			if versions != "" {
+				own.Protocols = new(http.Protocols)
+				own.Protocols.SetHTTP1(strings.Contains(versions, "1"))
+				own.Protocols.SetHTTP2(strings.Contains(versions, "2"))
+				std.Protocols = own.Protocols
+			}
+			l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+			stdL := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+			go own.ServeTLS(l, "", "")
+			go std.ServeTLS(stdL, "", "")
+			for _, asked := range lists {
+				agreed := func(l net.Listener) string {
+					c, err := stdtls.Dial("tcp", l.Addr().String(),
+						&stdtls.Config{InsecureSkipVerify: true, NextProtos: asked})
+					if err != nil {
+						return err.Error()
+					}
+					defer c.Close()
+					return c.ConnectionState().NegotiatedProtocol
+				}
+				testenv.Equal(t, agreed(l), agreed(stdL), fmt.Sprintf(
+					"versions %q, offered %q, asked for %q", versions, offered, asked))
+			}
+			own.Close()
+			std.Close()
+		}
+	}
+}
+
+// TestCertificateFiles: ListenAndServeTLS serves with the certificate in two
+// files, which comes before TLSConfig's; it closes its listener if it cannot
+// read them.
+func TestCertificateFiles(t *testing.T) {
+	testrun.Start(t, 2)
+	pattern := httptest.NewTLSServer(nil)
+	cert, client := pattern.TLS.Certificates[0], pattern.Client()
+	pattern.Close()
+	write := func(kind string, der []byte) string {
+		name := filepath.Join(t.TempDir(), "pem")
+		block := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+		testenv.OK(t, os.WriteFile(name, block, 0o600))
+		return name
+	}
+	certFile := write("CERTIFICATE", cert.Certificate[0])
+	keyFile := write("PRIVATE KEY", testenv.Must(x509.MarshalPKCS8PrivateKey(cert.PrivateKey)))
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+	addr := l.Addr().String()
+	l.Close()
+	for _, config := range []*stdtls.Config{nil, {Certificates: make([]stdtls.Certificate, 1)}} {
+		s := &http.Server{Addr: addr, TLSConfig: config, ErrorLog: quiet}
+		t.Cleanup(func() { s.Close() })
+		ended := make(chan error, 1)
+		serve := func(key string) { ended <- s.ListenAndServeTLS(certFile, key) }
+		go serve("none")
+		testenv.True(t, os.IsNotExist(testenv.Await(t, ended, "the end")), "no error without a key")
+		go serve(keyFile) // the port is free again
+		testenv.Until(t, "an answer", func() bool {
+			res, err := client.Get("https://" + addr)
+			if err != nil {
+				return false
+			}
+			res.Body.Close()
+			return res.StatusCode == http.StatusNotFound
+		})
+		client.CloseIdleConnections()
+		s.Close()
+		testenv.Fails(t, testenv.Await(t, ended, "the end"), http.ErrServerClosed)
 	}
 }
 
