@@ -253,6 +253,31 @@ func TestHijack(t *testing.T) {
 	testenv.Gives(t, "more", nil)(testenv.AsText(io.ReadAll(in)))
 }
 
+// TestHijackPipelined: what the handler writes after a Hijack is sent when it
+// says so, though the coroutine that sends the answer before may still come.
+func TestHijackPipelined(t *testing.T) {
+	testrun.Start(t, 1)
+	addr := serve(t, &http.Server{Handler: http.HandlerFunc(
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				return
+			}
+			c, rw, err := http.NewResponseController(w).Hijack()
+			testenv.OK(t, err)
+			defer c.Close()
+			rw.WriteString("hello\n")
+			for range 100 {
+				netco.Yield()
+			}
+			testenv.Equal(t, rw.Writer.Buffered(), len("hello\n"), "bytes not sent yet")
+			rw.Flush()
+		})})
+	c := dial(t, addr)
+	in := bufio.NewReader(c)
+	ask(t, c, in, plain+"GET /hijack HTTP/1.1\r\nHost: a\r\n\r\n")
+	testenv.Gives(t, "hello\n", nil)(testenv.AsText(io.ReadAll(in)))
+}
+
 // calls waits until a goroutine or a coroutine is in a function.
 func calls(t testing.TB, name string) {
 	t.Helper()

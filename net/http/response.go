@@ -270,12 +270,14 @@ func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	x := c.work
 	c.work, x.body, c.gone = nil, nil, true
 	x.mu.Lock()
-	x.out.Reset(c.nc)
+	out := x.out
+	x.out = new(bufio.Writer) // for flushAhead's coroutine, which may still come
 	x.mu.Unlock()
+	out.Reset(c.nc)
 	c.sc.Detach()
 	c.forget()
 	c.setState(StateHijacked)
-	return c.nc, bufio.NewReadWriter(x.in, x.out), nil
+	return c.nc, bufio.NewReadWriter(x.in, out), nil
 }
 
 // caller returns the innermost call from outside this package.
