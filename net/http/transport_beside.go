@@ -79,7 +79,7 @@ type besideBody struct {
 	base   io.ReadCloser // constant
 	end    func()        // constant: ends the request
 	ended  atomic.Bool   // atomic: base has returned io.EOF; for good
-	closed atomic.Bool   // atomic: Close was called
+	closed atomic.Bool   // atomic: base was closed
 
 	// The reader's.
 	in     *bufio.Reader
@@ -119,8 +119,8 @@ func (b *besideBody) readOnGoroutine(p []byte) (int, error) {
 
 // Close implements io.Closer. Parks.
 func (b *besideBody) Close() error {
-	b.closed.Store(true)
 	defer b.end()
+	defer b.closed.Store(true) // before base is closed, its Read may return io.EOF
 	if b.ended.Load() {
 		return b.base.Close() // which does not wait
 	}

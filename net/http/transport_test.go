@@ -406,3 +406,33 @@ func TestNotStarted(t *testing.T) {
 		testrun.Shutdown(t)
 	}
 }
+
+// closing is a body of 8 bytes that Close calls a function for.
+type closing struct {
+	io.Reader
+	close func()
+}
+
+func (c *closing) Close() error { c.close(); return nil }
+
+// TestCloseBesideRead: a Read during the body's Close does not take the end of
+// what was read ahead for the end of the body.
+func TestCloseBesideRead(t *testing.T) {
+	body := &closing{Reader: iotest.DataErrReader(strings.NewReader("12345678"))}
+	rt := transportOf(fixed{&http.Response{StatusCode: 200, Body: body, ContentLength: 8}})
+	testrun.With(t, 1, func() {
+		resp, err := rt.RoundTrip(testenv.Must(http.NewRequest("GET", "other://127.0.0.1:0/", nil)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		buf := make([]byte, 8)
+		read := func() (string, error) {
+			n, err := resp.Body.Read(buf[:4])
+			return string(buf[:n]), err
+		}
+		testenv.Gives(t, "1234", nil)(read())
+		body.close = func() { testenv.Gives(t, "5678", nil)(read()) }
+		testenv.OK(t, resp.Body.Close())
+	})
+}
