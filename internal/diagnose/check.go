@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,8 @@ const (
 
 // run is the watchdog's goroutine. It sleeps until the first time at which a
 // turn that is under way could become suspect or a stall. When all Processors
-// have slept for a second without a turn, it pauses until one wakes.
+// have slept for a second without a turn, it pauses until one wakes. While a
+// stall is on record it does not: the stall may be over since the last check.
 func (d *watchdog) run() {
 	defer stacks.Bystander()()
 	defer close(d.ended)
@@ -79,7 +81,7 @@ func (d *watchdog) run() {
 			d.circlesAt = now
 			d.lookForCircles()
 		}
-		if still && d.group.BeginPause() {
+		if still && !d.stalling() && d.group.BeginPause() {
 			if !d.pause(timer) {
 				return
 			}
@@ -95,6 +97,11 @@ func (d *watchdog) run() {
 			return
 		}
 	}
+}
+
+// stalling reports whether a stall is on record that is not over.
+func (d *watchdog) stalling() bool {
+	return slices.ContainsFunc(d.subjects, func(w *subject) bool { return w.stall != nil })
 }
 
 // moved records that a Processor has done something by now.

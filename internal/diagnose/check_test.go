@@ -177,6 +177,31 @@ func fakeWatchdog(t *testing.T) (*watchdog, *subject) {
 	return d, w
 }
 
+// TestStallEndsUnseen: the end of a stall is recorded, though the Processor
+// sleeps for good before the watchdog looks again.
+func TestStallEndsUnseen(t *testing.T) {
+	t.Parallel()
+	d, w := fakeWatchdog(t)
+	d.group, d.quit, d.ended = w.p.Group(), make(chan struct{}), make(chan struct{})
+	begin := clock.Now()
+	var asleep atomic.Bool
+	w.now = func() processor.Turn {
+		return processor.Turn{Number: 5, Start: begin, Asleep: asleep.Load()}
+	}
+	go d.run()
+	defer d.stop()
+	testenv.Until(t, "a stall is on record", func() bool { return w.stalls.Load() > 0 })
+	for clock.Now() < begin+2*pauseAfter {
+		time.Sleep(time.Duration(d.threshold))
+	}
+	asleep.Store(true)
+	testenv.Until(t, "the stall is over", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.recent[0].Over
+	})
+}
+
 // TestBudget: 10 at once, then one in 6 seconds; the one that gets it is given
 // how many did not.
 func TestBudget(t *testing.T) {
