@@ -195,8 +195,8 @@ func (pd *PollDesc) registerForGoroutine(fd int) error {
 			pd.goroutine.Store(o) // the end of the group ends the wait in any case
 			return err
 		}
-		o.at = l
 		if o.reg, err = l.ep.Register(fd, pd); err == nil {
+			o.at = l
 			break
 		} else if !errors.Is(err, epoller.ErrClosed) {
 			l.released() // the poller may have seen this attempt and gone on

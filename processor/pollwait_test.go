@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -25,16 +26,21 @@ func leaveFDs(t *testing.T, n int) (restore func()) {
 
 // TestWaitEndsWithGroup: a wait, most often a goroutine's, is ended with the
 // Scheduler, and with no other: an Accept by draining, a read by its end.
-// Regression: while no fds were left for a poller it waited for ever.
+// Regressions: it waited for ever while no fds were left for a poller; and
+// while none were left for another poller after one that had just ended, which
+// its Close then panicked of.
 func TestWaitEndsWithGroup(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		left     int // fds
 		listener bool
+		ended    bool // the poller has just ended
 	}{
-		{"no fd", 0, true}, {"one fd", 1, true},
-		{"read, no fd", 0, false}, {"read, one fd", 1, false},
-		{"poller", 100, true}, {"read, poller", 100, false}, {"coroutine", 100, true},
+		{"no fd", 0, true, false}, {"one fd", 1, true, false},
+		{"read, no fd", 0, false, false}, {"read, one fd", 1, false, false},
+		{"poller", 100, true, false}, {"read, poller", 100, false, false},
+		{"no fd, ended poller", 0, true, true}, {"read, no fd, ended poller", 0, false, true},
+		{"ended poller", 100, true, true}, {"coroutine", 100, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := roaming(t, 1)
@@ -43,6 +49,12 @@ func TestWaitEndsWithGroup(t *testing.T) {
 				l.pd.SetListener()
 			}
 			testenv.Until(t, "no poller", func() bool { return currentPoller.Load() == nil })
+			if c.ended {
+				gone := &goroutinePoller{ep: testenv.Must(epoller.Open[PollDesc]())}
+				gone.ep.EndUnused()
+				gone.ep.Close()
+				currentPoller.Store(gone)
+			}
 			restore := leaveFDs(t, c.left)
 			result := make(chan Verdict, 1)
 			wait := func() {
@@ -67,7 +79,7 @@ func TestWaitEndsWithGroup(t *testing.T) {
 			} else {
 				end(g)
 			}
-			testenv.Equal(t, <-result, Shutdown, "verdict")
+			testenv.Equal(t, testenv.Await(t, result, "the end of the wait"), Shutdown, "verdict")
 			l.close()
 		})
 	}
