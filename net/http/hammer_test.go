@@ -13,19 +13,21 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net/http"
 )
 
 // TestServerHammer: clients pipeline requests, in pieces, and leave when they
-// like; handlers park, block, panic and hijack; and at some moment everything
-// ends in one of several ways. Until then each request gets its own answer,
-// whole, and nothing remains of any of them.
+// like; handlers park, block, panic and hijack; system calls fail, or do less
+// than asked; and at some moment everything ends in one of several ways. Until
+// then each request gets its own answer, whole, and nothing remains of any.
 func TestServerHammer(t *testing.T) {
 	needsHandoff(t)
 	seed := testenv.Seed(t)
@@ -61,6 +63,9 @@ func (s *served) n(k int) int {
 func (s *served) short(d time.Duration) time.Duration { return time.Duration(s.n(int(d))) }
 
 func (s *served) run() {
+	if s.n(2) == 0 {
+		defer sysx.Inject(faults)()
+	}
 	testrun.StartWith(s.T, netco.Options{Processors: 1 + s.n(3), PoolCap: s.n(5), Quiet: true,
 		OnPanic: func(netco.PanicInfo) {}})
 	server := &http.Server{Handler: http.HandlerFunc(s.handle), ErrorLog: quiet}
@@ -95,6 +100,20 @@ func (s *served) run() {
 	clients.Wait()
 	s.outside.Wait()
 	testrun.Shutdown(s.T)
+}
+
+// faults is a sysx.Injector of what a loaded machine does.
+func faults(op sysx.Op, _, asked int) (limit int, errno syscall.Errno) {
+	switch k := rand.IntN(100); {
+	case k < 10:
+		return 1 + rand.IntN(max(asked, 1)), 0
+	case k > 10:
+	case op == sysx.Accept:
+		return asked, []syscall.Errno{syscall.EMFILE, syscall.ECONNABORTED}[rand.IntN(2)]
+	case op == sysx.Recv || op == sysx.Send || op == sysx.EpollWait:
+		return asked, syscall.EINTR
+	}
+	return asked, 0
 }
 
 // text returns n bytes that no other request has.
