@@ -26,9 +26,8 @@ func leaveFDs(t *testing.T, n int) (restore func()) {
 
 // TestWaitEndsWithGroup: a wait, most often a goroutine's, is ended with the
 // Scheduler, and with no other: an Accept by draining, a read by its end.
-// Regressions: it waited for ever while no fds were left for a poller; and
-// while none were left for another poller after one that had just ended, which
-// its Close then panicked of.
+// Regressions: while no fds were left for a poller it waited for ever; and if a
+// poller had just ended, Close panicked as well.
 func TestWaitEndsWithGroup(t *testing.T) {
 	for _, c := range []struct {
 		name     string

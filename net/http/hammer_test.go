@@ -45,11 +45,10 @@ func TestServerHammer(t *testing.T) {
 // served is a Server, its clients, and the choices that they make.
 type served struct {
 	*testing.T
-	mu      sync.Mutex
-	rnd     *rand.Rand     // under mu
-	ending  atomic.Bool    // answers may stay out
-	leave   atomic.Bool    // clients are to
-	outside sync.WaitGroup // hijackers on goroutines
+	mu     sync.Mutex
+	rnd    *rand.Rand  // under mu
+	ending atomic.Bool // answers may stay out
+	over   atomic.Bool // no further sessions
 }
 
 // n returns a number below k.
@@ -75,7 +74,7 @@ func (s *served) run() {
 	var clients sync.WaitGroup
 	for range 1 + s.n(12) {
 		clients.Go(func() {
-			for !s.leave.Load() && s.session(l.Addr().String()) == nil {
+			for !s.over.Load() && s.session(l.Addr().String()) == nil {
 			}
 		})
 	}
@@ -85,7 +84,7 @@ func (s *served) run() {
 	defer cancel()
 	switch s.n(4) {
 	case 0:
-		time.AfterFunc(time.Millisecond, func() { s.leave.Store(true) })
+		time.AfterFunc(time.Millisecond, func() { s.over.Store(true) })
 		testenv.OK(s, server.Shutdown(context.Background()))
 	case 1:
 		server.Shutdown(soon)
@@ -96,9 +95,8 @@ func (s *served) run() {
 		netco.Shutdown(soon)
 	}
 	testenv.Fails(s, testenv.Await(s, ended, "Serve"), http.ErrServerClosed)
-	s.leave.Store(true)
+	s.over.Store(true)
 	clients.Wait()
-	s.outside.Wait()
 	testrun.Shutdown(s.T)
 }
 
@@ -164,9 +162,7 @@ func (s *served) hijack(w http.ResponseWriter, id string) {
 		s.Error(err)
 		return
 	}
-	s.outside.Add(1)
 	answer := func() {
-		defer s.outside.Done()
 		defer c.Close()
 		fmt.Fprintf(rw, "HTTP/1.1 299 Taken\r\nX-Id: %s\r\nContent-Length: 0\r\n\r\n", id)
 		rw.Flush()
@@ -256,7 +252,7 @@ func (s *served) answers(nc net.Conn, in *bufio.Reader, asked []*stdhttp.Request
 		switch {
 		case err != nil && (path == "/end" || s.ending.Load()):
 			return false
-		case err != nil:
+		case err != nil || path == "/end":
 			s.Errorf("%s: %v", path, err)
 			return false
 		case resp.Header.Get("X-Id") != id:
