@@ -308,6 +308,10 @@ func (w *work) flushAhead() {
 	}
 }
 
+// resetDelay is how long the peer has to read the answer before the reset that
+// closes the connection, where it may still be sending; tests change it.
+var resetDelay = 500 * time.Millisecond
+
 // serveRequest calls the handler. It returns errServed if the connection is to
 // be closed.
 func (c *conn) serveRequest(w *response) error {
@@ -344,7 +348,7 @@ func (c *conn) serveRequest(w *response) error {
 		if cw, ok := c.nc.(interface{ CloseWrite() error }); ok {
 			cw.CloseWrite()
 		}
-		netco.Sleep(500 * time.Millisecond) // for the peer to read the answer before the reset
+		netco.Sleep(resetDelay)
 	}
 	return errServed
 }

@@ -9,6 +9,14 @@ import (
 // before s serves.
 func (s *Server) SetStayLimit(d time.Duration) { s.stayLimit = d }
 
+// SetResetDelay sets how long a peer that may still be sending has to read the
+// answer before the reset. It returns a function that undoes it.
+func SetResetDelay(d time.Duration) (restore func()) {
+	was := resetDelay
+	resetDelay = d
+	return func() { resetDelay = was }
+}
+
 // ParseHead returns the request whose head p begins with, if the package parses
 // it itself, and nil otherwise.
 func ParseHead(p []byte) *Request {

@@ -30,6 +30,7 @@ import (
 // then each request gets its own answer, whole, and nothing remains of any.
 func TestServerHammer(t *testing.T) {
 	needsHandoff(t)
+	defer http.SetResetDelay(5 * time.Millisecond)()
 	seed := testenv.Seed(t)
 	for i := range testenv.Rounds(100) {
 		s := &served{T: t, rnd: rand.New(rand.NewPCG(seed, uint64(i)))}
