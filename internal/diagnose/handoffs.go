@@ -47,11 +47,8 @@ type handoffKey struct{ cause, blockedAt string }
 // goroutine of its own.
 func (o *Observer) NoteHandoff(left *coroutine.LeftBehind) {
 	one, first := o.handoffs.add(left)
-	if o.reporting() {
-		reported := reportHandoff(one, left.Stack.Frames())
-		if one.Count <= maxLookAgain {
-			reportLasting(left, left.Stack, reported, lookAgainAfter)
-		}
+	if o.reporting() && one.Count <= maxReportable {
+		reportLasting(left, left.Stack, reportHandoff(one, left.Stack.Frames()), lookAgainAfter)
 	}
 	if o.cfg.Logs && first {
 		o.cfg.Logger.Warn("processor handed on", zap.Uint64("coroutine", one.Coroutine),

@@ -249,6 +249,11 @@ func causeToReport(cause string, count uint64, frames []runtime.Frame) string {
 	return cause
 }
 
+// maxReportable is how many handoffs of each cause and place may lead to a
+// report. They are alike, and to resolve the stack of each would take longer
+// than the handoff.
+const maxReportable = 16
+
 // reportHandoff reports the first handoff of a cause and place. It returns
 // false if the handoff is not worth a report so far.
 func reportHandoff(h Handoff, frames []runtime.Frame) bool {
@@ -269,7 +274,6 @@ func reportHandoff(h Handoff, frames []runtime.Frame) bool {
 const (
 	lookAgainAfter = 50 * time.Millisecond
 	lookAgainFor   = time.Second
-	maxLookAgain   = 16 // handoffs of each cause and place; they are alike
 )
 
 // reportLasting reads a coroutine's stack again after a time. The coroutine was
