@@ -2,9 +2,14 @@ package blocking_test
 
 import (
 	"context"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
 
@@ -57,4 +62,48 @@ func BenchmarkDoMany(b *testing.B) {
 	for _, k := range all {
 		<-k.Done
 	}
+}
+
+// BenchmarkWait has 64 coroutines of one Processor wait in Go again and again,
+// each for a millisecond: the Processor is handed on, or package blocking
+// makes the call. Beside it, 64 goroutines. It reports the CPU time of a wait.
+func BenchmarkWait(b *testing.B) {
+	const n = 64
+	wait := func() { time.Sleep(time.Millisecond) }
+	inGoroutine := func(f func()) { go f() }
+	inCoroutine := func(f func()) { testenv.Must(netco.Go(f)) }
+	for _, c := range []struct {
+		name  string
+		start func(func())
+		wait  func()
+	}{
+		{"handoff", inCoroutine, func() { wait(); netco.Yield() }},
+		{"Do", inCoroutine, func() { blocking.Do(bg, wait) }},
+		{"goroutines", inGoroutine, wait},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			testrun.StartWith(b, netco.Options{Processors: 1, Quiet: true})
+			var all sync.WaitGroup
+			before := cpuTime()
+			b.ResetTimer()
+			for range n {
+				all.Add(1)
+				c.start(func() {
+					defer all.Done()
+					for range b.N/n + 1 {
+						c.wait()
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(cpuTime()-before)/float64(b.N), "cpu-ns/op")
+		})
+	}
+}
+
+// cpuTime returns the CPU time that the process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

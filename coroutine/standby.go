@@ -14,10 +14,11 @@ import (
 // to block again. So before it runs, the loop starts a standby: an ordinary
 // goroutine that does the checks. The Go scheduler runs it on the loop's thread
 // as soon as the coroutine blocks, or on another thread that is idle. It leaves
-// the coroutine behind when that has been blocked for standbyAfterNs, and gives
-// up when the coroutine has run for standbyForNs. The monitor, too, starts a
-// standby where it finds a coroutine blocked (Executor.Rescue). A standby that
-// is missing or late costs only time.
+// the coroutine behind when that has been blocked for standbyAfterNs; if the
+// waits of its function are long, for sureAfterNs. It gives up when the
+// coroutine has run for standbyForNs. The monitor, too, starts a standby where
+// it finds a coroutine blocked (Executor.Rescue). A standby that is missing or
+// late costs only time.
 //
 // Credit decides which runs begin with a standby. A coroutine has credit
 // (worker.credit), and so has each function that coroutines are started with
@@ -30,7 +31,8 @@ import (
 //	a run with a standby               takes 1 from the coroutine
 //	it is left behind                  gives 1 to both
 //	it rejoins within longAwayNs       halves both
-//	it rejoins later                   fills both
+//	it rejoins later                   fills both; the function's waits are long
+//	                                   while it has more than half of its credit
 //
 // So code that has blocked once has standbys for some runs, and code that keeps
 // blocking has them for good; code whose waits are shorter than the work of a
@@ -42,8 +44,10 @@ import (
 // Executor.slowResume and no credit. docs/RATIONALE.md says what each part
 // gains.
 const (
-	maxCredit      = 8
-	standbyAfterNs = 50_000
+	maxCredit      = 16      // of a coroutine
+	maxFnCredit    = 64      // of a function, so that many coroutines may start at once
+	standbyAfterNs = 50_000  // about the CPU time of a handoff and the way back
+	sureAfterNs    = 5_000   // a short system call is over by then
 	standbyForNs   = 100_000 // unless Standby says otherwise
 	expectedForNs  = 1_000_000
 	longAwayNs     = 100_000 // about the time that a handoff and the way back take, on both sides
@@ -80,6 +84,15 @@ func (c fnCredit) credit() uint8 {
 		return uint8(word)
 	}
 	return 0
+}
+
+// afterNs returns how long a coroutine of the function has to be blocked to be
+// left behind by a standby.
+func (c fnCredit) afterNs() int64 {
+	if c.credit() > maxFnCredit/2 {
+		return sureAfterNs
+	}
+	return standbyAfterNs
 }
 
 func (c fnCredit) set(credit uint8) { c.entry.Store(c.code | uint64(credit)) }
@@ -136,10 +149,13 @@ func (ex *Executor) startStandby(w *worker) {
 		return
 	}
 	w.credit--
-	if s := ex.standby.Load(); s != nil {
-		ex.Stats.Standbys.Inc()
-		go s.run(blockedRun{w: w, ex: ex}, ex.current.Own(), func() {})
+	s := ex.standby.Load()
+	if s == nil {
+		return
 	}
+	ex.Stats.Standbys.Inc()
+	co := ex.current.Own()
+	go s.run(blockedRun{w: w, ex: ex}, co, fnCreditOf(co.fn).afterNs(), func() {})
 }
 
 // ExpectBlock starts a standby for the calling coroutine, which is about to
@@ -154,7 +170,7 @@ func ExpectBlock() {
 		w.ex.Stats.Standbys.Inc()
 		long := *s
 		long.forNs = max(s.forNs, expectedForNs)
-		go long.run(blockedRun{w: w, ex: w.ex}, w.co.Own(), func() {})
+		go long.run(blockedRun{w: w, ex: w.ex}, w.co.Own(), standbyAfterNs, func() {})
 	}
 }
 
@@ -163,13 +179,13 @@ func ExpectBlock() {
 // Precondition: SetStandby was called.
 func (ex *Executor) Rescue(onLeft func()) {
 	if l, co := ex.blockedRun(); co != nil {
-		go ex.standby.Load().run(l, co, onLeft)
+		go ex.standby.Load().run(l, co, standbyAfterNs, onLeft)
 	}
 }
 
-// run leaves co behind if it soon blocks for standbyAfterNs within one run. If
-// co gives up the thread between two waits, they are in different runs.
-func (s *Standby) run(l blockedRun, co *Coroutine, onLeft func()) {
+// run leaves co behind if it soon blocks for afterNs within one run. If co
+// gives up the thread between two waits, they are in different runs.
+func (s *Standby) run(l blockedRun, co *Coroutine, afterNs int64, onLeft func()) {
 	before := func(b *LeftBehind) {
 		if s.OnLeft != nil {
 			go s.OnLeft(b) // called here, it would hold up the loop
@@ -183,7 +199,7 @@ func (s *Standby) run(l blockedRun, co *Coroutine, onLeft func()) {
 		case l.w.blocked():
 			if since == 0 || run != l.run {
 				since, l.run = now, run
-			} else if now-since >= standbyAfterNs {
+			} else if now-since >= afterNs {
 				if l.leave(s.Barrier, before) {
 					return
 				}
@@ -209,14 +225,14 @@ func (w *worker) creditLeft() {
 func (w *worker) giveCredit(more uint8) {
 	w.credit = min(w.credit+more, maxCredit)
 	h := fnCreditOf(w.co.Own().fn)
-	h.set(min(h.credit()+more, maxCredit))
+	h.set(min(h.credit()+more, maxFnCredit))
 }
 
 // adjustCredit adjusts the credit of a coroutine that has rejoined; longAway
 // says whether it was away for longAwayNs. Owner only.
 func (w *worker) adjustCredit(longAway bool) {
 	if longAway {
-		w.giveCredit(maxCredit)
+		w.giveCredit(maxFnCredit)
 		return
 	}
 	w.credit /= 2

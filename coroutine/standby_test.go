@@ -185,7 +185,8 @@ func TestStandbyEnds(t *testing.T) {
 	testenv.Equal(t, th.ex.Stats.Standbys.Load()-before, maxCredit, "standbys")
 }
 
-// TestCredit: how the credit of a coroutine and of its function changes.
+// TestCredit: how the credit of a coroutine and of its function changes, and
+// when a standby does not sit a wait out.
 func TestCredit(t *testing.T) {
 	type step func(w *worker)
 	start := func(w *worker) { w.credit = w.ex.takeCredit(w.co.Own()) }
@@ -201,9 +202,10 @@ func TestCredit(t *testing.T) {
 		{"never blocked", []step{start, runs, runs}, 0, 0},
 		{"left", []step{start, left}, 1, 1},
 		{"then short", []step{start, left, short}, 0, 0},
-		{"then long", []step{start, left, long}, maxCredit, maxCredit},
-		{"then short again", []step{start, left, long, short}, maxCredit / 2, maxCredit / 2},
-		{"runs", []step{start, left, long, runs, runs}, maxCredit - 2, maxCredit},
+		{"then long", []step{start, left, long}, maxCredit, maxFnCredit},
+		{"then short again", []step{start, left, long, short}, maxCredit / 2, maxFnCredit / 2},
+		{"runs", []step{start, left, long, runs, runs}, maxCredit - 2, maxFnCredit},
+		{"and two start", []step{start, left, long, start, start}, maxCredit, maxFnCredit - 2},
 		{"another starts", []step{left, start}, maxCredit, 0},
 		{"and runs", []step{left, start, runs, runs}, maxCredit - 2, 0},
 		{"and is left", []step{left, start, runs, left}, maxCredit, 1},
@@ -221,6 +223,8 @@ func TestCredit(t *testing.T) {
 			}
 			testenv.True(t, w.credit == c.own && h.credit() == c.common, "%d and %d, not %d and %d",
 				w.credit, h.credit(), c.own, c.common)
+			long := c.common > maxFnCredit/2
+			testenv.Equal(t, h.afterNs() == sureAfterNs, long, "the function's waits are long")
 		})
 	}
 }
