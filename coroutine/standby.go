@@ -27,7 +27,8 @@ import (
 //	a start of a function with credit  takes 1 from the function; the coroutine
 //	                                   has maxCredit
 //	a start of another function        the coroutine has 1, or none if
-//	                                   freeStandbys is 0
+//	                                   freeStandbys is 0; at a later run, with
+//	                                   none left, it may take from the function
 //	a run with a standby               takes 1 from the coroutine
 //	it is left behind                  gives 1 to both
 //	it rejoins within longAwayNs       halves both
@@ -128,23 +129,33 @@ func (ex *Executor) needsStandby(co *Coroutine) bool {
 	return ex.freeStandbys > 0 || fnCreditOf(co.fn).credit() > 0
 }
 
-// takeCredit returns the credit that co starts with. Owner only.
-func (ex *Executor) takeCredit(co *Coroutine) uint8 {
-	h := fnCreditOf(co.fn)
-	switch c := h.credit(); {
-	case c > 0:
-		h.set(c - 1)
-		return maxCredit
-	case ex.freeStandbys > 0:
-		ex.freeStandbys--
-		return 1
+// takeCredit gives w, on which a coroutine is about to start, its credit. Owner
+// only.
+func (w *worker) takeCredit() {
+	w.credit, w.owed = 0, true
+	if w.takeFnCredit(); w.owed && w.ex.freeStandbys > 0 {
+		w.ex.freeStandbys--
+		w.credit = 1
 	}
-	return 0
+}
+
+// takeFnCredit gives w's coroutine the credit that it is owed, if its function
+// has credit. Of many that start at once most have none, but all may block in a
+// later run. Owner only.
+func (w *worker) takeFnCredit() {
+	h := fnCreditOf(w.co.Own().fn)
+	if c := h.credit(); c > 0 {
+		h.set(c - 1)
+		w.credit, w.owed = maxCredit, false
+	}
 }
 
 // startStandby starts a standby for the current coroutine, which the loop is
 // about to resume, if it has credit. Owner only, on the loop.
 func (ex *Executor) startStandby(w *worker) {
+	if w.credit == 0 && w.owed {
+		w.takeFnCredit()
+	}
 	if w.credit == 0 {
 		return
 	}
@@ -223,7 +234,7 @@ func (w *worker) creditLeft() {
 
 // giveCredit adds to the credit of the coroutine and its function. Owner only.
 func (w *worker) giveCredit(more uint8) {
-	w.credit = min(w.credit+more, maxCredit)
+	w.credit, w.owed = min(w.credit+more, maxCredit), false
 	h := fnCreditOf(w.co.Own().fn)
 	h.set(min(h.credit()+more, maxFnCredit))
 }

@@ -189,17 +189,19 @@ func TestStandbyEnds(t *testing.T) {
 // when a standby does not sit a wait out.
 func TestCredit(t *testing.T) {
 	type step func(w *worker)
-	start := func(w *worker) { w.credit = w.ex.takeCredit(w.co.Own()) }
+	start := func(w *worker) { w.takeCredit() }
 	runs := func(w *worker) { w.ex.startStandby(w) }
 	left := func(w *worker) { w.creditLeft() }
 	short := func(w *worker) { w.adjustCredit(false) }
 	long := func(w *worker) { w.adjustCredit(true) }
+	other := func(w *worker) { fnCreditOf(w.co.Own().fn).set(2) } // one of the same function
 	for _, c := range []struct {
 		name        string
 		steps       []step
 		own, common uint8
 	}{
 		{"never blocked", []step{start, runs, runs}, 0, 0},
+		{"nor before another", []step{start, runs, other, runs, runs}, maxCredit - 2, 1},
 		{"left", []step{start, left}, 1, 1},
 		{"then short", []step{start, left, short}, 0, 0},
 		{"then long", []step{start, left, long}, maxCredit, maxFnCredit},

@@ -41,6 +41,7 @@ type worker struct {
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 	handoffs  atomic.Uint32           // owner: writes; how often its coroutines were left behind
 	credit    uint8                   // owner: runs of its coroutine that are to have a standby
+	owed      bool                    // owner: it may take credit of the function later
 }
 
 // attach gives co a worker to run on. It makes new workers on the loop's stack:
@@ -61,7 +62,7 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 	w.co.Set(co)
 	co.w.Set(w)
 	if ex.slowResume {
-		w.credit = ex.takeCredit(co)
+		w.takeCredit()
 	}
 	return w
 }
@@ -150,7 +151,7 @@ func (w *worker) chain() bool {
 // mayChain reports whether w may take on co right here, while slowResume is
 // set.
 func (w *worker) mayChain(co *Coroutine) bool {
-	w.credit = 0
+	w.credit, w.owed = 0, true
 	return !w.ex.regions && !w.ex.needsStandby(co)
 }
 
