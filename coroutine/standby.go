@@ -132,7 +132,6 @@ func (ex *Executor) needsStandby(co *Coroutine) bool {
 // takeCredit gives w, on which a coroutine is about to start, its credit. Owner
 // only.
 func (w *worker) takeCredit() {
-	w.credit, w.owed = 0, true
 	if w.takeFnCredit(); w.owed && w.ex.freeStandbys > 0 {
 		w.ex.freeStandbys--
 		w.credit = 1

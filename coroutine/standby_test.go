@@ -189,7 +189,10 @@ func TestStandbyEnds(t *testing.T) {
 // when a standby does not sit a wait out.
 func TestCredit(t *testing.T) {
 	type step func(w *worker)
-	start := func(w *worker) { w.takeCredit() }
+	start := func(w *worker) {
+		w.credit, w.owed = 0, true
+		w.takeCredit()
+	}
 	runs := func(w *worker) { w.ex.startStandby(w) }
 	left := func(w *worker) { w.creditLeft() }
 	short := func(w *worker) { w.adjustCredit(false) }

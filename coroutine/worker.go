@@ -61,6 +61,7 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 	}
 	w.co.Set(co)
 	co.w.Set(w)
+	w.credit, w.owed = 0, true
 	if ex.slowResume {
 		w.takeCredit()
 	}
@@ -144,6 +145,7 @@ func (w *worker) chain() bool {
 	ex.current.Set(co)
 	w.co.Set(co)
 	co.w.Set(w)
+	w.credit, w.owed = 0, true
 	ex.Stats.Reused.Inc()
 	return true
 }
@@ -151,7 +153,6 @@ func (w *worker) chain() bool {
 // mayChain reports whether w may take on co right here, while slowResume is
 // set.
 func (w *worker) mayChain(co *Coroutine) bool {
-	w.credit, w.owed = 0, true
 	return !w.ex.regions && !w.ex.needsStandby(co)
 }
 
