@@ -132,27 +132,27 @@ func (ex *Executor) needsStandby(co *Coroutine) bool {
 // takeCredit gives w, on which a coroutine is about to start, its credit. Owner
 // only.
 func (w *worker) takeCredit() {
-	if w.takeFnCredit(); w.owed && w.ex.freeStandbys > 0 {
+	if w.takeFnCredit(); !w.paid && w.ex.freeStandbys > 0 {
 		w.ex.freeStandbys--
 		w.credit = 1
 	}
 }
 
-// takeFnCredit gives w's coroutine the credit that it is owed, if its function
-// has credit. Of many that start at once most have none, but all may block in a
-// later run. Owner only.
+// takeFnCredit gives w's coroutine credit of its function, if that has any. Of
+// many that start at once most get none, but all may block in a later run.
+// Owner only.
 func (w *worker) takeFnCredit() {
 	h := fnCreditOf(w.co.Own().fn)
 	if c := h.credit(); c > 0 {
 		h.set(c - 1)
-		w.credit, w.owed = maxCredit, false
+		w.credit, w.paid = maxCredit, true
 	}
 }
 
 // startStandby starts a standby for the current coroutine, which the loop is
 // about to resume, if it has credit. Owner only, on the loop.
 func (ex *Executor) startStandby(w *worker) {
-	if w.credit == 0 && w.owed {
+	if w.credit == 0 && !w.paid {
 		w.takeFnCredit()
 	}
 	if w.credit == 0 {
@@ -233,7 +233,7 @@ func (w *worker) creditLeft() {
 
 // giveCredit adds to the credit of the coroutine and its function. Owner only.
 func (w *worker) giveCredit(more uint8) {
-	w.credit, w.owed = min(w.credit+more, maxCredit), false
+	w.credit, w.paid = min(w.credit+more, maxCredit), true
 	h := fnCreditOf(w.co.Own().fn)
 	h.set(min(h.credit()+more, maxFnCredit))
 }

@@ -185,12 +185,30 @@ func TestStandbyEnds(t *testing.T) {
 	testenv.Equal(t, th.ex.Stats.Standbys.Load()-before, maxCredit, "standbys")
 }
 
+// TestCreditEnds: a coroutine has nothing of the credit of the one that its
+// worker ran before, also where credit is not checked as it starts.
+func TestCreditEnds(t *testing.T) {
+	th := newGuarded(t)
+	defer th.stop()
+	var before *worker
+	th.spawn(func() {
+		th.block()
+		before = CurrentWorker()
+		testenv.True(t, before.credit > 0 && before.paid, "%d of %v", before.credit, before.paid)
+	}).Join()
+	creditUntil.Store(0)
+	th.spawn(func() {
+		w := CurrentWorker()
+		testenv.True(t, w == before && w.credit == 0 && !w.paid, "%d of %v", w.credit, w.paid)
+	}).Join()
+}
+
 // TestCredit: how the credit of a coroutine and of its function changes, and
 // when a standby does not sit a wait out.
 func TestCredit(t *testing.T) {
 	type step func(w *worker)
 	start := func(w *worker) {
-		w.credit, w.owed = 0, true
+		w.credit, w.paid = 0, false // as the end of the coroutine before leaves them
 		w.takeCredit()
 	}
 	runs := func(w *worker) { w.ex.startStandby(w) }

@@ -41,7 +41,7 @@ type worker struct {
 	blockedBy counter.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 	handoffs  atomic.Uint32           // owner: writes; how often its coroutines were left behind
 	credit    uint8                   // owner: runs of its coroutine that are to have a standby
-	owed      bool                    // owner: it may take credit of the function later
+	paid      bool                    // owner: its coroutine has had credit of the function
 }
 
 // attach gives co a worker to run on. It makes new workers on the loop's stack:
@@ -61,7 +61,6 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 	}
 	w.co.Set(co)
 	co.w.Set(w)
-	w.credit, w.owed = 0, true
 	if ex.slowResume {
 		w.takeCredit()
 	}
@@ -145,7 +144,6 @@ func (w *worker) chain() bool {
 	ex.current.Set(co)
 	w.co.Set(co)
 	co.w.Set(w)
-	w.credit, w.owed = 0, true
 	ex.Stats.Reused.Inc()
 	return true
 }
@@ -235,6 +233,7 @@ func (w *worker) end() {
 	co.id.Publish(0) // before joins is read: a joiner that queues later sees that co has ended
 	co.status.SetOrdered(uint64(Dead))
 	co.fn, w.hooked, w.moved = nil, false, false
+	w.credit, w.paid = 0, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
 	co.woken, co.cancelled, co.pinned, co.children = false, false, false, nil
