@@ -48,7 +48,7 @@ const (
 	maxCredit      = 16      // of a coroutine
 	maxFnCredit    = 64      // of a function, so that many coroutines may start at once
 	standbyAfterNs = 50_000  // about the CPU time of a handoff and the way back
-	sureAfterNs    = 5_000   // a short system call is over by then
+	sureAfterNs    = 5_000   // where waits are long
 	standbyForNs   = 100_000 // unless Standby says otherwise
 	expectedForNs  = 1_000_000
 	longAwayNs     = 100_000 // about the time that a handoff and the way back take, on both sides

@@ -317,10 +317,11 @@ func TestResolverIsNets(t *testing.T) {
 }
 
 // TestResolverAtOnce: a name that needs no look-up makes none, and does not
-// park.
+// park. A Processor with a thread of its own is not handed on while a file of
+// names is read, which would look like a park.
 func TestResolverAtOnce(t *testing.T) {
 	testenv.TurnsOrder(t) // one thread orders them
-	start(t, 1)
+	startLocked(t, 1)
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		t.Error("a name server was asked")
 		return nil, errors.New("none")
