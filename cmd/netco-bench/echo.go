@@ -74,7 +74,8 @@ func (c *echoConfig) parse(name string, args []string, stdout io.Writer) error {
 	fs.BoolVar(&c.pin, "pin", false, "one core for the server, another for the rest")
 	fs.StringVar(&c.work, "work", "", "CPU `time` that the server computes for each request, "+
 		"such as 40us; or a mix, such as 5us,2ms:0.05,\nwhere 2 ms are for 5 % of the requests; "+
-		"latencies are told by class, too")
+		"latencies are told by class, too; the server sleeps\nfor a time behind sleep=, "+
+		"as in sleep=1ms")
 	fs.StringVar(&c.cgroup, "cgroup", "", "`folder` of a cgroup that the servers run in")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
 	fs.BoolVar(&c.quiet, "q", false, "no line for each round")

@@ -83,12 +83,18 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestEchoWork: a request's work is CPU time of the server. Half of it is
-// wanted, of a machine that may have been slow when it was measured.
+// TestEchoWork: a request's work is CPU time of the server, or time that its
+// answer takes. Half of the CPU time is wanted, of a machine that may have been
+// slow when it was measured.
 func TestEchoWork(t *testing.T) {
 	_, _, f := measured(t, "echo -servers net -conns 1 -rounds 1 -q -work 200us", 1)
 	if s := f.Comparisons[0].Sides[0].Rounds[0].Server; (s.User + s.System).Seconds() < 0.1 {
 		t.Errorf("1000 requests with 200 µs of work took %v", s.User+s.System)
+	}
+	_, _, f = measured(t, "echo -servers netco -conns 1 -rounds 1 -q -work sleep=1ms", 1)
+	times := f.Comparisons[0].Sides[0].Rounds[0].Response
+	if p1 := time.Duration(times.At(1)); p1 < time.Millisecond {
+		t.Errorf("the p1 of requests that sleep 1 ms is %v", p1)
 	}
 }
 

@@ -285,14 +285,14 @@ func TestClasses(t *testing.T) {
 			}
 		}
 	})
-	mix := work.Mix{{CPU: 1, Share: 0.5}, {CPU: 2, Share: 0.4}, {CPU: 3, Share: 0.1}}
+	mix := work.Mix{{Time: 1, Share: 0.5}, {Time: 2, Share: 0.4}, {Time: 3, Share: 0.1}}
 	r := runFine(t, config(t, url, func(c *Config) {
 		c.Classes, c.Pipeline, c.Requests = mix, 2, 1000
 	}), 1000)
 	var sum uint64
 	for i, c := range r.Classes {
 		n := c.Response.Count()
-		if sum += n; c.Name != mix[i].CPU.String() || math.Abs(float64(n)-1000*mix[i].Share) > 100 {
+		if sum += n; c.Name != mix[i].Name() || math.Abs(float64(n)-1000*mix[i].Share) > 100 {
 			t.Errorf("class %s has %d of 1000 requests", c.Name, n)
 		}
 	}

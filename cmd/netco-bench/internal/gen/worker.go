@@ -100,7 +100,7 @@ func newWorker(g *Gen, index int) *worker {
 		w.h2 = append(w.h2, newH2Conn(w, g.plans[i%len(g.plans)]))
 	}
 	for _, c := range cfg.Classes {
-		w.classes = append(w.classes, result.Class{Name: c.CPU.String()})
+		w.classes = append(w.classes, result.Class{Name: c.Name()})
 	}
 	if cfg.Requests > 0 {
 		w.quota = uint64(share(int(cfg.Requests)))

@@ -1,5 +1,6 @@
-// Package work is what an echo server computes for each request between
-// reading it and answering it.
+// Package work is what an echo server does for each request between reading it
+// and answering it: it computes, or sleeps as a handler does that waits for
+// another server.
 //
 // The work is a fixed number of rounds of integer arithmetic. The process that
 // puts on the load measures once how long a round takes, so all the servers it
@@ -21,20 +22,33 @@ import (
 	"time"
 )
 
-// MaxCPU bounds the work of one request.
-const MaxCPU = 10 * time.Second
+// MaxTime bounds the work of one request.
+const MaxTime = 10 * time.Second
 
 // A Class is one kind of request.
 type Class struct {
-	CPU   time.Duration
+	Time  time.Duration
+	Sleep bool    // in Go, without computing
 	Share float64 // of all requests
+}
+
+// sleeping precedes the time of a class that sleeps.
+const sleeping = "sleep="
+
+// Name is the class's time, as Parse reads it.
+func (c Class) Name() string {
+	if c.Sleep {
+		return sleeping + c.Time.String()
+	}
+	return c.Time.String()
 }
 
 // A Mix is the classes that the requests are of. An empty one is no work.
 type Mix []Class
 
 // Parse reads a duration, or several with the share of each behind a colon. One
-// has no share and gets what the others leave: 5us,2ms:0.05.
+// has no share and gets what the others leave: 5us,2ms:0.05. Behind sleep= a
+// duration is slept: 5us,sleep=1ms:0.1.
 func Parse(s string) (Mix, error) {
 	var m Mix
 	rest, left := -1, 1.0
@@ -66,7 +80,7 @@ func Parse(s string) (Mix, error) {
 func (m Mix) String() string {
 	var parts []string
 	for i, c := range m {
-		part := c.CPU.String()
+		part := c.Name()
 		if i > 0 {
 			part += fmt.Sprintf(":%.6g", c.Share)
 		}
@@ -88,8 +102,9 @@ func (m Mix) Draw(rng *rand.Rand) byte {
 
 func parseClass(s string) (c Class, shared bool, err error) {
 	text, share, shared := strings.Cut(s, ":")
-	if c.CPU, err = time.ParseDuration(text); err != nil || c.CPU < 0 || c.CPU > MaxCPU {
-		return c, false, fmt.Errorf("%q is no time from 0 to %v, such as 40us", text, MaxCPU)
+	text, c.Sleep = strings.CutPrefix(text, sleeping)
+	if c.Time, err = time.ParseDuration(text); err != nil || c.Time < 0 || c.Time > MaxTime {
+		return c, false, fmt.Errorf("%q is no time from 0 to %v, such as 40us", text, MaxTime)
 	}
 	if !shared {
 		return c, false, nil

@@ -7,23 +7,24 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParse(t *testing.T) {
 	for s, want := range map[string]Mix{
-		"40us":               {{40 * time.Microsecond, 1}},
-		"0s":                 {{0, 1}},
-		"5us, 2ms:0.05":      {{5 * time.Microsecond, 0.95}, {2 * time.Millisecond, 0.05}},
-		"1ms:0.25,5us":       {{time.Millisecond, 0.25}, {5 * time.Microsecond, 0.75}},
-		"1us,2us:0.5,3us:.1": {{1000, 0.4}, {2000, 0.5}, {3000, 0.1}},
+		"40us":               {{40_000, false, 1}},
+		"0s":                 {{0, false, 1}},
+		"5us, 2ms:0.05":      {{5_000, false, 0.95}, {2_000_000, false, 0.05}},
+		"1ms:0.25,5us":       {{1_000_000, false, 0.25}, {5_000, false, 0.75}},
+		"1us,2us:0.5,3us:.1": {{1_000, false, 0.4}, {2_000, false, 0.5}, {3_000, false, 0.1}},
+		"5us,sleep=1ms:0.1":  {{5_000, false, 0.9}, {1_000_000, true, 0.1}},
 	} {
 		got, err := Parse(s)
 		if err != nil || len(got) != len(want) {
 			t.Fatalf("Parse(%q) = %v, %v", s, got, err)
 		}
 		for i, c := range got {
-			if c.CPU != want[i].CPU || math.Abs(c.Share-want[i].Share) > 1e-9 {
+			share := want[i].Share
+			if want[i].Share = c.Share; c != want[i] || math.Abs(c.Share-share) > 1e-9 {
 				t.Errorf("Parse(%q) = %v, want %v", s, got, want)
 			}
 		}
@@ -34,6 +35,8 @@ func TestParse(t *testing.T) {
 		"-1us":            "no time",
 		"1h":              "no time",
 		"40us,":           "no time",
+		"sleep=":          "no time",
+		"sleep=-1us":      "no time",
 		"5us,2ms":         "more than one has no share",
 		"5us:0.5,2ms:0.5": "must leave some",
 		"5us:0.5":         "must leave some",
@@ -50,7 +53,7 @@ func TestParse(t *testing.T) {
 
 // TestDraw: each class gets its share of the requests.
 func TestDraw(t *testing.T) {
-	m, err := Parse("1us,2us:0.5,30us:0.1")
+	m, err := Parse("1us,sleep=2us:0.5,30us:0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,15 +75,15 @@ func TestDraw(t *testing.T) {
 
 // TestPlan: each class gets its time, and the plan reads back as it was.
 func TestPlan(t *testing.T) {
-	p := ForThisMachine(Mix{{CPU: 1000}, {CPU: 30_000}})
+	p := ForThisMachine(Mix{{Time: 1000}, {Time: 30_000}, {Time: 1000, Sleep: true}})
 	back, err := ParsePlan(p.String())
-	if err != nil || !slices.Equal(back, p) || len(p) != 2 {
+	if err != nil || !slices.Equal(back, p) || len(p) != 3 || p[2] != -1000 {
 		t.Fatalf("%v, %v, %v", p, back, err)
 	}
 	if once, ratio := p[0], p[1]/max(p[0], 1); once < 10 || ratio < 25 || ratio > 35 {
 		t.Errorf("plan %v", p)
 	}
-	for _, s := range []string{"x", "-1", "1 2.5"} {
+	for _, s := range []string{"x", "1 2.5"} {
 		if p, err := ParsePlan(s); err == nil {
 			t.Errorf("ParsePlan(%q) = %v", s, p)
 		}
