@@ -56,6 +56,8 @@ type work struct {
 	// Constant: body's buffer; body.Buffered is the length so far.
 	bodyBuf []byte
 	lines   []byte // the Server's additions to a header, while it is written
+	date    []byte // the line of the last answer, since to format one takes 0.2 µs
+	dateOf  int64  // its Unix time
 
 	mu      sync.Mutex    // held across writes
 	out     *bufio.Writer // under mu: writes to the connection
@@ -213,8 +215,7 @@ func (c *conn) end() {
 	}
 }
 
-// abort ends a connection whose handler has panicked with v or ended its
-// coroutine.
+// abort ends a connection whose handler panicked with v or ended its coroutine.
 func (c *conn) abort(v any) {
 	stack := debug.Stack()
 	if p, ok := v.(*netco.PanicError); ok { // on a goroutine
@@ -353,8 +354,7 @@ func (c *conn) serveRequest(w *response) error {
 	return errServed
 }
 
-// handshake does the TLS handshake, and hands the connection over if HTTP/2 was
-// negotiated.
+// handshake does the TLS handshake, and hands the connection over for HTTP/2.
 func (c *conn) handshake() error {
 	c.nc.SetDeadline(after(c.s.handshakeTimeout()))
 	if err := c.tc.HandshakeContext(c.ctx); err != nil {

@@ -11,8 +11,8 @@ import (
 
 // habits is what a Server has learned about its handlers: which patterns of its
 // ServeMux block often, or whether a handler of another kind does. It calls
-// those on goroutines, at net/http's cost. To leave a coroutine behind takes
-// some 60 µs of CPU time, and its Processor stops for up to some milliseconds.
+// those on goroutines, at net/http's cost: to leave a coroutine behind costs 12
+// to 16 µs of CPU time (blocking.BenchmarkWait).
 type habits struct {
 	any      atomic.Bool // patterns is not empty
 	patterns sync.Map    // string → *habit

@@ -142,7 +142,11 @@ func (w *response) ownLines(p []byte) []byte {
 	x := w.c.work
 	b := x.lines[:0]
 	if !has(w.sent, "Date") {
-		b = time.Now().UTC().AppendFormat(append(b, "Date: "...), TimeFormat+"\r\n")
+		if now := time.Now(); x.date == nil || x.dateOf != now.Unix() {
+			x.date = now.UTC().AppendFormat(x.date[:0], "Date: "+TimeFormat+"\r\n")
+			x.dateOf = now.Unix()
+		}
+		b = append(b, x.date...)
 	}
 	if counted {
 		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(p)), 10)

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -240,4 +241,22 @@ func TestHTTPTest(t *testing.T) {
 	res := testenv.Must(s.Client().Get(s.URL))
 	res.Body.Close()
 	testenv.Equal(t, res.StatusCode, http.StatusOK)
+}
+
+// TestDate: each answer has the time at which it began, though its line is kept
+// from the answer before.
+func TestDate(t *testing.T) {
+	testrun.Start(t, 1)
+	c := dial(t, serve(t, &http.Server{Handler: http.NotFoundHandler()}))
+	in := bufio.NewReader(c)
+	for first, again := time.Now().Unix(), false; !again; time.Sleep(50 * time.Millisecond) {
+		again = time.Now().Unix() > first
+		earliest := time.Now().Truncate(time.Second)
+		testenv.Must(io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n"))
+		answer := testenv.Must(http.ReadResponse(in, &http.Request{Method: http.MethodHead}))
+		date, err := http.ParseTime(answer.Header.Get("Date"))
+		if err != nil || date.Before(earliest) || date.After(time.Now()) {
+			t.Errorf("Date %v after %v: %v", date, earliest, err)
+		}
+	}
 }
