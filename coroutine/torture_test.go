@@ -3,7 +3,6 @@ package coroutine
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -195,30 +194,17 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 	}
 }
 
-// parseTrace has the Go command parse an execution trace: the standard library
-// cannot.
+// parseTrace has Go's own program parse an execution trace.
 func parseTrace(t *testing.T, path string) {
 	head, err := os.ReadFile(path)
 	if err != nil || !bytes.HasPrefix(head, []byte("go 1.")) {
 		t.Fatalf("no trace: %.20q %v", head, err)
 	}
 	if !testenv.Full() {
-		return // go tool trace is a program that the go command builds first
+		return // it is built first
 	}
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Log("the trace is not parsed: no go command")
-		return
-	}
-	out, err := exec.Command(tool, "tool", "trace", "-d=parsed", path).CombinedOutput()
-	if err != nil {
-		if bytes.Contains(out, []byte("no such tool")) {
-			t.Logf("the trace is not parsed: %s", out)
-			return
-		}
-		t.Fatalf("the trace does not parse: %v\n%.2000s", err, out[max(0, len(out)-2000):])
-	}
-	testenv.True(t, bytes.Contains(out, []byte("StateTransition")), "the trace has no transitions")
+	trace := testenv.ParsedTrace(t, path)
+	testenv.True(t, strings.Contains(trace, "StateTransition"), "the trace has no transitions")
 }
 
 // TestStacksGrow recurses to several MiB inside coroutines, some at once,

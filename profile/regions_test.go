@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime/pprof"
@@ -30,22 +29,14 @@ var regionLine = regexp.MustCompile(`Region(Begin|End) .* Type="([^"\n]*)"`)
 // began, and how many ended.
 func traced(t *testing.T, f func()) (begun, ended map[string]int) {
 	t.Helper()
-	testenv.Long(t) // go tool trace is a program that the go command builds first
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("the go command, which reads traces, is not here")
-	}
+	testenv.Long(t) // the program that reads traces is built first
 	file := testenv.Must(os.Create(filepath.Join(t.TempDir(), "trace")))
 	defer file.Close()
 	testenv.OK(t, trace.Start(file))
 	f()
 	trace.Stop()
-	out, err := exec.Command(tool, "tool", "trace", "-d=parsed", file.Name()).CombinedOutput()
-	if err != nil {
-		t.Fatalf("the trace cannot be read: %v: %.1000s", err, out)
-	}
 	begun, ended = map[string]int{}, map[string]int{}
-	for _, m := range regionLine.FindAllStringSubmatch(string(out), -1) {
+	for _, m := range regionLine.FindAllStringSubmatch(testenv.ParsedTrace(t, file.Name()), -1) {
 		if m[1] == "Begin" {
 			begun[m[2]]++
 		} else {

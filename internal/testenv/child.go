@@ -75,6 +75,23 @@ func RunC(t testing.TB, folder string) string {
 	return Must(Output(exec.CommandContext(ctx, exe)))
 }
 
+// ParsedTrace returns what is in the execution trace in a file, as text, or
+// skips the test without a go command. It builds the go command's program for
+// traces, as the standard library cannot read them; go tool trace would build
+// it with other flags than the test has, and so most of the library first.
+func ParsedTrace(t testing.TB, path string) string {
+	t.Helper()
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("the go command, which reads traces, is not here")
+	}
+	out, err := exec.Command(tool, "run", "cmd/trace", "-d=parsed", path).CombinedOutput()
+	if err != nil {
+		t.Fatalf("the trace cannot be read: %v\n%.2000s", err, out[max(0, len(out)-2000):])
+	}
+	return string(out)
+}
+
 // Output runs a child to its end and returns its stdout. The error shows its
 // stderr, where a child also complains that it cannot save its coverage.
 func Output(cmd *exec.Cmd) (string, error) {
