@@ -2,6 +2,7 @@ package sync
 
 import (
 	"runtime"
+	"testing"
 
 	"github.com/netco-go/netco/internal/waitq"
 )
@@ -34,6 +35,13 @@ func (m *RWMutex) Waiting() int {
 
 // AsNew reports whether m is free and has no waiters.
 func (m *RWMutex) AsNew() bool { return m.w.AsNew() && m.load() == 0 && m.Waiting() == 0 }
+
+// Starve says of all waiters whether they are starved, until t ends.
+func Starve(t *testing.T, is bool) {
+	was := starved
+	starved = func(int64) bool { return is }
+	t.Cleanup(func() { starved = was })
+}
 
 // Handoff reports whether the next Unlock passes m to a waiter.
 func (m *Mutex) Handoff() bool    { return m.state.Load()&^quick == handoff }

@@ -7,21 +7,24 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
 // RWMutex is a reader/writer lock: any number of readers or one writer holds
 // it. The zero value is unlocked. It must not be copied after first use.
 //
-// A writer that waits stops new readers, and an Unlock lets in all readers that
-// wait before the next writer. So neither starves, and a coroutine that holds
-// the lock for reading must not lock it for reading once more, as with the
-// standard's. Writers are served among one another as by a [Mutex].
+// A writer that has waited for readers for more than a millisecond stops new
+// ones, and an Unlock lets in all readers that wait before the next writer. So
+// neither starves, and a coroutine that holds the lock for reading must not
+// lock it for reading once more, as with the standard's. Writers are served
+// among one another as by a [Mutex].
 //
 // A coroutine may park while it holds the lock, and another may unlock it.
 type RWMutex struct {
 	w        Mutex        // held by a writer, also while it waits for readers
 	readers  atomic.Int64 // atomic: count, draining, queued
+	since    atomic.Int64 // atomic: when draining began, in ns of internal/clock
 	guard    waitq.Guard
 	reading  waitq.Queue // under guard: readers that wait
 	draining waitq.Queue // under guard: the writer that waits for readers
@@ -32,8 +35,12 @@ type RWMutex struct {
 // the state of w: it has the lock if w is free. Each writes its own word before
 // it reads the other's, so a reader and a writer never both have the lock.
 //
-// A reader that found w locked is pending: it subtracts its 1 again before it
-// waits.
+// A writer that parks until the readers leave sets draining. Until it runs
+// again, which may be long after that, other readers may pass: the writer ends
+// draining and then looks for them. Once it is starved, no reader passes.
+//
+// A reader that found w locked, and may not pass, is pending: it subtracts its
+// 1 again before it waits.
 //
 //	63 ... 2  1         0
 //	count     draining  queued
@@ -41,10 +48,9 @@ type RWMutex struct {
 //	from        to             by                                       guard
 //	count       count+1        RLock                                    free
 //	count       count-1        RUnlock; a pending reader, if count > 0  free
-//	count > 0   draining       the holder of w, which queues            held
-//	draining,   not draining   the taker of the last 1, which gives     held
-//	count 0                    the lock to that writer
-//	draining    not draining   that writer, as it gives up              held
+//	            draining       the holder of w, before it queues        free
+//	draining    not draining   that writer: the taker of the last 1     free
+//	                           has woken it, or it gives up
 //	            queued         a reader, which queues                   held
 //	queued      count+n, not   the holder of w, before it unlocks it:   held
 //	            queued         all n readers in the queue have the
@@ -96,10 +102,10 @@ func (m *RWMutex) Unlock() {
 }
 
 // RLock locks m for reading, together with other readers. It waits as
-// [RWMutex.Lock] does, also while a writer waits.
+// [RWMutex.Lock] does, also while a starved writer waits.
 func (m *RWMutex) RLock() {
-	if m.add(oneReader) < oneReader || !m.w.isFree() {
-		m.rlockSlow()
+	if r := m.add(oneReader); r < oneReader || !m.w.isFree() {
+		m.rlockSlow(r)
 	}
 	m.raceRLocked()
 }
@@ -108,7 +114,7 @@ func (m *RWMutex) RLock() {
 // reading. It does not park.
 func (m *RWMutex) RUnlock() {
 	m.raceRUnlock()
-	if r := m.add(-oneReader); r < 0 || r&writerDraining != 0 {
+	if r := m.add(-oneReader); r < oneReader && r&^readersQueued != 0 {
 		m.runlockSlow(r)
 	}
 }
@@ -130,15 +136,7 @@ func (m *RWMutex) TryLock() bool {
 // TryRLock locks m for reading if no writer holds it or waits for it, and
 // reports whether it did. It does not park.
 func (m *RWMutex) TryRLock() bool {
-	if !m.w.isFree() {
-		return false
-	}
-	if m.addSlow(oneReader) < oneReader || m.w.loadState()&^quick != free {
-		m.retreat()
-		return false
-	}
-	m.raceRLocked()
-	return true
+	return m.w.isFree() && m.tryReading()
 }
 
 // RLocker returns a [Locker] whose Lock and Unlock are RLock and RUnlock of m.
@@ -201,19 +199,28 @@ func (m *RWMutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 }
 
 // drain waits within limit until no reader is left, for the holder of w. It
-// returns WakeReady if m is locked, else it has unlocked w.
+// returns WakeReady if m is locked, else it has unlocked w. A writer that parks
+// keeps no reader out that runs before it: otherwise all coroutines of its
+// thread would park, one after another, before it is its turn.
 func (m *RWMutex) drain(limit coroutine.Limit) coroutine.Wake {
 	if m.w.spinUntil(m.isDrained, drainPauses) {
 		return coroutine.WakeReady
 	}
 	m.w.holder.Clear() // readers have m
-	why := waitq.Await(coroutine.ReasonLock, limit, &m.guard, m.enqueueWriter, m.leaveDrainLocked)
-	if why == coroutine.WakeReady {
-		m.w.note()
-	} else {
-		m.release()
+	m.since.Store(clock.Now())
+	for {
+		m.addSlow(writerDraining)
+		why := waitq.Await(coroutine.ReasonLock, limit, &m.guard, m.enqueueWriter, m.leaveDraining)
+		left := m.addSlow(-writerDraining) >= oneReader
+		if why != coroutine.WakeReady {
+			m.release()
+			return why
+		}
+		if !left || m.w.spinUntil(m.isDrained, drainPauses) {
+			m.w.note()
+			return why
+		}
 	}
-	return why
 }
 
 // drainPauses are the first pauses of a wait for readers. Most readers hold m
@@ -232,36 +239,20 @@ func (m *RWMutex) isDrained() uint32 {
 func (m *RWMutex) enqueueWriter(w *coroutine.Waiter) bool {
 	m.guard.Lock()
 	defer m.guard.Unlock()
-	for {
-		r := m.loadSlow()
-		if r < oneReader {
-			return false
-		}
-		if m.swap(r, r|writerDraining) {
-			m.draining.Push(w, waitq.AnyKind)
-			return true
-		}
+	if m.loadSlow() < oneReader {
+		return false
 	}
+	m.draining.Push(w, waitq.AnyKind)
+	return true
 }
 
-func (m *RWMutex) leaveDrainLocked(w *coroutine.Waiter) {
-	m.draining.Remove(w)
-	m.addSlow(-writerDraining)
-}
+// leaveDraining implements waitq.Leave.
+func (m *RWMutex) leaveDraining(w *coroutine.Waiter) { m.draining.Remove(w) }
 
-// drained gives m to the writer that waits for readers, if none is left.
+// drained wakes the writer that waits for readers, as none is left.
 func (m *RWMutex) drained() {
 	m.guard.Lock()
-	for {
-		r := m.loadSlow()
-		if r&writerDraining == 0 || r >= oneReader {
-			break
-		}
-		if m.swap(r, r&^writerDraining) {
-			m.guard.TakeAll(&m.draining)
-			break
-		}
-	}
+	m.guard.TakeAll(&m.draining)
 	m.guard.Unlock()
 }
 
@@ -312,8 +303,11 @@ func (m *RWMutex) serve() {
 	}
 }
 
-// rlockSlow is RLock of a pending reader.
-func (m *RWMutex) rlockSlow() {
+// rlockSlow continues an RLock that left r in readers, and found w locked.
+func (m *RWMutex) rlockSlow(r int64) {
+	if m.passes(r) {
+		return
+	}
 	m.retreat()
 	if m.rlockLimit(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
@@ -326,15 +320,40 @@ func (m *RWMutex) retreat() {
 	for r >= oneReader && !m.swap(r, r-oneReader) {
 		r = m.loadSlow()
 	}
-	if r&writerDraining != 0 {
+	if r&writerDraining != 0 && r < 2*oneReader {
 		m.drained()
 	}
+}
+
+// passes reports whether a reader, whose 1 is in r, passes the writer.
+func (m *RWMutex) passes(r int64) bool {
+	return r >= oneReader && r&writerDraining != 0 && !starved(m.since.Load())
+}
+
+// readState is free if a reader may try for m, else the state of w.
+func (m *RWMutex) readState() uint32 {
+	if m.passes(m.load() + oneReader) {
+		return free
+	}
+	return m.w.lockState()
+}
+
+// tryReading locks m for reading, past a writer that waits, unless a writer
+// holds m.
+func (m *RWMutex) tryReading() bool {
+	if r := m.addSlow(oneReader); r < oneReader ||
+		r&writerDraining == 0 && m.w.loadState()&^quick != free {
+		m.retreat()
+		return false
+	}
+	m.raceRLocked()
+	return true
 }
 
 // rlockLimit locks m for reading within limit. It returns WakeReady if it
 // locked m.
 func (m *RWMutex) rlockLimit(limit coroutine.Limit) coroutine.Wake {
-	if m.w.spinUntil(m.w.lockState, drainPauses) && m.TryRLock() {
+	if (m.readState() == free || m.w.spinUntil(m.readState, drainPauses)) && m.tryReading() {
 		return coroutine.WakeReady
 	}
 	w := waitq.Acquire(limit)

@@ -130,7 +130,7 @@ func (rm *rwModel) rlock(th *explore.Thread) {
 	r := rm.m.add(oneReader)
 	th.Step("pending")
 	if r < oneReader || !rm.m.w.isFree() {
-		rm.m.rlockSlow()
+		rm.m.rlockSlow(r)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	stdsync "sync"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/sync"
@@ -51,6 +52,7 @@ func hold(m *sync.RWMutex, letters string) (release func() (order string)) {
 // TestRWMutexMisuse: "misused unlock lets a writer in beside a reader" (C++
 // netco).
 func TestRWMutexMisuse(t *testing.T) {
+	sync.Starve(t, true)
 	type op = func(*sync.RWMutex)
 	const runlock, unlock = "sync: RUnlock of unlocked RWMutex", "sync: Unlock of unlocked RWMutex"
 	for _, c := range []struct {
@@ -109,9 +111,24 @@ func TestRWMutexTry(t *testing.T) {
 	}
 }
 
-// TestRWMutexTakesTurns: a writer that waits stops readers, and those that wait
-// come before the next writer.
+// TestRWMutexReaderPasses: a writer that has waited briefly stops no reader,
+// bounded or not.
+func TestRWMutexReaderPasses(t *testing.T) {
+	sync.Starve(t, false)
+	var m sync.RWMutex
+	release := hold(&m, "Rw")
+	m.RLock()
+	testenv.Equal(t, m.RLockTimeout(time.Hour), nil, "bounded")
+	m.RUnlock()
+	m.RUnlock()
+	testenv.Equal(t, release(), "w", "order")
+	testenv.Equal(t, m.AsNew(), true, "as new")
+}
+
+// TestRWMutexTakesTurns: a writer that has waited for long stops readers, and
+// those that wait come before the next writer.
 func TestRWMutexTakesTurns(t *testing.T) {
+	sync.Starve(t, true)
 	for before, want := range map[string]string{"Rwr": "wr", "Rwwr": "wrw", "Wwr": "rw"} {
 		var m sync.RWMutex
 		testenv.Equal(t, hold(&m, before)(), want, before)
