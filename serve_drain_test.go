@@ -356,7 +356,7 @@ func TestDrainRefusesWaits(t *testing.T) {
 		results <- err
 		conn := testenv.Must(c.(syscall.Conn).SyscallConn())
 		conn.Control(func(fd uintptr) { // the Processor knows nothing of what comes
-			unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+			testenv.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		})
 		_, err = c.Read(make([]byte, 5))
 		results <- err

@@ -104,8 +104,7 @@ func repeat(n int, errno syscall.Errno) []syscall.Errno {
 func untilReadable(t testing.TB, fd int) {
 	t.Helper()
 	testenv.Until(t, "something to read", func() bool {
-		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
-		return n == 1
+		return testenv.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100) == 1
 	})
 }
 
@@ -461,7 +460,7 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 		remove := between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
 			// poll also has the kernel note that a call waits
 			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-			if n, _ := unix.Poll(ready, 0); n > 0 {
+			if testenv.Poll(ready, 0) > 0 {
 				return asked, 0
 			}
 			full++

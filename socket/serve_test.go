@@ -1281,9 +1281,7 @@ func TestHangupWithData(t *testing.T) {
 }
 
 func hungUp(fd int) bool {
-	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-	n, _ := unix.Poll(p, 0)
-	return n > 0
+	return testenv.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}, 0) > 0
 }
 
 func hangUpWithData(t *testing.T, network string, reset bool, most, size int) {

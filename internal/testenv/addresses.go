@@ -31,6 +31,15 @@ func ClosedPort(t testing.TB) string {
 	return fmt.Sprint("127.0.0.1:", portOf(t, fd))
 }
 
+// OwnHost returns an IP address of this host, without colons, that tests of no
+// other process use: for listeners whose port is to be bound once more. At an
+// address for all, another process could be about to listen at that port, which
+// the kernel has given it: then one of the two fails.
+func OwnHost() string {
+	pid := os.Getpid()
+	return fmt.Sprintf("127.%d.%d.%d", 128+pid>>16, pid>>8&0xff, pid&0xff)
+}
+
 // SocketPath returns a path for a Unix socket, in a folder that exists until
 // the test's end. A path in t.TempDir, which includes the test's name, can be
 // too long for a socket.

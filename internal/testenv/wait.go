@@ -48,6 +48,17 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// Poll is unix.Poll, begun again if a signal ends it, as that by which Go
+// preempts a goroutine may also without a wait.
+func Poll(fds []unix.PollFd, ms int) int {
+	for {
+		n, err := unix.Poll(fds, ms)
+		if err != unix.EINTR {
+			return Must(n, err)
+		}
+	}
+}
+
 // Await waits until c is closed or has a value, which it returns.
 func Await[T any](t testing.TB, c <-chan T, what string) (v T) {
 	t.Helper()
