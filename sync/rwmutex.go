@@ -52,9 +52,9 @@ type RWMutex struct {
 //	draining    not draining   that writer: the taker of the last 1     free
 //	                           has woken it, or it gives up
 //	            queued         a reader, which queues                   held
-//	queued      count+n, not   the holder of w, before it unlocks it:   held
-//	            queued         all n readers in the queue have the
-//	                           lock
+//	queued      count+n, not   the holder of w, before it unlocks it    held
+//	            queued         or drains: all n readers in the queue
+//	                           have the lock
 //	queued      not queued     the last reader in the queue, as it      held
 //	                           gives up
 //
@@ -200,8 +200,8 @@ func (m *RWMutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 
 // drain waits within limit until no reader is left, for the holder of w. It
 // returns WakeReady if m is locked, else it has unlocked w. A writer that parks
-// keeps no reader out that runs before it: otherwise all coroutines of its
-// thread would park, one after another, before it is its turn.
+// keeps no reader out, neither in the queue nor running: the coroutines of its
+// thread that run before it would all park, one after another.
 func (m *RWMutex) drain(limit coroutine.Limit) coroutine.Wake {
 	if m.w.spinUntil(m.isDrained, drainPauses) {
 		return coroutine.WakeReady
@@ -209,7 +209,9 @@ func (m *RWMutex) drain(limit coroutine.Limit) coroutine.Wake {
 	m.w.holder.Clear() // readers have m
 	m.since.Store(clock.Now())
 	for {
-		m.addSlow(writerDraining)
+		if r := m.addSlow(writerDraining); r&readersQueued != 0 && m.passes(r) {
+			m.admit()
+		}
 		why := waitq.Await(coroutine.ReasonLock, limit, &m.guard, m.enqueueWriter, m.leaveDraining)
 		left := m.addSlow(-writerDraining) >= oneReader
 		if why != coroutine.WakeReady {
@@ -273,7 +275,7 @@ func (m *RWMutex) release() {
 }
 
 // admit lets in the readers in the queue. Precondition: the caller has locked
-// w, and is about to unlock it.
+// w, and is about to unlock it, or waits for readers.
 func (m *RWMutex) admit() {
 	m.guard.Lock()
 	m.admitLocked(0)
