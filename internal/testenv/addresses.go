@@ -31,10 +31,10 @@ func ClosedPort(t testing.TB) string {
 	return fmt.Sprint("127.0.0.1:", portOf(t, fd))
 }
 
-// OwnHost returns an IP address of this host, without colons, that tests of no
-// other process use: for listeners whose port is to be bound once more. At an
-// address for all, another process could be about to listen at that port, which
-// the kernel has given it: then one of the two fails.
+// OwnHost returns a loopback IPv4 address that no other process's tests use. It
+// is for ports that a test binds by number. At 127.0.0.1 the kernel could give
+// such a port to another process in between, and one of the two could not
+// listen.
 func OwnHost() string {
 	pid := os.Getpid()
 	return fmt.Sprintf("127.%d.%d.%d", 128+pid>>16, pid>>8&0xff, pid&0xff)

@@ -48,8 +48,8 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Poll is unix.Poll, begun again if a signal ends it, as that by which Go
-// preempts a goroutine may also without a wait.
+// Poll is unix.Poll, but starts over after a signal. Go preempts goroutines by
+// signals, and poll then fails with EINTR even if it need not wait.
 func Poll(fds []unix.PollFd, ms int) int {
 	for {
 		n, err := unix.Poll(fds, ms)
